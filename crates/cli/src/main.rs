@@ -1,0 +1,2 @@
+//! The dnslab command.
+fn main() {}

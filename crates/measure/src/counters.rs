@@ -1,0 +1,163 @@
+//! Counters of one run, and the sums that must hold.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How the queries that became due ended. Every one of them ends in exactly one field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// Queries that became due.
+    pub due: u64,
+    /// A matching answer came within the time-out.
+    pub answered: u64,
+    /// Sent, but no matching answer came within the time-out.
+    pub timed_out: u64,
+    /// Never handed to the kernel: no connection, no free message id, or a send error.
+    pub not_sent: u64,
+    /// Sent, then the connection ended before the answer.
+    pub connection_lost: u64,
+    /// A message with the query's id came that is no readable DNS answer.
+    pub malformed: u64,
+}
+
+/// The outcomes do not add up to the queries that became due: a fault of the engine.
+#[derive(Debug, thiserror::Error)]
+#[error("{due} queries became due but {settled} have an outcome")]
+pub struct Unbalanced {
+    /// Queries that became due.
+    pub due: u64,
+    /// Sum of all outcomes.
+    pub settled: u64,
+}
+
+impl Outcomes {
+    /// The sum of all outcomes.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.answered + self.timed_out + self.not_sent + self.connection_lost + self.malformed
+    }
+
+    /// Queries that became due and were not answered.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.due.saturating_sub(self.answered)
+    }
+
+    /// Lost queries as a share of the due ones, in [0, 1]; 0 when none was due.
+    #[must_use]
+    pub fn lost_share(&self) -> f64 {
+        if self.due == 0 { 0.0 } else { self.lost() as f64 / self.due as f64 }
+    }
+
+    /// Checks that every due query has exactly one outcome.
+    ///
+    /// # Errors
+    /// When the sums differ.
+    pub fn check(&self) -> Result<(), Unbalanced> {
+        let (due, settled) = (self.due, self.settled());
+        if due == settled { Ok(()) } else { Err(Unbalanced { due, settled }) }
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.answered += other.answered;
+        self.timed_out += other.timed_out;
+        self.not_sent += other.not_sent;
+        self.connection_lost += other.connection_lost;
+        self.malformed += other.malformed;
+    }
+}
+
+/// What the answers were like.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answers {
+    /// Matching answers by response code mnemonic (`NOERROR`, `NXDOMAIN`, ...).
+    pub rcodes: BTreeMap<String, u64>,
+    /// Matching answers with the TC bit set (RFC 1035, section 4.1.1).
+    pub truncated: u64,
+    /// Matching answers that are not what the experiment expects.
+    pub wrong: u64,
+    /// Answers to a query that had already timed out.
+    pub late: u64,
+    /// Second and further answers to one query.
+    pub duplicate: u64,
+    /// Messages that match no query ever sent on that socket, by id and question.
+    pub unexpected: u64,
+    /// Octets of all DNS messages received, without framing.
+    pub octets: u64,
+}
+
+/// Life of the connections (TCP and TLS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    /// Connection attempts.
+    pub attempted: u64,
+    /// Connections that became usable (for TLS: after the handshake).
+    pub opened: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Usable connections that the server, or an error, ended before we did.
+    pub lost: u64,
+    /// Full TLS handshakes.
+    pub full_handshakes: u64,
+    /// Resumed TLS handshakes.
+    pub resumed_handshakes: u64,
+}
+
+/// All counts of one phase (warm-up, or the measured window) of one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// The outcome of every query that became due in this phase.
+    pub outcomes: Outcomes,
+    /// Queries handed to the kernel.
+    pub sent: u64,
+    /// Octets of the DNS messages sent, without framing.
+    pub sent_octets: u64,
+    /// What the answers were like.
+    pub answers: Answers,
+    /// Connections.
+    pub connections: Connections,
+}
+
+impl Counters {
+    /// Adds the counts of `other` (another worker, or another phase).
+    pub fn merge(&mut self, other: &Self) {
+        self.outcomes.merge(&other.outcomes);
+        self.sent += other.sent;
+        self.sent_octets += other.sent_octets;
+        let (own, more) = (&mut self.answers, &other.answers);
+        for (rcode, count) in &more.rcodes {
+            *own.rcodes.entry(rcode.clone()).or_default() += count;
+        }
+        own.truncated += more.truncated;
+        own.wrong += more.wrong;
+        own.late += more.late;
+        own.duplicate += more.duplicate;
+        own.unexpected += more.unexpected;
+        own.octets += more.octets;
+        let (own, more) = (&mut self.connections, &other.connections);
+        own.attempted += more.attempted;
+        own.opened += more.opened;
+        own.failed += more.failed;
+        own.lost += more.lost;
+        own.full_handshakes += more.full_handshakes;
+        own.resumed_handshakes += more.resumed_handshakes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_checked() {
+        let mut outcomes = Outcomes { due: 5, answered: 3, timed_out: 1, ..Outcomes::default() };
+        assert_eq!(outcomes.check().unwrap_err().settled, 4);
+        outcomes.not_sent = 1;
+        outcomes.check().unwrap();
+        assert_eq!(outcomes.lost(), 2);
+        assert!((outcomes.lost_share() - 0.4).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,45 @@
+//! What came of a load: histograms, counters, series, resource samples, the record of one run,
+//! the results directory on disk, and the statistics over runs.
+//!
+//! The principal type is [`RunRecord`]: everything that one run of one variant left behind. Records
+//! are written one file each, atomically, and read back by [`ResultsDirectory`]; a [`Summary`] is
+//! computed from them and from nothing else.
+//!
+//! ```
+//! use dnslab_measure::Histogram;
+//!
+//! let mut latency = Histogram::new();
+//! for ns in [100_000, 200_000, 300_000] {
+//!     latency.record_ns(ns);
+//! }
+//! let p50 = latency.quantile_ns(0.5).unwrap();
+//! assert!((199_000..=201_000).contains(&p50));
+//! ```
+//!
+//! This crate opens no socket, starts no process and draws nothing.
+
+mod caveat;
+mod counters;
+mod histogram;
+mod limit;
+mod record;
+mod resources;
+mod results;
+mod series;
+pub mod statistics;
+mod summary;
+
+pub use caveat::Caveat;
+pub use counters::{Answers, Connections, Counters, Outcomes, Unbalanced};
+pub use histogram::{Histogram, HistogramError};
+pub use limit::{Limit, LimitKind};
+pub use record::{
+    LoadFacts, LoadMode, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, Tls,
+    WorkerFacts,
+};
+pub use resources::{ResourceSample, ResourceSeries};
+pub use results::{
+    CaseId, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
+};
+pub use series::Interval;
+pub use summary::{Summary, VariantSummary};

@@ -1,0 +1,39 @@
+//! What happened interval by interval.
+
+use serde::{Deserialize, Serialize};
+
+/// One interval of a run. Counts are of events inside the interval; quantiles are of the latencies
+/// of the queries that were answered or timed out inside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Start of the interval, nanoseconds since the load began (warm-up included).
+    pub at_ns: u64,
+    /// Length in nanoseconds.
+    pub length_ns: u64,
+    /// Queries that became due.
+    pub due: u64,
+    /// Queries sent.
+    pub sent: u64,
+    /// Queries answered.
+    pub answered: u64,
+    /// Queries that ended in any other outcome.
+    pub lost: u64,
+    /// Median latency in nanoseconds, if any query ended here.
+    pub p50_ns: Option<u64>,
+    /// 0.95 quantile of the latency in nanoseconds.
+    pub p95_ns: Option<u64>,
+    /// 0.99 quantile of the latency in nanoseconds.
+    pub p99_ns: Option<u64>,
+    /// 0.999 quantile of the latency in nanoseconds.
+    pub p999_ns: Option<u64>,
+    /// Largest latency in nanoseconds.
+    pub max_ns: Option<u64>,
+}
+
+impl Interval {
+    /// Answered queries per second.
+    #[must_use]
+    pub fn answered_qps(&self) -> f64 {
+        self.answered as f64 * 1e9 / self.length_ns as f64
+    }
+}
