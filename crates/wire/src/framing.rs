@@ -1,0 +1,118 @@
+//! The two-octet length prefix of stream transports (RFC 1035, section 4.2.2; RFC 7766,
+//! section 8).
+
+/// Appends `message` with its length prefix to `stream`.
+///
+/// # Panics
+/// When the message is longer than 65,535 octets, which no DNS message is.
+pub fn push_frame(stream: &mut Vec<u8>, message: &[u8]) {
+    let length = u16::try_from(message.len()).expect("a DNS message fits in 65,535 octets");
+    stream.extend_from_slice(&length.to_be_bytes());
+    stream.extend_from_slice(message);
+}
+
+/// Cuts a stream of octets into messages, in place.
+///
+/// Octets are read from the network straight into [`FrameReader::space`]; the buffer grows only
+/// when one message is larger than what it holds, up to 65,537 octets.
+#[derive(Debug, Default)]
+pub struct FrameReader {
+    buffer: Vec<u8>,
+    /// First octet not yet handed out.
+    start: usize,
+    /// First octet not yet filled.
+    end: usize,
+}
+
+/// A reader starts with this much room, in octets.
+const FIRST_CAPACITY: usize = 4 * 1024;
+
+/// Prefix and longest message.
+const LONGEST_FRAME: usize = 2 + u16::MAX as usize;
+
+impl FrameReader {
+    /// Room for more octets, never empty. Call [`FrameReader::filled`] with how many were written.
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        if self.buffer.is_empty() {
+            self.buffer.resize(FIRST_CAPACITY, 0);
+        }
+        if self.end == self.buffer.len() && self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.end == self.buffer.len() {
+            let larger = (self.buffer.len() * 2).max(FIRST_CAPACITY);
+            self.buffer.resize(larger, 0);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// Takes note that the first `count` octets of the space were written.
+    ///
+    /// # Panics
+    /// When the space was not that large.
+    pub fn filled(&mut self, count: usize) {
+        assert!(count <= self.buffer.len() - self.end, "more octets than there was space for");
+        self.end += count;
+    }
+
+    /// Grows the buffer to hold at least one long frame, for connections that carry many.
+    pub fn widen(&mut self) {
+        let wanted = LONGEST_FRAME.max(self.buffer.len());
+        self.buffer.resize(wanted, 0);
+    }
+
+    /// The next whole message without its prefix, if there is one.
+    pub fn next_frame(&mut self) -> Option<&[u8]> {
+        let pending = &self.buffer[self.start..self.end];
+        let length = usize::from(u16::from_be_bytes([*pending.first()?, *pending.get(1)?]));
+        if pending.len() < 2 + length {
+            return None;
+        }
+        let from = self.start + 2;
+        self.start = from + length;
+        Some(&self.buffer[from..from + length])
+    }
+
+    /// Forgets everything; for a new connection.
+    pub fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// However the stream is cut into reads, the same messages come out.
+        #[test]
+        fn any_cut_gives_the_same_messages(
+            messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3000), 0..20),
+            cuts in prop::collection::vec(1usize..5000, 1..50),
+        ) {
+            let mut stream = Vec::new();
+            for message in &messages {
+                push_frame(&mut stream, message);
+            }
+            let mut reader = FrameReader::default();
+            let (mut seen, mut rest, mut cuts) = (Vec::new(), stream.as_slice(), cuts.iter().cycle());
+            while !rest.is_empty() {
+                let space = reader.space();
+                let count = (*cuts.next().unwrap()).min(rest.len()).min(space.len());
+                space[..count].copy_from_slice(&rest[..count]);
+                reader.filled(count);
+                rest = &rest[count..];
+                while let Some(message) = reader.next_frame() {
+                    seen.push(message.to_vec());
+                }
+            }
+            prop_assert_eq!(seen, messages);
+        }
+    }
+}
