@@ -1,1 +1,29 @@
-//! load
+//! The load engine: sends queries to a server over any transport, in a closed or an open loop, and
+//! counts what comes back.
+//!
+//! The principal function is [`run`]: a [`LoadSpec`] goes in, a [`LoadResult`] comes out. One
+//! worker loop on one OS thread each serves every transport and every schedule; workers share
+//! nothing. Every query that becomes due ends in exactly one outcome, and the sums are asserted.
+//! Latency is counted from the instant at which a query was due, not from when it was sent, so
+//! that neither the server's stalls nor the generator's own lag are free (Tene, "How NOT to
+//! measure latency"; wrk2).
+//!
+//! This crate never starts a process and never decides what a difference means.
+
+mod ask;
+mod channel;
+mod client;
+mod clock;
+mod demand;
+mod engine;
+mod in_flight;
+mod spec;
+mod sys;
+mod tally;
+mod tls;
+mod worker;
+
+pub use ask::{AskError, ask};
+pub use engine::{LoadError, LoadResult, run};
+pub use spec::{LoadSpec, Mode};
+pub use tls::{TlsSettings, TlsSettingsError, Verification};

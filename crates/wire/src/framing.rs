@@ -11,6 +11,39 @@ pub fn push_frame(stream: &mut Vec<u8>, message: &[u8]) {
     stream.extend_from_slice(message);
 }
 
+/// The whole messages at the start of some octets of a stream, in order, without their prefixes.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Frames<'a> {
+    /// Cuts `octets`, which begin with a length prefix.
+    #[must_use]
+    pub fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+
+    /// The octets behind the messages taken so far; at the end, the beginning of a message whose
+    /// rest has not come yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (prefix, rest) = self.rest.split_first_chunk::<2>()?;
+        let (message, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*prefix)))?;
+        self.rest = rest;
+        Some(message)
+    }
+}
+
 /// Cuts a stream of octets into messages, in place.
 ///
 /// Octets are read from the network straight into [`FrameReader::space`]; the buffer grows only

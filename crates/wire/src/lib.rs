@@ -8,7 +8,7 @@ mod query;
 mod response;
 mod transport;
 
-pub use framing::{FrameReader, push_frame};
+pub use framing::{FrameReader, Frames, push_frame};
 pub use query::{Edns, Query, QueryError, QueryOptions};
 pub use response::{Malformed, Response, rcode_name};
 pub use transport::{Transport, UnknownTransport};

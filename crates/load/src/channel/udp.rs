@@ -1,0 +1,121 @@
+//! Plain UDP: a connected socket per client, datagrams in batches.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::{Channel, ChannelEnd, Opened, Received, Scratch};
+use crate::clock::Clock;
+use crate::sys::{self, Outbox};
+
+/// Socket buffers asked for, octets. The kernel grants at most `net.core.rmem_max`, often 208 KiB;
+/// a burst of answers that does not fit is counted as dropped.
+const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+
+pub(crate) struct UdpChannel {
+    socket: Socket,
+    opened: Option<Opened>,
+    blocked: bool,
+}
+
+impl UdpChannel {
+    pub(crate) fn open(target: SocketAddr) -> Result<Self, ChannelEnd> {
+        let socket = (|| {
+            let family = Domain::for_address(target);
+            let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+            // Refusal is no error: the kernel grants what it allows, and drops are counted.
+            socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
+            socket.set_send_buffer_size(SOCKET_BUFFER).ok();
+            let any: SocketAddr = if target.is_ipv4() {
+                (Ipv4Addr::UNSPECIFIED, 0).into()
+            } else {
+                (Ipv6Addr::UNSPECIFIED, 0).into()
+            };
+            socket.bind(&any.into())?;
+            socket.connect(&target.into())?;
+            Ok(socket)
+        })()
+        .map_err(ChannelEnd::Connect)?;
+        let opened = Some(Opened { connect: None, handshake: None });
+        Ok(Self { socket, opened, blocked: false })
+    }
+}
+
+/// An ICMP error about an earlier datagram, which the kernel reports at the next call. The query
+/// it was about will time out; this call's datagrams are not concerned.
+fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+    matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
+}
+
+impl Channel for UdpChannel {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn wants_to_write(&self) -> bool {
+        self.blocked
+    }
+
+    fn batch_limit(&self) -> usize {
+        sys::BATCH
+    }
+
+    fn send(&mut self, outbox: &Outbox, _: &mut Scratch) -> Result<usize, ChannelEnd> {
+        self.blocked = false;
+        let mut taken = 0;
+        // A server that is not there has every datagram answered by an ICMP error, which the next
+        // call reports in place of sending: one more call per message at the most.
+        let mut calls_left = 2 * outbox.len();
+        while taken < outbox.len() && calls_left > 0 {
+            calls_left -= 1;
+            match sys::send_batch(self.socket.as_fd(), outbox, taken) {
+                Ok(count) => taken += count,
+                Err(error) if is_about_an_earlier_datagram(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // ENOBUFS: the device's queue is full; it will have room again.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => break,
+                Err(error) if taken == 0 => return Err(ChannelEnd::Broken(error)),
+                Err(_) => break,
+            }
+        }
+        self.blocked = taken < outbox.len();
+        Ok(taken)
+    }
+
+    fn advance(
+        &mut self,
+        clock: &Clock,
+        scratch: &mut Scratch,
+        deliver: &mut dyn FnMut(Received<'_>),
+    ) -> Result<bool, ChannelEnd> {
+        self.blocked = false;
+        let count = match sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) if is_about_an_earlier_datagram(&error) => return Ok(true),
+            Err(error) => return Err(ChannelEnd::Broken(error)),
+        };
+        let at = clock.now();
+        for (octets, length) in scratch.inbox.datagrams(count) {
+            deliver(Received { octets, length, at });
+        }
+        Ok(count == sys::BATCH)
+    }
+
+    fn take_opened(&mut self) -> Option<Opened> {
+        self.opened.take()
+    }
+
+    fn drops(&self) -> u64 {
+        sys::socket_drops(self.socket.as_fd())
+    }
+}

@@ -1,0 +1,33 @@
+//! When queries become due, and for which client: the schedule as a value given to the one loop.
+
+use std::iter::Peekable;
+
+use dnslab_traffic::{Arrivals, Picker};
+
+use crate::clock::Nanos;
+
+/// The demand on one worker.
+pub(crate) enum Demand {
+    /// A window per client: a query is due when an earlier one has ended.
+    Closed {
+        /// Queries outstanding per client.
+        outstanding: usize,
+        /// Which query is next.
+        picker: Picker,
+    },
+    /// A schedule that does not wait for the server.
+    Open {
+        /// What is due, when, for which of the worker's clients.
+        arrivals: Box<Peekable<Arrivals>>,
+    },
+}
+
+impl Demand {
+    /// The instant of the next scheduled arrival, if there is a schedule.
+    pub(crate) fn next_due(&mut self) -> Option<Nanos> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { arrivals } => arrivals.peek().map(|arrival| arrival.due_ns),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The queries of one client that wait for their answer.
+
+use crate::clock::Nanos;
+
+/// A query that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// When it was due.
+    pub(crate) due: Nanos,
+    /// When it was sent.
+    pub(crate) sent: Nanos,
+    /// Its place in the query list.
+    pub(crate) query: u32,
+}
+
+/// What became of the query that last had a message id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It waits for its answer.
+    InFlight(Entry),
+    /// It was answered; a further answer is a duplicate.
+    Answered(Entry),
+    /// It timed out; an answer now is late.
+    TimedOut(Entry),
+    /// No query had that id lately.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Never,
+    InFlight,
+    Answered,
+    TimedOut,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    entry: Entry,
+    id: u16,
+    state: State,
+}
+
+/// Message ids and what they stand for, unique among the queries in flight on one socket.
+///
+/// An id is a slot's number in its low bits and a count of the slot's uses in its high bits; slots
+/// are used in turn, oldest first. So an id comes back as late as possible, and an answer that
+/// comes after its time-out, or a second time, is still recognised.
+#[derive(Debug)]
+pub(crate) struct InFlightTable {
+    slots: Vec<Slot>,
+    /// Free slots, a ring: `free_count` numbers from `free_first` on.
+    free: Vec<u16>,
+    free_first: usize,
+    free_count: usize,
+}
+
+/// Slots per expected query. While a query waits for its time-out at a server that does not answer,
+/// the window's later queries take slots in turn; with four times the window, an answer is still
+/// recognised as late when it comes within three further time-outs.
+const PAST: usize = 4;
+
+/// Ids are 16 bits wide (RFC 1035, section 4.1.1).
+const MOST: usize = 1 << 16;
+
+impl InFlightTable {
+    /// A table for `expected` queries in flight, and the past of three times as many.
+    pub(crate) fn new(expected: usize) -> Self {
+        let expected = expected.saturating_mul(PAST);
+        let mut table = Self { slots: Vec::new(), free: Vec::new(), free_first: 0, free_count: 0 };
+        table.grow_to(expected.clamp(1, MOST).next_power_of_two());
+        table
+    }
+
+    /// Queries in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free_count
+    }
+
+    /// Takes a free id for a query; `None` when all 65,536 are in flight.
+    #[inline]
+    pub(crate) fn insert(&mut self, entry: Entry) -> Option<u16> {
+        if self.free_count == 0 {
+            if self.slots.len() == MOST {
+                return None;
+            }
+            self.grow_to(self.slots.len() * 2);
+        }
+        let number = self.free[self.free_first];
+        self.free_first = (self.free_first + 1) & (self.free.len() - 1);
+        self.free_count -= 1;
+        let step = self.slots.len() as u32;
+        let slot = &mut self.slots[usize::from(number)];
+        // The next use of the slot: same low bits, high bits one further (wrapping).
+        slot.id = u32::from(slot.id).wrapping_add(step) as u16;
+        slot.entry = entry;
+        slot.state = State::InFlight;
+        Some(slot.id)
+    }
+
+    /// What is known of an id.
+    #[inline]
+    pub(crate) fn look_up(&self, id: u16) -> Known {
+        let slot = &self.slots[usize::from(id) & (self.slots.len() - 1)];
+        if slot.id != id {
+            return Known::Nothing;
+        }
+        match slot.state {
+            State::Never => Known::Nothing,
+            State::InFlight => Known::InFlight(slot.entry),
+            State::Answered => Known::Answered(slot.entry),
+            State::TimedOut => Known::TimedOut(slot.entry),
+        }
+    }
+
+    /// Ends a query in flight with an answer.
+    #[inline]
+    pub(crate) fn answered(&mut self, id: u16) {
+        self.end(id, State::Answered);
+    }
+
+    /// Ends a query in flight with its time-out.
+    pub(crate) fn timed_out(&mut self, id: u16) {
+        self.end(id, State::TimedOut);
+    }
+
+    /// Takes back an insert: the query was not sent after all.
+    pub(crate) fn take_back(&mut self, id: u16) {
+        self.end(id, State::Never);
+    }
+
+    /// Ends every query in flight, because the connection is gone, and tells `ended` of each.
+    pub(crate) fn drain(&mut self, mut ended: impl FnMut(Entry)) {
+        for number in 0..self.slots.len() {
+            if self.slots[number].state == State::InFlight {
+                ended(self.slots[number].entry);
+                self.end(self.slots[number].id, State::Never);
+            }
+            // On the next connection no old id means anything.
+            self.slots[number].state = State::Never;
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, id: u16, state: State) {
+        let number = usize::from(id) & (self.slots.len() - 1);
+        let slot = &mut self.slots[number];
+        debug_assert!(slot.id == id && slot.state == State::InFlight, "id {id} is not in flight");
+        slot.state = state;
+        let last = (self.free_first + self.free_count) & (self.free.len() - 1);
+        self.free[last] = number as u16;
+        self.free_count += 1;
+    }
+
+    /// Grows to `size` slots, a power of two. Queries in flight keep their ids: two ids that differ
+    /// in their low bits before still do after.
+    fn grow_to(&mut self, size: usize) {
+        let nothing = Entry { due: 0, sent: 0, query: 0 };
+        let old = std::mem::take(&mut self.slots);
+        self.slots = (0..size)
+            .map(|number| Slot { entry: nothing, id: number as u16, state: State::Never })
+            .collect();
+        for slot in old {
+            if slot.state != State::Never {
+                self.slots[usize::from(slot.id) & (size - 1)] = slot;
+            }
+        }
+        let is_free = |number: &u16| self.slots[usize::from(*number)].state != State::InFlight;
+        self.free = (0..size).map(|number| number as u16).filter(is_free).collect();
+        self.free_first = 0;
+        self.free_count = self.free.len();
+        self.free.resize(size, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entry(query: u32) -> Entry {
+        Entry { due: 1, sent: 2, query }
+    }
+
+    #[test]
+    fn the_past_of_an_id_is_remembered() {
+        let mut table = InFlightTable::new(4);
+        let (a, b) = (table.insert(entry(1)).unwrap(), table.insert(entry(2)).unwrap());
+        table.answered(a);
+        table.timed_out(b);
+        assert_eq!(table.look_up(a), Known::Answered(entry(1)));
+        assert_eq!(table.look_up(b), Known::TimedOut(entry(2)));
+        assert_eq!(table.look_up(a ^ 0x8000), Known::Nothing);
+        assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn all_ids_can_be_in_flight_and_no_more() {
+        let mut table = InFlightTable::new(1);
+        let ids: std::collections::HashSet<u16> =
+            (0..MOST as u32).map(|n| table.insert(entry(n)).unwrap()).collect();
+        assert_eq!(ids.len(), MOST);
+        assert_eq!(table.insert(entry(0)), None);
+        table.answered(17);
+        assert_eq!(table.insert(entry(0)), Some(17));
+        let mut ended = 0;
+        table.drain(|_| ended += 1);
+        assert_eq!((ended, table.len()), (MOST, 0));
+    }
+
+    proptest! {
+        /// Against a plain map: ids are unique in flight, and each gives back what was put in.
+        #[test]
+        fn agrees_with_a_map(steps in prop::collection::vec((any::<u8>(), any::<u16>()), 0..3000)) {
+            let mut table = InFlightTable::new(2);
+            let mut model: HashMap<u16, Entry> = HashMap::new();
+            for (number, (kind, pick)) in steps.into_iter().enumerate() {
+                let chosen = model.keys().nth(usize::from(pick) % model.len().max(1)).copied();
+                match (kind % 5, chosen) {
+                    (0, Some(id)) => { table.answered(id); model.remove(&id); }
+                    (1, Some(id)) => { table.timed_out(id); model.remove(&id); }
+                    _ => {
+                        let id = table.insert(entry(number as u32)).unwrap();
+                        prop_assert_eq!(model.insert(id, entry(number as u32)), None);
+                    }
+                }
+                prop_assert_eq!(table.len(), model.len());
+                for (id, entry) in &model {
+                    prop_assert_eq!(table.look_up(*id), Known::InFlight(*entry));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! System calls that no safe library offers: datagrams in batches, and socket drop counts.
+//!
+//! The only module of this crate that may hold `unsafe`.
+#![expect(unsafe_code, reason = "recvmmsg, sendmmsg and SO_MEMINFO have no safe binding")]
+
+mod datagrams;
+mod socket;
+
+pub(crate) use datagrams::{BATCH, Inbox, Outbox, receive_batch, send_batch};
+pub(crate) use socket::socket_drops;
