@@ -1,6 +1,17 @@
 //! Reasons to doubt a number.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
+
+use crate::limit::{GENERATOR_BUSY, RATE_MET, busiest, increase};
+use crate::{LoadFacts, LoadMode, Measured, ServerFacts};
+
+/// A stolen share of the time above this can move a figure by as much as a difference that matters.
+const STEAL: f64 = 0.01;
+
+/// A median send lag above this share of the median latency is a visible part of it.
+const SEND_LAG: f64 = 0.1;
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,4 +84,103 @@ pub enum Caveat {
         /// The doubt, as a sentence.
         text: String,
     },
+}
+
+impl Caveat {
+    /// Finds the doubts that follow from the figures of a run alone, in the order of this enum:
+    /// a limited generator, shared CPUs, a closed loop, a missed rate, send lag, drops at the
+    /// generator's sockets, steal, and stray answers. The others (wrong answers, an unwatched
+    /// server, ...) are known only to those who ran it, who add them.
+    ///
+    /// `host_cpus` is the number of CPUs of the machine that made the load.
+    #[must_use]
+    pub fn find(
+        load: &LoadFacts,
+        server: &ServerFacts,
+        measured: &Measured,
+        host_cpus: usize,
+    ) -> Vec<Self> {
+        let found = [
+            Self::generator_limited(measured),
+            shares_cpus(load, server, host_cpus).then_some(Self::SharedCpus),
+            Self::closed_loop(load),
+            Self::rate_missed(load, measured),
+            Self::send_lag(measured),
+            Self::generator_drops(measured),
+            Self::steal(measured, host_cpus),
+            Self::stray_answers(measured),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
+    /// The busiest worker used at least 95 % of its CPU.
+    fn generator_limited(measured: &Measured) -> Option<Self> {
+        let busy_share = busiest(&measured.workers);
+        (busy_share >= GENERATOR_BUSY).then_some(Self::GeneratorLimited { busy_share })
+    }
+
+    /// The load was a closed loop.
+    fn closed_loop(load: &LoadFacts) -> Option<Self> {
+        match load.mode {
+            LoadMode::Closed { outstanding } => {
+                let window = u64::from(load.clients) * u64::from(outstanding);
+                Some(Self::ClosedLoop { window })
+            }
+            LoadMode::Open { .. } => None,
+        }
+    }
+
+    /// An open loop sent less than 99 % of what was intended.
+    fn rate_missed(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let LoadMode::Open { rate_qps: intended_qps, .. } = load.mode else { return None };
+        let offered_qps = measured.offered_qps();
+        let missed = offered_qps < RATE_MET * intended_qps;
+        missed.then_some(Self::RateMissed { intended_qps, offered_qps })
+    }
+
+    /// The median query left late by more than a tenth of the median latency. A closed loop has no
+    /// due instants, hence no lag.
+    fn send_lag(measured: &Measured) -> Option<Self> {
+        let p50_ns = measured.send_lag.quantile_ns(0.5)?;
+        let latency_ns = measured.latency.quantile_ns(0.5)?;
+        (p50_ns as f64 > SEND_LAG * latency_ns as f64).then_some(Self::SendLag { p50_ns })
+    }
+
+    /// The generator's own sockets dropped answers, if only one.
+    fn generator_drops(measured: &Measured) -> Option<Self> {
+        let datagrams = measured.workers.iter().map(|worker| worker.drops).sum();
+        (datagrams > 0).then_some(Self::GeneratorDrops { datagrams })
+    }
+
+    /// The hypervisor kept more than 1 % of the time of all CPUs in the measured window.
+    fn steal(measured: &Measured, host_cpus: usize) -> Option<Self> {
+        let window = measured.window();
+        let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
+        let share = stolen_ns as f64 / (span_ns as f64 * host_cpus.max(1) as f64);
+        (share > STEAL).then_some(Self::Steal { share })
+    }
+
+    /// Answers came late, twice, or unasked.
+    fn stray_answers(measured: &Measured) -> Option<Self> {
+        let answers = &measured.counters.answers;
+        let (late, duplicate, unexpected) = (answers.late, answers.duplicate, answers.unexpected);
+        let any = late + duplicate + unexpected > 0;
+        any.then_some(Self::StrayAnswers { late, duplicate, unexpected })
+    }
+}
+
+/// True if the server surely shares a CPU with the load: both were pinned and to one in common, or
+/// one of them was not pinned and the machine has no second CPU. What the scheduler makes of
+/// several CPUs without pinning is not known. An external server counts as one on this machine only
+/// under a loopback address.
+fn shares_cpus(load: &LoadFacts, server: &ServerFacts, host_cpus: usize) -> bool {
+    let elsewhere = server.kind == "external"
+        && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());
+    if elsewhere {
+        false
+    } else if load.cpus.is_empty() || server.cpus.is_empty() {
+        host_cpus == 1
+    } else {
+        load.cpus.iter().any(|cpu| server.cpus.contains(cpu))
+    }
 }

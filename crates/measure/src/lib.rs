@@ -32,7 +32,7 @@ mod summary;
 pub use caveat::Caveat;
 pub use counters::{Answers, Connections, Counters, Outcomes, Unbalanced};
 pub use histogram::{Histogram, HistogramError};
-pub use limit::{Limit, LimitKind};
+pub use limit::{Limit, LimitFigures, LimitKind};
 pub use record::{
     LoadFacts, LoadMode, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, Tls,
     WorkerFacts,

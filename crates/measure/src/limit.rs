@@ -1,6 +1,33 @@
 //! What bounded the answered rate of a run.
 
+mod figures;
+
 use serde::{Deserialize, Serialize};
+
+pub use figures::LimitFigures;
+pub(crate) use figures::{busiest, increase};
+
+/// A rate counts as met from this share of it on: the pacing error and the queries in flight at
+/// the ends of the window stay below 1 %.
+pub(crate) const RATE_MET: f64 = 0.99;
+
+/// From this busy share of its worker on the generator has no CPU left. Higher than the server's:
+/// a worker is one thread on one CPU, whose busy share reaches 1 when there is work.
+pub(crate) const GENERATOR_BUSY: f64 = 0.95;
+
+/// From this share of its CPUs on the server has none left. The work of several threads is never
+/// spread quite evenly, and interrupts take their part of the CPUs without being counted for it.
+const SERVER_BUSY: f64 = 0.90;
+
+/// Above this share of the answers, drops at the generator's own sockets bound the answered rate.
+const DROPS: f64 = 0.001;
+
+/// Above this share of the queries, lost datagrams are more than an accident.
+const LOST: f64 = 0.001;
+
+/// How far the queries in flight may be from the window, as a share of it. The mean of the window
+/// is taken over queries that became due in it, so start, end and stalls leave some difference.
+const LITTLE: f64 = 0.25;
 
 /// Who was the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,4 +54,171 @@ pub struct Limit {
     pub kind: LimitKind,
     /// The figures, as half a sentence: `server used 99 % of 1 CPU`.
     pub evidence: String,
+}
+
+impl Limit {
+    /// Names the limit of a run from its figures. The first rule that fits decides:
+    ///
+    /// 1. **Rate**: an open loop that sent at least 99 % of what was intended and got answers to
+    ///    at least 99 % of it. Nothing stood in its way, however busy the two sides were.
+    /// 2. **Server CPU**: the server used at least 90 % of its CPUs. If the busiest worker was at
+    ///    95 % or more and above the server, the limit is the generator: the more saturated of the
+    ///    two holds the other up, and in doubt the server may do more than was measured.
+    /// 3. **Generator**: its busiest worker used at least 95 % of a CPU, its own sockets dropped
+    ///    more than 0.1 % of the answers, or an open loop sent less than 99 % of what was intended.
+    /// 4. **Network**: more than 0.1 % of the datagrams were lost while neither side was busy. This
+    ///    goes before the window, which lost queries fill until they time out. Drops at the
+    ///    server's full sockets are named in the evidence.
+    /// 5. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    ///    number in flight (answered rate times mean latency) is the window within 25 %.
+    /// 6. **Unclear** otherwise. Without the server's CPU figures rules 4 and 5 cannot be told from
+    ///    a busy server, so they do not apply.
+    ///
+    /// The server's share is a sum over its threads: one saturated thread beside idle ones is not
+    /// visible in it, and such a run is put down to its window, to the network, or to nobody.
+    #[must_use]
+    pub fn decide(figures: &LimitFigures) -> Self {
+        let (kind, evidence) = figures
+            .rate()
+            .or_else(|| figures.processors())
+            .or_else(|| figures.network())
+            .or_else(|| figures.window())
+            .unwrap_or_else(|| (LimitKind::Unclear, figures.what_is_known()));
+        Self { kind, evidence }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LoadMode;
+
+    /// A closed loop of 4 x 100 that answers 100,000 qps, with nobody busy and nothing lost.
+    fn closed() -> LimitFigures {
+        LimitFigures {
+            mode: LoadMode::Closed { outstanding: 100 },
+            clients: 4,
+            offered_qps: 100_000.0,
+            answered_qps: 100_000.0,
+            answered: 1_000_000,
+            mean_latency_ns: Some(4e6),
+            lost_datagram_share: 0.0,
+            server_busy_share: Some(0.5),
+            server_cpus: 1,
+            server_udp_drops: 0,
+            generator_busy_share: 0.5,
+            generator_drops: 0,
+            send_lag_p50_ns: Some(20_000),
+        }
+    }
+
+    /// The same as an open loop of 100,000 qps.
+    fn open() -> LimitFigures {
+        let mode = LoadMode::Open { rate_qps: 100_000.0, pace: "constant".to_owned() };
+        LimitFigures { mode, ..closed() }
+    }
+
+    #[track_caller]
+    fn check(figures: LimitFigures, kind: LimitKind, evidence: &[&str]) {
+        let limit = Limit::decide(&figures);
+        assert_eq!(limit.kind, kind, "{}", limit.evidence);
+        for part in evidence {
+            assert!(limit.evidence.contains(part), "`{part}` is not in: {}", limit.evidence);
+        }
+    }
+
+    #[test]
+    fn rate() {
+        check(open(), LimitKind::Rate, &["100,000 of the 100,000 qps"]);
+        let lossy = LimitFigures { answered_qps: 99_000.0, ..open() };
+        check(lossy, LimitKind::Rate, &["99,000 answered"]);
+        // However busy the two were, and whatever was lost below 1 %.
+        let busy = LimitFigures {
+            server_busy_share: Some(0.99),
+            generator_busy_share: 0.99,
+            lost_datagram_share: 0.009,
+            ..open()
+        };
+        check(busy, LimitKind::Rate, &[]);
+        let missed = LimitFigures { answered_qps: 98_999.0, ..open() };
+        check(missed, LimitKind::Unclear, &["98,999 of the 100,000 qps intended were answered"]);
+    }
+
+    #[test]
+    fn server_cpu() {
+        let busy = || LimitFigures { server_busy_share: Some(0.985), ..closed() };
+        check(busy(), LimitKind::ServerCpu, &["the server used 98 % of 1 CPU"]);
+        let two = LimitFigures { server_cpus: 2, server_busy_share: Some(0.90), ..closed() };
+        check(two, LimitKind::ServerCpu, &["90 % of 2 CPUs"]);
+        // The more saturated decides, both are named.
+        let both = LimitFigures { generator_busy_share: 0.96, ..busy() };
+        check(both, LimitKind::ServerCpu, &["the server used 98 %", "worker used 96 %"]);
+        let both = LimitFigures { generator_busy_share: 0.99, ..busy() };
+        check(both, LimitKind::Generator, &["the server used 98 %", "worker used 99 %"]);
+        // In doubt the generator: the server may do more.
+        let both = LimitFigures { generator_busy_share: 0.985, ..busy() };
+        check(both, LimitKind::Generator, &[]);
+        // A worker below its own threshold is not saturated, though above the server.
+        let near =
+            LimitFigures { server_busy_share: Some(0.91), generator_busy_share: 0.94, ..closed() };
+        check(near, LimitKind::ServerCpu, &[]);
+        // A busy server that drops and loses is the limit, not the network.
+        let lossy = LimitFigures { lost_datagram_share: 0.1, server_udp_drops: 5, ..busy() };
+        check(lossy, LimitKind::ServerCpu, &[]);
+        // A rate missed with a busy server is the server's.
+        let missed =
+            LimitFigures { answered_qps: 80_000.0, server_busy_share: Some(0.99), ..open() };
+        check(missed, LimitKind::ServerCpu, &["99 % of 1 CPU"]);
+    }
+
+    #[test]
+    fn generator() {
+        let busy = LimitFigures { generator_busy_share: 0.95, ..closed() };
+        check(busy, LimitKind::Generator, &["the busiest load worker used 95 % of a CPU"]);
+        let drops = |generator_drops| LimitFigures { generator_drops, ..closed() };
+        check(drops(1_001), LimitKind::Generator, &["dropped 1,001 answers"]);
+        check(drops(1_000), LimitKind::Window, &[]);
+        let behind = LimitFigures {
+            offered_qps: 98_000.0,
+            answered_qps: 98_000.0,
+            send_lag_p50_ns: Some(1_500_000),
+            ..open()
+        };
+        check(behind, LimitKind::Generator, &["only 98,000 of the 100,000 qps", "1.500 ms"]);
+        // The generator watches itself, so it needs no figures of the server.
+        let alone = LimitFigures { generator_busy_share: 1.0, server_busy_share: None, ..closed() };
+        check(alone, LimitKind::Generator, &[]);
+    }
+
+    #[test]
+    fn network() {
+        let lossy = || LimitFigures { lost_datagram_share: 0.012, ..closed() };
+        check(lossy(), LimitKind::Network, &["1.20 % of the queries were lost, while", "50 %"]);
+        let drops = LimitFigures { server_udp_drops: 12_000, ..lossy() };
+        check(drops, LimitKind::Network, &["12,000 dropped at the server's full sockets"]);
+        let few = LimitFigures { lost_datagram_share: 0.001, ..closed() };
+        check(few, LimitKind::Window, &[]);
+        let missed = LimitFigures { answered_qps: 90_000.0, lost_datagram_share: 0.1, ..open() };
+        check(missed, LimitKind::Network, &["10 % of the queries"]);
+        let unwatched = LimitFigures { server_busy_share: None, ..lossy() };
+        check(unwatched, LimitKind::Unclear, &["1.20 % of the queries", "was not watched"]);
+    }
+
+    #[test]
+    fn window() {
+        let at = |ms| LimitFigures { mean_latency_ns: Some(ms * 1e6), ..closed() };
+        check(at(4.0), LimitKind::Window, &["400 queries in flight, with a window of 400"]);
+        check(at(3.0), LimitKind::Window, &["300 queries in flight"]);
+        check(at(5.0), LimitKind::Window, &["500 queries in flight"]);
+        check(at(2.9), LimitKind::Unclear, &["290 queries in flight, with a window of 400"]);
+        check(at(5.1), LimitKind::Unclear, &["510 queries in flight"]);
+        let none = LimitFigures { answered_qps: 0.0, mean_latency_ns: None, ..closed() };
+        check(none, LimitKind::Unclear, &["0 queries in flight"]);
+        let unwatched = LimitFigures { server_busy_share: None, ..closed() };
+        check(
+            unwatched,
+            LimitKind::Unclear,
+            &["the server's CPU was not watched", "window of 400"],
+        );
+    }
 }

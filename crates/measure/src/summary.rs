@@ -1,11 +1,15 @@
 //! The figures of an experiment, computed from its records alone.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Comparison, Estimate, Metric};
-use crate::{Caveat, Histogram, Limit, Outcomes, RunRecord, Session};
+use crate::statistics::{Comparison, Estimate, Metric, mean};
+use crate::{
+    Caveat, Counters, Histogram, Limit, Measured, Outcomes, RunRecord, RunStatus, Session,
+};
 
 /// The figures of one variant over its valid runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,9 +58,155 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Computes the figures.
+    /// Computes the figures from the runs in any order; the same runs give the same figures, since
+    /// the bootstrap takes the seed of the session.
+    ///
+    /// Only valid runs enter a figure, a limit or a caveat; the others are counted. Records of
+    /// variants that the session does not know are left out.
     #[must_use]
-    pub fn of(_session: &Session, _records: &[RunRecord]) -> Self {
-        todo!()
+    pub fn of(session: &Session, records: &[RunRecord]) -> Self {
+        let mut records: Vec<&RunRecord> = records.iter().collect();
+        records.sort_by_key(|record| record.position);
+        let runs: Vec<VariantRuns> =
+            session.variants.iter().map(|name| VariantRuns::of(name, &records)).collect();
+        let variants = runs.iter().map(|runs| runs.summarise(session.seed)).collect();
+        let comparisons = match runs.iter().find(|runs| runs.name == session.baseline) {
+            Some(baseline) => runs
+                .iter()
+                .filter(|variant| variant.name != session.baseline)
+                .flat_map(|variant| variant.compare(baseline, session))
+                .collect(),
+            None => Vec::new(),
+        };
+        Self {
+            name: session.name.clone(),
+            baseline: session.baseline.clone(),
+            variants,
+            comparisons,
+        }
     }
+}
+
+/// The runs of one variant, in the order of execution.
+struct VariantRuns<'a> {
+    /// Its name.
+    name: &'a str,
+    /// The valid runs that were measured, each with what it measured.
+    valid: Vec<(&'a RunRecord, &'a Measured)>,
+    /// How many others there are.
+    others: usize,
+}
+
+impl<'a> VariantRuns<'a> {
+    /// Picks the runs of one variant out of all.
+    fn of(name: &'a str, records: &[&'a RunRecord]) -> Self {
+        let own = || records.iter().filter(|record| record.variant == name);
+        let valid: Vec<_> = own()
+            .filter(|record| record.status == RunStatus::Valid)
+            .filter_map(|record| Some((*record, record.measured.as_ref()?)))
+            .collect();
+        let others = own().count() - valid.len();
+        Self { name, valid, others }
+    }
+
+    /// One value for each valid run in which the metric could be measured.
+    fn values(&self, metric: Metric) -> Vec<f64> {
+        self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
+    }
+
+    /// The figures of the variant.
+    fn summarise(&self, seed: u64) -> VariantSummary {
+        let metrics = Metric::ALL
+            .into_iter()
+            .filter_map(|metric| Some((metric, mean(&self.values(metric), seed)?)));
+        let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
+        let mut counters = Counters::default();
+        let mut latency = Histogram::new();
+        let mut handshakes = 0;
+        for measured in self.measured() {
+            counters.merge(&measured.counters);
+            latency.merge(&measured.latency);
+            // Most connections are opened in the warm-up.
+            for phase in [&measured.warm_up, &measured.counters] {
+                let connections = &phase.connections;
+                handshakes += connections.full_handshakes + connections.resumed_handshakes;
+            }
+        }
+        VariantSummary {
+            name: self.name.to_owned(),
+            valid_runs: count(self.valid.len()),
+            other_runs: count(self.others),
+            metrics: metrics.collect(),
+            p999_ns: average(|measured| Some(measured.latency.quantile_ns(0.999)? as f64)),
+            outcomes: counters.outcomes,
+            rcodes: counters.answers.rcodes,
+            latency,
+            server_busy_share: average(Measured::server_busy_share),
+            peak_memory_octets: self
+                .measured()
+                .filter_map(|measured| measured.resources.peak_memory_octets())
+                .max(),
+            generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
+            handshakes,
+            limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
+            caveats: distinct(self.valid.iter().flat_map(|(record, _)| &record.caveats)),
+        }
+    }
+
+    /// What the valid runs measured.
+    fn measured(&self) -> impl Iterator<Item = &'a Measured> {
+        self.valid.iter().map(|(_, measured)| *measured)
+    }
+
+    /// Every metric that both could measure, against the baseline.
+    fn compare(&self, baseline: &Self, session: &Session) -> Vec<Comparison> {
+        let compare = |metric| {
+            let (below, own) = (baseline.values(metric), self.values(metric));
+            Comparison::between(metric, &below, self.name, &own, session.margin, session.seed)
+        };
+        Metric::ALL.into_iter().filter_map(compare).collect()
+    }
+}
+
+/// The mean of a figure over the runs that have it; `None` if none has.
+fn average<'a>(
+    runs: impl Iterator<Item = &'a Measured>,
+    figure: fn(&Measured) -> Option<f64>,
+) -> Option<f64> {
+    let values: Vec<f64> = runs.filter_map(figure).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The first limit of each kind, the most frequent kind first; of equally frequent ones the one
+/// seen first.
+fn limits<'a>(runs: impl Iterator<Item = &'a Limit>) -> Vec<Limit> {
+    let mut kinds: Vec<(&Limit, u32)> = Vec::new();
+    for limit in runs {
+        match kinds.iter_mut().find(|(seen, _)| seen.kind == limit.kind) {
+            Some((_, times)) => *times += 1,
+            None => kinds.push((limit, 1)),
+        }
+    }
+    kinds.sort_by_key(|(_, times)| Reverse(*times));
+    kinds.into_iter().map(|(limit, _)| limit.clone()).collect()
+}
+
+/// The first caveat of each kind, in the order seen. Free texts are each a kind of their own.
+fn distinct<'a>(runs: impl Iterator<Item = &'a Caveat>) -> Vec<Caveat> {
+    let mut kept: Vec<Caveat> = Vec::new();
+    for caveat in runs {
+        let seen = |other: &Caveat| match caveat {
+            Caveat::Other { .. } => other == caveat,
+            _ => discriminant(other) == discriminant(caveat),
+        };
+        if !kept.iter().any(seen) {
+            kept.push(caveat.clone());
+        }
+    }
+    kept
+}
+
+/// A number of runs as it is kept.
+fn count(runs: usize) -> u32 {
+    u32::try_from(runs).expect("nobody makes four billion runs")
 }

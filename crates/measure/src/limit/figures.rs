@@ -1,0 +1,280 @@
+//! The figures that name a limit, rule by rule.
+
+use super::{DROPS, GENERATOR_BUSY, LITTLE, LOST, LimitKind, RATE_MET, SERVER_BUSY};
+use crate::{LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, WorkerFacts};
+
+/// The figures of the measured window that [`crate::Limit::decide`] looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimitFigures {
+    /// Closed or open loop, with its window or its intended rate.
+    pub mode: LoadMode,
+    /// Simulated clients.
+    pub clients: u32,
+    /// Queries sent per second.
+    pub offered_qps: f64,
+    /// Queries answered per second.
+    pub answered_qps: f64,
+    /// Queries answered.
+    pub answered: u64,
+    /// Mean latency in nanoseconds, timed-out queries included; `None` if no query ended.
+    pub mean_latency_ns: Option<f64>,
+    /// Queries sent by UDP and never answered as a share of the due ones, in [0, 1]; 0 for stream
+    /// transports, which lose connections but no datagrams.
+    pub lost_datagram_share: f64,
+    /// The server's CPU use in [0, 1] of the CPUs it was given; `None` if it was not watched.
+    pub server_busy_share: Option<f64>,
+    /// How many CPUs the server was given.
+    pub server_cpus: usize,
+    /// Datagrams dropped at the server's full UDP sockets.
+    pub server_udp_drops: u64,
+    /// Busy share of the busiest worker, in [0, 1].
+    pub generator_busy_share: f64,
+    /// Answers dropped at the generator's full UDP sockets.
+    pub generator_drops: u64,
+    /// Median send lag in nanoseconds; `None` if nothing was sent.
+    pub send_lag_p50_ns: Option<u64>,
+}
+
+/// A limit before it has become a [`crate::Limit`].
+type Finding = Option<(LimitKind, String)>;
+
+impl LimitFigures {
+    /// Takes the figures from what was measured.
+    #[must_use]
+    pub fn of(load: &LoadFacts, measured: &Measured) -> Self {
+        let outcomes = &measured.counters.outcomes;
+        let lost_datagrams = if load.transport == "udp" { outcomes.timed_out } else { 0 };
+        let udp_drops = increase(&measured.resources, measured.window(), |at| at.udp_drops);
+        Self {
+            mode: load.mode.clone(),
+            clients: load.clients,
+            offered_qps: measured.offered_qps(),
+            answered_qps: measured.answered_qps(),
+            answered: outcomes.answered,
+            mean_latency_ns: measured.latency.mean_ns(),
+            lost_datagram_share: lost_datagrams as f64 / outcomes.due.max(1) as f64,
+            server_busy_share: measured.server_busy_share(),
+            server_cpus: measured.resources.cpus,
+            server_udp_drops: udp_drops.map_or(0, |(drops, _)| drops),
+            generator_busy_share: busiest(&measured.workers),
+            generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
+            send_lag_p50_ns: measured.send_lag.quantile_ns(0.5),
+        }
+    }
+
+    /// Rule 1: the asked rate.
+    pub(super) fn rate(&self) -> Finding {
+        let intended = self.intended_qps()?;
+        let met = RATE_MET * intended;
+        let evidence = format!(
+            "{} of the {} qps intended were sent and {} answered",
+            grouped(self.offered_qps),
+            grouped(intended),
+            grouped(self.answered_qps)
+        );
+        (self.offered_qps >= met && self.answered_qps >= met).then_some((LimitKind::Rate, evidence))
+    }
+
+    /// Rules 2 and 3: the CPUs of the two sides, and what else the generator failed to do.
+    pub(super) fn processors(&self) -> Finding {
+        let server = self.server_busy_share.filter(|share| *share >= SERVER_BUSY);
+        let generator = self.generator_faults();
+        let generator_first = self.generator_busy_share >= GENERATOR_BUSY
+            && server.is_none_or(|server| self.generator_busy_share >= server);
+        let kind = match server {
+            Some(_) if !generator_first => LimitKind::ServerCpu,
+            None if generator.is_empty() => return None,
+            _ => LimitKind::Generator,
+        };
+        let server = server.map(|_| self.server_use());
+        let mut parts: Vec<String> = server.into_iter().chain(generator).collect();
+        if kind == LimitKind::Generator && self.server_busy_share.is_some_and(|s| s >= SERVER_BUSY)
+        {
+            // The limit first, what stands beside it after.
+            parts.rotate_left(1);
+        }
+        Some((kind, parts.join("; ")))
+    }
+
+    /// What the generator failed to do, one half sentence each.
+    fn generator_faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.generator_busy_share >= GENERATOR_BUSY {
+            let share = percent(self.generator_busy_share);
+            faults.push(format!("the busiest load worker used {share} of a CPU"));
+        }
+        let dropped = self.generator_drops as f64;
+        if dropped > DROPS * self.answered as f64 {
+            faults.push(format!("the generator's sockets dropped {} answers", grouped(dropped)));
+        }
+        if let Some(intended) = self.intended_qps()
+            && self.offered_qps < RATE_MET * intended
+        {
+            faults.push(format!(
+                "only {} of the {} qps intended were sent, with a median send lag of {}",
+                grouped(self.offered_qps),
+                grouped(intended),
+                milliseconds(self.send_lag_p50_ns.unwrap_or(0) as f64)
+            ));
+        }
+        faults
+    }
+
+    /// Rule 4: datagrams lost while neither side was busy.
+    pub(super) fn network(&self) -> Finding {
+        self.server_busy_share?;
+        let evidence = format!("{}, while {}", self.losses()?, self.server_use());
+        Some((LimitKind::Network, evidence))
+    }
+
+    /// The lost datagrams as half a sentence, if they are more than an accident.
+    fn losses(&self) -> Option<String> {
+        if self.lost_datagram_share <= LOST {
+            return None;
+        }
+        let drops = match self.server_udp_drops {
+            0 => String::new(),
+            drops => format!(" ({} dropped at the server's full sockets)", grouped(drops as f64)),
+        };
+        Some(format!("{} of the queries were lost{drops}", percent(self.lost_datagram_share)))
+    }
+
+    /// Rule 5: the window.
+    pub(super) fn window(&self) -> Finding {
+        self.server_busy_share?;
+        let (window, in_flight) = (self.window_size()?, self.in_flight()?);
+        let near = (in_flight - window).abs() <= LITTLE * window;
+        near.then(|| (LimitKind::Window, format!("{}, while {}", self.little(), self.server_use())))
+    }
+
+    /// Rule 6: the figures that name nobody, as half a sentence.
+    pub(super) fn what_is_known(&self) -> String {
+        let server = match self.server_busy_share {
+            Some(_) => self.server_use(),
+            None => "the server's CPU was not watched".to_owned(),
+        };
+        let generator = percent(self.generator_busy_share);
+        let mut parts = vec![server, format!("the busiest load worker used {generator} of a CPU")];
+        parts.extend(self.losses());
+        match self.intended_qps() {
+            Some(intended) => parts.push(format!(
+                "{} of the {} qps intended were answered",
+                grouped(self.answered_qps),
+                grouped(intended)
+            )),
+            None => parts.push(self.little()),
+        }
+        parts.join("; ")
+    }
+
+    /// The server's CPU use as half a sentence.
+    fn server_use(&self) -> String {
+        let share = percent(self.server_busy_share.unwrap_or(0.0));
+        let cpus = self.server_cpus.max(1);
+        format!("the server used {share} of {cpus} CPU{}", if cpus == 1 { "" } else { "s" })
+    }
+
+    /// Both sides of Little's law as half a sentence.
+    fn little(&self) -> String {
+        format!(
+            "{} qps at a mean latency of {} are {} queries in flight, with a window of {}",
+            grouped(self.answered_qps),
+            milliseconds(self.mean_latency_ns.unwrap_or(0.0)),
+            grouped(self.in_flight().unwrap_or(0.0)),
+            grouped(self.window_size().unwrap_or(0.0))
+        )
+    }
+
+    /// Queries in flight on average: answered rate times mean latency (Little's law).
+    fn in_flight(&self) -> Option<f64> {
+        Some(self.answered_qps * self.mean_latency_ns? / 1e9)
+    }
+
+    /// Queries that a closed loop keeps outstanding over all clients.
+    fn window_size(&self) -> Option<f64> {
+        match self.mode {
+            LoadMode::Closed { outstanding } => {
+                Some(f64::from(self.clients) * f64::from(outstanding))
+            }
+            LoadMode::Open { .. } => None,
+        }
+    }
+
+    /// The rate that an open loop was to send, queries per second.
+    fn intended_qps(&self) -> Option<f64> {
+        match self.mode {
+            LoadMode::Open { rate_qps, .. } => Some(rate_qps),
+            LoadMode::Closed { .. } => None,
+        }
+    }
+}
+
+/// Busy share of the busiest worker, in [0, 1]; 0 without workers.
+pub(crate) fn busiest(workers: &[WorkerFacts]) -> f64 {
+    workers.iter().map(WorkerFacts::busy_share).fold(0.0, f64::max)
+}
+
+/// By how much a cumulative figure rose between the samples that enclose the window (or, where
+/// there are none outside, the outermost inside), and the nanoseconds between those. `None` when
+/// the samples span no time.
+pub(crate) fn increase(
+    series: &ResourceSeries,
+    (from_ns, to_ns): (i64, i64),
+    figure: impl Fn(&ResourceSample) -> u64,
+) -> Option<(u64, i64)> {
+    let samples = &series.samples;
+    let before = samples.iter().rfind(|sample| sample.at_ns <= from_ns).or(samples.first())?;
+    let after = samples.iter().find(|sample| sample.at_ns >= to_ns).or(samples.last())?;
+    let span_ns = after.at_ns - before.at_ns;
+    (span_ns > 0).then(|| (figure(after).saturating_sub(figure(before)), span_ns))
+}
+
+/// A share as a percentage: whole from 10 % on, with two digits below.
+fn percent(share: f64) -> String {
+    if share >= 0.1 { format!("{:.0} %", share * 100.0) } else { format!("{:.2} %", share * 100.0) }
+}
+
+/// Nanoseconds as milliseconds with three digits.
+fn milliseconds(ns: f64) -> String {
+    format!("{:.3} ms", ns / 1e6)
+}
+
+/// A number of something, rounded, with a comma between groups of three digits.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in
+            [(0.0, "0"), (999.4, "999"), (999.5, "1,000"), (12_345.0, "12,345"), (1e6, "1,000,000")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn an_increase_is_that_of_the_enclosing_samples() {
+        let sample = |at_ns, udp_drops| ResourceSample { at_ns, udp_drops, ..Default::default() };
+        let samples = vec![sample(0, 1), sample(10, 2), sample(20, 4), sample(30, 8)];
+        let series = ResourceSeries { samples, ..ResourceSeries::default() };
+        let drops = |window| increase(&series, window, |sample| sample.udp_drops);
+        assert_eq!(drops((10, 20)), Some((2, 10)));
+        assert_eq!(drops((11, 19)), Some((2, 10)));
+        assert_eq!(drops((15, 25)), Some((6, 20)));
+        assert_eq!(drops((-5, 99)), Some((7, 30)));
+        assert_eq!(increase(&ResourceSeries::default(), (0, 9), |sample| sample.udp_drops), None);
+    }
+}

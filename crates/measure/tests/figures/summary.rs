@@ -1,0 +1,172 @@
+//! The figures of an experiment from its records.
+
+use dnslab_measure::statistics::{Metric, Verdict};
+use dnslab_measure::{Caveat, Limit, LimitKind, RunRecord, RunStatus, Summary, VariantSummary};
+
+use crate::example::{record, session};
+
+/// Five runs of each variant, interleaved: `tcp` answers as much as `udp`, `dot` 30 % less.
+fn records() -> Vec<RunRecord> {
+    let rates = [1_000, 1_010, 990, 1_005, 995];
+    let mut records = Vec::new();
+    for (block, rate) in (0..).zip(rates) {
+        records.push(record("udp", 3 * block, rate));
+        records.push(record("tcp", 3 * block + 1, rate));
+        records.push(record("dot", 3 * block + 2, rate * 7 / 10));
+    }
+    records
+}
+
+fn variant<'a>(summary: &'a Summary, name: &str) -> &'a VariantSummary {
+    summary.variants.iter().find(|variant| variant.name == name).unwrap()
+}
+
+fn verdict(summary: &Summary, variant: &str, metric: Metric) -> Option<Verdict> {
+    let mut own = summary.comparisons.iter();
+    Some(own.find(|c| c.variant == variant && c.metric == metric)?.verdict)
+}
+
+#[test]
+fn the_figures_are_those_of_the_runs() {
+    let summary = Summary::of(&session(), &records());
+    assert_eq!((summary.name.as_str(), summary.baseline.as_str()), ("encryption", "udp"));
+    let names: Vec<&str> = summary.variants.iter().map(|variant| &*variant.name).collect();
+    assert_eq!(names, ["udp", "tcp", "dot"]);
+    let udp = variant(&summary, "udp");
+    assert_eq!((udp.valid_runs, udp.other_runs), (5, 0));
+    let qps = udp.metrics[&Metric::AnsweredQps];
+    assert!((qps.value - 1_000.0).abs() < 1e-9 && qps.low > 990.0 && qps.high < 1_010.0);
+    assert_eq!((udp.outcomes.due, udp.outcomes.answered), (5_000, 5_000));
+    assert_eq!(udp.latency.len(), 500);
+    assert!((udp.p999_ns.unwrap() / 1e6 - 1.0).abs() < 0.001);
+    assert!((udp.server_busy_share.unwrap() - 0.5).abs() < 1e-9);
+    assert_eq!(udp.peak_memory_octets, Some(1_550_000));
+    // 0.25 s of CPU time for about 1,000 answers.
+    assert!((udp.generator_cpu_per_query_ns.unwrap() / 250_000.0 - 1.0).abs() < 0.001);
+    assert_eq!(verdict(&summary, "dot", Metric::AnsweredQps), Some(Verdict::Costs));
+    assert_eq!(verdict(&summary, "dot", Metric::ServerCpuPerQuery), Some(Verdict::Costs));
+    assert_eq!(verdict(&summary, "dot", Metric::LatencyP50), Some(Verdict::NoDifferenceSeen));
+    assert_eq!(verdict(&summary, "tcp", Metric::AnsweredQps), Some(Verdict::NoDifferenceSeen));
+    assert_eq!(verdict(&summary, "udp", Metric::AnsweredQps), None);
+    assert_eq!(summary.comparisons.len(), 2 * Metric::ALL.len());
+}
+
+#[test]
+fn the_same_runs_in_any_order_give_the_same_figures() {
+    let mut records = records();
+    let summary = Summary::of(&session(), &records);
+    records.reverse();
+    assert_eq!(Summary::of(&session(), &records), summary);
+    let text = serde_json::to_string(&summary).unwrap();
+    let read: Summary = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), text);
+}
+
+#[test]
+fn only_valid_runs_enter_a_figure() {
+    let mut records = records();
+    let figures = Summary::of(&session(), &records).variants;
+    let mut invalid = record("udp", 90, 1);
+    invalid.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+    invalid.caveats = vec![Caveat::SharedCpus];
+    invalid.limit = Limit { kind: LimitKind::Network, evidence: String::new() };
+    let mut failed = record("udp", 91, 1);
+    failed.status = RunStatus::Failed { reason: "died".to_owned(), log_tail: Vec::new() };
+    failed.measured = None;
+    records.extend([invalid, failed, record("unknown", 92, 1)]);
+    let summary = Summary::of(&session(), &records);
+    let udp = variant(&summary, "udp");
+    assert_eq!((udp.valid_runs, udp.other_runs), (5, 2));
+    assert_eq!(VariantSummary { other_runs: 0, ..udp.clone() }, figures[0]);
+    assert_eq!(summary.variants.len(), 3);
+}
+
+#[test]
+fn a_variant_without_a_valid_run_stays_in_the_table() {
+    let mut records = records();
+    records.retain(|record| record.variant != "dot");
+    for record in records.iter_mut().filter(|record| record.variant == "tcp") {
+        record.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+    }
+    let summary = Summary::of(&session(), &records);
+    for (name, others) in [("tcp", 5), ("dot", 0)] {
+        let variant = variant(&summary, name);
+        assert_eq!((variant.valid_runs, variant.other_runs), (0, others));
+        assert!(variant.metrics.is_empty() && variant.latency.is_empty());
+        assert_eq!((variant.p999_ns, variant.server_busy_share), (None, None));
+        assert_eq!((variant.peak_memory_octets, variant.generator_cpu_per_query_ns), (None, None));
+        assert!(variant.limits.is_empty() && variant.caveats.is_empty());
+    }
+    assert!(summary.comparisons.is_empty());
+}
+
+#[test]
+fn without_a_baseline_nothing_is_compared() {
+    let mut records = records();
+    records.retain(|record| record.variant != "udp");
+    let summary = Summary::of(&session(), &records);
+    assert_eq!(variant(&summary, "dot").valid_runs, 5);
+    assert!(summary.comparisons.is_empty());
+    let none = Summary::of(&session(), &[]);
+    assert_eq!(none.variants.len(), 3);
+}
+
+#[test]
+fn what_could_not_be_measured_is_left_out() {
+    let mut records = records();
+    for record in records.iter_mut().filter(|record| record.variant == "udp") {
+        record.measured.as_mut().unwrap().resources.samples.clear();
+    }
+    let summary = Summary::of(&session(), &records);
+    assert!(!variant(&summary, "udp").metrics.contains_key(&Metric::ServerCpuPerQuery));
+    assert_eq!(verdict(&summary, "dot", Metric::ServerCpuPerQuery), None);
+    assert_eq!(verdict(&summary, "dot", Metric::AnsweredQps), Some(Verdict::Costs));
+}
+
+#[test]
+fn handshakes_of_the_warm_up_count() {
+    let mut records = records();
+    let measured = records[2].measured.as_mut().unwrap();
+    measured.warm_up.connections.full_handshakes = 4;
+    measured.counters.connections.full_handshakes = 2;
+    measured.counters.connections.resumed_handshakes = 1;
+    assert_eq!(variant(&Summary::of(&session(), &records), "dot").handshakes, 7);
+}
+
+#[test]
+fn limits_are_counted_and_caveats_named_once() {
+    let mut records = records();
+    let limit = |kind, evidence: &str| Limit { kind, evidence: evidence.to_owned() };
+    let kinds = [
+        LimitKind::Unclear,
+        LimitKind::ServerCpu,
+        LimitKind::Generator,
+        LimitKind::ServerCpu,
+        LimitKind::Generator,
+    ];
+    let other = |text: &str| Caveat::Other { text: text.to_owned() };
+    let dot = records.iter_mut().filter(|record| record.variant == "dot");
+    for ((record, kind), number) in dot.zip(kinds).zip(0u64..) {
+        record.limit = limit(kind, &format!("run {number}"));
+        record.caveats = vec![
+            other("the same"),
+            Caveat::GeneratorDrops { datagrams: number },
+            other(&format!("only in {}", number % 2)),
+        ];
+    }
+    let summary = Summary::of(&session(), &records);
+    let dot = variant(&summary, "dot");
+    let expected = [
+        limit(LimitKind::ServerCpu, "run 1"),
+        limit(LimitKind::Generator, "run 2"),
+        limit(LimitKind::Unclear, "run 0"),
+    ];
+    assert_eq!(dot.limits, expected);
+    let expected = [
+        other("the same"),
+        Caveat::GeneratorDrops { datagrams: 0 },
+        other("only in 0"),
+        other("only in 1"),
+    ];
+    assert_eq!(dot.caveats, expected);
+}

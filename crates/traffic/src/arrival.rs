@@ -1,0 +1,97 @@
+//! What one worker has to send, when, and for which of its clients.
+
+use crate::{Picker, Schedule};
+
+/// One query that becomes due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When, in nanoseconds since the load began.
+    pub due_ns: u64,
+    /// The client that sends it: an index into the clients of its worker, from 0.
+    pub client: u32,
+    /// The query: an index into the query list.
+    pub query: u32,
+}
+
+/// The arrivals of one worker in order of time: each due instant goes to the next of its clients in
+/// turn, with the query that the picker gives.
+///
+/// A worker that also deals out its clients in turn (worker `s` of `k` has the clients `s`,
+/// `s + k`, ...) sends the same queries from the same clients for any number of workers that
+/// divides the number of clients, as long as pace and selection draw nothing at random.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    schedule: Schedule,
+    /// How many clients the worker has.
+    clients: u32,
+    /// The client whose turn is next.
+    next_client: u32,
+    picker: Picker,
+}
+
+impl Arrivals {
+    /// The arrivals of a worker that has this number of clients.
+    ///
+    /// # Panics
+    /// When there is no client.
+    #[must_use]
+    pub fn new(schedule: Schedule, clients: u32, picker: Picker) -> Self {
+        assert!(clients > 0, "a worker without clients has no arrivals");
+        Self { schedule, clients, next_client: 0, picker }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    #[inline]
+    fn next(&mut self) -> Option<Arrival> {
+        let due_ns = self.schedule.next()?;
+        let client = self.next_client;
+        self.next_client += 1;
+        if self.next_client == self.clients {
+            self.next_client = 0;
+        }
+        Some(Arrival { due_ns, client, query: self.picker.next_query() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pace, Selection};
+
+    /// The first arrivals of all workers with 12 clients and 7 queries, by time, with the client's
+    /// number over all workers.
+    fn merged(pace: Pace, selection: Selection, shards: u32) -> Vec<Arrival> {
+        let mut all: Vec<Arrival> = (0..shards)
+            .flat_map(|shard| {
+                let schedule = Schedule::new(pace, 50_000.0, 3, shard, shards);
+                let picker = Picker::new(selection, 7, 3, shard, shards);
+                Arrivals::new(schedule, 12 / shards, picker).take(600 / shards as usize).map(
+                    move |arrival| Arrival { client: arrival.client * shards + shard, ..arrival },
+                )
+            })
+            .collect();
+        all.sort_by_key(|arrival| arrival.due_ns);
+        all
+    }
+
+    #[test]
+    fn the_number_of_workers_changes_nothing() {
+        let one = merged(Pace::Constant, Selection::InOrder, 1);
+        for (n, arrival) in (0u32..).zip(&one) {
+            let due_ns = u64::from(n) * 20_000;
+            assert_eq!(*arrival, Arrival { due_ns, client: n % 12, query: n % 7 });
+        }
+        for shards in [2, 3, 4, 6, 12] {
+            assert_eq!(merged(Pace::Constant, Selection::InOrder, shards), one, "{shards} workers");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_arrivals() {
+        let drawn = || merged(Pace::Poisson, Selection::Uniform, 3);
+        assert_eq!(drawn(), drawn());
+    }
+}
