@@ -1,2 +1,46 @@
-//! The dnslab command.
-fn main() {}
+//! The `dnslab` command: reads arguments, calls, maps what came of it to an exit code.
+
+mod arguments;
+mod doctor;
+mod exit;
+mod live;
+mod load;
+mod report;
+mod run;
+mod serve;
+mod signals;
+mod terminal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Arguments, Command};
+use exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    // The guard is a process of its own; its arguments are for nobody else to read.
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "guard") {
+        return dnslab_lab::guard::main(&words[2..]);
+    }
+    let command = Arguments::parse().command.unwrap_or_default();
+    match act(command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            terminal::error(&failure.error);
+            failure.exit.into()
+        }
+    }
+}
+
+fn act(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Load(arguments) => load::load(arguments),
+        Command::Serve(arguments) => serve::serve(arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+    }
+}

@@ -1,1 +1,49 @@
-//! experiment
+//! From the experiment file to the plan of its runs.
+//!
+//! The principal type is [`Experiment`]: an experiment as checked, in which every variant is
+//! complete and nothing contradicts itself. It is made from a TOML file and the overrides of the
+//! command line by one table of keys, [`KEYS`]; what is wrong comes out all at once, as
+//! [`Problems`] that know their place.
+//!
+//! ```
+//! use dnslab_experiment::{Plan, check_text};
+//!
+//! let text = r#"
+//!     name = "clients"
+//!     repeat.runs = 3
+//!     [[variant]]
+//!     name = "few"
+//!     load.clients = 4
+//!     [[variant]]
+//!     name = "many"
+//!     load.clients = 400
+//! "#;
+//! let experiment = check_text(text, &["load.duration=5s".to_owned()]).unwrap();
+//! assert_eq!(experiment.baseline, "few");
+//! assert_eq!(Plan::new(&experiment, &[]).cases.len(), 6);
+//!
+//! let problems = check_text("name = \"x\"\nlaod.clients = 4", &[]).unwrap_err();
+//! assert_eq!(problems.as_slice()[0].message, "unknown key `laod`");
+//! ```
+//!
+//! The check reads no clock and starts nothing; only [`load`] looks at the file system.
+
+mod check;
+mod error;
+mod file;
+mod keys;
+mod plan;
+mod run;
+
+pub use check::{
+    Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server, ServerKind,
+    ServerSettings, Software, Variant, Verification, ZoneSettings, check_text,
+};
+pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
+pub use file::{BUILT_IN, Source, load, render, render_styled};
+pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
+pub use plan::Plan;
+pub use run::{
+    Calibration, CalibrationError, Observer, RulerCheck, Session, SessionEnd, SessionError,
+    SessionOptions, calibrate,
+};

@@ -1,1 +1,56 @@
-//! lab
+//! Servers under test: found, configured, started, watched, stopped, and nothing left behind.
+//!
+//! The principal type is [`RunningServer`]. [`RunningServer::start`] takes a [`ServerSpec`], writes
+//! the whole state of the server into one folder, starts it under a guard process, and returns when
+//! *that process owns the sockets and gave a right answer*. A [`Sampler`] then watches what it uses.
+//!
+//! ```no_run
+//! use std::time::{Duration, Instant};
+//!
+//! use dnslab_lab::{GuardProgram, LabError, RunningServer, Sampler, ServerSpec};
+//!
+//! # fn measure(spec: &ServerSpec) -> Result<(), LabError> {
+//! let guard = GuardProgram::this_program(["guard"]);
+//! let probe = |_transport, _address| Ok(()); // the caller asks the server and judges the answer
+//! let server = RunningServer::start(spec, &guard, &probe, Duration::from_secs(10))?;
+//! let sampler = Sampler::start(server.watched());
+//! let origin = Instant::now(); // the load begins here
+//! let series = sampler.finish(origin);
+//! server.stop()?;
+//! # let _ = series;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate is the only one that starts processes. It sends no load and opens no client socket:
+//! whoever calls brings the probe.
+
+pub mod certificate;
+mod cgroup;
+pub mod cpus;
+mod descendants;
+pub mod doctor;
+mod error;
+pub mod guard;
+pub mod host;
+mod launch;
+pub mod ports;
+mod process;
+mod readings;
+mod ready;
+mod running;
+mod sampler;
+mod server;
+pub mod sockets;
+
+pub use cgroup::{CpuSource, MemorySource, Sources};
+pub use error::{AddressTaken, Exited, LabError, NotReady};
+pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
+pub use process::RunningProcess;
+pub use ready::Probe;
+pub use running::RunningServer;
+pub use sampler::{Sampler, Watched};
+pub use server::{
+    Installed, Ports, Rendered, RenderedFile, ServerKind, ServerSpec, UnknownServer, Version,
+    ZoneFile, find, render,
+};

@@ -20,6 +20,7 @@
 
 mod caveat;
 mod counters;
+mod gate;
 mod histogram;
 mod limit;
 mod record;
@@ -31,6 +32,7 @@ mod summary;
 
 pub use caveat::Caveat;
 pub use counters::{Answers, Connections, Counters, Outcomes, Unbalanced};
+pub use gate::{CostLimit, CostLimitError};
 pub use histogram::{Histogram, HistogramError};
 pub use limit::{Limit, LimitFigures, LimitKind};
 pub use record::{

@@ -1,1 +1,63 @@
-//! responder
+//! The embedded DNS responder: an authoritative server for one zone, over UDP, TCP and DNS over
+//! TLS, that also plays a programmed delay, loss and stalls.
+//!
+//! It is two things. As a server it is what an experiment measures when nothing else is installed.
+//! As a ruler it is what the load engine is measured with: a delay drawn from a known distribution
+//! and a known share of lost answers must come out at the other end.
+//!
+//! The principal type is [`Server`]; the middle is one pure function, [`answer`]. Everything around
+//! it moves octets: each thread is one event loop with sockets of its own, and shares nothing with
+//! the others but the zone, which is only read.
+//!
+//! ```
+//! use dnslab_responder::{Config, Server, Zone};
+//! use std::{net::UdpSocket, sync::Arc};
+//!
+//! let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\nwww 60 A 192.0.2.1\n";
+//! let mut config = Config::new(Arc::new(Zone::parse(text.as_bytes(), None)?));
+//! config.listen.push("127.0.0.1:0".parse()?);
+//! config.program.delay = "uniform:1ms..2ms".parse()?;
+//!
+//! let server = Server::bind(config)?;
+//! let (address, stop) = (server.addresses()[0], server.stop_handle());
+//! let running = std::thread::spawn(|| server.run());
+//!
+//! let client = UdpSocket::bind("127.0.0.1:0")?;
+//! client.send_to(b"\x12\x34\0\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01", address)?;
+//! let mut response = [0; 512];
+//! let length = client.recv(&mut response)?;
+//! assert!(response[..length].ends_with(&[192, 0, 2, 1]));
+//!
+//! stop.stop();
+//! let counters = running.join().unwrap()?;
+//! assert_eq!(counters.udp.answered, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **How precise a delay is.** It counts from the instant at which the query was read, and the
+//! answer is handed to the kernel when a high-resolution timer goes off, never before it is due.
+//! How much after is counted in every run ([`Counters::lateness`]): in the mean 75, 39 and 62 us at
+//! 1 k, 20 k and 60 k queries a second with a delay of 5 ms, at real-time priority on a virtual
+//! machine with two cores. Where other work competes for the core it is what that work makes it.
+//! Queries that wait in the kernel while the server is stalled or busy are late by that in
+//! addition, as with any server.
+//!
+//! **What it never does**: recursion, DNSSEC proofs (RRSIG and NSEC are records like any other),
+//! transfers, updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
+//! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), and pads answers over TLS when the query
+//! is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file and
+//! handles no signal.
+
+mod answer;
+mod counters;
+mod program;
+mod request;
+mod server;
+mod sys;
+mod zone;
+
+pub use answer::{LARGEST_DATAGRAM, answer};
+pub use counters::{Connections, Counters, Lateness, Messages};
+pub use program::{Delay, Loss, Program, ProgramError, Stall};
+pub use server::{CertificateFiles, Config, ResponderError, Server, StopHandle, TlsError};
+pub use zone::{Zone, ZoneError};

@@ -124,8 +124,8 @@ impl Comparison {
     /// 3. else it cannot be told, and the number of runs is given that would probably do, at the
     ///    present estimate and spread, for one of the two above: the ends come nearer to the
     ///    estimate with the square root of the number of runs. That Student's t shrinks too is left
-    ///    out, so with few runs the number errs on the side of too many. With one run, or beyond
-    ///    100 more, it is not given.
+    ///    out, so with few runs the number errs on the side of too many: about twofold with 3 of
+    ///    each, up to tenfold with 2. With one run, or beyond 100 more, it is not given.
     ///
     /// `None` when [`difference`] has none.
     #[must_use]
@@ -170,6 +170,9 @@ fn more_runs(difference: &Estimate, margin: f64, sizes: (usize, usize)) -> Optio
         return None;
     }
     let Estimate { value, low, high } = *difference;
+    // A lower end at -1 may have been cut off there. How far it would reach is not known; the upper
+    // one of a ratio reaches further, so it stands in.
+    let low = if low > -1.0 { low } else { low.min(value - (high - value)) };
     // The variance of a difference of two means goes with this.
     let variance = |more: u32| {
         let share = |size: usize| 1.0 / (size as f64 + f64::from(more));
@@ -236,6 +239,9 @@ mod tests {
         check_more(-0.01, 0.05, 0.95, (10, 10), Some(5));
         // Unequal samples: the smaller one is what widens the interval.
         check_more(-0.05, 0.05, 0.15, (2, 1_000), Some(7));
+        // The lower end was cut off at -1: 2.5 -> 0.5, 25 times the runs, not 1.5 -> 0.5.
+        check_more(-0.99, 0.5, 2.99, (4, 4), Some(32));
+        check_more(-1.0, 0.5, 2.99, (4, 4), Some(96));
         // More than 100 would be needed, or no number does.
         check_more(-0.5, 0.05, 0.6, (5, 5), None);
         check_more(-0.021, 0.02, 0.06, (100, 100), None);

@@ -1,0 +1,197 @@
+//! The arguments.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use dnslab_measure::CostLimit;
+use dnslab_responder::{Delay, Loss, Stall};
+
+use crate::exit;
+
+/// Measures what a change to a DNS service costs.
+///
+/// Without a command, `dnslab run encryption`: what encrypting DNS costs, on the embedded server,
+/// in under a minute.
+#[derive(Debug, Parser)]
+#[command(version, after_help = exit::HELP)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an experiment from plan to report
+    Run(Run),
+    /// Apply one load to one running server
+    Load(Load),
+    /// Serve a zone with the embedded responder
+    Serve(Serve),
+    /// Write the report of a results directory again
+    Report(Report),
+    /// Say what on this machine would spoil a measurement, and the remedy
+    Doctor(Doctor),
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        Self::Run(Run::default())
+    }
+}
+
+/// `dnslab run`
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A built-in experiment by its name, or a file by its path
+    #[arg(default_value = "encryption")]
+    pub(crate) experiment: String,
+    /// Override a key: `server.kind=bind`, or `variant.dot.load.clients=200` in one variant
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Folder in which the results directory is made
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    pub(crate) results: PathBuf,
+    /// Go on with an interrupted experiment: repeat only what is missing
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["experiment", "set", "results"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Fail (exit code 4) when a variant costs more than this for certain: `answered_qps=10%`
+    #[arg(long, value_name = "METRIC=PERCENT")]
+    pub(crate) limit: Vec<CostLimit>,
+    /// Show the plan and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            experiment: "encryption".to_owned(),
+            set: Vec::new(),
+            results: "results".into(),
+            resume: None,
+            limit: Vec::new(),
+            dry_run: false,
+        }
+    }
+}
+
+/// `dnslab load`
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// Address or name of the server, with or without port: `127.0.0.1:5300`, `[::1]:853`, `ns1`
+    pub(crate) target: String,
+    /// udp, tcp or dot
+    #[arg(long, default_value = "udp")]
+    pub(crate) transport: String,
+    /// Simulated clients, each with its own socket
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) clients: u32,
+    /// Closed loop: queries outstanding per client [default: 100]
+    #[arg(long, value_name = "N", conflicts_with = "rate")]
+    pub(crate) outstanding: Option<u32>,
+    /// Open loop: queries per second over all clients
+    #[arg(long, value_name = "QPS")]
+    pub(crate) rate: Option<f64>,
+    /// Open loop: constant or poisson
+    #[arg(long, value_name = "PACE", requires = "rate")]
+    pub(crate) pace: Option<String>,
+    /// Length of the measured window
+    #[arg(long, default_value = "10s")]
+    pub(crate) duration: String,
+    /// Load before the measured window
+    #[arg(long, default_value = "1s")]
+    pub(crate) warm_up: String,
+    /// A query without an answer for this long has timed out
+    #[arg(long, default_value = "2s")]
+    pub(crate) timeout: String,
+    /// File of queries in dnsperf's format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Without a file of queries: ask for the names that dnslab makes in this zone
+    #[arg(long, value_name = "NAME", conflicts_with = "queries")]
+    pub(crate) zone: Option<String>,
+    /// How many names that zone has
+    #[arg(long, value_name = "N", requires = "zone")]
+    pub(crate) records: Option<u32>,
+    /// Response code that every answer must have [default: NOERROR]
+    #[arg(long, value_name = "RCODE")]
+    pub(crate) expect: Option<String>,
+    /// PEM file of the authority that the server's certificate is verified against
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authority: Option<PathBuf>,
+    /// Do not verify the server's certificate
+    #[arg(long, conflicts_with = "authority")]
+    pub(crate) insecure: bool,
+    /// Name that the server's certificate must have [default: the target]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_name: Option<String>,
+    /// Load threads [default: one for each CPU]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<u32>,
+    /// Seed of everything drawn at random
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Override any further key of an experiment: `load.dnssec_ok=true`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Folder in which the results directory is made
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    pub(crate) results: PathBuf,
+}
+
+/// `dnslab serve`
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Zone file (RFC 1035, section 5)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) zone: PathBuf,
+    /// Name of the zone [default: the owner of its SOA record]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) origin: Option<String>,
+    /// Address and port for UDP and TCP; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Address and port for DNS over TLS; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) dot_listen: Vec<SocketAddr>,
+    /// Certificate chain in PEM form
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// The certificate's key in PEM form
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// Threads that answer
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: NonZeroUsize,
+    /// Delay of each answer: 5ms, uniform:1ms..9ms, normal:5ms,1ms, exponential:5ms,
+    /// lognormal:median=5ms,sigma=0.5
+    #[arg(long)]
+    pub(crate) delay: Option<Delay>,
+    /// Share of queries that are not answered: 0.02 or 2%
+    #[arg(long)]
+    pub(crate) loss: Option<Loss>,
+    /// Stall of the whole server: every=10s,length=200ms or at=3s,length=200ms
+    #[arg(long)]
+    pub(crate) stall: Option<Stall>,
+    /// Seed of everything drawn at random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// `dnslab report`
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Results directory
+    pub(crate) results: PathBuf,
+}
+
+/// `dnslab doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Measure the ruler: a programmed delay, loss and stall must come out as they went in
+    #[arg(long)]
+    pub(crate) calibrate: bool,
+}

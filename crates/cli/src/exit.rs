@@ -1,0 +1,65 @@
+//! What the exit code says, in one place.
+
+use std::process::ExitCode;
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done, and every run counts.
+    Fine,
+    /// It could not be done: a server, the disk, a permission.
+    Impossible,
+    /// The arguments, the experiment file or the query file are wrong.
+    BadInput,
+    /// Measured, but a run is invalid or failed, or the ruler is off.
+    Invalid,
+    /// A limit given with `--limit` is exceeded for certain.
+    OverLimit,
+    /// Interrupted; what was measured is on disk and reported.
+    Interrupted,
+}
+
+/// For `--help`.
+pub(crate) const HELP: &str = "\
+Exit codes:
+    0  done, and every run counts
+    1  it could not be done: a server, the disk, a permission
+    2  bad input: arguments, experiment file, query file
+    3  measured, but a run is invalid or failed, or the ruler is off
+    4  a limit given with --limit is exceeded for certain
+  130  interrupted; what was measured is on disk and reported";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Impossible => 1,
+            Exit::BadInput => 2,
+            Exit::Invalid => 3,
+            Exit::OverLimit => 4,
+            // 128 + SIGINT, as shells have it.
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// An error with the exit code that it brings about.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+}
+
+impl Failure {
+    /// The input is wrong.
+    pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::BadInput, error: error.into() }
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    /// Without further notice an error means that it could not be done.
+    fn from(error: E) -> Self {
+        Self { exit: Exit::Impossible, error: error.into() }
+    }
+}

@@ -1,0 +1,155 @@
+//! `dnslab run`: an experiment from plan to report.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use dnslab_experiment::{Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions};
+use dnslab_lab::GuardProgram;
+use dnslab_measure::{CostLimit, RunStatus, Summary};
+use dnslab_report::{number, sentences, table, write_report};
+
+use crate::arguments::Run;
+use crate::exit::{Exit, Failure};
+use crate::live::Live;
+use crate::{signals, terminal};
+
+/// Runs, or resumes, and reports.
+pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
+    let session = match &arguments.resume {
+        Some(path) => Session::resume(path, guard()).map_err(failure)?,
+        None => {
+            let (experiment, _) = dnslab_experiment::load(&arguments.experiment, &arguments.set)
+                .map_err(|error| failure(error.into()))?;
+            if arguments.dry_run {
+                show_plan(&experiment, &Plan::new(&experiment, &[]));
+                return Ok(Exit::Fine);
+            }
+            begin(experiment, &arguments.results)?
+        }
+    };
+    carry_out(&session, &arguments.limit)
+}
+
+/// Begins a session with its results under `results`.
+pub(crate) fn begin(experiment: Experiment, results: &Path) -> Result<Session, Failure> {
+    let options = SessionOptions {
+        results: results.to_owned(),
+        guard: guard(),
+        command: std::env::args().collect(),
+    };
+    Session::begin(experiment, options).map_err(failure)
+}
+
+/// dnslab itself, as the guard of a server.
+pub(crate) fn guard() -> GuardProgram {
+    GuardProgram::this_program(["guard"])
+}
+
+/// What is wrong with the input has its own exit code.
+fn failure(error: SessionError) -> Failure {
+    match error {
+        SessionError::Experiment(
+            ExperimentError::Invalid { .. } | ExperimentError::UnknownName { .. },
+        )
+        | SessionError::Queries(_)
+        | SessionError::Variant { .. } => Failure::bad_input(error),
+        SessionError::Experiment(ExperimentError::Unreadable { .. }) => Failure::bad_input(error),
+        _ => error.into(),
+    }
+}
+
+/// Does the runs that are missing, then shows and writes what came of all.
+pub(crate) fn carry_out(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let remaining = session.remaining();
+    show_plan(session.experiment(), &remaining);
+    for skip in &session.facts().skipped {
+        println!("  not run: {}: {}", skip.variant, skip.reason);
+    }
+    println!();
+    let mut live = Live::new(session.experiment(), remaining.estimated);
+    let end = session.run(&stop, &mut live);
+    live.finish();
+    let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
+    let exit = conclude(session, limits)?;
+    if end.interrupted {
+        let path = session.results().path().display();
+        println!("\ninterrupted; to go on: dnslab run --resume {path}");
+        return Ok(Exit::Interrupted);
+    }
+    Ok(exit)
+}
+
+/// An experiment that ends with an error is not lost.
+fn keep_hint(failure: Failure, session: &Session) -> Failure {
+    let path = session.results().path().display();
+    let hint = format!(
+        "{:#}\n  hint:    finished runs are kept; to go on: dnslab run --resume {path}",
+        failure.error
+    );
+    Failure { exit: failure.exit, error: anyhow::anyhow!(hint) }
+}
+
+fn show_plan(experiment: &Experiment, plan: &Plan) {
+    println!("{}: {}", experiment.name, experiment.question);
+    let order: Vec<&str> = plan.cases.iter().map(|case| case.variant.as_str()).collect();
+    let seconds = plan.estimated.as_secs_f64();
+    println!(
+        "{} runs of {} variants, baseline {}, about {seconds:.0} s: {}",
+        plan.cases.len(),
+        experiment.variants.len(),
+        experiment.baseline,
+        order.join(" ")
+    );
+}
+
+/// Shows the sentences and the table, writes the report, and judges.
+fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+    let results = session.results();
+    let records = results.runs()?;
+    let summary = Summary::of(session.facts(), &records);
+    println!();
+    for sentence in sentences(&summary, session.facts().margin) {
+        println!("{sentence}");
+    }
+    println!();
+    show_table(&summary);
+    let paths = write_report(results)?;
+    println!("\nreport: {}", paths.page.display());
+    let exceeded = exceeded(&summary, limits);
+    let all_count = records.iter().all(|record| record.status == RunStatus::Valid);
+    Ok(match (all_count, exceeded) {
+        (false, _) => Exit::Invalid,
+        (true, true) => Exit::OverLimit,
+        (true, false) => Exit::Fine,
+    })
+}
+
+/// Shows the table of variants and the doubts about its figures.
+fn show_table(summary: &Summary) {
+    let table = table(summary);
+    println!("{}", terminal::table_or_turned(&table.header, &table.rows));
+    for (place, note) in table.notes.iter().enumerate() {
+        println!("[{}] {note}", dnslab_report::mark(place));
+    }
+}
+
+/// Says which limits are exceeded; true if any is.
+fn exceeded(summary: &Summary, limits: &[CostLimit]) -> bool {
+    let mut any = false;
+    for limit in limits {
+        let over = summary.comparisons.iter().filter(|comparison| limit.is_exceeded_by(comparison));
+        for comparison in over {
+            any = true;
+            println!(
+                "over the limit: {} of {} differs by {} from {}, the limit is {}",
+                limit.metric.name(),
+                comparison.variant,
+                number::change(comparison.difference.value),
+                summary.baseline,
+                number::share(limit.largest)
+            );
+        }
+    }
+    any
+}

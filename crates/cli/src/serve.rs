@@ -1,0 +1,64 @@
+//! `dnslab serve`: the embedded responder as a process of its own.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use dnslab_responder::{CertificateFiles, Config, Counters, Server, Zone};
+use dnslab_wire::Transport;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::arguments::Serve;
+use crate::exit::{Exit, Failure};
+
+/// Serves until SIGINT or SIGTERM, then says what was counted.
+pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
+    let config = config(arguments)?;
+    let server = Server::bind(config)?;
+    let handle = server.stop_handle();
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen to signals")?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            handle.stop();
+        }
+    });
+    for address in server.addresses() {
+        eprintln!("serving UDP and TCP on {address}");
+    }
+    for address in server.dot_addresses() {
+        eprintln!("serving DNS over TLS on {address}");
+    }
+    let counters = server.run()?;
+    show(&counters);
+    Ok(Exit::Fine)
+}
+
+fn config(arguments: Serve) -> Result<Config, Failure> {
+    let zone =
+        Zone::load(&arguments.zone, arguments.origin.as_deref()).map_err(Failure::bad_input)?;
+    let mut config = Config::new(Arc::new(zone));
+    config.listen = arguments.listen;
+    config.dot_listen = arguments.dot_listen;
+    config.certificate = match (arguments.certificate, arguments.key) {
+        (Some(chain), Some(key)) => Some(CertificateFiles { chain, key }),
+        _ => None,
+    };
+    config.program.delay = arguments.delay.unwrap_or_default();
+    config.program.loss = arguments.loss.unwrap_or_default();
+    config.program.stall = arguments.stall;
+    config.threads = arguments.threads;
+    config.seed = arguments.seed;
+    Ok(config)
+}
+
+fn show(counters: &Counters) {
+    for transport in Transport::ALL {
+        let messages = counters.messages(transport);
+        if messages.received > 0 {
+            eprintln!(
+                "{transport}: {} received, {} answered, {} lost by program",
+                messages.received, messages.answered, messages.lost_by_program
+            );
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The experiment as checked: nothing is left open, and what cannot be is not expressible.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dnslab_traffic::{Pace, Selection};
+use dnslab_wire::{QueryOptions, Transport};
+
+/// An experiment that can be planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Its name, fit for the name of a folder.
+    pub name: String,
+    /// The question that it answers.
+    pub question: String,
+    /// Name of the variant that the others are compared with; one of the variants.
+    pub baseline: String,
+    /// Relative difference (0.02 = 2 %) below which a difference does not matter, in [0, 1].
+    pub margin: f64,
+    /// Runs of each variant, at least 1.
+    pub runs: u32,
+    /// Seed of the order and of everything drawn at random.
+    pub seed: u64,
+    /// The variants in the order of the file, at least one, each with a name of its own.
+    pub variants: Vec<Variant>,
+}
+
+impl Experiment {
+    /// The variant of this name.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+}
+
+/// One case of the experiment, complete in itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Its name, fit for the name of a folder.
+    pub name: String,
+    /// The server under test.
+    pub server: ServerSettings,
+    /// The load on it.
+    pub load: LoadSettings,
+    /// What a right answer is.
+    pub expect: Expectation,
+}
+
+/// The server under test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSettings {
+    /// Which server, and how to come by it.
+    pub server: Server,
+    /// How its certificate is verified; `None` if the transport has none.
+    pub verification: Option<Verification>,
+    /// The zone that it serves, and that names are taken from.
+    pub zone: ZoneSettings,
+}
+
+impl ServerSettings {
+    /// The kind alone.
+    #[must_use]
+    pub fn kind(&self) -> ServerKind {
+        match &self.server {
+            Server::Embedded { .. } => ServerKind::Embedded,
+            Server::Installed { software, .. } => match software {
+                Software::Bind => ServerKind::Bind,
+                Software::Knot => ServerKind::Knot,
+                Software::Nsd => ServerKind::Nsd,
+            },
+            Server::External { .. } => ServerKind::External,
+        }
+    }
+
+    /// The settings of the process, if dnslab starts one.
+    #[must_use]
+    pub fn process(&self) -> Option<&ProcessSettings> {
+        match &self.server {
+            Server::Embedded { process, .. } | Server::Installed { process, .. } => Some(process),
+            Server::External { .. } => None,
+        }
+    }
+}
+
+/// Which server, and how to come by it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Server {
+    /// dnslab's own responder, started as a process of its own.
+    Embedded {
+        /// Where and how it runs.
+        process: ProcessSettings,
+        /// Its delay program as written, e.g. `5ms`.
+        delay: Option<String>,
+        /// Its loss program as written, e.g. `1%`.
+        loss: Option<String>,
+    },
+    /// An installed server, started and stopped for each run.
+    Installed {
+        /// Which.
+        software: Software,
+        /// Where and how it runs.
+        process: ProcessSettings,
+        /// The program; `None` to find it. A name without `/` is looked up on the search path.
+        binary: Option<PathBuf>,
+        /// Text appended to its configuration.
+        extra: Option<String>,
+    },
+    /// A server that runs already.
+    External {
+        /// Where it answers on the transport of the load.
+        target: SocketAddr,
+        /// Name that its certificate must have; `None` to verify the address.
+        tls_name: Option<String>,
+    },
+}
+
+/// Where and how a started server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessSettings {
+    /// Address to listen on; the ports are free ones.
+    pub address: IpAddr,
+    /// Threads; `None` for the number of its CPUs.
+    pub threads: Option<u32>,
+    /// CPUs to pin it to, each once; empty to let dnslab choose.
+    pub cpus: Vec<usize>,
+}
+
+/// The installed servers that dnslab can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Software {
+    /// BIND 9 (`named`).
+    Bind,
+    /// Knot DNS (`knotd`).
+    Knot,
+    /// NSD (`nsd`).
+    Nsd,
+}
+
+/// The kinds of server by the word of the experiment file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// dnslab's own responder.
+    Embedded,
+    /// BIND 9.
+    Bind,
+    /// Knot DNS.
+    Knot,
+    /// NSD.
+    Nsd,
+    /// A server that runs already.
+    External,
+}
+
+impl ServerKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Embedded, Self::Bind, Self::Knot, Self::Nsd, Self::External];
+
+    /// The word of the experiment file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Bind => "bind",
+            Self::Knot => "knot",
+            Self::Nsd => "nsd",
+            Self::External => "external",
+        }
+    }
+}
+
+/// How the certificate of a server is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// Against the authority that dnslab makes for the run.
+    RunAuthority,
+    /// Against the authority in this PEM file.
+    Authority(PathBuf),
+    /// Not at all.
+    Off,
+}
+
+/// The zone under test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneSettings {
+    /// Its name, in lower case, without the dot of the root.
+    pub name: String,
+    /// Address records in it, at least 1.
+    pub records: u32,
+    /// Time to live of its records in seconds, below 2^31 (RFC 2181, section 8).
+    pub ttl_s: u32,
+}
+
+/// The load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadSettings {
+    /// How queries travel.
+    pub transport: Transport,
+    /// Simulated clients, at least 1.
+    pub clients: u32,
+    /// What decides when a query is sent.
+    pub mode: Mode,
+    /// Length of the measured window.
+    pub duration: Duration,
+    /// Load before the measured window; may be zero.
+    pub warm_up: Duration,
+    /// A query without an answer for this long has timed out.
+    pub timeout: Duration,
+    /// Worker threads, at most one per client; `None` for one on each CPU left to the load.
+    pub workers: Option<u32>,
+    /// CPUs to pin the workers to, one for each; empty to let dnslab choose.
+    pub cpus: Vec<usize>,
+    /// What is asked.
+    pub queries: Queries,
+    /// Which query comes next.
+    pub selection: Selection,
+    /// Flags and EDNS of each query.
+    pub options: QueryOptions,
+    /// Longest time for which sends and receives are gathered into one system call.
+    pub horizon: Duration,
+}
+
+/// What decides when a query is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Closed loop: the end of another query.
+    Closed {
+        /// Queries outstanding per client, at least 1.
+        outstanding: u32,
+    },
+    /// Open loop: a schedule that does not wait for the server.
+    Open {
+        /// Intended queries per second over all clients, above 0.
+        rate_qps: f64,
+        /// The gaps between the queries.
+        pace: Pace,
+    },
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queries {
+    /// The names of the zone.
+    Zone,
+    /// The lines of a query file in the format of dnsperf.
+    File(PathBuf),
+}
+
+/// What a right answer is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expectation {
+    /// Response code (RFC 1035, section 4.1.1), 0 to 15.
+    pub rcode: u8,
+    /// Share of wrong answers beyond which a run is invalid, in [0, 1].
+    pub wrong_limit: f64,
+}

@@ -1,0 +1,208 @@
+//! From the experiment as written to the experiment as checked.
+
+mod experiment;
+mod load;
+mod server;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+use dnslab_wire::rcode_name;
+
+pub use experiment::{
+    Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server, ServerKind,
+    ServerSettings, Software, Variant, Verification, ZoneSettings,
+};
+
+use crate::error::{Origin, Place, Problem, Problems, shown};
+use crate::file::{self, Layer, Value, Written, WrittenVariant};
+use crate::keys::{self, closest_word};
+use settings::Settings;
+
+/// Checks the text of an experiment file with the overrides of the command line.
+///
+/// Looks at no other file: relative paths stay as they are, and whether files exist is left to
+/// [`crate::load`]. Never panics, whatever the text.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
+    let anywhere =
+        PathRules { file_folder: Path::new(""), current_folder: Path::new(""), is_file: &|_| true };
+    check(text, sets, &anywhere)
+}
+
+/// What the check must know about the file system.
+pub(crate) struct PathRules<'a> {
+    /// Folder that relative paths in the file start from.
+    pub(crate) file_folder: &'a Path,
+    /// Folder that relative paths on the command line start from.
+    pub(crate) current_folder: &'a Path,
+    /// Tells whether a file is there.
+    pub(crate) is_file: &'a dyn Fn(&Path) -> bool,
+}
+
+/// Checks the text of an experiment file with the overrides of the command line.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub(crate) fn check(
+    text: &str,
+    sets: &[String],
+    paths: &PathRules<'_>,
+) -> Result<Experiment, Problems> {
+    let mut written = file::read(text)?;
+    for set in sets {
+        file::apply(&mut written, set);
+    }
+    let mut check = Check { paths, problems: std::mem::take(&mut written.problems), ports: vec![] };
+    let experiment = check.experiment(&written);
+    match Problems::of(check.problems) {
+        Some(problems) => Err(problems),
+        None => Ok(experiment),
+    }
+}
+
+/// A check in progress. Its methods go on after a problem, with the preset in the place of what is
+/// wrong, so that all problems come to light.
+pub(crate) struct Check<'a> {
+    /// About the file system.
+    paths: &'a PathRules<'a>,
+    /// What was wrong so far.
+    problems: Vec<Problem>,
+    /// Ports written for UDP and TCP, and whether any variant uses them.
+    ports: Vec<(Place, bool)>,
+}
+
+impl Check<'_> {
+    /// The whole experiment.
+    fn experiment(&mut self, written: &Written) -> Experiment {
+        let top = Settings::new(&written.entries, &file::Entries::new());
+        if top.place("name").is_none() {
+            self.missing("the experiment has no name", "add `name = \"...\"` at the top");
+        }
+        let mut held: Vec<Place> = Vec::new();
+        let variants: Vec<Variant> = written
+            .variants
+            .iter()
+            .map(|variant| {
+                let mut settings = Settings::new(&written.entries, &variant.entries);
+                let checked = self.variant(variant, &mut settings);
+                held.extend(settings.holding().map(|entry| entry.place.clone()));
+                checked
+            })
+            .collect();
+        if written.variants.is_empty() && !written.has_unreadable_variant {
+            let help = "add at least one, for example:\n\n[[variant]]\nname = \"udp\"\n\
+                        load.transport = \"udp\"";
+            self.missing("the experiment has no variant", help);
+        }
+        self.variant_names(&written.variants);
+        self.unused_ports();
+        self.idle_overrides(written, &held);
+        Experiment {
+            name: top.text("name").unwrap_or_default(),
+            question: top.text("question").unwrap_or_default(),
+            baseline: self.baseline(&top, written),
+            margin: top.number("repeat.margin").unwrap_or_default(),
+            runs: top.count("repeat.runs").unwrap_or(1),
+            seed: top.large_count("repeat.seed").unwrap_or_default(),
+            variants,
+        }
+    }
+
+    /// One variant, complete in itself.
+    fn variant(&mut self, written: &WrittenVariant, settings: &mut Settings) -> Variant {
+        let load = self.load(settings);
+        let server = self.server(settings, load.transport);
+        let rcode = settings.text("expect.rcode").unwrap_or_default();
+        let expect = Expectation {
+            rcode: (0..=15).find(|code| rcode_name(*code) == rcode).unwrap_or_default(),
+            wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
+        };
+        let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
+        Variant { name, server, load, expect }
+    }
+
+    /// Something that is not there and so has no place.
+    fn missing(&mut self, message: &str, help: &str) {
+        let problem = Problem { message: message.to_owned(), marks: vec![], help: None };
+        self.problems.push(problem.help(help));
+    }
+
+    /// No name is there twice.
+    fn variant_names(&mut self, variants: &[WrittenVariant]) {
+        for (at, variant) in variants.iter().enumerate() {
+            let Some((name, place)) = &variant.name else { continue };
+            let earlier = variants[..at].iter().filter_map(|other| other.name.as_ref());
+            if let Some((_, first)) = earlier.into_iter().find(|(other, _)| other == name) {
+                let message = format!("two variants are called `{name}`");
+                let problem = Problem::new(message, place.mark("the second"))
+                    .with(first.mark("the first"))
+                    .help(format!("results are kept by name: call one `{name}-2`"));
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// The variant that the others are compared with.
+    fn baseline(&mut self, top: &Settings, written: &Written) -> String {
+        let names: Vec<&str> = written
+            .variants
+            .iter()
+            .filter_map(|variant| variant.name.as_ref().map(|(name, _)| name.as_str()))
+            .collect();
+        let Some(place) = top.place("baseline") else {
+            return names.first().copied().unwrap_or_default().to_owned();
+        };
+        let Some(baseline) = top.text("baseline") else { return String::new() };
+        // A variant whose name is wrong itself may be the one that is meant.
+        let all_named = names.len() == written.variants.len();
+        if all_named && !names.is_empty() && !names.contains(&baseline.as_str()) {
+            let list = names.join(", ");
+            let help = match closest_word(&baseline, names) {
+                Some(near) => format!("did you mean \"{near}\"? The variants are {list}"),
+                None => format!("the variants are {list}"),
+            };
+            let message = format!("the baseline `{}` is not a variant", shown(&baseline));
+            self.problems.push(Problem::new(message, place.mark("no such variant")).help(help));
+        }
+        baseline
+    }
+
+    /// An override that no variant takes would be lost without a word.
+    fn idle_overrides(&mut self, written: &Written, held: &[Place]) {
+        for (path, entry) in &written.entries {
+            let reaches_variants = keys::find(path).is_some_and(keys::Key::is_overridable);
+            let from_command_line = entry.layer == Layer::CommandLine;
+            if !from_command_line || !reaches_variants || written.variants.is_empty() {
+                continue;
+            }
+            if !held.contains(&entry.place) {
+                let message = format!("`--set {path}` has no effect: every variant overrides it");
+                let help = format!("`--set variant.NAME.{path}=...` reaches into one variant");
+                let mark = entry.place.mark("reaches no variant");
+                self.problems.push(Problem::new(message, mark).help(help));
+            }
+        }
+    }
+
+    /// The path written for a key, from the folder that it starts from; a problem if there is no
+    /// such file.
+    fn file(&mut self, settings: &Settings, path: &str, what: &str) -> Option<PathBuf> {
+        let entry = settings.entry(path)?;
+        let Some(Value::Text(text)) = &entry.value else { return None };
+        let folder = match entry.place.origin {
+            Origin::File => self.paths.file_folder,
+            Origin::CommandLine(_) => self.paths.current_folder,
+        };
+        let whole = folder.join(text);
+        if !(self.paths.is_file)(&whole) {
+            let message = format!("there is no {what} `{}`", shown(text));
+            let help = format!("looked for {}", whole.display());
+            let mark = entry.place.mark("no such file");
+            self.problems.push(Problem::new(message, mark).help(help));
+        }
+        Some(whole)
+    }
+}

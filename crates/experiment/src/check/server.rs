@@ -1,0 +1,256 @@
+//! The server of a variant, checked.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use dnslab_wire::Transport;
+
+use super::settings::{Exclusive, Settings};
+use super::{
+    Check, ProcessSettings, Server, ServerKind, ServerSettings, Software, Verification,
+    ZoneSettings,
+};
+use crate::error::{Place, Problem};
+
+/// Servers that dnslab starts.
+const STARTED: &[ServerKind] =
+    &[ServerKind::Embedded, ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd];
+/// Servers that somebody else wrote and dnslab starts.
+const INSTALLED: &[ServerKind] = &[ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd];
+/// The responder.
+const EMBEDDED: &[ServerKind] = &[ServerKind::Embedded];
+/// Servers that run already.
+const EXTERNAL: &[ServerKind] = &[ServerKind::External];
+
+/// Keys that mean something to some kinds of server only.
+const FITS: [(&str, &[ServerKind]); 10] = [
+    ("server.threads", STARTED),
+    ("server.cpus", STARTED),
+    ("server.binary", INSTALLED),
+    ("server.extra", INSTALLED),
+    ("server.delay", EMBEDDED),
+    ("server.loss", EMBEDDED),
+    ("server.port", EXTERNAL),
+    ("server.dot_port", EXTERNAL),
+    ("server.tls_name", EXTERNAL),
+    ("server.authority", EXTERNAL),
+];
+
+impl Check<'_> {
+    /// The server of a variant, for a load on `transport`.
+    pub(super) fn server(
+        &mut self,
+        settings: &mut Settings,
+        transport: Transport,
+    ) -> ServerSettings {
+        let word = settings.text("server.kind").unwrap_or_default();
+        let kind = ServerKind::ALL.into_iter().find(|kind| kind.name() == word);
+        let kind = kind.unwrap_or(ServerKind::Embedded);
+        if !settings.is_broken("server.kind") {
+            self.unfit_keys(settings, kind);
+        }
+        let binary = self.binary(settings);
+        let authority = self.file(settings, "server.authority", "authority file");
+        let mut installed = |software| Server::Installed {
+            software,
+            process: self.process(settings),
+            binary: binary.clone(),
+            extra: settings.text("server.extra"),
+        };
+        let server = match kind {
+            ServerKind::Embedded => Server::Embedded {
+                process: self.process(settings),
+                delay: settings.text("server.delay"),
+                loss: settings.text("server.loss"),
+            },
+            ServerKind::Bind => installed(Software::Bind),
+            ServerKind::Knot => installed(Software::Knot),
+            ServerKind::Nsd => installed(Software::Nsd),
+            ServerKind::External => self.external(settings, transport),
+        };
+        let verification =
+            transport.is_encrypted().then(|| self.verification(settings, kind, authority));
+        ServerSettings { server, verification, zone: zone(settings) }
+    }
+
+    /// Keys that another kind of server would understand.
+    fn unfit_keys(&mut self, settings: &Settings, kind: ServerKind) {
+        for (path, kinds) in FITS {
+            let Some(place) = settings.place(path) else { continue };
+            if kinds.contains(&kind) {
+                continue;
+            }
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let names = names.join(", ");
+            let why = match settings.place("server.kind") {
+                Some(_) => "",
+                None => ", the default",
+            };
+            let message = format!("`{path}` does not fit a server of kind `{}`{why}", kind.name());
+            let problem = Problem::new(message, place.mark(format!("only for {names}")));
+            let problem = match settings.place("server.kind") {
+                Some(place) => problem.with(place.mark("the kind")),
+                None => problem,
+            };
+            self.problems.push(problem.help(format!(
+                "remove it, or write it only in variants whose `server.kind` is one of: {names}"
+            )));
+        }
+    }
+
+    /// Where and how a started server runs.
+    fn process(&mut self, settings: &Settings) -> ProcessSettings {
+        let (address, port) = address(settings);
+        if let (Some(_), Some(place)) = (port, settings.place("server.address")) {
+            let message = "`server.address` has a port, but a started server gets a free one";
+            let mark = place.mark("has a port");
+            self.problems
+                .push(Problem::new(message, mark).help(format!("write \"{address}\" alone")));
+        }
+        ProcessSettings {
+            address,
+            threads: settings.count("server.threads"),
+            cpus: settings.cpus("server.cpus"),
+        }
+    }
+
+    /// A program: a path, which must be there, or a bare name, which the search path finds.
+    fn binary(&mut self, settings: &Settings) -> Option<PathBuf> {
+        match settings.entry("server.binary").and(settings.text("server.binary")) {
+            Some(name) if !name.contains('/') => Some(PathBuf::from(name)),
+            _ => self.file(settings, "server.binary", "program"),
+        }
+    }
+
+    /// A server that runs already.
+    fn external(&mut self, settings: &mut Settings, transport: Transport) -> Server {
+        let (address, address_port) = address(settings);
+        if let (None, Some(kind)) =
+            (settings.place("server.address"), settings.place("server.kind"))
+        {
+            let message = "an external server needs `server.address`";
+            self.problems.push(
+                Problem::new(message, kind.mark("runs already, but where?"))
+                    .help("add for example `server.address = \"192.0.2.1\"`"),
+            );
+        }
+        let plain_port = self.plain_port(settings, address_port, transport);
+        let port = if transport.is_encrypted() {
+            settings.port("server.dot_port").unwrap_or(transport.default_port())
+        } else {
+            plain_port.unwrap_or(transport.default_port())
+        };
+        Server::External {
+            target: SocketAddr::new(address, port),
+            tls_name: settings.text("server.tls_name"),
+        }
+    }
+
+    /// The port for UDP and TCP, by itself or behind the address.
+    fn plain_port(
+        &mut self,
+        settings: &mut Settings,
+        address_port: Option<u16>,
+        transport: Transport,
+    ) -> Option<u16> {
+        let chosen = match address_port {
+            None => Exclusive::First,
+            Some(_) => settings.ranked("server.port", "server.address"),
+        };
+        if let Exclusive::Both(port, address) = &chosen {
+            let message = "the port of the server is written twice";
+            let problem = Problem::new(message, port.mark("here"))
+                .with(address.mark("and here"))
+                .help("remove `server.port`, or the port from `server.address`");
+            self.problems.push(problem);
+        }
+        let (path, port) = match chosen {
+            Exclusive::Second => ("server.address", address_port),
+            _ => ("server.port", settings.port("server.port")),
+        };
+        if let (Some(_), Some(place)) = (port, settings.place(path)) {
+            self.ports.push((place.clone(), !transport.is_encrypted()));
+        }
+        port
+    }
+
+    /// Ports for UDP and TCP where every load is encrypted: most likely the port for TLS was
+    /// meant, and silence would measure another server.
+    pub(super) fn unused_ports(&mut self) {
+        let unused =
+            |place: &Place| !self.ports.iter().any(|(other, used)| other == place && *used);
+        let idle: Vec<Place> =
+            self.ports.iter().map(|(place, _)| place.clone()).filter(unused).collect();
+        for place in idle {
+            let message = "the port is for UDP and TCP, but all load on it is DNS over TLS";
+            self.problems.push(
+                Problem::new(message, place.mark("not used"))
+                    .help("write the port for TLS as `server.dot_port`"),
+            );
+        }
+    }
+
+    /// How the certificate is verified.
+    fn verification(
+        &mut self,
+        settings: &Settings,
+        kind: ServerKind,
+        authority: Option<PathBuf>,
+    ) -> Verification {
+        let insecure = settings.is_true("server.insecure");
+        if kind != ServerKind::External {
+            return if insecure { Verification::Off } else { Verification::RunAuthority };
+        }
+        let ranked = settings.ranked("server.authority", "server.insecure");
+        match (authority, ranked) {
+            (Some(_), Exclusive::Both(authority, at_insecure)) if insecure => {
+                let message = "`server.authority` and `server.insecure` exclude each other";
+                let problem = Problem::new(message, at_insecure.mark("verifies nothing"))
+                    .with(authority.mark("verifies"))
+                    .help("remove `server.insecure` to verify");
+                self.problems.push(problem);
+                Verification::Off
+            }
+            (Some(_), Exclusive::Second) if insecure => Verification::Off,
+            (Some(authority), _) => Verification::Authority(authority),
+            (None, _) => {
+                if !insecure && !settings.is_broken("server.authority") {
+                    self.unverifiable(settings);
+                }
+                Verification::Off
+            }
+        }
+    }
+
+    /// DNS over TLS to a server that dnslab has no authority for.
+    fn unverifiable(&mut self, settings: &Settings) {
+        let message = "nothing says how to verify the certificate of the external server";
+        let marks = [
+            ("load.transport", "DNS over TLS"),
+            ("server.kind", "a server that dnslab made no certificate for"),
+        ];
+        let marks = marks
+            .iter()
+            .filter_map(|(path, label)| settings.place(path).map(|place| place.mark(*label)));
+        let problem = Problem { message: message.to_owned(), marks: marks.collect(), help: None };
+        self.problems.push(problem.help(
+            "add `server.authority = \"ca.pem\"`, or `server.insecure = true` to accept any",
+        ));
+    }
+}
+
+/// The address and the port behind it.
+fn address(settings: &Settings) -> (IpAddr, Option<u16>) {
+    settings.address("server.address").unwrap_or((IpAddr::V4(Ipv4Addr::LOCALHOST), None))
+}
+
+/// The zone under test.
+fn zone(settings: &Settings) -> ZoneSettings {
+    let ttl_s = settings.duration("server.zone.ttl").as_secs();
+    ZoneSettings {
+        name: settings.text("server.zone.name").unwrap_or_default(),
+        records: settings.count("server.zone.records").unwrap_or(1),
+        // The table of keys keeps it below 2^31.
+        ttl_s: u32::try_from(ttl_s).unwrap_or(u32::MAX),
+    }
+}

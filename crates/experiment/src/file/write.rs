@@ -1,0 +1,182 @@
+//! The experiment as run, written as a file that reads back as the same experiment.
+
+use std::fmt::Write as _;
+
+use dnslab_traffic::{Pace, Selection};
+use dnslab_wire::rcode_name;
+
+use crate::check::{
+    Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server, ServerSettings, Variant,
+    Verification,
+};
+use crate::file::duration_text;
+
+/// Paths of keys with their values as TOML, in the order of the file.
+type Lines = Vec<(&'static str, String)>;
+
+impl Experiment {
+    /// The experiment as a file, with the overrides of the command line folded in and the presets
+    /// written out. Reading it gives the same experiment.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text =
+            String::from("# The experiment as it ran, with every setting written out.\n");
+        let top: Lines = vec![
+            ("name", quoted(&self.name)),
+            ("question", quoted(&self.question)),
+            ("baseline", quoted(&self.baseline)),
+        ];
+        push_lines(&mut text, &top);
+        text.push('\n');
+        let variants: Vec<Lines> = self.variants.iter().map(variant_lines).collect();
+        let (shared, own) = split_shared(variants);
+        push_lines(&mut text, &shared);
+        text.push('\n');
+        let repeat: Lines = vec![
+            ("repeat.runs", self.runs.to_string()),
+            ("repeat.seed", self.seed.to_string()),
+            ("repeat.margin", number(self.margin)),
+        ];
+        push_lines(&mut text, &repeat);
+        for (variant, lines) in self.variants.iter().zip(own) {
+            text.push_str("\n[[variant]]\n");
+            push_lines(&mut text, &vec![("name", quoted(&variant.name))]);
+            push_lines(&mut text, &lines);
+        }
+        text
+    }
+}
+
+/// One `path = value` a line.
+fn push_lines(text: &mut String, lines: &Lines) {
+    for (path, value) in lines {
+        writeln!(text, "{path} = {value}").expect("writing to a string does not fail");
+    }
+}
+
+/// Splits the lines of the variants into those that all have in common, which stand at the top,
+/// and those of each.
+fn split_shared(variants: Vec<Lines>) -> (Lines, Vec<Lines>) {
+    let first = variants.first().cloned().unwrap_or_default();
+    let is_shared = |line: &(&'static str, String)| variants.iter().all(|it| it.contains(line));
+    let shared: Lines = first.into_iter().filter(is_shared).collect();
+    let own = variants
+        .into_iter()
+        .map(|lines| lines.into_iter().filter(|line| !shared.contains(line)).collect())
+        .collect();
+    (shared, own)
+}
+
+/// Everything that a variant is made of.
+fn variant_lines(variant: &Variant) -> Lines {
+    let mut lines = Lines::new();
+    server_lines(&variant.server, variant.load.transport.is_encrypted(), &mut lines);
+    load_lines(&variant.load, &mut lines);
+    lines.push(("expect.rcode", quoted(&rcode_name(variant.expect.rcode))));
+    lines.push(("expect.wrong_limit", number(variant.expect.wrong_limit)));
+    lines
+}
+
+/// The server.
+fn server_lines(settings: &ServerSettings, is_encrypted: bool, lines: &mut Lines) {
+    lines.push(("server.kind", quoted(settings.kind().name())));
+    let mut text = |path, value: Option<&str>| {
+        if let Some(value) = value {
+            lines.push((path, quoted(value)));
+        }
+    };
+    match &settings.server {
+        Server::Embedded { delay, loss, .. } => {
+            text("server.delay", delay.as_deref());
+            text("server.loss", loss.as_deref());
+        }
+        Server::Installed { binary, extra, .. } => {
+            let binary = binary.as_ref().map(|path| path.to_string_lossy());
+            text("server.binary", binary.as_deref());
+            text("server.extra", extra.as_deref());
+        }
+        Server::External { target, tls_name } => {
+            text("server.address", Some(&target.ip().to_string()));
+            text("server.tls_name", tls_name.as_deref());
+            let path = if is_encrypted { "server.dot_port" } else { "server.port" };
+            lines.push((path, target.port().to_string()));
+        }
+    }
+    if let Some(process) = settings.process() {
+        process_lines(process, lines);
+    }
+    match &settings.verification {
+        None | Some(Verification::RunAuthority) => {}
+        Some(Verification::Off) => lines.push(("server.insecure", "true".to_owned())),
+        Some(Verification::Authority(path)) => {
+            lines.push(("server.authority", quoted(&path.to_string_lossy())));
+        }
+    }
+    lines.push(("server.zone.name", quoted(&settings.zone.name)));
+    lines.push(("server.zone.records", settings.zone.records.to_string()));
+    lines.push(("server.zone.ttl", quoted(&format!("{}s", settings.zone.ttl_s))));
+}
+
+/// Where and how a started server runs.
+fn process_lines(process: &ProcessSettings, lines: &mut Lines) {
+    lines.push(("server.address", quoted(&process.address.to_string())));
+    if let Some(threads) = process.threads {
+        lines.push(("server.threads", threads.to_string()));
+    }
+    if !process.cpus.is_empty() {
+        lines.push(("server.cpus", format!("{:?}", process.cpus)));
+    }
+}
+
+/// The load.
+fn load_lines(load: &LoadSettings, lines: &mut Lines) {
+    lines.push(("load.transport", quoted(load.transport.name())));
+    lines.push(("load.clients", load.clients.to_string()));
+    match load.mode {
+        Mode::Closed { outstanding } => lines.push(("load.outstanding", outstanding.to_string())),
+        Mode::Open { rate_qps, pace } => {
+            lines.push(("load.rate", number(rate_qps)));
+            let pace = match pace {
+                Pace::Constant => "constant",
+                Pace::Poisson => "poisson",
+            };
+            lines.push(("load.pace", quoted(pace)));
+        }
+    }
+    let durations = [
+        ("load.duration", load.duration),
+        ("load.warm_up", load.warm_up),
+        ("load.timeout", load.timeout),
+        ("load.horizon", load.horizon),
+    ];
+    lines.extend(durations.map(|(path, duration)| (path, quoted(&duration_text(duration)))));
+    if let Some(workers) = load.workers {
+        lines.push(("load.workers", workers.to_string()));
+    }
+    if !load.cpus.is_empty() {
+        lines.push(("load.cpus", format!("{:?}", load.cpus)));
+    }
+    if let Queries::File(path) = &load.queries {
+        lines.push(("load.queries", quoted(&path.to_string_lossy())));
+    }
+    let selection = match load.selection {
+        Selection::InOrder => "in-order",
+        Selection::Uniform => "uniform",
+    };
+    lines.push(("load.selection", quoted(selection)));
+    lines.push(("load.recursion_desired", load.options.recursion_desired.to_string()));
+    if let Some(edns) = load.options.edns {
+        lines.push(("load.edns_payload", edns.payload_size.to_string()));
+        lines.push(("load.dnssec_ok", edns.dnssec_ok.to_string()));
+    }
+}
+
+/// Text as a TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A number as the shortest TOML float that reads back as the same one.
+fn number(number: f64) -> String {
+    format!("{number:?}")
+}

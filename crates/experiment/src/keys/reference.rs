@@ -1,0 +1,99 @@
+//! The table of keys as a document, for people.
+
+use std::fmt::Write as _;
+
+use super::{KEYS, Key, Preset, VARIANT_NAME};
+
+/// What stands before the tables.
+const INTRODUCTION: &str = "\
+<!-- Generated from the table of keys in crates/experiment/src/keys. To write it anew:
+     DNSLAB_BLESS=1 cargo test -p dnslab-experiment -->
+
+# The experiment file
+
+An experiment is a TOML file: what holds for every case at the top, and one `[[variant]]` for each
+case. A variant overrides any key of `server`, `load` and `expect`. `experiments/encryption.toml`
+is one to begin with, and [experiment.schema.json](experiment.schema.json) tells an editor the
+keys.
+
+```toml
+name = \"clients\"
+question = \"What do more clients cost?\"
+
+[load]
+outstanding = 10
+duration = \"30s\"
+
+[[variant]]
+name = \"few\"
+load.clients = 4
+
+[[variant]]
+name = \"many\"
+load.clients = 400
+```
+
+## How values are written
+
+| what | how |
+| --- | --- |
+| count | `4`, `200_000` |
+| duration | a number and a unit in quotes: `\"50us\"`, `\"1.5ms\"`, `\"10s\"`, `\"2m\"`; the units are `ns`, `us`, `ms`, `s`, `m`, `h` |
+| share | `\"0.1%\"` or `0.001` |
+| queries per second | `50_000` |
+| path | in quotes; a relative one starts from the folder of the file, on the command line from the current folder |
+| IP address | `\"192.0.2.1\"`, `\"2001:db8::1\"`; for an external server also with a port: `\"192.0.2.1:5300\"`, `\"[2001:db8::1]:5300\"` |
+| list of CPU numbers | `[0, 1]`, each once |
+
+## Overrides
+
+`--set key=value` changes a key of the experiment for one call, `--set variant.NAME.key=value` a key
+of one variant. The value is written as in the file; quotes may be left out. What is nearer to the
+run wins: the file, then `--set key`, then the variant, then `--set variant.NAME.key`. Of
+`load.outstanding` and `load.rate` the nearer one wins too; both in the same place are an error. An
+override that no variant takes, because each has a value of its own, is an error.
+
+";
+
+/// Titles of the tables, and what the paths of their keys begin with.
+const SECTIONS: [(&str, &str, &str); 6] = [
+    ("The experiment", "", "They belong to the experiment as a whole."),
+    ("`[server]`", "server.", "The server under test. A variant may override them."),
+    ("`[load]`", "load.", "The load on it. A variant may override them."),
+    ("`[expect]`", "expect.", "What a right answer is. A variant may override them."),
+    ("`[repeat]`", "repeat.", "They belong to the experiment as a whole."),
+    ("`[[variant]]`", "variant.", "One for each case, at least one."),
+];
+
+/// The reference of the experiment file, in Markdown.
+#[must_use]
+pub fn reference() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for (title, prefix, remark) in SECTIONS {
+        let keys: Vec<&Key> = match prefix {
+            "" => KEYS.iter().filter(|key| !key.path.contains('.')).collect(),
+            "variant." => vec![&VARIANT_NAME],
+            _ => KEYS.iter().filter(|key| key.path.starts_with(prefix)).collect(),
+        };
+        write!(text, "## {title}\n\n{remark}\n\n| key | value | default | meaning |\n")
+            .expect("writing to a string does not fail");
+        text.push_str("| --- | --- | --- | --- |\n");
+        for key in keys {
+            text.push_str(&row(key));
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// One key as a row.
+fn row(key: &Key) -> String {
+    let default = match key.preset {
+        Preset::Required => "must be written".to_owned(),
+        Preset::Value(value) => format!("`{value}`"),
+        Preset::Absent(words) => words.to_owned(),
+    };
+    format!("| `{}` | {} | {default} | {} |\n", key.path, key.form.description(), key.meaning)
+}

@@ -1,0 +1,316 @@
+//! One run: the server starts, the load is applied while the server is watched, the server stops,
+//! and everything is in one record.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use dnslab_lab::cpus::{self, CpuError, Split};
+use dnslab_lab::{GuardProgram, RunningServer, Sampler};
+use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_measure::{
+    CaseId, Caveat, Interval, Limit, LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT,
+    ResourceSeries, RunRecord, RunStatus, ServerFacts,
+};
+use dnslab_traffic::QueryList;
+
+use super::target::{Target, TargetError, prepare};
+use crate::{Mode, Server, Variant, Verification};
+
+/// Lines of the server's log that a failed run keeps in its record.
+const LOG_LINES: usize = 10;
+
+/// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
+const SAMPLES_AROUND: Duration = Duration::from_millis(120);
+
+/// What a run is made of.
+pub(super) struct Case<'a> {
+    pub(super) variant: &'a Variant,
+    pub(super) id: &'a CaseId,
+    /// Place in the order of execution.
+    pub(super) position: u32,
+    /// Seed of everything drawn in this run.
+    pub(super) seed: u64,
+    pub(super) queries: &'a Arc<QueryList>,
+    /// The run's folder.
+    pub(super) folder: &'a Path,
+    pub(super) guard: &'a GuardProgram,
+}
+
+/// The CPUs of a variant's server and load. An external server has none here.
+pub(super) fn split(variant: &Variant) -> Result<Split, CpuError> {
+    let allowed = cpus::allowed();
+    let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
+    let load = named(&variant.load.cpus);
+    let Some(process) = variant.server.process() else {
+        let load = load.unwrap_or_else(|| allowed.clone());
+        // The split checks that the CPUs may be used; the server's side does not matter.
+        cpus::split(&allowed, Some(&allowed), Some(&load))?;
+        return Ok(Split { server: Vec::new(), load });
+    };
+    cpus::split(&allowed, named(&process.cpus).as_deref(), load.as_deref())
+}
+
+impl Case<'_> {
+    /// Runs it. Whatever goes wrong is in the record; nothing is thrown away.
+    pub(super) fn run(
+        &self,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(&Interval),
+    ) -> RunRecord {
+        let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let split = match split(self.variant) {
+            Ok(split) => split,
+            Err(error) => return self.failed(started, error.to_string(), Vec::new()),
+        };
+        let first = self.queries.get(0);
+        let target = prepare(self.variant, &split.server, self.folder, self.guard, first);
+        match target {
+            Ok(target) => self.load(started, target, &split, stop, observe),
+            Err(error) => {
+                let log = log_tail_of(&error);
+                self.failed(started, error.to_string(), log)
+            }
+        }
+    }
+
+    fn load(
+        &self,
+        started: String,
+        target: Target,
+        split: &Split,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(&Interval),
+    ) -> RunRecord {
+        let spec = self.spec(&target, split);
+        let sampler = target.server.as_ref().map(|server| {
+            let sampler = Sampler::start(server.watched());
+            std::thread::sleep(SAMPLES_AROUND);
+            sampler
+        });
+        let stop_here = AtomicBool::new(false);
+        let gone = |server: &RunningServer| server.exited().is_some();
+        let mut died = false;
+        let result = dnslab_load::run(&spec, &stop_here, &mut |interval| {
+            died = died || target.server.as_ref().is_some_and(gone);
+            if died || stop.load(Ordering::Relaxed) {
+                stop_here.store(true, Ordering::Relaxed);
+            }
+            observe(interval);
+        });
+        died = died || target.server.as_ref().is_some_and(gone);
+        if sampler.is_some() && !died {
+            std::thread::sleep(SAMPLES_AROUND);
+        }
+        let Target { server, facts, .. } = target;
+        // The sampler is ended before the server: what it reads goes away with it.
+        let resources = match (&result, sampler) {
+            (Ok(result), Some(sampler)) => Some(sampler.finish(result.origin)),
+            _ => None,
+        };
+        let end = Ending::of(server, died);
+        match result {
+            Ok(result) => self.record(started, facts, result, resources, &end),
+            Err(error) => self.failed(started, error.to_string(), end.log),
+        }
+    }
+
+    fn spec(&self, target: &Target, split: &Split) -> LoadSpec {
+        let load = &self.variant.load;
+        let most = u32::try_from(split.load.len()).unwrap_or(1).clamp(1, load.clients);
+        LoadSpec {
+            target: target.address,
+            transport: load.transport,
+            clients: load.clients,
+            mode: match load.mode {
+                Mode::Closed { outstanding } => dnslab_load::Mode::Closed { outstanding },
+                Mode::Open { rate_qps, pace } => dnslab_load::Mode::Open { rate_qps, pace },
+            },
+            duration: load.duration,
+            warm_up: load.warm_up,
+            timeout: load.timeout,
+            workers: load.workers.unwrap_or(most),
+            cpus: split.load.clone(),
+            queries: Arc::clone(self.queries),
+            selection: load.selection,
+            seed: self.seed,
+            expected_rcode: Some(self.variant.expect.rcode),
+            tls: target.tls.clone(),
+            horizon: load.horizon,
+        }
+    }
+
+    fn record(
+        &self,
+        started: String,
+        server: ServerFacts,
+        result: LoadResult,
+        resources: Option<ResourceSeries>,
+        end: &Ending,
+    ) -> RunRecord {
+        let LoadResult { facts, mut measured, wrong_example, last_connection_end, .. } = result;
+        let watched = resources.is_some();
+        measured.resources = resources.unwrap_or_default();
+        let limit = Limit::decide(&LimitFigures::of(&facts, &measured));
+        let mut caveats = Caveat::find(&facts, &server, &measured, cpus::allowed().len());
+        self.add_caveats(&mut caveats, &measured, watched, wrong_example.as_deref());
+        if result.cut_short && !end.died {
+            caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
+        }
+        if let Some(reason) = &last_connection_end
+            && measured.counters.connections.failed + measured.counters.connections.lost > 0
+        {
+            let text = format!("connections failed or were lost; the last one: {reason}");
+            caveats.push(Caveat::Other { text });
+        }
+        let connection = last_connection_end.as_deref();
+        let status = self.status(&measured, end, wrong_example.as_deref(), connection);
+        RunRecord { measured: Some(measured), caveats, limit, ..self.empty(started, status, facts, server) }
+    }
+
+    fn add_caveats(
+        &self,
+        caveats: &mut Vec<Caveat>,
+        measured: &Measured,
+        watched: bool,
+        wrong_example: Option<&str>,
+    ) {
+        let wrong = measured.counters.answers.wrong;
+        if wrong > 0 {
+            let example = wrong_example.unwrap_or_default().to_owned();
+            caveats.push(Caveat::WrongAnswers { count: wrong, example });
+        }
+        if !watched {
+            let reason = "dnslab did not start it, so it does not know its processes".to_owned();
+            caveats.push(Caveat::ServerNotWatched { reason });
+        }
+        let server = &self.variant.server;
+        let unverified = server.verification == Some(Verification::Off);
+        if unverified && self.variant.load.transport.is_encrypted() {
+            caveats.push(Caveat::CertificateNotVerified);
+        }
+    }
+
+    /// Whether the run counts.
+    fn status(
+        &self,
+        measured: &Measured,
+        end: &Ending,
+        wrong_example: Option<&str>,
+        connection_end: Option<&str>,
+    ) -> RunStatus {
+        if end.died {
+            let reason = format!("the server ended in the middle of the load ({})", end.how);
+            return RunStatus::Failed { reason, log_tail: end.log.clone() };
+        }
+        let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
+        if outcomes.answered == 0 {
+            let connection =
+                connection_end.map(|end| format!("; the last connection: {end}")).unwrap_or_default();
+            let due = outcomes.due;
+            let reason = format!("none of {due} queries was answered{connection}");
+            return RunStatus::Invalid { reason };
+        }
+        let limit = self.variant.expect.wrong_limit;
+        if answers.wrong as f64 > limit * outcomes.answered as f64 {
+            let (wrong, answered) = (answers.wrong, outcomes.answered);
+            let expected = dnslab_wire::rcode_name(self.variant.expect.rcode);
+            let example = wrong_example.unwrap_or_default();
+            let reason = format!(
+                "{wrong} of {answered} answers were not {expected}, more than the limit of {} %: \
+                 {example}",
+                limit * 100.0
+            );
+            return RunStatus::Invalid { reason };
+        }
+        RunStatus::Valid
+    }
+
+    fn failed(&self, started: String, reason: String, log_tail: Vec<String>) -> RunRecord {
+        let load = &self.variant.load;
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let mode = match load.mode {
+            Mode::Closed { outstanding } => dnslab_load::Mode::Closed { outstanding },
+            Mode::Open { rate_qps, pace } => dnslab_load::Mode::Open { rate_qps, pace },
+        };
+        let facts = LoadFacts {
+            transport: load.transport.to_string(),
+            target: match &self.variant.server.server {
+                Server::External { target, .. } => target.to_string(),
+                _ => String::new(),
+            },
+            clients: load.clients,
+            mode: mode.facts(),
+            duration_ns: nanos(load.duration),
+            warm_up_ns: nanos(load.warm_up),
+            timeout_ns: nanos(load.timeout),
+            workers: load.workers.unwrap_or(0),
+            cpus: Vec::new(),
+            queries: self.queries.description().to_owned(),
+            seed: self.seed,
+            send_path: String::new(),
+            horizon_ns: nanos(load.horizon),
+        };
+        let kind = self.variant.server.kind().name().to_owned();
+        let server = ServerFacts { kind, ..ServerFacts::default() };
+        self.empty(started, RunStatus::Failed { reason, log_tail }, facts, server)
+    }
+
+    /// A record without a measurement.
+    fn empty(
+        &self,
+        started: String,
+        status: RunStatus,
+        load: LoadFacts,
+        server: ServerFacts,
+    ) -> RunRecord {
+        RunRecord {
+            format: RECORD_FORMAT,
+            variant: self.id.variant.clone(),
+            repetition: self.id.repetition,
+            position: self.position,
+            started,
+            status,
+            load,
+            server,
+            measured: None,
+            caveats: Vec::new(),
+            limit: Limit { kind: LimitKind::Unclear, evidence: "nothing was measured".to_owned() },
+        }
+    }
+}
+
+/// How the server ended.
+struct Ending {
+    /// Before it was asked to.
+    died: bool,
+    how: String,
+    log: Vec<String>,
+}
+
+impl Ending {
+    /// Stops the server, if there is one.
+    fn of(server: Option<RunningServer>, died: bool) -> Self {
+        let Some(server) = server else {
+            return Self { died, how: String::new(), log: Vec::new() };
+        };
+        let how = match server.exited() {
+            Some(report) if died => report.ending.to_string(),
+            _ => String::new(),
+        };
+        let log = server.log_tail(LOG_LINES);
+        // A server that has ended already cannot be stopped; that is `died`, not a second fault.
+        server.stop().ok();
+        Self { died, how, log }
+    }
+}
+
+fn log_tail_of(error: &TargetError) -> Vec<String> {
+    use dnslab_lab::LabError;
+    match error {
+        TargetError::Lab(LabError::Exited(exited)) => exited.log_tail.clone(),
+        TargetError::Lab(LabError::NotReady(waited)) => waited.log_tail.clone(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,11 @@
+//! From the plan to the records: the session over all runs, and one run from server start to
+//! server stop.
+
+mod calibrate;
+mod case;
+mod queries;
+mod session;
+mod target;
+
+pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
+pub use session::{Observer, Session, SessionEnd, SessionError, SessionOptions};

@@ -1,0 +1,299 @@
+//! All runs of an experiment: planned, executed one after another, on disk before the next begins,
+//! and resumed where they stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use dnslab_lab::{GuardProgram, LabError, ServerKind, cpus, host};
+use dnslab_measure::{
+    CaseId, Fact, Interval, ResultsDirectory, ResultsError, RunRecord, SESSION_FORMAT,
+    SkippedVariant,
+};
+
+use super::case::{Case, split};
+use super::queries::{QueriesError, QueryLists};
+use super::target::lab_kind;
+use crate::{Experiment, ExperimentError, Plan, Server, Variant};
+
+/// What the session itself needs to know.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Folder in which the results directory is made; its name is the time and the experiment's.
+    pub results: PathBuf,
+    /// How to start the guard.
+    pub guard: GuardProgram,
+    /// The command line, for the provenance.
+    pub command: Vec<String>,
+}
+
+/// Is told what happens, as it happens.
+pub trait Observer {
+    /// A run begins: the `number`-th (from 1) of `count`.
+    fn run_begins(&mut self, case: &CaseId, number: usize, count: usize);
+
+    /// An interval of the current run is over.
+    fn interval(&mut self, interval: &Interval);
+
+    /// The run is over and on disk.
+    fn run_ends(&mut self, record: &RunRecord);
+}
+
+/// Why an experiment cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The experiment on disk cannot be read.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// The results directory cannot be read or written.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// There is nothing to ask.
+    #[error(transparent)]
+    Queries(#[from] QueriesError),
+    /// A variant's numbers cannot be.
+    #[error("variant `{variant}`: {reason}")]
+    Variant {
+        /// Its name.
+        variant: String,
+        /// What is wrong and what would do.
+        reason: String,
+    },
+    /// No variant can run here.
+    #[error("no variant can run here\n{}", list(.0))]
+    NothingRuns(
+        /// The variants and their reasons.
+        Vec<SkippedVariant>,
+    ),
+    /// The baseline cannot run here.
+    #[error(
+        "the baseline `{}` cannot run here, so there is nothing to compare with: {}\n  hint:    \
+         name another one with --set baseline=NAME", .0.variant, .0.reason
+    )]
+    NoBaseline(
+        /// The baseline and its reason.
+        SkippedVariant,
+    ),
+    /// The folder of an earlier, unfinished run cannot be removed.
+    #[error("cannot remove {}, left by an unfinished run: {source}", path.display())]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn list(skipped: &[SkippedVariant]) -> String {
+    let line = |skip: &SkippedVariant| format!("  {}: {}", skip.variant, skip.reason);
+    skipped.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionEnd {
+    /// It was interrupted; what is missing can be resumed.
+    pub interrupted: bool,
+}
+
+/// An experiment on its way.
+#[derive(Debug)]
+pub struct Session {
+    experiment: Experiment,
+    results: ResultsDirectory,
+    facts: dnslab_measure::Session,
+    guard: GuardProgram,
+}
+
+impl Session {
+    /// Finds out what can run here, plans it, and makes the results directory.
+    ///
+    /// # Errors
+    /// When nothing can run, or the directory cannot be made.
+    pub fn begin(experiment: Experiment, options: SessionOptions) -> Result<Self, SessionError> {
+        let skipped = skipped(&experiment)?;
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let plan = Plan::new(&experiment, &skipped);
+        let facts = dnslab_measure::Session {
+            format: SESSION_FORMAT,
+            dnslab: env!("CARGO_PKG_VERSION").to_owned(),
+            name: experiment.name.clone(),
+            question: experiment.question.clone(),
+            baseline: experiment.baseline.clone(),
+            variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
+            skipped,
+            margin: experiment.margin,
+            seed: experiment.seed,
+            started: now.clone(),
+            command: options.command,
+            host: host_facts(&experiment),
+            plan: plan.cases,
+        };
+        let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
+        let path = unused(&options.results.join(format!("{compact}-{}", experiment.name)));
+        let results = ResultsDirectory::create(&path, &facts)?;
+        results.write("experiment.toml", experiment.to_toml().as_bytes())?;
+        Ok(Self { experiment, results, facts, guard: options.guard })
+    }
+
+    /// Takes up an experiment whose runs are not all on disk.
+    ///
+    /// # Errors
+    /// When the folder is no results directory or its experiment cannot be read.
+    pub fn resume(path: &Path, guard: GuardProgram) -> Result<Self, SessionError> {
+        let results = ResultsDirectory::open(path)?;
+        let file = results.path().join("experiment.toml");
+        let (experiment, _) = crate::load(&file.to_string_lossy(), &[])?;
+        let facts = results.session()?;
+        Ok(Self { experiment, results, facts, guard })
+    }
+
+    /// The results directory.
+    #[must_use]
+    pub fn results(&self) -> &ResultsDirectory {
+        &self.results
+    }
+
+    /// What is known before the first run.
+    #[must_use]
+    pub fn facts(&self) -> &dnslab_measure::Session {
+        &self.facts
+    }
+
+    /// The experiment.
+    #[must_use]
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// The runs that are still to be done.
+    #[must_use]
+    pub fn remaining(&self) -> Plan {
+        Plan::remaining(&self.experiment, &self.facts.plan, |case| self.results.has_run(case))
+    }
+
+    /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and
+    /// begins no other.
+    ///
+    /// # Errors
+    /// When the results directory cannot be written, or there is nothing to ask.
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<SessionEnd, SessionError> {
+        let mut lists = QueryLists::default();
+        let remaining = self.remaining().cases;
+        let done_before = self.facts.plan.len() - remaining.len();
+        for (number, id) in remaining.iter().enumerate() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(SessionEnd { interrupted: true });
+            }
+            observer.run_begins(id, done_before + number + 1, self.facts.plan.len());
+            let record = self.run_case(id, &mut lists, stop, observer)?;
+            self.results.write_run(&record)?;
+            observer.run_ends(&record);
+        }
+        Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
+    }
+
+    fn run_case(
+        &self,
+        id: &CaseId,
+        lists: &mut QueryLists,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<RunRecord, SessionError> {
+        let variant = self.experiment.variant(&id.variant).ok_or_else(|| SessionError::Variant {
+            variant: id.variant.clone(),
+            reason: "it is in the plan but not in experiment.toml".to_owned(),
+        })?;
+        let folder = self.results.run_path(id);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .map_err(|source| SessionError::Unfinished { path: folder.clone(), source })?;
+        }
+        let queries = lists.of(variant)?;
+        let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
+        let case = Case {
+            variant,
+            id,
+            position: u32::try_from(position).unwrap_or(u32::MAX),
+            seed: seed_of(self.experiment.seed, id.repetition),
+            queries: &Arc::clone(&queries),
+            folder: &folder,
+            guard: &self.guard,
+        };
+        Ok(case.run(stop, &mut |interval| observer.interval(interval)))
+    }
+}
+
+/// The variants of one repetition share a seed, so that they get the same arrivals and queries;
+/// repetitions differ. (The constant is the odd one next to 2^64 divided by the golden ratio.)
+fn seed_of(seed: u64, repetition: u32) -> u64 {
+    seed ^ u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A path that nothing has yet: two experiments may begin in the same second.
+fn unused(path: &Path) -> PathBuf {
+    if !path.exists() {
+        return path.to_owned();
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let numbered = |number: u32| path.with_file_name(format!("{name}-{number}"));
+    (2..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The variants that cannot run here, with the reason; an error when that leaves nothing to say.
+fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionError> {
+    let mut skipped = Vec::new();
+    for variant in &experiment.variants {
+        let fits = |reason: Option<String>| match reason {
+            Some(reason) => Err(SessionError::Variant { variant: variant.name.clone(), reason }),
+            None => Ok(()),
+        };
+        fits(split(variant).err().map(|error| error.to_string()))?;
+        fits(dnslab_load::check_clients(variant.load.clients).err().map(|error| error.to_string()))?;
+        if let Err(error) = can_run(variant) {
+            let reason = error.to_string();
+            skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
+        }
+    }
+    if skipped.len() == experiment.variants.len() {
+        return Err(SessionError::NothingRuns(skipped));
+    }
+    match skipped.iter().find(|skip| skip.variant == experiment.baseline) {
+        Some(baseline) => Err(SessionError::NoBaseline(baseline.clone())),
+        None => Ok(skipped),
+    }
+}
+
+/// Whether the variant's server is installed and serves its transport.
+fn can_run(variant: &Variant) -> Result<(), LabError> {
+    let (kind, binary) = match &variant.server.server {
+        Server::External { .. } => return Ok(()),
+        Server::Embedded { .. } => (ServerKind::Embedded, None),
+        Server::Installed { software, binary, .. } => (lab_kind(*software), binary.as_deref()),
+    };
+    let installed = dnslab_lab::find(kind, binary)?;
+    installed.supports(variant.load.transport).map_err(LabError::Unsupported)
+}
+
+/// Facts of the host, and how its CPUs were divided.
+fn host_facts(experiment: &Experiment) -> Vec<Fact> {
+    let mut facts = host::facts();
+    let mut divisions: Vec<String> = experiment
+        .variants
+        .iter()
+        .filter_map(|variant| split(variant).ok())
+        .map(|split| match split.server.as_slice() {
+            [] => format!("load on CPUs {}", cpus::text(&split.load)),
+            _ => split.describe(),
+        })
+        .collect();
+    divisions.dedup();
+    facts.push(Fact { name: "CPUs of server and load".to_owned(), value: divisions.join("; ") });
+    facts
+}

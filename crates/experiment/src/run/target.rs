@@ -1,0 +1,244 @@
+//! The server of one run: started here, or running already somewhere else.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dnslab_lab::{
+    GuardProgram, LabError, Ports, RunningServer, ServerKind, ServerSpec, ZoneFile, ports,
+};
+use dnslab_load::{TlsSettings, TlsSettingsError, Verification as Verify, ask};
+use dnslab_measure::ServerFacts;
+use dnslab_traffic::SyntheticZone;
+use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode_name};
+use domain::base::Name;
+use domain::base::iana::Rtype;
+
+use super::queries::{QueriesError, zone};
+use crate::{ProcessSettings, Server, Software, Variant, Verification};
+
+/// How long a server may take from its start to its first right answer. BIND loads 750,000 records
+/// in some seconds.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long one probe waits for its answer.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Why a run has no server.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TargetError {
+    /// It could not be started.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsSettingsError),
+    /// The zone cannot be made.
+    #[error(transparent)]
+    Zone(#[from] QueriesError),
+    /// A file of the run cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The server that should be running does not answer.
+    #[error("{target} does not answer: {reason}\n  hint:    is the server running there?")]
+    Silent {
+        /// Where it should be.
+        target: SocketAddr,
+        /// What happened instead.
+        reason: String,
+    },
+}
+
+/// A server that is ready for the load.
+pub(super) struct Target {
+    /// Where the queries go.
+    pub(super) address: SocketAddr,
+    /// TLS, for an encrypted transport.
+    pub(super) tls: Option<TlsSettings>,
+    /// The process, if it was started here.
+    pub(super) server: Option<RunningServer>,
+    /// For the record.
+    pub(super) facts: ServerFacts,
+}
+
+/// Starts the variant's server with its whole state under `folder`, or makes sure that the external
+/// one answers.
+pub(super) fn prepare(
+    variant: &Variant,
+    cpus: &[usize],
+    folder: &Path,
+    guard: &GuardProgram,
+    first_query: &Query,
+) -> Result<Target, TargetError> {
+    let verification = variant.server.verification.as_ref();
+    match &variant.server.server {
+        Server::Embedded { process, delay, loss } => {
+            let mut spec = spec(variant, ServerKind::Embedded, process, cpus, folder)?;
+            (spec.delay, spec.loss) = (delay.clone(), loss.clone());
+            start(&spec, variant.load.transport, verification, guard)
+        }
+        Server::Installed { software, process, binary, extra } => {
+            let mut spec = spec(variant, lab_kind(*software), process, cpus, folder)?;
+            (spec.binary, spec.extra) = (binary.clone(), extra.clone());
+            start(&spec, variant.load.transport, verification, guard)
+        }
+        Server::External { target, tls_name } => {
+            let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
+            let tls = tls(variant.load.transport, verification, &name, None)?;
+            external(variant, *target, tls, first_query)
+        }
+    }
+}
+
+/// The laboratory's word for a server.
+pub(super) fn lab_kind(software: Software) -> ServerKind {
+    match software {
+        Software::Bind => ServerKind::Bind,
+        Software::Knot => ServerKind::Knot,
+        Software::Nsd => ServerKind::Nsd,
+    }
+}
+
+fn external(
+    variant: &Variant,
+    target: SocketAddr,
+    tls: Option<TlsSettings>,
+    first_query: &Query,
+) -> Result<Target, TargetError> {
+    // Whether the answer is the right one is the run's business; here, that somebody answers.
+    ask(target, variant.load.transport, first_query, tls.as_ref(), variant.load.timeout)
+        .map_err(|error| TargetError::Silent { target, reason: error.to_string() })?;
+    let facts = ServerFacts {
+        kind: "external".to_owned(),
+        notes: vec!["runs elsewhere: it was neither configured nor watched".to_owned()],
+        ..ServerFacts::default()
+    };
+    Ok(Target { address: target, tls, server: None, facts })
+}
+
+fn spec(
+    variant: &Variant,
+    kind: ServerKind,
+    process: &ProcessSettings,
+    cpus: &[usize],
+    folder: &Path,
+) -> Result<ServerSpec, TargetError> {
+    let directory = folder.join("server");
+    let settings = &variant.server.zone;
+    let zone_path = write_zone(&zone(settings)?, &settings.name, &directory)?;
+    let free = ports::free(process.address).map_err(|source| TargetError::Io {
+        path: PathBuf::from(process.address.to_string()),
+        source,
+    })?;
+    Ok(ServerSpec {
+        kind,
+        directory,
+        zone: ZoneFile { origin: variant.server.zone.name.clone(), path: zone_path },
+        address: process.address,
+        ports: Ports { plain: free.plain, dot: free.dot },
+        transports: vec![variant.load.transport],
+        threads: process.threads.unwrap_or_else(|| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
+        cpus: cpus.to_vec(),
+        binary: None,
+        extra: None,
+        delay: None,
+        loss: None,
+    })
+}
+
+/// Writes the zone into the server's folder; its path.
+pub(super) fn write_zone(
+    zone: &SyntheticZone,
+    name: &str,
+    directory: &Path,
+) -> Result<PathBuf, TargetError> {
+    let path = directory.join(format!("{name}.zone"));
+    let written = fs::create_dir_all(directory).and_then(|()| File::create(&path)).and_then(|file| {
+        let mut writer = BufWriter::new(file);
+        zone.write_to(&mut writer)?;
+        writer.flush()
+    });
+    written.map_err(|source| TargetError::Io { path: path.clone(), source })?;
+    Ok(path)
+}
+
+/// Starts a server whose certificate is verified against the authority made for the run.
+pub(super) fn start_with_run_authority(
+    spec: &ServerSpec,
+    transport: Transport,
+    guard: &GuardProgram,
+) -> Result<Target, TargetError> {
+    start(spec, transport, Some(&Verification::RunAuthority), guard)
+}
+
+/// Starts a server and waits until it gives the right answer: the zone's SOA record.
+fn start(
+    spec: &ServerSpec,
+    transport: Transport,
+    verification: Option<&Verification>,
+    guard: &GuardProgram,
+) -> Result<Target, TargetError> {
+    let address = spec.socket_address(transport);
+    let name = address.ip().to_string();
+    let authority = spec.directory.join("authority.pem");
+    let query = soa_query(&spec.zone.origin)?;
+    let probe = |transport: Transport, address: SocketAddr| {
+        // The authority is made by the start itself, so the settings are made when it is there.
+        let tls = tls(transport, verification, &name, Some(&authority))
+            .map_err(|error| error.to_string())?;
+        probe(address, transport, &query, tls.as_ref())
+    };
+    let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
+    let tls = tls(transport, verification, &name, Some(&authority))?;
+    let facts = server.facts().clone();
+    Ok(Target { address, tls, server: Some(server), facts })
+}
+
+fn soa_query(origin: &str) -> Result<Query, QueriesError> {
+    let wrong = |reason: String| QueriesError::Zone { name: origin.to_owned(), reason };
+    let name: Name<Vec<u8>> = origin
+        .parse()
+        .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
+    Query::new(&name, Rtype::SOA, &QueryOptions::default()).map_err(|error| wrong(error.to_string()))
+}
+
+fn probe(
+    address: SocketAddr,
+    transport: Transport,
+    query: &Query,
+    tls: Option<&TlsSettings>,
+) -> Result<(), String> {
+    let answer =
+        ask(address, transport, query, tls, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
+    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
+    if response.rcode != 0 || response.answers == 0 {
+        let (rcode, records) = (rcode_name(response.rcode), response.answers);
+        return Err(format!("{query} was answered with {rcode} and {records} records"));
+    }
+    Ok(())
+}
+
+/// TLS of a transport; `own_authority` is the one that was made for the run.
+fn tls(
+    transport: Transport,
+    verification: Option<&Verification>,
+    name: &str,
+    own_authority: Option<&Path>,
+) -> Result<Option<TlsSettings>, TlsSettingsError> {
+    if !transport.is_encrypted() {
+        return Ok(None);
+    }
+    let verify = match (verification, own_authority) {
+        (Some(Verification::Authority(path)), _) => Verify::Authority(path.clone()),
+        (Some(Verification::RunAuthority), Some(path)) => Verify::Authority(path.to_owned()),
+        _ => Verify::Off,
+    };
+    TlsSettings::new(name, &verify).map(Some)
+}

@@ -1,0 +1,197 @@
+//! What people read when an experiment is wrong.
+//!
+//! Each case is a small file, and the overrides of the command line, if any. The messages are kept
+//! as snapshots: a change of a word is a change to look at.
+
+use dnslab_experiment::{check_text, render};
+
+/// Checks a file that is wrong, and compares all its messages with the snapshot `name`.
+fn check(name: &str, text: &str, sets: &[&str]) {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    let problems = check_text(text, &sets).expect_err(name);
+    let rendered = render(problems.as_slice(), text, "experiment.toml");
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, rendered);
+    });
+}
+
+/// The head of a file that is right, to put what is wrong below it.
+const HEAD: &str = "name = \"x\"\n[[variant]]\nname = \"a\"\n";
+
+/// A file whose only fault is in these lines above the variants.
+fn top(lines: &str) -> String {
+    format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n")
+}
+
+#[test]
+fn everything_at_once() {
+    let text = r#"name = "Encryption test"
+baseline = "upd"
+warm_up = "2s"
+
+[server]
+kind = "bnid"
+zone = { name = "melmac.univ", records = 0, tll = "1s" }
+
+[load]
+clinets = 4
+outstanding = 100
+rate = 50_000
+duration = "10"
+timeout = 2
+
+[[variant]]
+name = "udp"
+load.transport = "upd"
+
+[[variant]]
+name = "udp"
+repeat.runs = 3
+"#;
+    check("everything_at_once", text, &["load.clients=none", "repeet.runs=3"]);
+}
+
+#[test]
+fn structure() {
+    let cases: [(&str, String); 12] = [
+        ("empty_file", String::new()),
+        ("no_variant", "name = \"x\"\n".into()),
+        ("no_variant_in_list", "name = \"x\"\nvariant = []\n".into()),
+        ("variant_is_a_table", "name = \"x\"\n[variant]\nname = \"a\"\n".into()),
+        ("variant_without_name", "name = \"x\"\n[[variant]]\nload.clients = 1\n".into()),
+        ("variant_with_bad_name", "name = \"x\"\n[[variant]]\nname = \"BIND 9.18\"\n".into()),
+        ("variant_named_by_number", "name = \"x\"\n[[variant]]\nname = 9\n".into()),
+        ("two_variants_of_a_name", format!("{HEAD}[[variant]]\nname = \"a\"\n")),
+        ("variants_instead_of_variant", "name = \"x\"\n[[variants]]\nname = \"a\"\n".into()),
+        ("group_is_no_table", top("server = \"bind\"")),
+        ("key_is_a_table", top("[load.clients]\nfew = 4")),
+        ("no_such_baseline", top("baseline = \"dot\"")),
+    ];
+    for (name, text) in cases {
+        check(name, &text, &[]);
+    }
+}
+
+#[test]
+fn values() {
+    let cases = [
+        ("count_of_zero", "load.clients = 0"),
+        ("count_below_zero", "load.clients = -4"),
+        ("count_in_quotes", "load.clients = \"4\""),
+        ("count_with_fraction", "load.clients = 4.0"),
+        ("duration_without_unit", "load.duration = 10"),
+        ("duration_in_quotes_without_unit", "load.duration = \"10\""),
+        ("duration_of_strange_unit", "load.duration = \"10 sec\""),
+        ("duration_too_long", "load.timeout = \"5m\""),
+        ("ttl_of_half_a_second", "server.zone.ttl = \"1500ms\""),
+        ("rate_of_zero", "load.rate = 0"),
+        ("share_without_percent", "expect.wrong_limit = 5"),
+        ("share_above_the_whole", "repeat.margin = \"200%\""),
+        ("share_of_nothing", "repeat.margin = \"much\""),
+        ("word_with_a_slip", "server.kind = \"Bind\""),
+        ("word_unknown", "load.transport = \"carrier pigeon\""),
+        ("boolean_in_quotes", "load.dnssec_ok = \"true\""),
+        ("cpu_twice", "load.cpus = [0, 1, 0]"),
+        ("cpus_as_text", "load.cpus = \"0-3\""),
+        ("address_is_a_name", "server.address = \"ns1.example\""),
+        ("zone_is_no_name", "server.zone.name = \"melmac..univ\""),
+        ("empty_text", "question = \"\""),
+    ];
+    for (name, lines) in cases {
+        check(name, &top(lines), &[]);
+    }
+}
+
+#[test]
+fn combinations() {
+    let external = "server = { kind = \"external\", address = \"192.0.2.1\" }";
+    let cases: [(&str, String); 14] = [
+        ("rate_and_outstanding", "load.rate = 5\nload.outstanding = 6".into()),
+        ("pace_without_rate", "load.pace = \"poisson\"".into()),
+        ("delay_with_bind", "server = { kind = \"bind\", delay = \"5ms\" }".into()),
+        ("extra_with_default_kind", "server.extra = \"recursion no;\"".into()),
+        (
+            "extra_with_external",
+            "[server]\nkind = \"external\"\naddress = \"::1\"\nextra = \"x\"".into(),
+        ),
+        ("external_without_address", "server.kind = \"external\"".into()),
+        ("external_dot_unverified", format!("{external}\nload.transport = \"dot\"")),
+        (
+            "port_but_only_dot",
+            format!(
+                "{}\nload.transport = \"dot\"",
+                external.replace(" }", ", port = 5300, insecure = true }")
+            ),
+        ),
+        (
+            "port_twice",
+            "server = { kind = \"external\", address = \"[::1]:5300\", port = 53 }".into(),
+        ),
+        (
+            "authority_and_insecure",
+            format!(
+                "{}\nload.transport = \"dot\"",
+                external.replace(" }", ", authority = \"ca.pem\", insecure = true }")
+            ),
+        ),
+        ("port_for_started_server", "server.address = \"127.0.0.1:5300\"".into()),
+        ("more_workers_than_clients", "load = { clients = 2, workers = 3 }".into()),
+        ("more_cpus_than_clients", "load.cpus = [0, 1, 2, 3, 4]".into()),
+        ("workers_and_cpus_differ", "load = { workers = 3, cpus = [0, 1] }".into()),
+    ];
+    for (name, lines) in cases {
+        check(name, &top(&lines), &[]);
+    }
+}
+
+#[test]
+fn overrides() {
+    let two = format!("{HEAD}load.transport = \"udp\"\nload.outstanding = 7\n");
+    let cases: [(&str, &[&str]); 9] = [
+        ("set_without_value", &["load.clients"]),
+        ("set_of_nothing", &[""]),
+        ("set_of_unknown_key", &["load.clinets=4"]),
+        ("set_of_wrong_value", &["load.duration=10"]),
+        ("set_in_unknown_variant", &["variant.b.load.clients=4"]),
+        ("set_of_whole_in_variant", &["variant.a.repeat.runs=4"]),
+        ("set_without_effect", &["load.transport=dot"]),
+        ("set_of_rate_without_effect", &["load.rate=1000"]),
+        ("set_of_both", &["variant.a.load.rate=1000", "variant.a.load.outstanding=5"]),
+    ];
+    for (name, sets) in cases {
+        check(name, &two, sets);
+    }
+}
+
+#[test]
+fn no_toml() {
+    let cases = [
+        ("bare_duration", "name = \"x\"\n[load]\nduration = 10s\n"),
+        ("bare_word", "name = \"x\"\nserver.kind = bind\n"),
+        ("open_string", "name = \"x\n[[variant]]\n"),
+        ("key_twice", "name = \"x\"\nname = \"y\"\n"),
+        ("stray_bracket", "name = \"x\"\n[[variant]\nname = \"a\"\n"),
+    ];
+    for (name, text) in cases {
+        check(name, text, &[]);
+    }
+}
+
+/// The line of a problem is that of the culprit.
+#[test]
+fn lines_are_counted() {
+    let text = "name = \"x\"\n\nlaod.x = 1\n[[variant]]\nname = \"a\"\nload.clients = 0\n";
+    let problems = check_text(text, &["x=1".to_owned()]).unwrap_err();
+    let lines: Vec<_> = problems.as_slice().iter().map(|problem| problem.line(text)).collect();
+    assert_eq!(lines, [Some(3), Some(6), None]);
+}
+
+/// Colour is for terminals, and changes nothing else.
+#[test]
+fn colour_is_only_colour() {
+    let text = top("load.clients = 0");
+    let problems = check_text(&text, &[]).unwrap_err();
+    let plain = render(problems.as_slice(), &text, "x.toml");
+    let styled = dnslab_experiment::render_styled(problems.as_slice(), &text, "x.toml");
+    assert!(!plain.contains('\u{1b}') && styled.contains('\u{1b}'));
+}

@@ -1,0 +1,89 @@
+//! The smallest program that can be its own guard: `dnslab_lab`'s tests start it, and it shows what
+//! a binary has to do. Besides `guard` it knows three things to be:
+//!
+//! - `hold DIRECTORY COMMAND...`: starts a command under a guard, prints its id, waits for ever;
+//! - `spin THREADS`: keeps that many threads busy, each replaced by a new one every 50 ms;
+//! - `linger`: ignores SIGTERM, and so does a child that it starts; each prints a line.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_lab::{GuardProgram, GuardSpec, RunningProcess, guard};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    match words.as_slice() {
+        ["guard", ..] => guard::main(&arguments[1..]),
+        ["hold", directory, command @ ..] => hold(directory, command),
+        ["spin", threads] => spin(threads.parse().expect("THREADS is a number")),
+        ["linger"] => linger(true),
+        ["linger-alone"] => linger(false),
+        _ => {
+            eprintln!("usage: guard [guard | hold DIRECTORY COMMAND... | spin THREADS | linger]");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Starts `command` under a guard, prints its process id, and waits to be killed.
+fn hold(directory: &str, command: &[&str]) -> ExitCode {
+    let spec = GuardSpec {
+        command: command.iter().map(|&word| word.to_owned()).collect(),
+        directory: PathBuf::from(directory),
+        log: Path::new(directory).join("server.log"),
+        cpus: Vec::new(),
+    };
+    match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {
+        Ok(process) => {
+            println!("{}", process.pid());
+            loop {
+                thread::park();
+            }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Keeps `threads` threads busy for ever. The threads end and are replaced, so that a sampler which
+/// forgets the time of threads that ended is found out.
+fn spin(threads: usize) -> ExitCode {
+    let mut workers: Vec<thread::JoinHandle<()>> = Vec::new();
+    loop {
+        while workers.len() < threads {
+            workers.push(thread::spawn(|| {
+                let end = Instant::now() + Duration::from_millis(50);
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
+            }));
+        }
+        workers.remove(0).join().expect("a worker only counts time");
+    }
+}
+
+/// Does not end on SIGTERM; with `child`, neither does a second process.
+fn linger(child: bool) -> ExitCode {
+    let ignored = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, ignored)
+        .expect("SIGTERM has a handler");
+    if child {
+        let own = std::env::current_exe().expect("a running program has a file");
+        let mut child = std::process::Command::new(own).arg("linger-alone").spawn();
+        let child = child.as_mut().expect("this program runs already");
+        println!("lingering");
+        child.wait().expect("it is our child");
+    }
+    println!("lingering");
+    loop {
+        thread::sleep(Duration::from_secs(60));
+    }
+}

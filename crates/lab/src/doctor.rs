@@ -1,0 +1,386 @@
+//! What on this machine would spoil a measurement, and the remedy.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Resource;
+
+use crate::cgroup::{CpuSource, Groups};
+use crate::server::{ServerKind, find};
+use crate::{cpus, descendants, host, readings};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// As it should be.
+    Good,
+    /// Worth knowing when figures are compared.
+    Note,
+    /// Figures taken like this are in doubt.
+    Spoils,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Good => "good",
+            Self::Note => "note",
+            Self::Spoils => "spoils",
+        })
+    }
+}
+
+/// One thing looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was looked at.
+    pub subject: &'static str,
+    /// What was found.
+    pub found: String,
+    /// Why it matters; empty when it is good.
+    pub why: String,
+    /// What to do; empty when there is nothing to do.
+    pub remedy: String,
+}
+
+/// How long steal and busy processes are watched. Counters tick every 10 ms, so this tells 5 % of a
+/// CPU from none.
+const WATCH: Duration = Duration::from_millis(200);
+
+/// Looks at everything; takes about 0.2 s, worst first in no order: as the list reads best.
+#[must_use]
+pub fn examine() -> Vec<Finding> {
+    let activity = Activity::watch();
+    let mut findings = vec![
+        cores(&cpus::allowed()),
+        activity.busy(),
+        activity.steal(),
+        virtualisation(host::virtualisation()),
+        governor(host::governor().as_deref()),
+        turbo(
+            host::read("/sys/devices/system/cpu/intel_pstate/no_turbo").as_deref(),
+            host::read("/sys/devices/system/cpu/cpufreq/boost").as_deref(),
+        ),
+        clock_source(host::clock_source().as_deref()),
+        files(rustix::process::getrlimit(Resource::Nofile).current),
+        buffers(host::kernel_setting("net/core/rmem_max").as_deref()),
+        ports(host::kernel_setting("net/ipv4/ip_local_port_range").as_deref()),
+        groups(),
+    ];
+    let servers = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
+    findings.extend(servers.map(installed));
+    findings.extend(confinement());
+    findings
+}
+
+fn good(subject: &'static str, found: impl Into<String>) -> Finding {
+    let (why, remedy) = (String::new(), String::new());
+    Finding { severity: Severity::Good, subject, found: found.into(), why, remedy }
+}
+
+fn finding(
+    severity: Severity,
+    subject: &'static str,
+    found: impl Into<String>,
+    why: &str,
+    remedy: &str,
+) -> Finding {
+    let (why, remedy) = (why.to_owned(), remedy.to_owned());
+    Finding { severity, subject, found: found.into(), why, remedy }
+}
+
+/// One CPU, or server and load on two threads of one core.
+fn cores(allowed: &[usize]) -> Finding {
+    let subject = "CPUs";
+    let found = format!("{} may be used: {}", allowed.len(), cpus::text(allowed));
+    let split = match cpus::split(allowed, None, None) {
+        Ok(split) if !split.is_shared() => split,
+        _ => {
+            let why = "server and load take CPU time from each other";
+            let remedy = "measure on a machine with two cores or more";
+            return finding(Severity::Spoils, subject, found, why, remedy);
+        }
+    };
+    let siblings = host::thread_siblings().unwrap_or_default();
+    let across = siblings.split(' ').filter_map(|list| cpus::parse_list(list).ok()).any(|core| {
+        let one = |side: &[usize]| core.iter().any(|cpu| side.contains(cpu));
+        one(&split.server) && one(&split.load)
+    });
+    if across {
+        let found = format!("{found}; threads of one core: {siblings}");
+        let why = "server and load would run on two threads of one core and slow each other";
+        let remedy = "name CPUs of different cores for server and load";
+        return finding(Severity::Spoils, subject, found, why, remedy);
+    }
+    good(subject, format!("{found}; {}", split.describe()))
+}
+
+/// What ran and was stolen while we watched.
+struct Activity {
+    /// Share of one CPU that the busiest other process used, and who.
+    busiest: Option<(f64, String)>,
+    /// Share of all CPUs that the hypervisor kept.
+    stolen: f64,
+    /// Load average over one minute.
+    load_average: Option<f64>,
+}
+
+impl Activity {
+    fn watch() -> Self {
+        let (before, stolen, began) = (cpu_times(), readings::steal_ns(), Instant::now());
+        thread::sleep(WATCH);
+        let (after, stolen_after) = (cpu_times(), readings::steal_ns());
+        let elapsed = began.elapsed().as_nanos() as f64;
+        let busiest = after
+            .iter()
+            .filter(|(pid, _)| **pid != std::process::id())
+            .map(|(pid, ns)| (ns.saturating_sub(*before.get(pid).unwrap_or(ns)), *pid))
+            .max();
+        let share = (stolen_after - stolen) as f64 / elapsed / cpus::allowed().len() as f64;
+        Self {
+            busiest: busiest.map(|(ns, pid)| {
+                let name = descendants::name(pid).unwrap_or_default();
+                (ns as f64 / elapsed, format!("{pid} {name}"))
+            }),
+            stolen: share,
+            load_average: host::read("/proc/loadavg")
+                .and_then(|text| text.split(' ').next()?.parse().ok()),
+        }
+    }
+
+    fn busy(&self) -> Finding {
+        let subject = "other load";
+        let average =
+            self.load_average.map_or_else(String::new, |it| format!("load average {it:.2}"));
+        match &self.busiest {
+            Some((share, name)) if *share >= 0.1 => {
+                let found =
+                    format!("process {name} uses {:.0} % of a CPU; {average}", share * 100.0);
+                let why = "it takes CPU time from the server or the load";
+                let remedy = "end it, or wait until it has ended";
+                finding(Severity::Spoils, subject, found, why, remedy)
+            }
+            _ => good(subject, format!("no other process is busy; {average}")),
+        }
+    }
+
+    fn steal(&self) -> Finding {
+        let found = format!("{:.1} % of the time within 0.2 s", self.stolen * 100.0);
+        if self.stolen >= 0.01 {
+            let why = "another machine on the same hardware takes time from this one";
+            let remedy = "measure on dedicated hardware, or repeat when it is quiet";
+            return finding(Severity::Spoils, "steal", found, why, remedy);
+        }
+        good("steal", found)
+    }
+}
+
+/// CPU time of every process, nanoseconds in steps of a tick.
+fn cpu_times() -> HashMap<u32, u64> {
+    let times = descendants::all().into_iter().filter_map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some((pid, readings::ticks_ns(&text)?))
+    });
+    times.collect()
+}
+
+fn virtualisation(found: Option<String>) -> Finding {
+    let subject = "virtualisation";
+    match found {
+        None => good(subject, "none seen"),
+        Some(found) => {
+            let why = "neighbours may slow this machine; figures compare only within one run";
+            finding(Severity::Note, subject, found, why, "watch the steal time of each run")
+        }
+    }
+}
+
+fn governor(found: Option<&str>) -> Finding {
+    let subject = "CPU frequency governor";
+    match found {
+        None => good(subject, "not the kernel's to choose here"),
+        Some("performance") => good(subject, "performance"),
+        Some(other) => {
+            let why = "the frequency follows the load, so a server that waits is also slower";
+            finding(Severity::Note, subject, other, why, "cpupower frequency-set -g performance")
+        }
+    }
+}
+
+fn turbo(no_turbo: Option<&str>, boost: Option<&str>) -> Finding {
+    let subject = "turbo";
+    let (on, remedy) = match (no_turbo, boost) {
+        (Some(no_turbo), _) => {
+            (no_turbo == "0", "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo")
+        }
+        (None, Some(boost)) => (boost == "1", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"),
+        (None, None) => return good(subject, "not the kernel's to choose here"),
+    };
+    if on {
+        let why = "the frequency depends on the temperature and on the other cores";
+        return finding(Severity::Note, subject, "on", why, remedy);
+    }
+    good(subject, "off")
+}
+
+fn clock_source(found: Option<&str>) -> Finding {
+    let subject = "clock source";
+    match found {
+        Some(slow @ ("hpet" | "acpi_pm" | "jiffies")) => {
+            let why = "reading the clock costs a system call of a microsecond, for every query";
+            let remedy = "boot with a usable TSC (see the kernel's log for why it is not)";
+            finding(Severity::Spoils, subject, slow, why, remedy)
+        }
+        Some(fast) => good(subject, fast),
+        None => good(subject, "unknown"),
+    }
+}
+
+fn files(soft: Option<u64>) -> Finding {
+    let subject = "file descriptors";
+    match soft {
+        Some(soft) if soft < 4_096 => {
+            let why = "every simulated client has a socket of its own";
+            let found = format!("at most {soft}");
+            finding(Severity::Note, subject, found, why, "ulimit -n 65536")
+        }
+        Some(soft) => good(subject, format!("at most {soft}")),
+        None => good(subject, "unlimited"),
+    }
+}
+
+fn buffers(rmem_max: Option<&str>) -> Finding {
+    let subject = "socket buffers";
+    let Some(octets) = rmem_max.and_then(|text| text.parse::<u64>().ok()) else {
+        return good(subject, "unknown");
+    };
+    let found = format!("net.core.rmem_max is {octets}");
+    // A datagram of 100 octets is charged with about 1 KiB: 1 MiB holds 10 ms at 100,000 qps.
+    if octets < 1 << 20 {
+        let why = "a burst of answers overflows the sockets, which looks like loss";
+        return finding(
+            Severity::Note,
+            subject,
+            found,
+            why,
+            "sysctl -w net.core.rmem_max=16777216 net.core.wmem_max=16777216",
+        );
+    }
+    good(subject, found)
+}
+
+fn ports(range: Option<&str>) -> Finding {
+    let subject = "ephemeral ports";
+    let bounds = range.and_then(|range| {
+        let (first, last) = range.split_once(' ')?;
+        Some((first.parse::<u32>().ok()?, last.parse::<u32>().ok()?))
+    });
+    let Some((first, last)) = bounds else { return good(subject, "unknown") };
+    let found = format!("{first} to {last}");
+    if last.saturating_sub(first) < 20_000 {
+        let why = "connections that were closed keep their port for a minute, so ports run out";
+        let remedy = "sysctl -w net.ipv4.ip_local_port_range='15000 65000'";
+        return finding(Severity::Note, subject, found, why, remedy);
+    }
+    good(subject, found)
+}
+
+/// Makes a group and removes it again: the only sure way to know.
+fn groups() -> Finding {
+    let groups = Groups::create();
+    groups.remove();
+    let (cpu, memory) = (groups.sources.cpu.describe(), groups.sources.memory.describe());
+    let found = format!("CPU time from {cpu}, memory from {memory}");
+    if groups.sources.cpu == CpuSource::Processes {
+        let why = "CPU time of threads that end between two samples is not counted";
+        let remedy = "run as root, or in a delegated group: systemd-run --user --scope dnslab ...";
+        return finding(Severity::Note, "control groups", found, why, remedy);
+    }
+    good("control groups", found)
+}
+
+fn installed(kind: ServerKind) -> Finding {
+    let subject = match kind {
+        ServerKind::Embedded => "dnslab",
+        ServerKind::Bind => "BIND",
+        ServerKind::Knot => "Knot DNS",
+        ServerKind::Nsd => "NSD",
+    };
+    match find(kind, None) {
+        Ok(found) => good(subject, format!("{} at {}", found.version, found.binary.display())),
+        Err(error) => {
+            let text = error.to_string();
+            let (found, remedy) = text.split_once("\n  hint:    ").unwrap_or((&text, ""));
+            finding(Severity::Note, subject, found, "it cannot be measured here", remedy)
+        }
+    }
+}
+
+/// AppArmor's profile for BIND allows the system's folders only, not a run's folder.
+fn confinement() -> Option<Finding> {
+    let enabled = host::read("/sys/module/apparmor/parameters/enabled")?;
+    let profile = Path::new("/etc/apparmor.d/usr.sbin.named");
+    let disabled = Path::new("/etc/apparmor.d/disable/usr.sbin.named").exists();
+    (enabled == "Y" && profile.exists() && !disabled).then(|| {
+        let found = "a profile confines /usr/sbin/named";
+        let why = "it may forbid BIND to read its configuration in a run's folder";
+        finding(Severity::Note, "AppArmor", found, why, "aa-complain /usr/sbin/named")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_doubt_has_a_reason() {
+        let findings = examine();
+        assert!(findings.len() >= 14, "{findings:?}");
+        for finding in findings {
+            assert!(!finding.found.is_empty(), "{finding:?}");
+            assert_eq!(finding.severity == Severity::Good, finding.why.is_empty(), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn what_spoils_is_told_from_what_does_not() {
+        use Severity::{Good, Note, Spoils};
+        let activity = |share, stolen| Activity {
+            busiest: Some((share, "7 x".to_owned())),
+            stolen,
+            load_average: None,
+        };
+        let cases = [
+            (cores(&[3]), Spoils),
+            (activity(0.5, 0.0).busy(), Spoils),
+            (activity(0.05, 0.0).busy(), Good),
+            (activity(0.0, 0.02).steal(), Spoils),
+            (activity(0.0, 0.0).steal(), Good),
+            (governor(Some("performance")), Good),
+            (governor(Some("powersave")), Note),
+            (governor(None), Good),
+            (turbo(Some("0"), None), Note),
+            (turbo(Some("1"), Some("1")), Good),
+            (turbo(None, Some("1")), Note),
+            (clock_source(Some("tsc")), Good),
+            (clock_source(Some("hpet")), Spoils),
+            (files(Some(1_024)), Note),
+            (files(None), Good),
+            (buffers(Some("212992")), Note),
+            (buffers(Some("16777216")), Good),
+            (ports(Some("32768 60999")), Good),
+            (ports(Some("50000 60000")), Note),
+            (virtualisation(None), Good),
+            (virtualisation(Some("KVM".to_owned())), Note),
+        ];
+        for (finding, expected) in cases {
+            assert_eq!(finding.severity, expected, "{finding:?}");
+        }
+    }
+}

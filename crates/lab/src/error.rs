@@ -1,0 +1,231 @@
+//! What can go wrong with a server under test.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dnslab_wire::Transport;
+
+use crate::certificate::CertificateError;
+use crate::guard::Ending;
+use crate::sockets::Owner;
+
+/// Why a server cannot be measured. Long ones have further lines, indented, for the command, the
+/// log and a hint.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The program is not there.
+    #[error(
+        "{kind} is not installed: no `{program}` in {}\n  hint:    {hint}",
+        looked_in.join(", ")
+    )]
+    NotInstalled {
+        /// The server.
+        kind: &'static str,
+        /// Name of its program.
+        program: String,
+        /// Where it was looked for.
+        looked_in: Vec<String>,
+        /// How to get it.
+        hint: String,
+    },
+    /// The program does not say its version, so nobody knows what it can do.
+    #[error("cannot read the version of {}: {reason}", binary.display())]
+    Version {
+        /// The program.
+        binary: PathBuf,
+        /// What it did instead.
+        reason: String,
+    },
+    /// The installed version cannot do what is asked.
+    #[error("{0}")]
+    Unsupported(
+        /// What and why, as a sentence.
+        String,
+    ),
+    /// The specification cannot be written as a configuration.
+    #[error("{field} `{value}`: {reason}")]
+    Specification {
+        /// Which part of it.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// A file of the server's folder could not be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// `read`, `write`, `create`, `copy`.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The certificate of the run could not be made.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The guard could not do its work.
+    #[error("cannot start the guard {}: {reason}", program.display())]
+    Guard {
+        /// Its program.
+        program: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Another process has the address.
+    #[error(transparent)]
+    AddressTaken(Box<AddressTaken>),
+    /// The server ended before it answered.
+    #[error(transparent)]
+    Exited(Box<Exited>),
+    /// The server runs, but did not answer rightly in time.
+    #[error(transparent)]
+    NotReady(Box<NotReady>),
+}
+
+/// Another process has the address that the server shall have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot start {kind} on {address} ({transport}): another process owns the address: {owner}\n  \
+     hint:    end that process, or choose another port"
+)]
+pub struct AddressTaken {
+    /// The server.
+    pub kind: &'static str,
+    /// The address.
+    pub address: SocketAddr,
+    /// Over which transport.
+    pub transport: Transport,
+    /// Who has it.
+    pub owner: Owner,
+}
+
+/// The server ended before it answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Exited {
+    /// The server.
+    pub kind: &'static str,
+    /// How it ended.
+    pub ending: Ending,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Its log.
+    pub log: PathBuf,
+    /// The log's last lines.
+    pub log_tail: Vec<String>,
+    /// What to do, if the signs say.
+    pub hint: Option<String>,
+}
+
+/// The server runs, but was not ready in time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct NotReady {
+    /// The server.
+    pub kind: &'static str,
+    /// How long it was waited for.
+    pub waited: Duration,
+    /// What was missing, one entry per transport.
+    pub missing: Vec<String>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Its log.
+    pub log: PathBuf,
+    /// The log's last lines.
+    pub log_tail: Vec<String>,
+    /// What to do, if the signs say.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Exited {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {} before answering", self.kind, self.ending)?;
+        context(formatter, &self.command, &self.log, &self.log_tail, self.hint.as_deref())
+    }
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.waited.as_secs_f64();
+        write!(formatter, "{} was not ready after {seconds:.1} s", self.kind)?;
+        for missing in &self.missing {
+            write!(formatter, "\n  missing: {missing}")?;
+        }
+        context(formatter, &self.command, &self.log, &self.log_tail, self.hint.as_deref())
+    }
+}
+
+/// Writes the lines that stand below both errors.
+fn context(
+    formatter: &mut fmt::Formatter<'_>,
+    command: &[String],
+    log: &Path,
+    log_tail: &[String],
+    hint: Option<&str>,
+) -> fmt::Result {
+    let folder = log.parent().unwrap_or(log).display();
+    write!(formatter, "\n  command: {} (in {folder})", command.join(" "))?;
+    write!(formatter, "\n  log:     {}", log.display())?;
+    match log_tail {
+        [] => write!(formatter, ", which is empty")?,
+        lines => {
+            write!(formatter, ", last lines:")?;
+            for line in lines {
+                write!(formatter, "\n    {line}")?;
+            }
+        }
+    }
+    match hint {
+        Some(hint) => write!(formatter, "\n  hint:    {hint}"),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_command_log_and_remedy() {
+        let mut exited = Exited {
+            kind: "bind",
+            ending: Ending::Exited(1),
+            command: ["/usr/sbin/named", "-f"].map(str::to_owned).to_vec(),
+            log: "results/udp-1/server/server.log".into(),
+            log_tail: vec!["could not bind".to_owned(), "exiting".to_owned()],
+            hint: Some("end the other one".to_owned()),
+        };
+        insta::assert_snapshot!("exited", exited.to_string());
+        exited.log_tail.clear();
+        exited.hint = None;
+        let text = exited.to_string();
+        assert!(text.ends_with("/server.log, which is empty"), "{text}");
+        let not_ready = NotReady {
+            kind: "nsd",
+            waited: Duration::from_millis(2_500),
+            missing: vec!["dot at [::1]:8530: no socket yet".to_owned()],
+            command: exited.command,
+            log: exited.log,
+            log_tail: Vec::new(),
+            hint: None,
+        };
+        insta::assert_snapshot!("not_ready", not_ready.to_string());
+        let taken = AddressTaken {
+            kind: "knot",
+            address: "127.0.0.1:53".parse().unwrap(),
+            transport: Transport::Udp,
+            owner: Owner { process: Some((7, "named".to_owned())) },
+        };
+        insta::assert_snapshot!("taken", taken.to_string());
+        let missing = LabError::NotInstalled {
+            kind: "bind",
+            program: "named".to_owned(),
+            looked_in: vec!["PATH".to_owned(), "/usr/sbin".to_owned()],
+            hint: "on Debian: apt-get install bind9".to_owned(),
+        };
+        insta::assert_snapshot!("not_installed", missing.to_string());
+    }
+}

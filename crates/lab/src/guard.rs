@@ -1,0 +1,321 @@
+//! The guard: a small process between dnslab and a server, so that nothing is left behind even when
+//! dnslab is killed with SIGKILL.
+//!
+//! dnslab starts itself again as its hidden subcommand `guard` and writes a [`GuardSpec`] as the
+//! first line of the guard's standard input. The guard leaves the terminal's session (Ctrl-C does
+//! not reach the server), adopts every orphan below it (`PR_SET_CHILD_SUBREAPER`), makes the control
+//! groups, starts the server through the stage in [`crate::launch`], and then waits for the first
+//! of: the server's end, the line `stop MILLISECONDS`, the end of its input (dnslab died), SIGTERM.
+//! It ends the server with SIGTERM, after the grace time with SIGKILL, together with all
+//! descendants, and removes the groups. The guard itself is in no group of the server: only the
+//! server is counted.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use crate::cgroup::{Groups, Sources};
+use crate::{descendants, launch};
+
+/// Time that a server has to end by itself when nobody says another.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the guard tries to kill what is left; only a process stuck in the kernel takes longer.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The program that becomes the guard, and the arguments that make it call [`main`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardProgram {
+    /// The executable.
+    pub path: PathBuf,
+    /// Its arguments, e.g. `guard`. The guard starts its own executable with the same arguments
+    /// and two more, which must reach [`main`] too.
+    pub arguments: Vec<OsString>,
+}
+
+impl GuardProgram {
+    /// The running program itself, even if its file was replaced meanwhile.
+    #[must_use]
+    pub fn this_program<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Self { path: PathBuf::from("/proc/self/exe"), arguments }
+    }
+}
+
+/// What the guard starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardSpec {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Working directory of the server.
+    pub directory: PathBuf,
+    /// File that its standard output and error are appended to.
+    pub log: PathBuf,
+    /// CPUs that the server may use; empty for all that dnslab may use.
+    pub cpus: Vec<usize>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It exited with this status.
+    Exited(i32),
+    /// This signal ended it.
+    Signaled(i32),
+    /// The guard itself was lost, so nobody knows.
+    Unknown,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(formatter, "exited with status {status}"),
+            Self::Signaled(signal) => write!(formatter, "was ended by signal {signal}"),
+            Self::Unknown => formatter.write_str("ended together with its guard"),
+        }
+    }
+}
+
+/// The end of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitReport {
+    /// How its first process ended.
+    pub ending: Ending,
+    /// True if it was asked to end; false if it ended by itself.
+    pub requested: bool,
+    /// True if it did not end within the grace time and was killed.
+    pub killed: bool,
+    /// Descendants that outlived the first process and were killed.
+    pub left_over: usize,
+}
+
+/// One line of the guard's standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Report {
+    /// The server's first process exists.
+    Started {
+        /// Its id.
+        pid: u32,
+        /// Where its figures are read.
+        sources: Sources,
+    },
+    /// It could not be started.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// It has ended, and nothing is left.
+    Exited(ExitReport),
+}
+
+/// What wakes the guard.
+enum Event {
+    /// dnslab asks for the end, with this grace time.
+    Stop(Duration),
+    /// Some child ended.
+    Child,
+}
+
+/// The whole life of the guard. The hidden subcommand calls this with the arguments after its name
+/// and returns what it returns; `arguments` is empty when dnslab starts it.
+///
+/// Never call this from a process that does anything else: it changes the session and reaps all
+/// children.
+#[must_use]
+pub fn main(arguments: &[OsString]) -> ExitCode {
+    match arguments {
+        [] => supervise(),
+        [stage, spec] if stage == launch::STAGE => launch::enter(spec),
+        _ => {
+            eprintln!("the guard is started by dnslab, not by hand");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads the specification, starts the server, waits for its end.
+fn supervise() -> ExitCode {
+    // Fails only when the caller made us a group leader already; then we have what we want.
+    rustix::process::setsid().ok();
+    let mut line = String::new();
+    let started = read_specification(&mut line).and_then(|spec| {
+        let events = listen()?;
+        // Without this, children that the server leaves behind would be adopted by init.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        let groups = Groups::create();
+        let server = spawn(&spec, &groups).inspect_err(|_| groups.remove())?;
+        Ok((server, groups, events))
+    });
+    match started {
+        Err(error) => {
+            say(&Report::Failed { reason: error.to_string() });
+            ExitCode::FAILURE
+        }
+        Ok((server, groups, events)) => {
+            let pid = server.as_raw_nonzero().get().unsigned_abs();
+            say(&Report::Started { pid, sources: groups.sources.clone() });
+            let report = watch(server, &groups, &events);
+            groups.remove();
+            say(&Report::Exited(report));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Reads the first line of the input.
+fn read_specification(line: &mut String) -> io::Result<GuardSpec> {
+    io::stdin().read_line(line)?;
+    Ok(serde_json::from_str(line)?)
+}
+
+/// Starts the threads that turn input and signals into events. Must precede the first child, whose
+/// end would else go unheard.
+fn listen() -> io::Result<Receiver<Event>> {
+    let (sender, receiver) = mpsc::channel();
+    // A handler that does nothing, not "ignore": what is ignored stays so across exec, and the
+    // server would be deaf to these too.
+    let mut signals = signal_hook::iterator::Signals::new([SIGCHLD, SIGTERM, SIGINT, SIGHUP])?;
+    let for_signals = sender.clone();
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let event = match signal {
+                SIGCHLD => Event::Child,
+                SIGTERM => Event::Stop(GRACE),
+                _ => continue,
+            };
+            if for_signals.send(event).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || forward_input(&sender));
+    Ok(receiver)
+}
+
+/// Turns input lines into events; the end of the input (dnslab died) asks for the end too.
+fn forward_input(sender: &Sender<Event>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let milliseconds = line.strip_prefix("stop ").and_then(|text| text.parse().ok());
+        let grace = milliseconds.map_or(GRACE, Duration::from_millis);
+        if sender.send(Event::Stop(grace)).is_err() {
+            return;
+        }
+    }
+    sender.send(Event::Stop(GRACE)).ok();
+}
+
+/// Starts the stage that enters the groups and then becomes the server.
+fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<Pid> {
+    let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
+    let stage = launch::Stage {
+        command: spec.command.clone(),
+        groups: groups.folders.clone(),
+        cpus: spec.cpus.clone(),
+        guard: std::process::id(),
+    };
+    let child = Command::new("/proc/self/exe")
+        .args(std::env::args_os().skip(1))
+        .arg(launch::STAGE)
+        .arg(serde_json::to_string(&stage)?)
+        .current_dir(&spec.directory)
+        // Else a server built for systemd reports to whoever supervises dnslab.
+        .env_remove("NOTIFY_SOCKET")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// Waits until the server has ended, by itself or on request, and clears away what it left.
+fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
+    let (mut requested, mut killed) = (false, false);
+    let mut deadline: Option<Instant> = None;
+    let ending = loop {
+        let event = match deadline {
+            Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match event {
+            Ok(Event::Child) => {}
+            Ok(Event::Stop(_)) if requested => {}
+            Ok(Event::Stop(grace)) => {
+                requested = true;
+                rustix::process::kill_process(server, Signal::TERM).ok();
+                deadline = Some(Instant::now() + grace);
+            }
+            Err(_) => {
+                killed = true;
+                kill_all(groups);
+                deadline = Some(Instant::now() + Duration::from_millis(50));
+            }
+        }
+        if let Some(ending) = reap(server) {
+            break ending;
+        }
+    };
+    ExitReport { ending, requested, killed, left_over: clear_away(groups) }
+}
+
+/// Takes the status of every child that has ended; the server's, if it is among them.
+fn reap(server: Pid) -> Option<Ending> {
+    let mut ending = None;
+    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == server {
+            ending = Some(ending_of(status));
+        }
+    }
+    ending
+}
+
+fn ending_of(status: WaitStatus) -> Ending {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Ending::Exited(code),
+        (None, Some(signal)) => Ending::Signaled(signal),
+        (None, None) => Ending::Unknown,
+    }
+}
+
+/// Kills all descendants until none is left; how many there were at first.
+fn clear_away(groups: &Groups) -> usize {
+    let own = std::process::id();
+    let left_over = descendants::descendants(own).len();
+    let deadline = Instant::now() + KILL_PATIENCE;
+    while !descendants::descendants(own).is_empty() && Instant::now() < deadline {
+        kill_all(groups);
+        thread::sleep(Duration::from_millis(5));
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+    }
+    left_over
+}
+
+/// Kills what is in the groups and all descendants. They are our children or will be, so none of
+/// the ids can have been given to a stranger before we reap it.
+fn kill_all(groups: &Groups) {
+    groups.kill();
+    for pid in descendants::descendants(std::process::id()) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            rustix::process::kill_process(pid, Signal::KILL).ok();
+        }
+    }
+}
+
+/// Writes one line; when dnslab is gone nobody reads it, and that is no reason to stop.
+fn say(report: &Report) {
+    let line = serde_json::to_string(report).expect("a report has string keys only");
+    let mut output = io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).ok();
+}

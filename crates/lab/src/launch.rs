@@ -1,0 +1,103 @@
+//! The stage between the guard and the server: it enters the server's groups and CPUs, then
+//! *becomes* the server by exec.
+//!
+//! So the server never runs outside its groups, the guard never runs inside them, and the process
+//! id that the guard knows is the server's own.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use rustix::process::{Resource, Rlimit, Signal};
+use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
+
+/// First argument of the guard program when it is this stage.
+pub(crate) const STAGE: &str = "enter";
+
+/// Status with which the stage exits when it could not become the server; shells use 127 for a
+/// command that is not found.
+const NOT_EXECUTED: u8 = 127;
+
+/// Most file descriptors that a server is given. Every server here asks for fewer, and some walk
+/// through the whole range when they start.
+const FILES: u64 = 65_536;
+
+/// What the stage does.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Stage {
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// Folders of the groups to enter.
+    pub(crate) groups: Vec<PathBuf>,
+    /// CPUs to run on; empty for no change.
+    pub(crate) cpus: Vec<usize>,
+    /// Process id of the guard.
+    pub(crate) guard: u32,
+}
+
+/// Becomes the server; returns only when that failed, with a line for the log.
+pub(crate) fn enter(spec: &OsStr) -> ExitCode {
+    let error = match spec.to_str().map(serde_json::from_str::<Stage>) {
+        Some(Ok(stage)) => become_server(&stage),
+        _ => "the stage's specification is unreadable".to_owned(),
+    };
+    eprintln!("dnslab: {error}");
+    ExitCode::from(NOT_EXECUTED)
+}
+
+/// Everything up to exec; why it failed.
+fn become_server(stage: &Stage) -> String {
+    match prepare(stage) {
+        Err(error) => error,
+        Ok(()) => {
+            let [program, arguments @ ..] = stage.command.as_slice() else {
+                return "the command is empty".to_owned();
+            };
+            let error = Command::new(program).args(arguments).exec();
+            format!("cannot execute {program}: {error}")
+        }
+    }
+}
+
+/// Binds this process to the guard's life, to its groups, CPUs and limits. All of it stays across
+/// exec.
+fn prepare(stage: &Stage) -> Result<(), String> {
+    let failed = |what: String| move |error: io::Error| format!("cannot {what}: {error}");
+    // The last resort: should the guard itself be killed, the kernel kills the server.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| failed("bind to the guard".to_owned())(error.into()))?;
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if parent != Some(stage.guard) {
+        return Err("the guard is gone".to_owned());
+    }
+    for group in &stage.groups {
+        fs::write(group.join("cgroup.procs"), std::process::id().to_string())
+            .map_err(failed(format!("enter {}", group.display())))?;
+    }
+    if !stage.cpus.is_empty() {
+        let mut set = CpuSet::new();
+        for cpu in stage.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU) {
+            set.set(*cpu);
+        }
+        rustix::thread::sched_setaffinity(None, &set)
+            .map_err(|error| failed(format!("run on CPUs {:?}", stage.cpus))(error.into()))?;
+    }
+    raise_file_limit();
+    Ok(())
+}
+
+/// Raises the soft limit on file descriptors to what the hard one allows: 1,024, a frequent soft
+/// limit, is fewer than the TCP clients that the adapters configure.
+fn raise_file_limit() {
+    let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
+    let wanted = maximum.unwrap_or(FILES).min(FILES);
+    if current.is_some_and(|current| current < wanted) {
+        let raised = Rlimit { current: Some(wanted), maximum };
+        // Not raised is a smaller server, not a wrong one: it says so itself when it runs out.
+        rustix::process::setrlimit(Resource::Nofile, raised).ok();
+    }
+}

@@ -1,0 +1,74 @@
+//! Free ports for a server under test.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+
+use dnslab_wire::Transport;
+
+use crate::server::Ports;
+
+/// How many ports are tried; the kernel gives a different one each time.
+const ATTEMPTS: u32 = 100;
+
+/// Two different ports of `address` where both UDP and TCP can be bound now.
+///
+/// They are released before this returns, so another process may take one first: readiness checks
+/// who owns them in the end.
+///
+/// # Errors
+/// When the address is not one of this machine, or no port is free.
+pub fn free(address: IpAddr) -> io::Result<Ports> {
+    // Held until the second one is found, so that the two differ.
+    let (plain, _held) = bind_both(address)?;
+    let (dot, _) = bind_both(address)?;
+    Ok(Ports { plain, dot })
+}
+
+/// Whether a server could bind `address` for `transport` now: proven by binding it for a moment.
+///
+/// # Errors
+/// What the system says, `AddrInUse` when another process has it.
+pub fn check(transport: Transport, address: SocketAddr) -> io::Result<()> {
+    match transport {
+        Transport::Udp => UdpSocket::bind(address).map(drop),
+        Transport::Tcp | Transport::Dot => TcpListener::bind(address).map(drop),
+    }
+}
+
+/// Binds TCP where the kernel likes, then UDP at the same port.
+fn bind_both(address: IpAddr) -> io::Result<(u16, (TcpListener, UdpSocket))> {
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let tcp = TcpListener::bind(SocketAddr::new(address, 0))?;
+        let port = tcp.local_addr()?.port();
+        match UdpSocket::bind(SocketAddr::new(address, port)) {
+            Ok(udp) => return Ok((port, (tcp, udp))),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ports_can_be_bound() {
+        for address in ["127.0.0.1", "::1"] {
+            let address: IpAddr = address.parse().unwrap();
+            let ports = free(address).unwrap();
+            assert_ne!(ports.plain, ports.dot);
+            for port in [ports.plain, ports.dot] {
+                UdpSocket::bind((address, port)).unwrap();
+                TcpListener::bind((address, port)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_foreign_address_is_an_error() {
+        // 192.0.2.0/24 is for documentation only (RFC 5737): no machine has it.
+        assert!(free("192.0.2.1".parse().unwrap()).is_err());
+    }
+}

@@ -1,0 +1,236 @@
+//! Single readings from `/proc` that the sampler turns into series.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use dnslab_wire::Transport;
+
+use crate::{descendants, sockets};
+
+/// CPU time and context switches of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadUse {
+    /// Nanoseconds on a CPU.
+    pub(crate) cpu_ns: u64,
+    /// Context switches, voluntary and not.
+    pub(crate) switches: u64,
+}
+
+/// Sums over all threads of a server that never go down: what an ended thread had used stays in.
+///
+/// Two figures make the CPU time. That of the threads counts nanoseconds but misses what a thread
+/// used between its last reading and its end; that of the processes (`/proc/PID/stat`) counts ended
+/// threads too, but in whole ticks. Neither is ever too large, so the larger one is the truth or
+/// nearer to it. Context switches have only the first.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadTally {
+    threads: Tally,
+    processes: Tally,
+}
+
+impl ThreadTally {
+    /// Reads all threads of `processes`; the sums so far.
+    pub(crate) fn read(&mut self, processes: &[u32]) -> ThreadUse {
+        let stats = processes.iter().filter_map(|&pid| {
+            let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            Some((pid, ThreadUse { cpu_ns: ticks_ns(&text)?, switches: 0 }))
+        });
+        let by_process = self.processes.update(stats.collect());
+        // Second, so that with long-lived threads it is the larger one.
+        let threads = processes.iter().flat_map(|pid| {
+            let folder = format!("/proc/{pid}/task");
+            let threads = descendants::numbers_in(&folder);
+            threads
+                .into_iter()
+                .filter_map(move |tid| Some((tid, read_thread(&format!("{folder}/{tid}"))?)))
+        });
+        let by_thread = self.threads.update(threads.collect());
+        ThreadUse { cpu_ns: by_thread.cpu_ns.max(by_process.cpu_ns), ..by_thread }
+    }
+}
+
+/// A sum over things that come and go, by their ids.
+#[derive(Debug, Default)]
+struct Tally {
+    alive: HashMap<u32, ThreadUse>,
+    ended: ThreadUse,
+}
+
+impl Tally {
+    /// Takes the state of all that are alive; the sums so far.
+    fn update(&mut self, now: HashMap<u32, ThreadUse>) -> ThreadUse {
+        for (id, before) in &self.alive {
+            // A smaller figure means that the id was given to a new one.
+            let same = now.get(id).is_some_and(|after| {
+                after.cpu_ns >= before.cpu_ns && after.switches >= before.switches
+            });
+            if !same {
+                self.ended.cpu_ns += before.cpu_ns;
+                self.ended.switches += before.switches;
+            }
+        }
+        self.alive = now;
+        self.alive.values().fold(self.ended, |sum, one| ThreadUse {
+            cpu_ns: sum.cpu_ns + one.cpu_ns,
+            switches: sum.switches + one.switches,
+        })
+    }
+}
+
+/// Reads one thread; `None` if it has ended.
+fn read_thread(folder: &str) -> Option<ThreadUse> {
+    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+    // A kernel without CONFIG_SCHED_INFO has no schedstat; its stat counts in ticks of 10 ms.
+    let cpu_ns = match fs::read_to_string(format!("{folder}/schedstat")) {
+        Ok(text) => text.split_ascii_whitespace().next()?.parse().ok()?,
+        Err(_) => ticks_ns(&fs::read_to_string(format!("{folder}/stat")).ok()?)?,
+    };
+    Some(ThreadUse { cpu_ns, switches: switches(&status) })
+}
+
+/// User and system time of a `stat` file (fields 14 and 15), nanoseconds.
+pub(crate) fn ticks_ns(stat: &str) -> Option<u64> {
+    let fields = descendants::stat_fields(stat)?;
+    let (user, system): (u64, u64) = (fields.get(11)?.parse().ok()?, fields.get(12)?.parse().ok()?);
+    Some((user + system) * tick_ns())
+}
+
+/// Both lines `voluntary_ctxt_switches` and `nonvoluntary_ctxt_switches` of a `status` file.
+fn switches(status: &str) -> u64 {
+    let counts = status.lines().filter_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.ends_with("voluntary_ctxt_switches").then(|| value.trim().parse::<u64>().ok())?
+    });
+    counts.sum()
+}
+
+/// Resident memory of `processes`, octets; pages that they share are counted in each.
+pub(crate) fn resident_octets(processes: &[u32]) -> u64 {
+    let page = rustix::param::page_size() as u64;
+    let pages = processes.iter().filter_map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    pages.sum::<u64>() * page
+}
+
+/// Time that the hypervisor kept from this machine since it started, nanoseconds over all CPUs;
+/// 0 when the kernel does not say.
+pub(crate) fn steal_ns() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
+    let steal = text.lines().next().and_then(|line| line.split_ascii_whitespace().nth(8));
+    steal.and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0) * tick_ns()
+}
+
+/// Length of a tick of the kernel's counters (USER_HZ), nanoseconds.
+pub(crate) fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// Datagrams dropped at a server's UDP sockets: a sum that never goes down.
+#[derive(Debug)]
+pub(crate) struct DropTally {
+    /// A process of the server: the table is that of its network namespace.
+    pid: u32,
+    /// The server's sockets and the drops last seen at each.
+    sockets: HashMap<u64, u64>,
+    /// When the sockets were last looked up.
+    looked_up: Option<Instant>,
+    /// How long the last reading took, and when it ended.
+    last: Option<(Duration, Instant)>,
+}
+
+/// How often the sockets of the server are looked up again. They are opened at the start and stay,
+/// and a process with hundreds of TCP connections has hundreds of links to read.
+const LOOK_UP: Duration = Duration::from_secs(1);
+
+/// A reading rests for this many times its own length: with thousands of UDP sockets on the machine
+/// the kernel takes milliseconds for the table, and the watch must not become a load itself.
+const REST: u32 = 50;
+
+impl DropTally {
+    /// For the server whose first process is `pid`.
+    pub(crate) fn new(pid: u32) -> Self {
+        Self { pid, sockets: HashMap::new(), looked_up: None, last: None }
+    }
+
+    /// The drops so far at the sockets of `processes`.
+    pub(crate) fn read(&mut self, processes: &[u32]) -> u64 {
+        let began = Instant::now();
+        let due = self.last.is_none_or(|(took, ended)| began - ended >= took * REST);
+        if due {
+            if self.looked_up.is_none_or(|at| began - at >= LOOK_UP) {
+                self.looked_up = Some(began);
+                for inode in processes.iter().flat_map(|pid| sockets::inodes_of(*pid)) {
+                    self.sockets.entry(inode).or_default();
+                }
+            }
+            for entry in sockets::table(&self.pid.to_string(), Transport::Udp) {
+                if let Some(drops) = self.sockets.get_mut(&entry.inode) {
+                    *drops = entry.drops.max(*drops);
+                }
+            }
+            self.last = Some((began.elapsed(), Instant::now()));
+        }
+        self.sockets.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn ended_threads_stay_in_the_sum() {
+        let mut tally = Tally::default();
+        let thread = |cpu_ns, switches| ThreadUse { cpu_ns, switches };
+        let steps = [
+            (vec![(1, thread(10, 1)), (2, thread(20, 2))], thread(30, 3)),
+            (vec![(1, thread(15, 2))], thread(35, 4)),
+            // Thread 1 ended and its id was given to a new one.
+            (vec![(1, thread(3, 1))], thread(38, 5)),
+            (vec![], thread(38, 5)),
+        ];
+        for (now, expected) in steps {
+            assert_eq!(tally.update(now.into_iter().collect()), expected);
+        }
+    }
+
+    #[test]
+    fn both_kinds_of_switches_count() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n";
+        assert_eq!(switches(status), 12);
+        assert_eq!(switches(""), 0);
+    }
+
+    #[test]
+    fn ticks_are_those_of_the_stat_file() {
+        let stat = "1 (a b) S 0 1 1 0 -1 4194560 1 1 1 1 3 4 0 0 20 0 1 0 1 0 0";
+        assert_eq!(ticks_ns(stat), Some(7 * tick_ns()));
+    }
+
+    #[test]
+    fn drops_of_a_full_socket_are_counted() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut tally = DropTally::new(std::process::id());
+        let before = tally.read(&[std::process::id()]);
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        // Far more than any default buffer holds: with 2,048 octets of payload the kernel charges
+        // at least 2,048 for each, and the largest common default is 25 MB.
+        for _ in 0..20_000 {
+            sender.send_to(&[0; 2048], receiver.local_addr().unwrap()).unwrap();
+        }
+        tally.last = None;
+        assert!(tally.read(&[std::process::id()]) > before);
+    }
+
+    #[test]
+    fn our_own_memory_is_seen() {
+        assert!(resident_octets(&[std::process::id()]) > 100_000);
+        assert_eq!(resident_octets(&[]), 0);
+    }
+}

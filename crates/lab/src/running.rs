@@ -1,0 +1,311 @@
+//! A DNS server under test, from its folder to its end.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dnslab_measure::ServerFacts;
+use dnslab_wire::Transport;
+
+use crate::error::{AddressTaken, Exited, LabError, NotReady};
+use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
+use crate::process::RunningProcess;
+use crate::ready::{self, NotYet, Probe};
+use crate::sampler::Watched;
+use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec};
+use crate::sockets::{self, Owner};
+use crate::{certificate, cpus, ports};
+
+/// Name of the server's log inside its folder.
+pub(crate) const LOG: &str = "server.log";
+
+/// Lines of the log that an error shows.
+const SHOWN_LINES: usize = 10;
+
+/// Octets at the end of a log that are searched for its last lines; a query log can have gigabytes.
+const TAIL_OCTETS: u64 = 64 * 1024;
+
+/// A server that owns its sockets and gave a right answer. It is stopped when this is dropped.
+#[derive(Debug)]
+pub struct RunningServer {
+    process: RunningProcess,
+    kind: ServerKind,
+    addresses: Vec<(Transport, SocketAddr)>,
+    facts: ServerFacts,
+    authority: Option<PathBuf>,
+    log: PathBuf,
+    cpus: usize,
+}
+
+impl RunningServer {
+    /// Finds the server, writes its whole state into its folder, starts it under a guard, and waits
+    /// until it owns the socket of every transport and `probe` is content with each.
+    ///
+    /// # Errors
+    /// When the server is not installed or cannot do what is asked, when another process has its
+    /// address, when it ends before it answers, or when it is not ready within `timeout`. Nothing
+    /// is left running then; the folder stays, for its log.
+    pub fn start(
+        spec: &ServerSpec,
+        guard: &GuardProgram,
+        probe: &Probe<'_>,
+        timeout: Duration,
+    ) -> Result<Self, LabError> {
+        let installed = server::find(spec.kind, spec.binary.as_deref())?;
+        for transport in &spec.transports {
+            installed.supports(*transport).map_err(LabError::Unsupported)?;
+        }
+        let rendered = server::render(spec, &installed.binary)?;
+        let addresses: Vec<_> =
+            spec.transports.iter().map(|it| (*it, spec.socket_address(*it))).collect();
+        check_addresses(spec.kind, &addresses)?;
+        let authority = prepare(spec, &rendered)?;
+        let log = spec.directory.join(LOG);
+        let guarded = GuardSpec {
+            command: rendered.command.clone(),
+            directory: spec.directory.clone(),
+            log: LOG.into(),
+            cpus: spec.cpus.clone(),
+        };
+        // Relative to the guard's working directory, which is ours: make both absolute.
+        let guarded =
+            GuardSpec { log: absolute(&log)?, directory: absolute(&spec.directory)?, ..guarded };
+        let process = RunningProcess::start(guard, &guarded)?;
+        if let Err(reason) = ready::wait(&process, &addresses, probe, timeout) {
+            // First the end, so that the log is whole.
+            process.stop(GRACE);
+            return Err(explain(spec.kind, reason, &rendered.command, &log, timeout));
+        }
+        Ok(Self {
+            process,
+            kind: spec.kind,
+            addresses,
+            facts: facts(spec, &installed, rendered),
+            authority,
+            log,
+            cpus: if spec.cpus.is_empty() { cpus::allowed().len() } else { spec.cpus.len() },
+        })
+    }
+
+    /// Where it answers over `transport`; `None` if it was not asked to.
+    #[must_use]
+    pub fn address(&self, transport: Transport) -> Option<SocketAddr> {
+        self.addresses.iter().find(|(its, _)| *its == transport).map(|(_, address)| *address)
+    }
+
+    /// Where it answers, one entry per transport asked for.
+    #[must_use]
+    pub fn addresses(&self) -> &[(Transport, SocketAddr)] {
+        &self.addresses
+    }
+
+    /// The server as it runs, for the record.
+    #[must_use]
+    pub fn facts(&self) -> &ServerFacts {
+        &self.facts
+    }
+
+    /// The certificate that its clients must trust, if it speaks TLS.
+    #[must_use]
+    pub fn authority(&self) -> Option<&Path> {
+        self.authority.as_deref()
+    }
+
+    /// What a sampler needs to know of it.
+    #[must_use]
+    pub fn watched(&self) -> Watched {
+        Watched::new(self.process.pid(), self.process.sources().clone(), self.cpus)
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &RunningProcess {
+        &self.process
+    }
+
+    /// How it ended, if it has by itself; does not wait.
+    #[must_use]
+    pub fn exited(&self) -> Option<ExitReport> {
+        self.process.exited()
+    }
+
+    /// Its log.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The last `lines` lines of its log, oldest first; empty if the log cannot be read.
+    #[must_use]
+    pub fn log_tail(&self, lines: usize) -> Vec<String> {
+        log_tail(&self.log, lines).unwrap_or_default()
+    }
+
+    /// Ends it: SIGTERM, 5 s of grace, SIGKILL; then nothing of it is left but its folder.
+    ///
+    /// # Errors
+    /// When it had ended by itself before: whatever was measured meanwhile is in doubt.
+    pub fn stop(self) -> Result<ExitReport, LabError> {
+        let report = self.process.stop(GRACE);
+        if report.requested {
+            return Ok(report);
+        }
+        let reason = NotYet::Exited(report);
+        Err(explain(self.kind, reason, &self.facts.command, &self.log, Duration::ZERO))
+    }
+}
+
+/// Refuses to start a server whose address another process has, and names that one.
+fn check_addresses(
+    kind: ServerKind,
+    addresses: &[(Transport, SocketAddr)],
+) -> Result<(), LabError> {
+    for &(transport, address) in addresses {
+        match ports::check(transport, address) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let owner = sockets::owner(transport, address).unwrap_or(Owner { process: None });
+                let taken = AddressTaken { kind: kind.name(), address, transport, owner };
+                return Err(LabError::AddressTaken(Box::new(taken)));
+            }
+            Err(error) => {
+                return Err(LabError::Specification {
+                    field: "address",
+                    value: address.to_string(),
+                    reason: format!("{error}; it must be an address of this machine"),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes everything that the server needs into its folder; the authority of its certificate, if it
+/// needs one.
+fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, LabError> {
+    let folder = &spec.directory;
+    fs::create_dir_all(folder).map_err(refused("create", folder))?;
+    let zone = folder.join(spec.zone_file_name());
+    let already = spec.zone.path.canonicalize().ok() == zone.canonicalize().ok();
+    if !(already && zone.exists()) {
+        fs::copy(&spec.zone.path, &zone).map_err(refused("copy", &spec.zone.path))?;
+    }
+    for file in &rendered.files {
+        let path = folder.join(file.name);
+        fs::write(&path, &file.content).map_err(refused("write", &path))?;
+    }
+    if !spec.has_encrypted() {
+        return Ok(None);
+    }
+    Ok(Some(certificate::create(folder, spec.address)?.authority))
+}
+
+fn refused<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> LabError + 'a {
+    move |source| LabError::Io { action, path: path.to_owned(), source }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, LabError> {
+    std::path::absolute(path).map_err(refused("find", path))
+}
+
+fn facts(spec: &ServerSpec, installed: &Installed, rendered: Rendered) -> ServerFacts {
+    let folder = spec.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    ServerFacts {
+        kind: spec.kind.name().to_owned(),
+        version: installed.version.text.clone(),
+        command: rendered.command,
+        configuration: rendered.files.first().map(|file| format!("{folder}/{}", file.name)),
+        threads: spec.threads,
+        cpus: spec.cpus.clone(),
+        notes: rendered.notes,
+    }
+}
+
+/// Turns the end of the wait into an error that names command, log and remedy.
+fn explain(
+    kind: ServerKind,
+    reason: NotYet,
+    command: &[String],
+    log: &Path,
+    waited: Duration,
+) -> LabError {
+    let log_tail = log_tail(log, SHOWN_LINES).unwrap_or_default();
+    let hint = hint(kind, &log_tail);
+    let (kind, command, log) = (kind.name(), command.to_vec(), log.to_owned());
+    match reason {
+        NotYet::Taken { transport, address, owner } => {
+            LabError::AddressTaken(Box::new(AddressTaken { kind, address, transport, owner }))
+        }
+        NotYet::Exited(ExitReport { ending, .. }) => {
+            LabError::Exited(Box::new(Exited { kind, ending, command, log, log_tail, hint }))
+        }
+        NotYet::TimedOut(missing) => {
+            let error = NotReady { kind, waited, missing, command, log, log_tail, hint };
+            LabError::NotReady(Box::new(error))
+        }
+    }
+}
+
+/// A remedy that the log's last lines speak for.
+fn hint(kind: ServerKind, log_tail: &[String]) -> Option<String> {
+    let says = |text: &str| log_tail.iter().any(|line| line.to_ascii_lowercase().contains(text));
+    if says("address already in use") || says("address in use") {
+        return Some(
+            "another process took the address meanwhile: `dnslab doctor` names it".to_owned(),
+        );
+    }
+    if says("permission denied") && kind == ServerKind::Bind {
+        return Some(
+            "if this user may read the folder, AppArmor confines named to the system's folders: \
+             `aa-complain /usr/sbin/named`, or name a copy of the program as the server's binary"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+/// The last `lines` lines of a file.
+fn log_tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(TAIL_OCTETS);
+    file.seek(SeekFrom::Start(from))?;
+    let mut octets = Vec::new();
+    file.take(TAIL_OCTETS).read_to_end(&mut octets)?;
+    let text = String::from_utf8_lossy(&octets);
+    // The first line of a tail is a part of one, unless the tail is the whole file.
+    let all: Vec<&str> = text.lines().skip(usize::from(from > 0)).collect();
+    let first = all.len().saturating_sub(lines);
+    Ok(all[first..].iter().map(|line| (*line).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_log_is_its_last_whole_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server.log");
+        fs::write(&path, "one\ntwo\nthree\n").unwrap();
+        assert_eq!(log_tail(&path, 2).unwrap(), ["two", "three"]);
+        assert_eq!(log_tail(&path, 9).unwrap().len(), 3);
+        let long: String = (0..20_000).map(|number| format!("line {number:05}\n")).collect();
+        fs::write(&path, long).unwrap();
+        let tail = log_tail(&path, usize::MAX).unwrap();
+        assert_eq!(tail.last().unwrap(), "line 19999");
+        assert!(tail.iter().all(|line| line.len() == 10) && tail.len() < 20_000);
+    }
+
+    #[test]
+    fn signs_in_the_log_give_a_hint() {
+        let tail = |line: &str| vec![line.to_owned()];
+        let denied = tail("could not open 'named.conf': Permission denied");
+        assert!(hint(ServerKind::Bind, &denied).unwrap().contains("AppArmor"));
+        assert_eq!(hint(ServerKind::Nsd, &denied), None);
+        assert!(hint(ServerKind::Nsd, &tail("bind: Address already in use")).is_some());
+        assert_eq!(hint(ServerKind::Knot, &[]), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! ISC BIND 9 (`named`), authoritative. Options: BIND 9 Administrator Reference Manual, chapter 8.
+
+use std::net::IpAddr;
+
+use dnslab_wire::Transport;
+
+use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_CLIENTS, TCP_IDLE_SECONDS, Version};
+use crate::certificate;
+use crate::running::LOG;
+
+/// Name of the configuration.
+const CONFIGURATION: &str = "named.conf";
+
+/// The adapter of `named`.
+pub(super) struct Bind;
+
+impl Adapter for Bind {
+    fn program(&self) -> &'static str {
+        "named"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install bind9".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "-v"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        if transport == Transport::Dot && !version.is_at_least(9, 18) {
+            return Err(format!("BIND {version} has no DNS over TLS: it came with 9.18"));
+        }
+        Ok(())
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        let content = configuration(spec);
+        let threads = spec.threads.to_string();
+        // `-f -L` and not `-g`: that one would ignore a `logging` statement in the extra text.
+        let arguments = [program, "-f", "-c", CONFIGURATION, "-L", LOG, "-n", &threads];
+        Rendered {
+            files: vec![RenderedFile { name: CONFIGURATION, content }],
+            command: arguments.map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    let tls = if spec.has_encrypted() {
+        format!(
+            "tls dnslab {{\n    cert-file \"{}\";\n    key-file \"{}\";\n}};\n\n",
+            certificate::CERTIFICATE,
+            certificate::KEY
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "{tls}options {{
+    directory \".\";
+    pid-file \"named.pid\";
+    session-keyfile \"session.key\";
+    managed-keys-directory \".\";
+{listeners}
+    recursion no;
+    dnssec-validation no;
+    allow-transfer {{ none; }};
+    notify no;
+    minimal-responses yes;
+    tcp-clients {TCP_CLIENTS};
+    tcp-listen-queue 1024;
+    tcp-idle-timeout {idle};
+    querylog no;
+    interface-interval 0;
+}};
+
+controls {{ }};
+
+zone \"{origin}\" {{
+    type primary;
+    file \"{file}\";
+}};
+{extra}",
+        listeners = listeners(spec),
+        // In units of 0.1 s.
+        idle = TCP_IDLE_SECONDS * 10,
+        origin = spec.origin(),
+        file = spec.zone_file_name(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// The statements for the address, and the ones that silence the other IP version.
+fn listeners(spec: &ServerSpec) -> String {
+    let (used, unused) = match spec.address {
+        IpAddr::V4(_) => ("listen-on", "listen-on-v6"),
+        IpAddr::V6(_) => ("listen-on-v6", "listen-on"),
+    };
+    let mut lines = vec![format!("    {unused} {{ none; }};")];
+    let (address, ports) = (spec.address, spec.ports);
+    if spec.has_plain() {
+        lines.push(format!("    {used} port {} {{ {address}; }};", ports.plain));
+    }
+    if spec.has_encrypted() {
+        lines.push(format!("    {used} port {} tls dnslab {{ {address}; }};", ports.dot));
+    }
+    lines.join("\n")
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let mut notes = vec![
+        format!("{} worker threads (-n), as the experiment says", spec.threads),
+        "minimal-responses yes: the answer alone is compared, not optional records beside it"
+            .to_owned(),
+        format!(
+            "tcp-clients {TCP_CLIENTS} (default 150), tcp-listen-queue 1024 (default 10): the \
+             limits on clients are not what is measured"
+        ),
+        format!(
+            "tcp-idle-timeout {TCP_IDLE_SECONDS} s (default 30 s): the load alone decides when \
+             connections are opened"
+        ),
+        "recursion, validation, transfers, notifies, remote control and the query log are off"
+            .to_owned(),
+        "response rate limiting is off, as it is by default".to_owned(),
+    ];
+    if spec.has_plain() {
+        notes.push("BIND opens UDP and TCP together".to_owned());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{shown, spec};
+
+    #[test]
+    fn all_transports() {
+        insta::assert_snapshot!(shown(&spec(ServerKind::Bind, &Transport::ALL)));
+    }
+
+    #[test]
+    fn tls_alone_on_ipv6_with_extra_text() {
+        let mut spec = spec(ServerKind::Bind, &[Transport::Dot]);
+        spec.address = "::1".parse().unwrap();
+        spec.extra = Some("logging { category queries { default_logfile; }; };\n\n".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+}

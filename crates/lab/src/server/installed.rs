@@ -1,0 +1,204 @@
+//! Which servers are installed, and what their versions can do.
+
+use std::env;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use dnslab_wire::Transport;
+
+use super::ServerKind;
+use crate::LabError;
+
+/// Where servers are that an ordinary user's PATH does not name.
+const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+/// A server's version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// As the server says it: `9.18.49-1~deb12u3-Debian`.
+    pub text: String,
+    /// The first numbers of it: major, minor, patch; 0 where there is none.
+    pub numbers: [u32; 3],
+}
+
+impl Version {
+    /// Finds the first word of `output` that begins with a number and a dot.
+    fn find(output: &str) -> Option<Self> {
+        output.split_ascii_whitespace().find_map(|word| {
+            let word = word.trim_end_matches([',', ';', '.']);
+            let word = word.strip_prefix('v').unwrap_or(word);
+            let numeric = |letter: char| letter.is_ascii_digit() || letter == '.';
+            let end = word.find(|letter| !numeric(letter)).unwrap_or(word.len());
+            let mut parts = word[..end].split('.').map(str::parse::<u32>);
+            let major = parts.next()?.ok()?;
+            let minor = parts.next()?.ok()?;
+            let patch = parts.next().and_then(Result::ok).unwrap_or(0);
+            Some(Self { text: word.to_owned(), numbers: [major, minor, patch] })
+        })
+    }
+
+    /// True from `major.minor` on.
+    pub(super) fn is_at_least(&self, major: u32, minor: u32) -> bool {
+        (self.numbers[0], self.numbers[1]) >= (major, minor)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// A server that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// Which one.
+    pub kind: ServerKind,
+    /// Its program.
+    pub binary: PathBuf,
+    /// Its version.
+    pub version: Version,
+}
+
+impl Installed {
+    /// Whether this version serves `transport`.
+    ///
+    /// # Errors
+    /// When it does not: why, as a sentence.
+    pub fn supports(&self, transport: Transport) -> Result<(), String> {
+        self.kind.adapter().supports(&self.version, transport)
+    }
+}
+
+/// Finds the program of a server and asks it for its version. Without `binary` it is looked for in
+/// PATH, then in the system's folders; the embedded server is the running program.
+///
+/// # Errors
+/// When there is none, with the package to install; when it does not say its version.
+pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabError> {
+    let adapter = kind.adapter();
+    let binary = match (binary, kind) {
+        (Some(path), _) => given(kind, path)?,
+        (None, ServerKind::Embedded) => {
+            let version = Version::find(env!("CARGO_PKG_VERSION")).expect("cargo checks versions");
+            let binary = env::current_exe().map_err(|source| LabError::Io {
+                action: "find",
+                path: PathBuf::from("/proc/self/exe"),
+                source,
+            })?;
+            return Ok(Installed { kind, binary, version });
+        }
+        (None, _) => search(kind)?,
+    };
+    let version = ask_version(&binary, adapter.version_argument())?;
+    Ok(Installed { kind, binary, version })
+}
+
+/// The program that the user names: a path, or a name to be looked up.
+fn given(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError> {
+    // The command runs in another folder, so a relative path would point elsewhere.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if is_executable(&absolute) {
+        return Ok(absolute);
+    }
+    if path.components().count() == 1
+        && let Some(found) = look_up(path)
+    {
+        return Ok(found);
+    }
+    Err(LabError::NotInstalled {
+        kind: kind.name(),
+        program: path.display().to_string(),
+        looked_in: vec![absolute.parent().unwrap_or(Path::new("/")).display().to_string()],
+        hint: "the file must exist and be executable".to_owned(),
+    })
+}
+
+/// Looks for the server's own program.
+fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
+    let adapter = kind.adapter();
+    look_up(adapter.program().as_ref()).ok_or_else(|| LabError::NotInstalled {
+        kind: kind.name(),
+        program: adapter.program().to_owned(),
+        looked_in: ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect(),
+        hint: adapter.remedy(),
+    })
+}
+
+/// Looks in PATH and the system's folders.
+fn look_up(name: &Path) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(SYSTEM_FOLDERS.map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|file| is_executable(file))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+}
+
+/// Runs the program for its version, which NSD writes to standard error and the others to standard
+/// output.
+fn ask_version(binary: &Path, argument: &str) -> Result<Version, LabError> {
+    let unknown = |reason| LabError::Version { binary: binary.to_owned(), reason };
+    let output = Command::new(binary)
+        .arg(argument)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| unknown(error.to_string()))?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    Version::find(&text).ok_or_else(|| {
+        unknown(format!("`{argument}` printed `{}`", text.lines().next().unwrap_or_default()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_servers_say_them() {
+        let cases = [
+            ("BIND 9.18.49-1~deb12u3-Debian (Extended Support Version) <id:>", [9, 18, 49]),
+            ("knotd (Knot DNS), version 3.2.6", [3, 2, 6]),
+            ("NSD version 4.6.1\nWritten by NLnet Labs.\n", [4, 6, 1]),
+            ("Knot DNS, version 3.5.dev.1730000000.abc", [3, 5, 0]),
+            ("dnslab v0.1.0", [0, 1, 0]),
+        ];
+        for (output, numbers) in cases {
+            assert_eq!(Version::find(output).unwrap().numbers, numbers, "{output}");
+        }
+        assert_eq!(Version::find("no number, 7 alone"), None);
+        assert_eq!(Version::find(cases[0].0).unwrap().text, "9.18.49-1~deb12u3-Debian");
+    }
+
+    #[test]
+    fn what_a_version_serves_is_known() {
+        let cases = [
+            (ServerKind::Bind, "9.16.50", Transport::Dot, false),
+            (ServerKind::Bind, "9.18.49", Transport::Dot, true),
+            (ServerKind::Bind, "9.16.50", Transport::Tcp, true),
+            (ServerKind::Knot, "3.2.6", Transport::Dot, false),
+            (ServerKind::Knot, "3.2.6", Transport::Udp, true),
+            (ServerKind::Knot, "3.4.0", Transport::Dot, true),
+            (ServerKind::Nsd, "4.6.1", Transport::Dot, true),
+            (ServerKind::Nsd, "4.1.27", Transport::Dot, false),
+            (ServerKind::Embedded, "0.1.0", Transport::Dot, true),
+        ];
+        for (kind, version, transport, expected) in cases {
+            let version = Version::find(version).unwrap();
+            let installed = Installed { kind, binary: PathBuf::new(), version };
+            assert_eq!(installed.supports(transport).is_ok(), expected, "{installed:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = find(ServerKind::Bind, Some("/nonexistent/named".as_ref())).unwrap_err();
+        assert!(error.to_string().contains("no `/nonexistent/named` in /nonexistent"), "{error}");
+        let error = find(ServerKind::Nsd, Some("true".as_ref())).unwrap_err();
+        assert!(error.to_string().contains("/true: `-v` printed "), "{error}");
+    }
+}

@@ -1,0 +1,141 @@
+//! NLnet Labs NSD (`nsd`), authoritative. Options: nsd.conf(5).
+
+use dnslab_wire::Transport;
+
+use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_CLIENTS, TCP_IDLE_SECONDS, Version};
+use crate::certificate;
+
+/// Name of the configuration.
+const CONFIGURATION: &str = "nsd.conf";
+
+/// The adapter of `nsd`.
+pub(super) struct Nsd;
+
+impl Adapter for Nsd {
+    fn program(&self) -> &'static str {
+        "nsd"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install nsd".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "-v"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        if transport == Transport::Dot && !version.is_at_least(4, 2) {
+            return Err(format!("NSD {version} has no DNS over TLS: it came with 4.2"));
+        }
+        Ok(())
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        Rendered {
+            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
+            command: [program, "-d", "-c", CONFIGURATION].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    format!(
+        "\
+server:
+    server-count: {threads}
+{listeners}
+    username: \"\"
+    chroot: \"\"
+    zonesdir: \".\"
+    database: \"\"
+    pidfile: \"nsd.pid\"
+    zonelistfile: \"zone.list\"
+    xfrdfile: \"xfrd.state\"
+    xfrdir: \".\"
+    zonefiles-write: 0
+    rrl-ratelimit: 0
+    rrl-whitelist-ratelimit: 0
+    minimal-responses: yes
+    tcp-count: {TCP_CLIENTS}
+    tcp-query-count: 0
+    tcp-timeout: {TCP_IDLE_SECONDS}
+
+remote-control:
+    control-enable: no
+
+zone:
+    name: \"{origin}\"
+    zonefile: \"{file}\"
+{extra}",
+        threads = spec.threads,
+        listeners = listeners(spec),
+        origin = spec.origin(),
+        file = spec.zone_file_name(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// The addresses; an address at `tls-port` speaks TLS over TCP.
+fn listeners(spec: &ServerSpec) -> String {
+    let (address, ports) = (spec.address, spec.ports);
+    let mut lines = Vec::new();
+    if spec.has_plain() {
+        lines.push(format!("    ip-address: {address}@{}", ports.plain));
+    }
+    if spec.has_encrypted() {
+        lines.push(format!("    ip-address: {address}@{}", ports.dot));
+        lines.push(format!("    tls-port: {}", ports.dot));
+        lines.push(format!("    tls-service-key: \"{}\"", certificate::KEY));
+        lines.push(format!("    tls-service-pem: \"{}\"", certificate::CERTIFICATE));
+    }
+    lines.join("\n")
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let mut notes = vec![
+        format!("{} server processes (server-count), as the experiment says", spec.threads),
+        "rrl-ratelimit 0 and rrl-whitelist-ratelimit 0 (default 200 and 2000 answers per second \
+         and source): the limiter is not what is measured"
+            .to_owned(),
+        "minimal-responses yes: the answer alone is compared, not optional records beside it"
+            .to_owned(),
+        format!(
+            "tcp-count {TCP_CLIENTS} per process (default 100), tcp-query-count 0 (no limit, the \
+             default): the limits on clients are not what is measured"
+        ),
+        format!(
+            "tcp-timeout {TCP_IDLE_SECONDS} s (the default): the load alone decides when \
+             connections are opened"
+        ),
+        "no database, nothing written back, remote control off; transfers are off, as they are by \
+         default"
+            .to_owned(),
+    ];
+    if spec.has_plain() || spec.has_encrypted() {
+        notes.push("NSD opens UDP and TCP together, beside the TLS port too".to_owned());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{shown, spec};
+
+    #[test]
+    fn all_transports() {
+        insta::assert_snapshot!(shown(&spec(ServerKind::Nsd, &Transport::ALL)));
+    }
+
+    #[test]
+    fn tls_alone_on_ipv6_with_extra_text() {
+        let mut spec = spec(ServerKind::Nsd, &[Transport::Dot]);
+        spec.address = "::1".parse().unwrap();
+        spec.extra = Some("server:\n    verbosity: 2".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+}

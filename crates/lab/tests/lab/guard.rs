@@ -1,0 +1,203 @@
+//! A guarded process leaves nothing behind, whatever ends.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{alive, groups_of, guard, parent, program, wait_until};
+use dnslab_lab::{Ending, GuardSpec, LabError, RunningProcess};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("ids of processes fit");
+    kill_process(pid, signal).unwrap();
+}
+
+fn start(folder: &Path, command: &[&str]) -> RunningProcess {
+    let spec = GuardSpec {
+        command: command.iter().map(|&word| word.to_owned()).collect(),
+        directory: folder.to_owned(),
+        log: folder.join("server.log"),
+        cpus: Vec::new(),
+    };
+    RunningProcess::start(&guard(), &spec).unwrap()
+}
+
+/// Starts another dnslab that holds a guarded process; itself and the process's id.
+fn hold(folder: &Path, command: &[&str]) -> (Child, u32) {
+    let mut holder = Command::new(program())
+        .args(["hold", folder.to_str().unwrap()])
+        .args(command)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (holder, line.trim().parse().unwrap())
+}
+
+#[test]
+fn a_process_that_ends_by_itself_is_reported() {
+    let cases = [
+        (["sh", "-c", "exit 7"], Ending::Exited(7)),
+        (["sh", "-c", "kill -9 $$"], Ending::Signaled(9)),
+        (["/nonexistent/server", "-c", "x"], Ending::Exited(127)),
+    ];
+    for (command, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let process = start(folder.path(), &command);
+        wait_until("the end is reported", || process.exited().is_some());
+        let report = process.exited().unwrap();
+        assert_eq!((report.ending, report.requested), (expected, false), "{command:?}");
+        // Stopping what has ended says the same again.
+        assert_eq!(process.stop(Duration::ZERO), report);
+    }
+}
+
+#[test]
+fn output_and_errors_are_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = start(folder.path(), &["sh", "-c", "echo out; echo err >&2; pwd"]);
+    wait_until("the end is reported", || process.exited().is_some());
+    let log = std::fs::read_to_string(folder.path().join("server.log")).unwrap();
+    let here = folder.path().canonicalize().unwrap();
+    assert_eq!(log, format!("out\nerr\n{}\n", here.display()));
+}
+
+#[test]
+fn a_stop_ends_the_process_and_removes_its_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = start(folder.path(), &["sleep", "1000"]);
+    let (pid, guard) = (process.pid(), parent(process.pid()));
+    assert!(alive(pid));
+    let report = process.stop(Duration::from_secs(20));
+    assert_eq!(report.ending, Ending::Signaled(15));
+    assert!(report.requested && !report.killed && report.left_over == 0, "{report:?}");
+    assert!(!alive(pid) && !alive(guard));
+    assert_eq!(groups_of(guard), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn what_ignores_the_request_is_killed_with_its_children() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program();
+    let process = start(folder.path(), &[program.to_str().unwrap(), "linger"]);
+    let log = folder.path().join("server.log");
+    wait_until("both processes ignore SIGTERM", || {
+        std::fs::read_to_string(&log).unwrap_or_default().lines().count() == 2
+    });
+    let report = process.stop(Duration::from_millis(100));
+    assert_eq!(report.ending, Ending::Signaled(9));
+    assert!(report.requested && report.killed, "{report:?}");
+    let left =
+        Command::new("pgrep").args(["-f", &format!("^{} linger", program.display())]).output();
+    assert_eq!(String::from_utf8_lossy(&left.unwrap().stdout), "");
+}
+
+#[test]
+fn orphans_of_a_process_end_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // The inner shell leaves the session and outlives its parents.
+    let script = "setsid sh -c 'echo $$; exec sleep 1000' & wait_for_line() { :; }; sleep 0.2";
+    let process = start(folder.path(), &["sh", "-c", script]);
+    wait_until("the end is reported", || process.exited().is_some());
+    let report = process.exited().unwrap();
+    assert_eq!((report.ending, report.left_over), (Ending::Exited(0), 1));
+    let log = std::fs::read_to_string(folder.path().join("server.log")).unwrap();
+    assert!(!alive(log.trim().parse().unwrap()));
+}
+
+#[test]
+fn a_dropped_process_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = start(folder.path(), &["sleep", "1000"]);
+    let pid = process.pid();
+    drop(process);
+    assert!(!alive(pid));
+}
+
+#[test]
+fn killing_dnslab_leaves_no_server() {
+    for end in [Signal::KILL, Signal::TERM, Signal::INT] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut holder, pid) = hold(folder.path(), &["sleep", "1000"]);
+        let guard = parent(pid);
+        assert!(alive(pid));
+        signal(holder.id(), end);
+        holder.wait().unwrap();
+        wait_until("server and guard are gone", || !alive(pid) && !alive(guard));
+        assert!(groups_of(guard).is_empty());
+    }
+}
+
+#[test]
+fn killing_the_guard_kills_the_server_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = start(folder.path(), &["sleep", "1000"]);
+    let guard = parent(process.pid());
+    // Only after exec is the process the server; before it, it would notice by itself.
+    wait_until("sleep runs", || {
+        std::fs::read_to_string(format!("/proc/{}/comm", process.pid())).unwrap() == "sleep\n"
+    });
+    let groups = groups_of(guard);
+    signal(guard, Signal::KILL);
+    wait_until("the end is known", || process.exited().is_some());
+    assert_eq!(process.exited().unwrap().ending, Ending::Unknown);
+    wait_until("the server is gone", || !alive(process.pid()));
+    // Nobody was left to remove them; later guards sweep them away.
+    groups.iter().for_each(|group| std::fs::remove_dir(group).unwrap());
+}
+
+#[test]
+fn signals_of_the_terminal_do_not_end_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = start(folder.path(), &["sleep", "1000"]);
+    let guard = parent(process.pid());
+    // The terminal signals its own session only.
+    let stat = std::fs::read_to_string(format!("/proc/{guard}/stat")).unwrap();
+    let session = stat.rsplit_once(") ").unwrap().1.split(' ').nth(3).unwrap().to_owned();
+    assert_eq!(session, guard.to_string());
+    signal(guard, Signal::INT);
+    signal(guard, Signal::HUP);
+    // TERM comes after them in the same queue: so they were heard, and did nothing.
+    signal(guard, Signal::TERM);
+    wait_until("the end is reported", || process.exited().is_some());
+    let report = process.exited().unwrap();
+    assert_eq!((report.ending, report.requested), (Ending::Signaled(15), true));
+}
+
+#[test]
+fn cpus_are_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let last = *dnslab_lab::cpus::allowed().last().unwrap();
+    let spec = GuardSpec {
+        command: ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+            .map(str::to_owned)
+            .to_vec(),
+        directory: folder.path().to_owned(),
+        log: folder.path().join("server.log"),
+        cpus: vec![last],
+    };
+    let process = RunningProcess::start(&guard(), &spec).unwrap();
+    wait_until("the end is reported", || process.exited().is_some());
+    let log = std::fs::read_to_string(&spec.log).unwrap();
+    assert_eq!(log.trim(), format!("Cpus_allowed_list:\t{last}"));
+}
+
+#[test]
+fn a_guard_that_cannot_work_says_why() {
+    let spec = GuardSpec {
+        command: vec!["true".to_owned()],
+        directory: "/nonexistent".into(),
+        log: "/nonexistent/server.log".into(),
+        cpus: Vec::new(),
+    };
+    let error = RunningProcess::start(&guard(), &spec).unwrap_err();
+    assert!(matches!(error, LabError::Guard { .. }), "{error}");
+    assert!(error.to_string().contains("No such file"), "{error}");
+    let mut no_guard = guard();
+    no_guard.path = "/bin/true".into();
+    let error = RunningProcess::start(&no_guard, &spec).unwrap_err();
+    assert!(error.to_string().contains("without a word"), "{error}");
+}

@@ -1,0 +1,6 @@
+//! The laboratory with real processes: the guard, the sampler, and BIND, Knot and NSD.
+
+mod guard;
+mod sampler;
+mod servers;
+mod support;

@@ -1,0 +1,113 @@
+//! The sampler against a process whose use is known.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{guard, program, wait_until};
+use dnslab_lab::{CpuSource, GuardSpec, RunningProcess, Sampler, Watched};
+use dnslab_measure::ResourceSeries;
+
+/// Starts one busy thread (a new one every 50 ms).
+fn spin(folder: &std::path::Path) -> RunningProcess {
+    let program = program();
+    let spec = GuardSpec {
+        command: vec![program.to_str().unwrap().to_owned(), "spin".to_owned(), "1".to_owned()],
+        directory: folder.to_owned(),
+        log: folder.join("server.log"),
+        cpus: Vec::new(),
+    };
+    let process = RunningProcess::start(&guard(), &spec).unwrap();
+    wait_until("it spins", || user_and_system_s(process.pid()) > 0.05);
+    process
+}
+
+/// CPU time that the kernel counts for a process and its ended threads, seconds in steps of a tick.
+fn user_and_system_s(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// CPU time over the whole series, seconds.
+fn total_s(series: &ResourceSeries) -> f64 {
+    let (first, last) = (series.samples.first().unwrap(), series.samples.last().unwrap());
+    (last.cpu_ns - first.cpu_ns) as f64 / 1e9
+}
+
+#[test]
+fn both_sources_agree_with_the_kernel_on_a_busy_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = spin(folder.path());
+    let watched = Watched::new(process.pid(), process.sources().clone(), 1);
+    let before = user_and_system_s(process.pid());
+    let samplers = [Sampler::start(watched.clone()), Sampler::start(watched.without_groups())];
+    let origin = Instant::now();
+    thread::sleep(Duration::from_secs(1));
+    let series = samplers.map(|sampler| sampler.finish(origin));
+    let used = user_and_system_s(process.pid()) - before;
+    for series in &series {
+        // The process was not alone on the machine, so its share is not known; what the kernel
+        // counted is. 0.1 s: ticks at both ends, and what ran between its reading and ours.
+        let found = total_s(series);
+        assert!((found - used).abs() < 0.1 + 0.1 * used, "{found} s against {used} s: {series:?}");
+        assert!(found > 0.1, "{series:?}");
+        let samples = &series.samples;
+        assert!(samples.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{samples:?}");
+        assert!(samples.windows(2).all(|two| two[0].cpu_ns <= two[1].cpu_ns), "{samples:?}");
+        let switches: Vec<u64> = samples.iter().map(|sample| sample.context_switches).collect();
+        assert!(switches.is_sorted() && switches.last() > switches.first(), "{switches:?}");
+        assert!(samples.iter().all(|sample| sample.memory_octets > 100_000), "{samples:?}");
+        assert!(samples[0].at_ns <= 0 && samples.len() >= 3, "{samples:?}");
+    }
+    assert_eq!(series[1].cpu_source, "/proc/PID/task/*/schedstat, /proc/PID/stat");
+}
+
+#[test]
+fn an_idle_process_uses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = GuardSpec {
+        command: ["sleep", "1000"].map(str::to_owned).to_vec(),
+        directory: folder.path().to_owned(),
+        log: folder.path().join("server.log"),
+        cpus: Vec::new(),
+    };
+    let process = RunningProcess::start(&guard(), &spec).unwrap();
+    wait_until("sleep runs", || {
+        std::fs::read_to_string(format!("/proc/{}/comm", process.pid())).unwrap() == "sleep\n"
+    });
+    thread::sleep(Duration::from_millis(50));
+    let sampler = Sampler::start(Watched::new(process.pid(), process.sources().clone(), 1));
+    thread::sleep(Duration::from_millis(250));
+    let series = sampler.finish(Instant::now());
+    assert!(total_s(&series) < 0.005, "{series:?}");
+    let [before @ .., last] = series.samples.as_slice() else { panic!("{series:?}") };
+    assert!(before.iter().all(|sample| sample.at_ns < 0) && last.at_ns >= 0, "{series:?}");
+}
+
+#[test]
+fn the_watch_ends_with_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = spin(folder.path());
+    let sampler = Sampler::start(Watched::new(process.pid(), process.sources().clone(), 1));
+    thread::sleep(Duration::from_millis(150));
+    process.stop(Duration::from_secs(5));
+    let series = sampler.finish(Instant::now());
+    assert!(!series.samples.is_empty(), "{series:?}");
+}
+
+#[test]
+fn root_gets_a_group_where_there_are_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = spin(folder.path());
+    let (root, groups) =
+        (rustix::process::geteuid().is_root(), std::path::Path::new("/sys/fs/cgroup").exists());
+    let writable = std::process::Command::new("sh")
+        .args(["-c", "find /sys/fs/cgroup -maxdepth 2 -name cgroup.procs -writable | grep -q ."])
+        .status()
+        .unwrap()
+        .success();
+    if root && groups && writable {
+        assert_ne!(process.sources().cpu, CpuSource::Processes);
+    }
+}

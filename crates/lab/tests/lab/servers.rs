@@ -1,0 +1,204 @@
+//! Real servers, from the folder to the end: started, ready, asked, stopped, nothing left.
+
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use crate::support::{PATIENCE, alive, ask, groups_of, guard, parent, program, spec, wait_until};
+use dnslab_lab::{
+    GuardProgram, LabError, RunningServer, Sampler, ServerKind, find, ports, sockets,
+};
+use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
+
+/// Starts, asks, watches and stops one server.
+#[track_caller]
+fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(kind, folder.path(), address, transports);
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server =
+        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let (pid, guard) = (server.process().pid(), parent(server.process().pid()));
+    let sampler = Sampler::start(server.watched());
+    let origin = Instant::now();
+    for &transport in transports {
+        let address = server.address(transport).unwrap();
+        let (owner, name) = sockets::owner(transport, address).unwrap().process.unwrap();
+        let program = program_name(kind);
+        assert!(alive(owner) && name.starts_with(program), "{owner} {name} is no {program}");
+        ask(folder.path(), transport, address).unwrap();
+    }
+    let absent = Transport::ALL.into_iter().find(|transport| !transports.contains(transport));
+    assert_eq!(absent.and_then(|transport| server.address(transport)), None);
+    let series = sampler.finish(origin);
+    assert!(series.samples.last().unwrap().memory_octets > 500_000, "{series:?}");
+    assert_eq!(server.facts().kind, kind.name());
+    assert!(!server.facts().notes.is_empty() && !server.facts().version.is_empty());
+    assert!(server.log().exists() && server.exited().is_none());
+    let addresses: Vec<_> = server.addresses().to_vec();
+    let tail = server.log_tail(20);
+
+    let report = server.stop().unwrap_or_else(|it| panic!("{it}"));
+    assert!(report.requested && !report.killed, "{kind}: {report:?}: {tail:?}");
+    assert!(!alive(pid) && !alive(guard));
+    assert!(groups_of(guard).is_empty());
+    for (transport, address) in addresses {
+        ports::check(transport, address).unwrap();
+    }
+}
+
+fn program_name(kind: ServerKind) -> &'static str {
+    match kind {
+        ServerKind::Embedded => "dnslab",
+        // Worker threads of named have names of their own; the process has this one.
+        ServerKind::Bind => "named",
+        ServerKind::Knot => "knotd",
+        ServerKind::Nsd => "nsd",
+    }
+}
+
+#[test]
+fn bind_on_both_ip_versions() {
+    check(ServerKind::Bind, "127.0.0.1", &[Udp, Tcp, Dot]);
+    check(ServerKind::Bind, "::1", &[Udp, Tcp, Dot]);
+    check(ServerKind::Bind, "127.0.0.1", &[Dot]);
+}
+
+#[test]
+fn knot_on_both_ip_versions() {
+    let installed = find(ServerKind::Knot, None).unwrap_or_else(|error| panic!("{error}"));
+    let all = Transport::ALL.into_iter().filter(|transport| installed.supports(*transport).is_ok());
+    let all: Vec<_> = all.collect();
+    check(ServerKind::Knot, "127.0.0.1", &all);
+    check(ServerKind::Knot, "::1", &all);
+}
+
+#[test]
+fn nsd_on_both_ip_versions() {
+    check(ServerKind::Nsd, "127.0.0.1", &[Udp, Tcp, Dot]);
+    check(ServerKind::Nsd, "::1", &[Udp, Tcp, Dot]);
+    check(ServerKind::Nsd, "127.0.0.1", &[Dot]);
+}
+
+#[test]
+fn the_name_of_the_folder_does_not_matter() {
+    for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp]);
+        // Longer than the path of a Unix socket may be, and with letters that mean something in
+        // every configuration language.
+        spec.directory = folder.path().join("a \"b\" {c}; #".repeat(15));
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
+            .unwrap_or_else(|it| panic!("{it}"));
+        server.stop().unwrap();
+    }
+}
+
+/// Starts a server that cannot become ready; the error's text.
+#[track_caller]
+fn failure(kind: ServerKind, extra: &str, timeout: Duration) -> LabError {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp]);
+    spec.extra = Some(extra.to_owned());
+    let probe = |_, _: SocketAddr| Err("the probe is never content".to_owned());
+    RunningServer::start(&spec, &guard(), &probe, timeout).unwrap_err()
+}
+
+#[test]
+fn a_broken_configuration_shows_the_last_lines_of_the_log() {
+    for (kind, line) in [
+        (ServerKind::Bind, "unknown option 'nonsense'"),
+        (ServerKind::Knot, "nonsense"),
+        (ServerKind::Nsd, "nonsense"),
+    ] {
+        let error = failure(kind, "nonsense 1;", PATIENCE);
+        let text = error.to_string();
+        assert!(matches!(error, LabError::Exited(_)), "{text}");
+        assert!(text.contains("exited with status 1 before answering"), "{text}");
+        assert!(
+            text.contains("\n  command: /") && text.contains("server.log, last lines:"),
+            "{text}"
+        );
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_not_ready() {
+    let error = failure(ServerKind::Nsd, "", Duration::from_millis(500)).to_string();
+    assert!(error.contains("nsd was not ready after 0.5 s"), "{error}");
+    assert!(error.contains("socket open, but the probe is never content"), "{error}");
+}
+
+#[test]
+fn the_owner_of_a_taken_port_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Tcp, Udp]);
+    let ours = UdpSocket::bind("127.0.0.1:0").unwrap();
+    spec.ports.plain = ours.local_addr().unwrap().port();
+    let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LabError::AddressTaken(_)), "{text}");
+    assert!(text.contains(&format!("another process owns the address: {} ", std::process::id())));
+    assert!(!spec.directory.exists(), "nothing is written for a server that cannot start");
+}
+
+#[test]
+fn what_a_version_cannot_do_is_refused() {
+    let installed = find(ServerKind::Knot, None).unwrap_or_else(|error| panic!("{error}"));
+    let Err(reason) = installed.supports(Dot) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(ServerKind::Knot, folder.path(), "127.0.0.1", &[Udp, Dot]);
+    let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    assert_eq!(error.to_string(), reason);
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[Udp]);
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+    let pid = i32::try_from(server.process().pid()).ok().and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::KILL).unwrap();
+    wait_until("the end is known", || server.exited().is_some());
+    let error = server.stop().unwrap_err().to_string();
+    assert!(error.contains("nsd was ended by signal 9"), "{error}");
+}
+
+#[test]
+fn an_ordinary_user_can_start_every_server() {
+    if !rustix::process::geteuid().is_root() {
+        // Then every other test is this one.
+        return;
+    }
+    for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
+        fs::create_dir(&spec.directory).unwrap();
+        for path in [folder.path(), &spec.directory] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        // `nobody` in every Linux distribution. The guard is copied to where that user may read.
+        let copy = folder.path().join("guard");
+        fs::copy(program(), &copy).unwrap();
+        let drop = ["--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into);
+        let arguments = drop.into_iter().chain([copy.into(), "guard".into()]).collect();
+        let nobody = GuardProgram { path: "setpriv".into(), arguments };
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = RunningServer::start(&spec, &nobody, &probe, PATIENCE)
+            .unwrap_or_else(|it| panic!("{it}"));
+        let status = format!("/proc/{}/status", server.process().pid());
+        let status = fs::read_to_string(status).unwrap();
+        assert!(status.contains("Uid:\t65534\t"), "{status}");
+        let sources = server.process().sources();
+        assert_eq!(
+            sources.cpu.describe(),
+            "/proc/PID/task/*/schedstat, /proc/PID/stat",
+            "{sources:?}"
+        );
+        assert!(!server.stop().unwrap().killed);
+    }
+}

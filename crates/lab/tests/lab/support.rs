@@ -1,0 +1,122 @@
+//! What the tests of the laboratory share: the guard's program, a zone, a probe, and the questions
+//! whether a process, a group or a port is still there.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_lab::{GuardProgram, ServerKind, ServerSpec, ZoneFile, certificate, ports};
+use dnslab_wire::Transport;
+
+/// Patience with things that take milliseconds on a quiet machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The example program `guard`, which cargo builds together with the tests.
+pub(crate) fn program() -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a file");
+    let folder = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
+    let program = folder.join("examples/guard");
+    assert!(program.exists(), "build {} with `cargo build --example guard`", program.display());
+    program
+}
+
+/// The example program as a guard.
+pub(crate) fn guard() -> GuardProgram {
+    GuardProgram { path: program(), arguments: vec!["guard".into()] }
+}
+
+/// Writes a small zone into `folder`.
+pub(crate) fn zone(folder: &Path) -> ZoneFile {
+    let path = folder.join("zone-of-the-test");
+    let text = "$ORIGIN melmac.univ.\n$TTL 1\n@ SOA ns hostmaster 1 3600 600 86400 1\n@ NS ns\n\
+                ns A 192.0.2.1\nalf A 192.0.2.7\n";
+    fs::write(&path, text).expect("a temporary folder can be written");
+    ZoneFile { origin: "melmac.univ".to_owned(), path }
+}
+
+/// A server of `kind` in `folder`, on free ports of `address`.
+pub(crate) fn spec(
+    kind: ServerKind,
+    folder: &Path,
+    address: &str,
+    transports: &[Transport],
+) -> ServerSpec {
+    let address = address.parse().expect("the tests write addresses rightly");
+    ServerSpec {
+        kind,
+        directory: folder.join("server"),
+        zone: zone(folder),
+        address,
+        ports: ports::free(address).expect("loopback has free ports"),
+        transports: transports.to_vec(),
+        threads: 1,
+        cpus: Vec::new(),
+        binary: None,
+        extra: None,
+        delay: None,
+        loss: None,
+    }
+}
+
+/// Asks for `alf.melmac.univ A` with `dig`, over TLS with `kdig` and the run's own authority.
+pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
+    let (name, package) = match transport {
+        Transport::Dot => ("kdig", "knot-dnsutils"),
+        Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
+    };
+    let mut command = Command::new(name);
+    command.args([format!("@{}", address.ip()), "-p".to_owned(), address.port().to_string()]);
+    match transport {
+        Transport::Udp => command.args(["+tries=1"]),
+        Transport::Tcp => command.args(["+tries=1", "+tcp"]),
+        Transport::Dot => {
+            let authority = folder.join("server").join(certificate::AUTHORITY);
+            let authority = authority.to_str().expect("temporary folders have UTF-8 names");
+            let hostname = format!("+tls-hostname={}", certificate::NAME);
+            command.args(["+retry=0", &format!("+tls-ca={authority}"), &hostname])
+        }
+    };
+    command.args(["+time=1", "+short", "alf.melmac.univ", "A"]);
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{name}: {error}: apt-get install {package}"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    if text.trim() == "192.0.2.7" { Ok(()) } else { Err(format!("the answer is `{text}`")) }
+}
+
+/// True if the process is there and is no zombie.
+pub(crate) fn alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Waits until `done`; fails the test after [`PATIENCE`].
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The groups that guards with these process ids have made and not removed.
+pub(crate) fn groups_of(guard: u32) -> Vec<PathBuf> {
+    let output = Command::new("find")
+        .args(["/sys/fs/cgroup", "-type", "d", "-name", &format!("dnslab-{guard}*")])
+        .stderr(Stdio::null())
+        .output()
+        .expect("`find` is a part of every system");
+    String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect()
+}
+
+/// The parent of a process.
+pub(crate) fn parent(pid: u32) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
+    let (_, rest) = stat.rsplit_once(") ").expect("a stat line has a name");
+    let field = rest.split(' ').nth(1).expect("a stat line has a parent");
+    field.parse().expect("a parent is a number")
+}

@@ -1,0 +1,262 @@
+//! The figures of every run and of every interval as CSV (RFC 4180, lines ended by LF).
+//!
+//! Durations are in nanoseconds or, where the heading says so, in seconds; shares are in [0, 1]; a
+//! figure that was not measured is an empty field.
+
+use dnslab_measure::{Histogram, LoadMode, Measured, ResourceSeries, RunRecord, RunStatus};
+
+use crate::doubt::limit_name;
+
+/// One row per run, in the order of execution, with all figures of its measured window.
+pub(crate) fn runs(records: &[RunRecord]) -> String {
+    let mut text = String::new();
+    push_row(&mut text, run_fields(None).into_iter().map(|(name, _)| name));
+    for record in records {
+        push_row(&mut text, run_fields(Some(record)).into_iter().map(|(_, value)| value));
+    }
+    text
+}
+
+/// One row per run and interval, warm-up included.
+pub(crate) fn series(records: &[RunRecord]) -> String {
+    const HEADER: [&str; 17] = [
+        "variant",
+        "repetition",
+        "status",
+        "phase",
+        "at_s",
+        "length_s",
+        "due",
+        "sent",
+        "answered",
+        "lost",
+        "answered_qps",
+        "p50_ns",
+        "p95_ns",
+        "p99_ns",
+        "p999_ns",
+        "max_ns",
+        "server_busy_share",
+    ];
+    let mut text = String::new();
+    push_row(&mut text, HEADER.map(str::to_owned));
+    for record in records {
+        let Some(measured) = &record.measured else { continue };
+        for interval in &measured.intervals {
+            let warm_up = interval.at_ns < measured.window_start_ns;
+            let (from, to) = (interval.at_ns, interval.at_ns + interval.length_ns);
+            let qps = (interval.length_ns > 0).then(|| interval.answered_qps());
+            push_row(
+                &mut text,
+                [
+                    record.variant.clone(),
+                    record.repetition.to_string(),
+                    status(&record.status).0.to_owned(),
+                    if warm_up { "warm-up" } else { "measured" }.to_owned(),
+                    seconds(interval.at_ns),
+                    seconds(interval.length_ns),
+                    interval.due.to_string(),
+                    interval.sent.to_string(),
+                    interval.answered.to_string(),
+                    interval.lost.to_string(),
+                    number(qps),
+                    whole(interval.p50_ns),
+                    whole(interval.p95_ns),
+                    whole(interval.p99_ns),
+                    whole(interval.p999_ns),
+                    whole(interval.max_ns),
+                    number(measured.resources.busy_share(from as i64, to as i64)),
+                ],
+            );
+        }
+    }
+    text
+}
+
+/// A heading and its field.
+type Field = (&'static str, String);
+
+/// The headings and fields of one run; without a record only the headings count.
+fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
+    let owned = |fields: Vec<Field>| {
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
+    };
+    let mut fields = owned(case_fields(record));
+    let measured = record.and_then(|record| record.measured.as_ref());
+    fields.extend(owned(count_fields(measured)));
+    for (name, histogram) in [
+        ("latency", measured.map(|measured| &measured.latency)),
+        ("service_time", measured.map(|measured| &measured.service_time)),
+        ("send_lag", measured.map(|measured| &measured.send_lag)),
+    ] {
+        fields.extend(histogram_fields(name, histogram));
+    }
+    fields.extend(owned(resource_fields(measured)));
+    // A run that was not measured had no limit.
+    let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.limit);
+    fields.extend(owned(vec![
+        ("limit", text(limit, |limit| limit_name(limit.kind).to_owned())),
+        ("limit_evidence", text(limit, |limit| limit.evidence.clone())),
+    ]));
+    fields
+}
+
+/// What was run, and how.
+fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
+    let load = record.map(|record| &record.load);
+    let mode = load.map(|load| &load.mode);
+    vec![
+        ("variant", text(record, |run| run.variant.clone())),
+        ("repetition", text(record, |run| run.repetition.to_string())),
+        ("position", text(record, |run| run.position.to_string())),
+        ("started", text(record, |run| run.started.clone())),
+        ("status", text(record, |run| status(&run.status).0.to_owned())),
+        ("reason", text(record, |run| status(&run.status).1.to_owned())),
+        ("server", text(record, |run| run.server.kind.clone())),
+        ("server_version", text(record, |run| run.server.version.clone())),
+        ("transport", text(load, |load| load.transport.clone())),
+        ("target", text(load, |load| load.target.clone())),
+        ("clients", text(load, |load| load.clients.to_string())),
+        (
+            "outstanding_per_client",
+            text(mode, |mode| match mode {
+                LoadMode::Closed { outstanding } => outstanding.to_string(),
+                LoadMode::Open { .. } => String::new(),
+            }),
+        ),
+        (
+            "intended_qps",
+            text(mode, |mode| match mode {
+                LoadMode::Closed { .. } => String::new(),
+                LoadMode::Open { rate_qps, .. } => number(Some(*rate_qps)),
+            }),
+        ),
+        ("timeout_ns", text(load, |load| load.timeout_ns.to_string())),
+    ]
+}
+
+/// The counts of the measured window.
+fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
+    let outcomes = measured.map(|measured| &measured.counters.outcomes);
+    let answers = measured.map(|measured| &measured.counters.answers);
+    let connections = measured.map(|measured| &measured.counters.connections);
+    let rcodes = |of: &dnslab_measure::Answers| {
+        let pairs: Vec<_> =
+            of.rcodes.iter().map(|(rcode, count)| format!("{rcode}={count}")).collect();
+        pairs.join(" ")
+    };
+    vec![
+        ("window_ns", text(measured, |measured| measured.window_ns.to_string())),
+        ("answered_qps", number(measured.map(Measured::answered_qps))),
+        ("offered_qps", number(measured.map(Measured::offered_qps))),
+        ("due", text(outcomes, |outcomes| outcomes.due.to_string())),
+        ("answered", text(outcomes, |outcomes| outcomes.answered.to_string())),
+        ("timed_out", text(outcomes, |outcomes| outcomes.timed_out.to_string())),
+        ("not_sent", text(outcomes, |outcomes| outcomes.not_sent.to_string())),
+        ("connection_lost", text(outcomes, |outcomes| outcomes.connection_lost.to_string())),
+        ("malformed", text(outcomes, |outcomes| outcomes.malformed.to_string())),
+        ("rcodes", text(answers, rcodes)),
+        ("truncated", text(answers, |answers| answers.truncated.to_string())),
+        ("wrong", text(answers, |answers| answers.wrong.to_string())),
+        ("late", text(answers, |answers| answers.late.to_string())),
+        ("duplicate", text(answers, |answers| answers.duplicate.to_string())),
+        ("unexpected", text(answers, |answers| answers.unexpected.to_string())),
+        ("connections_opened", text(connections, |all| all.opened.to_string())),
+        ("connections_failed", text(connections, |all| all.failed.to_string())),
+        ("connections_lost", text(connections, |all| all.lost.to_string())),
+        ("full_handshakes", text(connections, |all| all.full_handshakes.to_string())),
+        ("resumed_handshakes", text(connections, |all| all.resumed_handshakes.to_string())),
+    ]
+}
+
+/// Mean, quantiles and largest value of one histogram.
+fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, String)> {
+    let quantile = |share| whole(histogram.and_then(|all| all.quantile_ns(share)));
+    [
+        ("mean", number(histogram.and_then(Histogram::mean_ns))),
+        ("p50", quantile(0.5)),
+        ("p95", quantile(0.95)),
+        ("p99", quantile(0.99)),
+        ("p999", quantile(0.999)),
+        ("max", whole(histogram.and_then(Histogram::max_ns))),
+    ]
+    .into_iter()
+    .map(|(figure, value)| (format!("{name}_{figure}_ns"), value))
+    .collect()
+}
+
+/// The server's and the generator's resources over the measured window.
+fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
+    let peak = |measured: &Measured| measured.resources.peak_memory_octets();
+    let grown = |of: fn(&dnslab_measure::ResourceSample) -> u64| {
+        whole(measured.and_then(|measured| growth(&measured.resources, of)))
+    };
+    let busiest = |measured: &Measured| {
+        measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
+    };
+    vec![
+        ("server_busy_share", number(measured.and_then(Measured::server_busy_share))),
+        ("server_cpu_per_query_ns", number(measured.and_then(Measured::server_cpu_per_query_ns))),
+        ("server_peak_memory_octets", whole(measured.and_then(peak))),
+        ("server_context_switches", grown(|sample| sample.context_switches)),
+        ("server_udp_drops", grown(|sample| sample.udp_drops)),
+        ("steal_ns", grown(|sample| sample.steal_ns)),
+        ("generator_busiest_share", number(measured.and_then(busiest))),
+        (
+            "generator_cpu_per_query_ns",
+            number(measured.and_then(Measured::generator_cpu_per_query_ns)),
+        ),
+    ]
+}
+
+/// How much a cumulative figure grew over all samples; `None` with fewer than two.
+fn growth(series: &ResourceSeries, of: fn(&dnslab_measure::ResourceSample) -> u64) -> Option<u64> {
+    let (first, last) = (series.samples.first()?, series.samples.last()?);
+    (series.samples.len() > 1).then(|| of(last).saturating_sub(of(first)))
+}
+
+/// A status as a word, and its reason.
+pub(crate) fn status(status: &RunStatus) -> (&'static str, &str) {
+    match status {
+        RunStatus::Valid => ("valid", ""),
+        RunStatus::Invalid { reason } => ("invalid", reason),
+        RunStatus::Failed { reason, .. } => ("failed", reason),
+    }
+}
+
+/// A field of something that may be missing.
+fn text<T>(of: Option<&T>, write: impl Fn(&T) -> String) -> String {
+    of.map_or_else(String::new, write)
+}
+
+/// A number with all the digits that it needs; empty if missing or unbounded.
+fn number(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
+}
+
+/// A whole number; empty if missing.
+fn whole(value: Option<u64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Nanoseconds as seconds, exact.
+fn seconds(ns: u64) -> String {
+    (ns as f64 / 1e9).to_string()
+}
+
+/// Adds one row; fields with a comma, a quotation mark or a line break are quoted.
+fn push_row(text: &mut String, fields: impl IntoIterator<Item = String>) {
+    for (place, field) in fields.into_iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        if field.contains([',', '"', '\n', '\r']) {
+            text.push('"');
+            text.push_str(&field.replace('"', "\"\""));
+            text.push('"');
+        } else {
+            text.push_str(&field);
+        }
+    }
+    text.push('\n');
+}

@@ -1,0 +1,61 @@
+//! A Markdown table and sentences, for a pull request.
+
+use std::fmt::Write as _;
+
+use crate::table::{Table, mark};
+
+/// The question, the answer, the table with its notes, and the sentences.
+pub(crate) fn document(
+    question: &str,
+    answer: &str,
+    table: &Table,
+    sentences: &[String],
+) -> String {
+    let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
+    push_row(&mut text, &table.header);
+    let rules = table.header.iter().enumerate().map(|(place, _)| match place {
+        0 => "---",
+        _ => "---:",
+    });
+    let _ = writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "));
+    for row in &table.rows {
+        push_row(&mut text, row);
+    }
+    text.push('\n');
+    for sentence in sentences {
+        let _ = writeln!(text, "- {}", escape(sentence));
+    }
+    if !table.notes.is_empty() {
+        text.push('\n');
+    }
+    for (place, note) in table.notes.iter().enumerate() {
+        // Two spaces at the end break the line without opening a paragraph.
+        let _ = writeln!(text, "[{}] {}  ", mark(place), escape(note));
+    }
+    text
+}
+
+/// One row of a table.
+fn push_row(text: &mut String, cells: &[String]) {
+    let cells: Vec<_> = cells.iter().map(|cell| escape(cell)).collect();
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}
+
+/// Takes their meaning from the characters that would break a table or open HTML. Line breaks
+/// become spaces.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' | '\\' | '*' | '_' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\n' | '\r' => escaped.push(' '),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}

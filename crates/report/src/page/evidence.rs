@@ -1,0 +1,248 @@
+//! Where the figures come from: every run, the host, the servers and their files.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{CaseId, LoadFacts, LoadMode, RunRecord, RunStatus};
+
+use super::Page;
+use super::html::{collapsed_text, definitions, escape, prose};
+use crate::csv::status;
+use crate::doubt::{caveat_text, limit_text};
+use crate::number::{self, NONE};
+
+/// The sections at the end of the page.
+pub(crate) fn sections(page: &Page<'_>) -> String {
+    format!("{}{}{}", runs(page), provenance(page), servers(page))
+}
+
+/// Every planned run, in the order of execution; those not executed last.
+fn runs(page: &Page<'_>) -> String {
+    const HEADER: [&str; 11] = [
+        "#",
+        "run",
+        "status",
+        "answered qps",
+        "lost",
+        "p50",
+        "p99",
+        "p99.9",
+        "server CPU",
+        "generator",
+        "limit and reasons",
+    ];
+    let mut html = String::from(
+        "<section>\n<h2>Every run</h2>\n\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of runs\">\n\
+         <table class=\"runs\">\n<thead><tr>",
+    );
+    for heading in HEADER {
+        let _ = write!(html, "<th scope=\"col\">{heading}</th>");
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for record in page.records {
+        html.push_str(&run_row(record));
+    }
+    for case in &page.session.plan {
+        if !page.records.iter().any(|record| case_of(record) == *case) {
+            let _ = writeln!(
+                html,
+                "<tr class=\"pending\"><td>{NONE}</td><th scope=\"row\">{}</th><td>not run</td>\
+                 <td colspan=\"8\"></td></tr>",
+                escape(&case.folder())
+            );
+        }
+    }
+    html.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+    html
+}
+
+/// One run as a row.
+fn run_row(record: &RunRecord) -> String {
+    let measured = record.measured.as_ref();
+    let figure = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+    let quantile = |share: f64| {
+        figure(
+            measured
+                .and_then(|measured| measured.latency.quantile_ns(share))
+                .map(|ns| number::duration(ns as f64)),
+        )
+    };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let busiest = measured.and_then(|measured| {
+        measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
+    });
+    let (word, reason) = status(&record.status);
+    let mut html = format!(
+        "<tr class=\"{word}\"><td>{}</td><th scope=\"row\">{}</th><td>{word}</td>",
+        record.position + 1,
+        escape(&case_of(record).folder())
+    );
+    for cell in [
+        figure(measured.map(|measured| number::qps(measured.answered_qps()))),
+        figure(measured.map(|measured| number::share(measured.counters.outcomes.lost_share()))),
+        quantile(0.5),
+        quantile(0.99),
+        quantile(0.999),
+        figure(measured.and_then(|measured| measured.server_busy_share()).map(percent)),
+        figure(busiest.map(percent)),
+    ] {
+        let _ = write!(html, "<td>{}</td>", escape(&cell));
+    }
+    let mut remarks: Vec<String> = Vec::new();
+    if !reason.is_empty() {
+        remarks.push(reason.to_owned());
+    }
+    if measured.is_some() {
+        remarks.push(limit_text(&record.limit));
+    }
+    let _ = write!(html, "<td class=\"text\">{}", prose(&remarks.join("; ")));
+    if !record.caveats.is_empty() {
+        let plural = if record.caveats.len() == 1 { "" } else { "s" };
+        let _ =
+            write!(html, "<details><summary>{} caveat{plural}</summary><ul>", record.caveats.len());
+        for caveat in &record.caveats {
+            let _ = write!(html, "<li>{}</li>", prose(&caveat_text(caveat)));
+        }
+        html.push_str("</ul></details>");
+    }
+    html.push_str("</td></tr>\n");
+    html
+}
+
+/// Which planned run a record belongs to.
+fn case_of(record: &RunRecord) -> CaseId {
+    CaseId { variant: record.variant.clone(), repetition: record.repetition }
+}
+
+/// The experiment, the host, and the load and server of each variant.
+fn provenance(page: &Page<'_>) -> String {
+    let session = page.session;
+    let mut html = String::from("<section>\n<h2>Provenance</h2>\n<div class=\"cards\">\n");
+    let experiment = definitions([
+        ("experiment", session.name.clone()),
+        ("begun", session.started.clone()),
+        ("command", session.command.join(" ")),
+        ("seed", session.seed.to_string()),
+        ("dnslab", session.dnslab.clone()),
+        ("baseline", session.baseline.clone()),
+        ("margin", number::size(session.margin)),
+        ("compared by", compared_by(page)),
+    ]);
+    push_card(&mut html, "Experiment", &experiment);
+    let host = session.host.iter().map(|fact| (fact.name.as_str(), fact.value.clone()));
+    push_card(&mut html, "Host", &definitions(host));
+    for variant in &session.variants {
+        let of_variant = |record: &&RunRecord| record.variant == *variant;
+        if let Some(record) = page.records.iter().find(of_variant) {
+            push_card(&mut html, &format!("Variant {variant}"), &variant_facts(record));
+        }
+    }
+    html.push_str("</div>\n</section>\n");
+    html
+}
+
+/// One group of facts.
+fn push_card(html: &mut String, title: &str, content: &str) {
+    let _ = write!(html, "<div><h3>{}</h3>\n{content}</div>\n", escape(title));
+}
+
+/// The metrics that could be measured, in words.
+fn compared_by(page: &Page<'_>) -> String {
+    let mut metrics: Vec<Metric> =
+        page.summary.variants.iter().flat_map(|variant| variant.metrics.keys().copied()).collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    let name = |metric: &Metric| match metric {
+        Metric::AnsweredQps => "answered qps",
+        Metric::LatencyP50 => "p50",
+        Metric::LatencyP95 => "p95",
+        Metric::LatencyP99 => "p99",
+        Metric::ServerCpuPerQuery => "server CPU per query",
+    };
+    metrics.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Load and server of a variant, from its first run.
+fn variant_facts(record: &RunRecord) -> String {
+    let LoadFacts { transport, target, clients, mode, workers, cpus, queries, .. } = &record.load;
+    // These were set, not measured: digits that say nothing are left away.
+    let seconds = |ns: u64| number::duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ");
+    let mode = match mode {
+        LoadMode::Closed { outstanding } => {
+            format!("closed loop, {outstanding} outstanding per client")
+        }
+        LoadMode::Open { rate_qps, pace } => {
+            format!("open loop, {} queries per second, {pace}", number::qps(*rate_qps))
+        }
+    };
+    let pinned = |cpus: &[usize]| match cpus {
+        [] => "not pinned".to_owned(),
+        cpus => cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let tls = record.measured.as_ref().and_then(|measured| measured.tls.as_ref());
+    let tls = tls.map(|tls| {
+        let verified = if tls.verified { "verified" } else { "not verified" };
+        format!("{} {}, certificate {verified}", tls.version, tls.cipher_suite)
+    });
+    let resources = record.measured.as_ref().map(|measured| &measured.resources);
+    let sources = resources.map(|series| match series.samples.len() {
+        0 => "not watched".to_owned(),
+        _ => format!("CPU: {}; memory: {}", series.cpu_source, series.memory_source),
+    });
+    let server = &record.server;
+    let threads = if server.threads == 0 { String::new() } else { server.threads.to_string() };
+    definitions([
+        ("transport", transport.clone()),
+        ("load", format!("{clients} clients, {mode}")),
+        (
+            "time",
+            format!(
+                "{} after {} of warm-up, time-out {}",
+                seconds(record.load.duration_ns),
+                seconds(record.load.warm_up_ns),
+                seconds(record.load.timeout_ns)
+            ),
+        ),
+        ("queries", queries.clone()),
+        ("target", target.clone()),
+        ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
+        ("sent by", record.load.send_path.clone()),
+        ("horizon", seconds(record.load.horizon_ns)),
+        ("TLS", tls.unwrap_or_default()),
+        ("server", format!("{} {}", server.kind, server.version).trim().to_owned()),
+        ("server threads", threads),
+        ("server CPUs", pinned(&server.cpus)),
+        ("watched by", sources.unwrap_or_default()),
+        ("server command", server.command.join(" ")),
+        ("changed from defaults", server.notes.join(" ")),
+    ])
+}
+
+/// Configuration and log of each run's server, collapsed.
+fn servers(page: &Page<'_>) -> String {
+    let mut blocks = String::new();
+    for record in page.records {
+        let case = case_of(record);
+        let mut content = String::new();
+        if let RunStatus::Failed { log_tail, .. } = &record.status
+            && !log_tail.is_empty()
+        {
+            content.push_str(&collapsed_text("last lines of the log", &log_tail.join("\n")));
+        }
+        for (name, text) in page.server_files.get(&case).into_iter().flatten() {
+            content.push_str(&collapsed_text(name, text));
+        }
+        if !content.is_empty() {
+            let _ = writeln!(
+                blocks,
+                "<details><summary>{}</summary>\n<div class=\"nested\">{content}</div></details>",
+                escape(&case.folder())
+            );
+        }
+    }
+    if blocks.is_empty() {
+        return String::new();
+    }
+    format!("<section>\n<h2>Server configuration and log</h2>\n{blocks}</section>\n")
+}

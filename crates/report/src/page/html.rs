@@ -1,0 +1,72 @@
+//! Text into HTML.
+
+/// Escapes text for an element's content or a quoted attribute, and keeps numbers and their units
+/// on one line.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped.replace(" %", "\u{a0}%")
+}
+
+/// Escapes a sentence and sets `quoted` words in it as code.
+pub(crate) fn prose(text: &str) -> String {
+    let pieces: Vec<String> = escape(text).split('`').map(str::to_owned).collect();
+    if pieces.len().is_multiple_of(2) {
+        // A quote that is not closed: leave the text alone.
+        return pieces.join("`");
+    }
+    let piece = |(place, piece): (usize, String)| match place % 2 {
+        0 => piece,
+        _ => format!("<code>{piece}</code>"),
+    };
+    pieces.into_iter().enumerate().map(piece).collect()
+}
+
+/// JSON for the content of a `<script type="application/json">`: no `<` is left that could end the
+/// element or open a comment in it.
+pub(crate) fn escape_json(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// A `<dl>` of name and value; pairs with an empty value are left out.
+pub(crate) fn definitions<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let mut html = String::from("<dl>\n");
+    for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
+        html.push_str(&format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(&value)));
+    }
+    html.push_str("</dl>\n");
+    html
+}
+
+/// A collapsed block with preformatted text.
+pub(crate) fn collapsed_text(summary: &str, text: &str) -> String {
+    // No typographic changes inside: a configuration is shown as it is.
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<details><summary>{}</summary><pre tabindex=\"0\">{text}</pre></details>\n",
+        escape(summary)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_leaves_its_element() {
+        assert_eq!(escape("</b> & \"'"), "&lt;/b&gt; &amp; &quot;&#39;");
+        assert_eq!(escape_json(r#"{"a":"</script><!--"}"#), r#"{"a":"\u003c/script>\u003c!--"}"#);
+        assert_eq!(prose("a `b<` c"), "a <code>b&lt;</code> c");
+        assert_eq!(prose("a ` c"), "a ` c");
+        assert!(!collapsed_text("<i>", "</pre>").contains("</pre></pre>"));
+    }
+}

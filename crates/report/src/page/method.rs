@@ -1,0 +1,89 @@
+//! How the figures were made.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::{LoadMode, RunRecord, Session};
+
+use super::html::escape;
+use crate::number;
+
+/// The section that tells the method, with what is particular to these runs.
+pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
+    let mut items: Vec<(&str, String)> = vec![
+        (
+            "Latency",
+            "The time from the instant at which a query was due to the receipt of its answer \
+             (received - due), so that a generator that falls behind counts against the figure. A \
+             query that timed out is in it with the time that it waited, at least the time-out."
+                .to_owned(),
+        ),
+        ("Load", load(records)),
+        (
+            "Repetition",
+            format!(
+                "Runs of the variants are interleaved in a random order drawn from seed {}. The \
+                 warm-up of each run is measured, but in no figure.",
+                session.seed
+            ),
+        ),
+        (
+            "Interval",
+            "The unit of statistics is the run, not the query. 95 % bootstrap intervals of the \
+             mean, and of the relative difference of two means, over the valid runs."
+                .to_owned(),
+        ),
+        (
+            "Four words",
+            format!(
+                "Costs: the whole interval is on the worse side of the baseline, and not inside \
+                 the margin. Gains: the same on the better side. No difference seen: the whole \
+                 interval is inside the margin of {}. Cannot tell: the interval is too wide for \
+                 any of the three.",
+                number::size(session.margin)
+            ),
+        ),
+        (
+            "Valid runs",
+            "A run with wrong answers beyond its limit is invalid, one that did not come to its \
+             end has failed. Both are shown below and are in no figure."
+                .to_owned(),
+        ),
+    ];
+    items.retain(|(_, text)| !text.is_empty());
+    let mut html = String::from("<section>\n<h2>Method</h2>\n<dl class=\"method\">\n");
+    for (name, text) in items {
+        let _ = writeln!(html, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text));
+    }
+    html.push_str("</dl>\n</section>\n");
+    html
+}
+
+/// What a closed and an open loop mean, as far as the runs used them.
+fn load(records: &[RunRecord]) -> String {
+    let closed = records.iter().find_map(|record| match record.load.mode {
+        LoadMode::Closed { outstanding } => Some((record.load.clients, outstanding)),
+        LoadMode::Open { .. } => None,
+    });
+    let open = records.iter().any(|record| matches!(record.load.mode, LoadMode::Open { .. }));
+    let mut text = String::new();
+    if let Some((clients, outstanding)) = closed {
+        let _ = write!(
+            text,
+            "Closed loop: each client keeps a window of outstanding queries and sends the next \
+             when one ends ({} clients with {} outstanding each), so a query is due when it is \
+             sent. The rate is the one at that window. When the server stalls, a closed loop \
+             stops asking: stalls are hidden from the latency figures (coordinated omission).",
+            number::count(clients.into()),
+            number::count(outstanding.into())
+        );
+    }
+    if open {
+        let separator = if text.is_empty() { "" } else { " " };
+        let _ = write!(
+            text,
+            "{separator}Open loop: queries are due by a schedule that does not wait for the \
+             server, so a stall shows in the latency of every query that was due during it."
+        );
+    }
+    text
+}

@@ -1,0 +1,156 @@
+//! The page `report.html`: one file that needs no network and, but for its charts, no script.
+
+mod differences;
+mod evidence;
+mod figures;
+mod html;
+mod method;
+
+use std::collections::BTreeMap;
+
+use dnslab_measure::{CaseId, LoadMode, RunRecord, Session, Summary};
+
+use crate::chart::Charts;
+use crate::number;
+use crate::sentence::{Answer, Part, answer, sentences};
+use html::{escape, escape_json, prose};
+
+/// The bundle that `npm run build` makes from `page/src`.
+const SCRIPT: &str = include_str!("../../page/dist/page.js");
+/// The style sheet of the same build.
+const STYLE: &str = include_str!("../../page/dist/page.css");
+/// Hash of [`SCRIPT`] as a Content Security Policy source, made by the same build.
+const SCRIPT_HASH: &str = include_str!("../../page/dist/page.js.sha256");
+/// Hash of [`STYLE`].
+const STYLE_HASH: &str = include_str!("../../page/dist/page.css.sha256");
+
+/// All that a page shows.
+pub(crate) struct Page<'a> {
+    /// What was known before the first run.
+    pub(crate) session: &'a Session,
+    /// The finished runs, in the order of execution.
+    pub(crate) records: &'a [RunRecord],
+    /// The figures.
+    pub(crate) summary: &'a Summary,
+    /// Text files of the servers, by run and name.
+    pub(crate) server_files: &'a BTreeMap<CaseId, BTreeMap<String, String>>,
+}
+
+impl Page<'_> {
+    /// The whole document.
+    pub(crate) fn render(&self) -> String {
+        let charts = Charts::of(self.records, self.summary);
+        let data = serde_json::to_string(&charts).expect("chart data has string keys only");
+        let title = escape(&format!("{} - dnslab report", self.session.name));
+        let (script_hash, style_hash) = (SCRIPT_HASH.trim(), STYLE_HASH.trim());
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             script-src '{script_hash}'; style-src '{style_hash}'; img-src data:; \
+             base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             {top}<main>\n{hero}{variants}{charts}{method}{evidence}</main>\n\
+             <footer>dnslab {version}</footer>\n\
+             <script type=\"application/json\" id=\"data\">{data}</script>\n\
+             <script>{SCRIPT}</script>\n</body>\n</html>\n",
+            top = self.top(),
+            hero = self.hero(),
+            variants = figures::variants(self.session, self.summary),
+            charts = figures::charts(self.records),
+            method = method::section(self.session, self.records),
+            evidence = evidence::sections(self),
+            version = escape(&self.session.dnslab),
+            data = escape_json(&data),
+        )
+    }
+
+    /// The bar with the name of the experiment and the theme switch.
+    fn top(&self) -> String {
+        format!(
+            "<header><p><b>dnslab</b> <span>{}</span></p>\
+             <button type=\"button\" id=\"theme\" hidden>Dark</button></header>\n",
+            escape(&self.session.name)
+        )
+    }
+
+    /// The question, the answer and the differences.
+    fn hero(&self) -> String {
+        let margin = self.session.margin;
+        let answer = answer(self.summary, margin);
+        // With many variants the sentence is set smaller, so that it stays on one screen.
+        let size = if answer.to_string().len() > 240 { " class=\"long\"" } else { "" };
+        let mut html = format!(
+            "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n",
+            escape(&self.session.question),
+            answer_html(&answer)
+        );
+        html.push_str(&format!("<p class=\"scope\">{}</p>\n", escape(&self.scope())));
+        html.push_str("</section>\n");
+        html.push_str(&differences::section(self.summary));
+        let sentences = sentences(self.summary, margin);
+        if !sentences.is_empty() {
+            html.push_str("<section>\n<h2>In words</h2>\n<ul class=\"sentences\">\n");
+            for sentence in sentences {
+                html.push_str(&format!("<li>{}</li>\n", prose(&sentence)));
+            }
+            html.push_str("</ul>\n</section>\n");
+        }
+        html
+    }
+
+    /// What was measured, in half a line: servers, loads, runs, date. The window stands here
+    /// because a closed-loop rate means nothing without it.
+    fn scope(&self) -> String {
+        let mut servers: Vec<String> = Vec::new();
+        let mut loads: Vec<String> = Vec::new();
+        for record in self.records {
+            let server = format!("{} {}", record.server.kind, record.server.version);
+            let clients = number::count(record.load.clients.into());
+            let load = match record.load.mode {
+                LoadMode::Closed { outstanding } => {
+                    format!("{clients} clients with {outstanding} outstanding")
+                }
+                LoadMode::Open { rate_qps, .. } => {
+                    format!("{clients} clients, {} queries per second", number::qps(rate_qps))
+                }
+            };
+            for (known, new) in [(&mut servers, server.trim()), (&mut loads, &load)] {
+                if !known.iter().any(|known| known == new) {
+                    known.push(new.to_owned());
+                }
+            }
+        }
+        let valid: u32 = self.summary.variants.iter().map(|variant| variant.valid_runs).sum();
+        let planned = self.session.plan.len();
+        let mut parts = servers;
+        parts.append(&mut loads);
+        parts.push(format!("{valid} of {planned} planned runs valid"));
+        parts.push(self.session.started.clone());
+        parts.join(" \u{b7} ")
+    }
+}
+
+/// The answer with its figures set large and its intervals set small.
+fn answer_html(answer: &Answer) -> String {
+    let part = |part: &Part| match part {
+        Part::Words(text) => escape(text),
+        Part::Figure(text) => format!("<strong>{}</strong>", escape(text)),
+        Part::Interval(text) => format!("<small>{}</small>", escape(text)),
+    };
+    answer.parts.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page puts the bundle between tags as it is, so nothing in it may end them.
+    #[test]
+    fn the_bundle_stays_in_its_element() {
+        assert!(!SCRIPT.to_lowercase().contains("</script"));
+        assert!(!SCRIPT.contains("<!--"));
+        assert!(!STYLE.to_lowercase().contains("</style"));
+    }
+}

@@ -1,0 +1,387 @@
+//! Differences in plain language: one sentence each.
+
+use std::fmt;
+
+use dnslab_measure::statistics::{Comparison, Metric, Verdict};
+use dnslab_measure::{LimitKind, Summary, VariantSummary};
+
+use crate::doubt::is_generator_doubt;
+use crate::number::{self, is_bounded};
+use crate::phrases::{Phrases, interval, signed_interval};
+
+/// The answer to the experiment's question: one sentence, in parts so that the page can set the
+/// intervals smaller than the words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The parts in order; joined by nothing.
+    pub parts: Vec<Part>,
+}
+
+/// A part of the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Ordinary words.
+    Words(String),
+    /// A difference, the figure that the reader takes away.
+    Figure(String),
+    /// An interval in brackets.
+    Interval(String),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Words(text) | Part::Figure(text) | Part::Interval(text) => f.write_str(text),
+        })
+    }
+}
+
+/// One sentence for every difference of `summary`, in its order. `margin` is the relative
+/// difference (0.02 = 2 %) below which a difference does not matter, from the session.
+#[must_use]
+pub fn sentences(summary: &Summary, margin: f64) -> Vec<String> {
+    summary.comparisons.iter().map(|comparison| sentence(summary, comparison, margin)).collect()
+}
+
+/// The answer in one sentence: what each variant does to the answered rate, or to the median
+/// latency where the rate was the asked one in every run.
+#[must_use]
+pub fn answer(summary: &Summary, margin: f64) -> Answer {
+    let words = |text: String| Answer { parts: vec![Part::Words(text)] };
+    if summary.variants.iter().all(|variant| variant.valid_runs + variant.other_runs == 0) {
+        return words("No run has ended yet: there is nothing to answer with.".to_owned());
+    }
+    let baseline = &summary.baseline;
+    if find(summary, baseline).is_none_or(|variant| variant.valid_runs == 0) {
+        return words(format!("No answer: the baseline {baseline} has no valid run."));
+    }
+    let metric = headline_metric(summary);
+    let compared: Vec<_> =
+        summary.comparisons.iter().filter(|comparison| comparison.metric == metric).collect();
+    if compared.is_empty() {
+        return words(format!(
+            "No answer: no variant but the baseline {baseline} has a valid run."
+        ));
+    }
+    let mut parts = vec![Part::Words(format!("Against {baseline}, "))];
+    for (place, comparison) in compared.iter().enumerate() {
+        let separator = match place {
+            0 => "",
+            _ if place + 1 < compared.len() => ", ",
+            1 => " and ",
+            _ => ", and ",
+        };
+        parts.push(Part::Words(separator.to_owned()));
+        // What the clause before said already is not said again: "and dot 38 % fewer".
+        let before = place.checked_sub(1).map(|before| compared[before]);
+        parts.extend(clause(comparison, margin, before));
+    }
+    let limited = held_back(summary, compared.iter().map(|of| of.variant.as_str()));
+    if metric == Metric::AnsweredQps && !limited.is_empty() {
+        let doubt = format!("; in doubt: the load generator held back {}", limited.join(" and "));
+        parts.push(Part::Interval(doubt));
+    }
+    parts.push(Part::Words(".".to_owned()));
+    Answer { parts }
+}
+
+/// The metric that answers the question: the answered rate, unless every run answered all that was
+/// asked, because then that rate says nothing about the server.
+fn headline_metric(summary: &Summary) -> Metric {
+    let mut limits = summary.variants.iter().flat_map(|variant| &variant.limits).peekable();
+    let rate_given = limits.peek().is_some() && limits.all(|limit| limit.kind == LimitKind::Rate);
+    if rate_given { Metric::LatencyP50 } else { Metric::AnsweredQps }
+}
+
+/// A variant's part of the answer; the first one says what the interval is, a later one leaves
+/// away the words that it shares with the one `before` it.
+fn clause(comparison: &Comparison, margin: f64, before: Option<&Comparison>) -> Vec<Part> {
+    let Comparison { variant, metric, difference, verdict } = comparison;
+    let phrases = Phrases::of(*metric);
+    let level = if before.is_none() { "95 % interval " } else { "" };
+    let unit = phrases.unit_of(difference.value);
+    let told = before.is_some_and(|before| {
+        matches!(before.verdict, Verdict::Costs | Verdict::Gains)
+            && phrases.unit_of(before.difference.value) == unit
+    });
+    match verdict {
+        Verdict::Costs | Verdict::Gains => {
+            let (verb, unit) = if told { ("", "") } else { (phrases.verb, unit) };
+            let spaced = |word: &str| match word {
+                "" => String::new(),
+                word => format!(" {word}"),
+            };
+            vec![
+                Part::Words(format!("{variant}{} ", spaced(verb))),
+                Part::Figure(phrases.amount(difference.value)),
+                Part::Words(spaced(unit)),
+                Part::Interval(format!(" ({level}{})", interval(difference))),
+            ]
+        }
+        Verdict::NoDifferenceSeen => vec![
+            Part::Words(format!("{variant} shows ")),
+            Part::Figure("no difference".to_owned()),
+            Part::Words(format!(" in {}", phrases.noun)),
+            Part::Interval(format!(
+                " ({level}{}, margin {})",
+                signed_interval(difference),
+                number::size(margin)
+            )),
+        ],
+        Verdict::CannotTell { .. } => vec![
+            Part::Words("it ".to_owned()),
+            Part::Figure("cannot be told".to_owned()),
+            Part::Words(format!(" whether {variant} changes {}", phrases.noun)),
+            Part::Interval(if is_bounded(difference) {
+                format!(" ({level}{})", signed_interval(difference))
+            } else {
+                " (too few runs for an interval)".to_owned()
+            }),
+        ],
+    }
+}
+
+/// One difference as a sentence that ends in its word.
+fn sentence(summary: &Summary, comparison: &Comparison, margin: f64) -> String {
+    let Comparison { variant, metric, difference, verdict } = comparison;
+    let baseline = &summary.baseline;
+    let phrases = Phrases::of(*metric);
+    let doubt = doubt(summary, comparison);
+    match verdict {
+        Verdict::Costs | Verdict::Gains => {
+            let word = if *verdict == Verdict::Costs { "costs" } else { "gains" };
+            format!(
+                "{variant} {} {} {} {baseline} (95 % interval {}): {word}{doubt}.",
+                phrases.verb,
+                phrases.amount(difference.value),
+                phrases.than(difference.value),
+                interval(difference)
+            )
+        }
+        Verdict::NoDifferenceSeen => format!(
+            "{variant} and {baseline}: no difference seen in {} (95 % interval {}, inside the \
+             margin of {}){doubt}.",
+            phrases.noun,
+            signed_interval(difference),
+            number::size(margin)
+        ),
+        Verdict::CannotTell { more_runs } => {
+            let more = match more_runs {
+                Some(1) => "; about 1 more run of each would do".to_owned(),
+                Some(runs) => format!("; about {runs} more runs of each would do"),
+                None => String::new(),
+            };
+            let why = if is_bounded(difference) {
+                format!("the interval {} is too wide", signed_interval(difference))
+            } else {
+                "there are too few runs for an interval".to_owned()
+            };
+            format!(
+                "cannot tell whether {variant} {} than {baseline}: {why}{more}{doubt}.",
+                phrases.either
+            )
+        }
+    }
+}
+
+/// What makes this difference doubtful: a generator that was the limit of either side, where the
+/// figure is the answered rate.
+fn doubt(summary: &Summary, comparison: &Comparison) -> String {
+    if comparison.metric != Metric::AnsweredQps {
+        return String::new();
+    }
+    let limited = held_back(summary, std::iter::once(comparison.variant.as_str()));
+    if limited.is_empty() {
+        return String::new();
+    }
+    format!("; in doubt, because the load generator held back {}", limited.join(" and "))
+}
+
+/// Those of the baseline and `variants` whose answered rate the load generator held back.
+fn held_back<'a>(summary: &'a Summary, variants: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    std::iter::once(summary.baseline.as_str())
+        .chain(variants)
+        .filter_map(|name| find(summary, name))
+        .filter(|variant| {
+            variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Generator)
+                || variant.caveats.iter().any(is_generator_doubt)
+        })
+        .map(|variant| variant.name.as_str())
+        .collect()
+}
+
+/// The variant of that name.
+fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
+    summary.variants.iter().find(|variant| variant.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use dnslab_measure::statistics::Estimate;
+    use dnslab_measure::{Caveat, Histogram, Limit, Outcomes};
+
+    use super::*;
+
+    /// A variant with three valid runs.
+    fn variant(name: &str, limit: LimitKind) -> VariantSummary {
+        VariantSummary {
+            name: name.to_owned(),
+            valid_runs: 3,
+            other_runs: 0,
+            metrics: BTreeMap::new(),
+            p999_ns: None,
+            outcomes: Outcomes::default(),
+            rcodes: BTreeMap::new(),
+            latency: Histogram::new(),
+            server_busy_share: None,
+            peak_memory_octets: None,
+            generator_cpu_per_query_ns: None,
+            handshakes: 0,
+            limits: vec![Limit { kind: limit, evidence: String::new() }],
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Baseline `udp` and the variants of the comparisons, none of them doubtful.
+    fn summary(comparisons: Vec<Comparison>) -> Summary {
+        let mut names = vec!["udp".to_owned()];
+        for comparison in &comparisons {
+            if !names.contains(&comparison.variant) {
+                names.push(comparison.variant.clone());
+            }
+        }
+        Summary {
+            name: "test".to_owned(),
+            baseline: "udp".to_owned(),
+            variants: names.iter().map(|name| variant(name, LimitKind::ServerCpu)).collect(),
+            comparisons,
+        }
+    }
+
+    /// A comparison; `ends` are value, low and high.
+    fn against_udp(name: &str, metric: Metric, ends: [f64; 3], verdict: Verdict) -> Comparison {
+        let [value, low, high] = ends;
+        let difference = Estimate { value, low, high };
+        Comparison { variant: name.to_owned(), metric, difference, verdict }
+    }
+
+    #[track_caller]
+    fn check(metric: Metric, ends: [f64; 3], verdict: Verdict, expected: &str) {
+        let summary = summary(vec![against_udp("dot", metric, ends, verdict)]);
+        assert_eq!(sentences(&summary, 0.02), [expected]);
+    }
+
+    #[test]
+    fn costs_and_gains() {
+        check(
+            Metric::AnsweredQps,
+            [-0.37, -0.40, -0.34],
+            Verdict::Costs,
+            "dot answers 37 % fewer queries per second than udp (95 % interval 34 % to 40 %): costs.",
+        );
+        check(
+            Metric::AnsweredQps,
+            [1.5, 1.4, 1.6],
+            Verdict::Gains,
+            "dot answers 2.50 times as many queries per second as udp (95 % interval 2.40 to 2.60 \
+             times): gains.",
+        );
+        check(
+            Metric::LatencyP99,
+            [0.056, 0.031, 0.084],
+            Verdict::Costs,
+            "dot has 5.6 % more p99 latency than udp (95 % interval 3.1 % to 8.4 %): costs.",
+        );
+        check(
+            Metric::LatencyP50,
+            [2.8, 2.6, 3.0],
+            Verdict::Costs,
+            "dot has 3.80 times the median latency of udp (95 % interval 3.60 to 4.00 times): costs.",
+        );
+        check(
+            Metric::ServerCpuPerQuery,
+            [-0.12, -0.15, -0.09],
+            Verdict::Gains,
+            "dot takes 12 % less server CPU time per answered query than udp (95 % interval 9 % to \
+             15 %): gains.",
+        );
+    }
+
+    #[test]
+    fn no_difference_and_no_telling() {
+        check(
+            Metric::AnsweredQps,
+            [0.001, -0.008, 0.012],
+            Verdict::NoDifferenceSeen,
+            "dot and udp: no difference seen in answered queries per second (95 % interval -0.8 % \
+             to +1.2 %, inside the margin of 2 %).",
+        );
+        check(
+            Metric::AnsweredQps,
+            [0.03, -0.03, 0.09],
+            Verdict::CannotTell { more_runs: Some(4) },
+            "cannot tell whether dot answers fewer or more queries per second than udp: the \
+             interval -3 % to +9 % is too wide; about 4 more runs of each would do.",
+        );
+        check(
+            Metric::LatencyP95,
+            [0.03, f64::NEG_INFINITY, f64::INFINITY],
+            Verdict::CannotTell { more_runs: None },
+            "cannot tell whether dot has less or more p95 latency than udp: there are too few runs \
+             for an interval.",
+        );
+    }
+
+    #[test]
+    fn a_generator_that_was_the_limit_is_named() {
+        let mut summary = summary(vec![against_udp(
+            "dot",
+            Metric::AnsweredQps,
+            [-0.3, -0.31, -0.29],
+            Verdict::Costs,
+        )]);
+        summary.variants[0].caveats.push(Caveat::GeneratorLimited { busy_share: 0.99 });
+        let doubt = "the load generator held back udp.";
+        assert!(sentences(&summary, 0.02)[0].ends_with(doubt));
+        assert!(answer(&summary, 0.02).to_string().ends_with(doubt));
+        summary.variants[0].caveats = vec![Caveat::Steal { share: 0.1 }];
+        assert!(!sentences(&summary, 0.02)[0].contains("generator"));
+    }
+
+    #[test]
+    fn the_answer_is_one_sentence() {
+        let costs = |name, value: f64| {
+            let ends = [value, value - 0.01, value + 0.01];
+            against_udp(name, Metric::AnsweredQps, ends, Verdict::Costs)
+        };
+        let mut summary = summary(vec![
+            costs("tcp", -0.15),
+            against_udp("tcp", Metric::LatencyP50, [0.2, 0.1, 0.3], Verdict::Costs),
+            costs("dot", -0.4),
+        ]);
+        let told = |summary: &Summary| answer(summary, 0.02).to_string();
+        assert_eq!(
+            told(&summary),
+            "Against udp, tcp answers 15 % fewer queries per second (95 % interval 14 % to 16 %) \
+             and dot 40 % fewer (39 % to 41 %)."
+        );
+        // Where every run answered all that was asked, the rate answers nothing.
+        for variant in &mut summary.variants {
+            variant.limits[0].kind = LimitKind::Rate;
+        }
+        assert_eq!(
+            told(&summary),
+            "Against udp, tcp has 20 % more median latency (95 % interval 10 % to 30 %)."
+        );
+        summary.comparisons.clear();
+        assert_eq!(told(&summary), "No answer: no variant but the baseline udp has a valid run.");
+        summary.variants[0].valid_runs = 0;
+        assert_eq!(told(&summary), "No answer: the baseline udp has no valid run.");
+        for variant in &mut summary.variants {
+            variant.valid_runs = 0;
+        }
+        assert_eq!(told(&summary), "No run has ended yet: there is nothing to answer with.");
+    }
+}

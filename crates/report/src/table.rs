@@ -1,0 +1,207 @@
+//! The table of variants, the same in the terminal, in Markdown and on the page.
+
+use dnslab_measure::statistics::{Estimate, Metric, Verdict};
+use dnslab_measure::{Summary, VariantSummary};
+
+use crate::doubt::{caveat_text, limit_name};
+use crate::number::{self, NONE, is_bounded};
+
+/// Headings of the columns, in order.
+const HEADER: [&str; 14] = [
+    "variant",
+    "answered qps",
+    "95 % interval",
+    "to baseline",
+    "lost",
+    "p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "server CPU",
+    "CPU/query",
+    "peak memory",
+    "handshakes",
+    "limit",
+];
+
+/// The variants as text, ready to be laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Headings of the columns.
+    pub header: Vec<String>,
+    /// One row per variant, as many cells as there are headings. The first cell is the name, with
+    /// the marks of the notes that apply: `dot [a,b]`.
+    pub rows: Vec<Vec<String>>,
+    /// The text of each mark, in the order of the marks; see [`mark`].
+    pub notes: Vec<String>,
+}
+
+/// The mark of a note by its place: `a` to `z`, then `aa`, `ab`, ...
+#[must_use]
+pub fn mark(place: usize) -> String {
+    let letter = char::from(b'a' + (place % 26) as u8);
+    match place / 26 {
+        0 => letter.to_string(),
+        more => format!("{}{letter}", mark(more - 1)),
+    }
+}
+
+/// The table of variants of `summary`.
+#[must_use]
+pub fn table(summary: &Summary) -> Table {
+    let marked = MarkedTable::of(summary);
+    let rows = marked.rows.iter().map(|row| {
+        let mut cells = row.cells.clone();
+        if !row.notes.is_empty() {
+            let marks: Vec<_> = row.notes.iter().map(|&place| mark(place)).collect();
+            cells[0] = format!("{} [{}]", cells[0], marks.join(","));
+        }
+        cells
+    });
+    Table {
+        header: HEADER.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+        notes: marked.notes.clone(),
+    }
+}
+
+/// The table with the marks kept apart, for the page.
+pub(crate) struct MarkedTable {
+    /// One row per variant.
+    pub(crate) rows: Vec<MarkedRow>,
+    /// The text of each note; no text twice.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One variant.
+pub(crate) struct MarkedRow {
+    /// The cells, without marks.
+    pub(crate) cells: Vec<String>,
+    /// Places in [`MarkedTable::notes`].
+    pub(crate) notes: Vec<usize>,
+}
+
+impl MarkedTable {
+    /// The table of variants of `summary`.
+    pub(crate) fn of(summary: &Summary) -> Self {
+        let mut notes: Vec<String> = Vec::new();
+        let rows = summary
+            .variants
+            .iter()
+            .map(|variant| {
+                let mut own = Vec::new();
+                for text in doubts(variant) {
+                    let known = notes.iter().position(|note| *note == text);
+                    own.push(known.unwrap_or_else(|| {
+                        notes.push(text);
+                        notes.len() - 1
+                    }));
+                }
+                own.sort_unstable();
+                MarkedRow { cells: cells(summary, variant), notes: own }
+            })
+            .collect();
+        Self { rows, notes }
+    }
+}
+
+/// The headings.
+pub(crate) fn header() -> [&'static str; 14] {
+    HEADER
+}
+
+/// Every doubt about a variant: runs that do not count, then its caveats.
+fn doubts(variant: &VariantSummary) -> Vec<String> {
+    let mut texts = Vec::new();
+    match (variant.valid_runs, variant.other_runs) {
+        (0, 0) => texts.push("No run of this variant has ended.".to_owned()),
+        (0, _) => texts.push("No run of this variant is valid: see the runs.".to_owned()),
+        (1, _) => texts.push("One valid run only: no interval can be given.".to_owned()),
+        _ => {}
+    }
+    if variant.valid_runs > 0 && variant.other_runs > 0 {
+        let plural = if variant.other_runs == 1 { "run is" } else { "runs are" };
+        texts.push(format!(
+            "{} {plural} invalid or failed, and in no figure: see the runs.",
+            variant.other_runs
+        ));
+    }
+    texts.extend(variant.caveats.iter().map(caveat_text));
+    texts
+}
+
+/// The cells of one variant.
+fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
+    let metric = |metric| variant.metrics.get(&metric);
+    let qps = metric(Metric::AnsweredQps);
+    let latency =
+        |of| metric(of).map_or_else(none, |found: &Estimate| number::duration(found.value));
+    let measured = variant.outcomes.due > 0;
+    let handshakes = match variant.handshakes {
+        0 => none(),
+        some => number::count(some),
+    };
+    let limits: Vec<_> = variant.limits.iter().map(|limit| limit_name(limit.kind)).collect();
+    vec![
+        variant.name.clone(),
+        qps.map_or_else(none, |found| number::qps(found.value)),
+        qps.filter(|found| is_bounded(found)).map_or_else(none, |found| {
+            format!("{} to {}", number::qps(found.low), number::qps(found.high))
+        }),
+        to_baseline(summary, variant),
+        if measured { number::share(variant.outcomes.lost_share()) } else { none() },
+        latency(Metric::LatencyP50),
+        latency(Metric::LatencyP95),
+        latency(Metric::LatencyP99),
+        variant.p999_ns.map_or_else(none, number::duration),
+        variant.server_busy_share.map_or_else(none, |busy| format!("{:.0} %", busy * 100.0)),
+        latency(Metric::ServerCpuPerQuery),
+        variant.peak_memory_octets.map_or_else(none, number::octets),
+        handshakes,
+        if limits.is_empty() { none() } else { dedup(limits).join(", ") },
+    ]
+}
+
+/// The difference of the answered rate from the baseline, or the word that there is none to name.
+fn to_baseline(summary: &Summary, variant: &VariantSummary) -> String {
+    if variant.name == summary.baseline {
+        return "baseline".to_owned();
+    }
+    let found = summary.comparisons.iter().find(|comparison| {
+        comparison.variant == variant.name && comparison.metric == Metric::AnsweredQps
+    });
+    match found {
+        None => none(),
+        Some(comparison) => {
+            let change = number::change(comparison.difference.value);
+            let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
+            if doubtful { format!("{change} ?") } else { change }
+        }
+    }
+}
+
+/// The first of each, in order.
+fn dedup(names: Vec<&'static str>) -> Vec<&'static str> {
+    let mut kept = Vec::new();
+    for name in names {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    kept
+}
+
+/// An empty cell.
+fn none() -> String {
+    NONE.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_go_on_after_z() {
+        assert_eq!([0, 25, 26, 27, 52].map(mark), ["a", "z", "aa", "ab", "ba"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! The report of a results directory, written into it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, Session, Summary};
+use serde::Serialize;
+
+use crate::page::Page;
+use crate::sentence::{answer, sentences};
+use crate::{csv, markdown, table};
+
+/// Version of the form of `summary.json`.
+const SUMMARY_FORMAT: u32 = 1;
+
+/// The files of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportPaths {
+    /// `report.html`, for people.
+    pub page: PathBuf,
+    /// `summary.json`, for programs.
+    pub summary: PathBuf,
+    /// `runs.csv`, one row per run.
+    pub runs: PathBuf,
+    /// `series.csv`, one row per run and interval.
+    pub series: PathBuf,
+    /// `table.md`, for a pull request.
+    pub table: PathBuf,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The results cannot be read, or the report cannot be written beside them.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A planned run of a variant that the session does not name.
+    #[error(
+        "the plan of {} has a run of variant `{variant}`, which its list of variants lacks: \
+         session.json was changed by hand", path.display()
+    )]
+    UnknownVariant {
+        /// The results directory.
+        path: PathBuf,
+        /// The variant.
+        variant: String,
+    },
+}
+
+/// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
+/// directory, from what is in it. An earlier report is replaced file by file.
+///
+/// # Errors
+/// When a file of the directory cannot be read, was written by a newer dnslab or contradicts
+/// another, and when the report cannot be written.
+pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportError> {
+    let session = results.session()?;
+    check_plan(results, &session)?;
+    let records = results.runs()?;
+    let mut server_files: BTreeMap<CaseId, BTreeMap<String, String>> = BTreeMap::new();
+    for record in &records {
+        let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
+        server_files.insert(case.clone(), results.server_files(&case)?);
+    }
+    let summary = Summary::of(&session, &records);
+    let page = Page {
+        session: &session,
+        records: &records,
+        summary: &summary,
+        server_files: &server_files,
+    };
+    let table_text = markdown::document(
+        &session.question,
+        &answer(&summary, session.margin).to_string(),
+        &table(&summary),
+        &sentences(&summary, session.margin),
+    );
+    let write = |name: &str, content: &str| -> Result<PathBuf, ReportError> {
+        results.write(name, content.as_bytes())?;
+        Ok(results.path().join(name))
+    };
+    Ok(ReportPaths {
+        summary: write("summary.json", &summary_json(&session, &summary))?,
+        runs: write("runs.csv", &csv::runs(&records))?,
+        series: write("series.csv", &csv::series(&records))?,
+        table: write("table.md", &table_text)?,
+        // Last, so that a page stands for a whole report.
+        page: write("report.html", &page.render())?,
+    })
+}
+
+/// Checks that every planned run belongs to a variant that the session names.
+fn check_plan(results: &ResultsDirectory, session: &Session) -> Result<(), ReportError> {
+    let unknown = session.plan.iter().find(|case| !session.variants.contains(&case.variant));
+    match unknown {
+        None => Ok(()),
+        Some(case) => Err(ReportError::UnknownVariant {
+            path: results.path().to_owned(),
+            variant: case.variant.clone(),
+        }),
+    }
+}
+
+/// The summary with its words. Ends of unbounded intervals are `null`.
+fn summary_json(session: &Session, summary: &Summary) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        format: u32,
+        question: &'a str,
+        margin: f64,
+        answer: String,
+        sentences: Vec<String>,
+        #[serde(flatten)]
+        summary: &'a Summary,
+    }
+    let document = Document {
+        format: SUMMARY_FORMAT,
+        question: &session.question,
+        margin: session.margin,
+        answer: answer(summary, session.margin).to_string(),
+        sentences: sentences(summary, session.margin),
+        summary,
+    };
+    let mut text = serde_json::to_string_pretty(&document).expect("our types have string keys");
+    text.push('\n');
+    text
+}

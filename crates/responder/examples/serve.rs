@@ -1,0 +1,48 @@
+//! Serves a zone file: `serve ZONE ADDRESS [DOT_ADDRESS CHAIN KEY]`. Ends when its standard input
+//! does, and then prints what it counted.
+//!
+//! The programmed delay, loss and stall are read from the environment variables `DELAY`, `LOSS` and
+//! `STALL`, the number of threads from `THREADS`.
+
+use std::error::Error;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use dnslab_responder::{CertificateFiles, Config, Server, Zone};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [zone, listen, dot @ ..] = arguments.as_slice() else {
+        return Err("usage: serve ZONE ADDRESS [DOT_ADDRESS CHAIN KEY]".into());
+    };
+    let mut config = Config::new(Arc::new(Zone::load(Path::new(zone), None)?));
+    config.listen.push(listen.parse()?);
+    if let [address, chain, key] = dot {
+        config.dot_listen.push(address.parse()?);
+        config.certificate = Some(CertificateFiles { chain: chain.into(), key: key.into() });
+    }
+    let variable = |name| std::env::var(name).ok();
+    if let Some(delay) = variable("DELAY") {
+        config.program.delay = delay.parse()?;
+    }
+    if let Some(loss) = variable("LOSS") {
+        config.program.loss = loss.parse()?;
+    }
+    if let Some(stall) = variable("STALL") {
+        config.program.stall = Some(stall.parse()?);
+    }
+    if let Some(threads) = variable("THREADS") {
+        config.threads = threads.parse()?;
+    }
+    println!("{:?}, {} octets", config.zone, config.zone.memory());
+    let server = Server::bind(config)?;
+    println!("UDP and TCP {:?}, DoT {:?}", server.addresses(), server.dot_addresses());
+    let stop = server.stop_handle();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        stop.stop();
+    });
+    println!("{:#?}", server.run()?);
+    Ok(())
+}

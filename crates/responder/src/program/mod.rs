@@ -1,0 +1,119 @@
+//! What happens to an answer before it leaves: delay, loss, and stalls of the whole server.
+
+mod delay;
+mod duration;
+mod loss;
+mod stall;
+
+pub use delay::Delay;
+pub use loss::Loss;
+pub use stall::Stall;
+
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What the server does to its answers. The default does nothing to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// How long an answer is held back, counted from the moment at which the query was read.
+    pub delay: Delay,
+    /// Share of the queries that are read but never answered, on streams too.
+    pub loss: Loss,
+    /// When the whole server neither reads nor answers.
+    pub stall: Option<Stall>,
+}
+
+/// Part of a program is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{culprit}: {reason}")]
+pub struct ProgramError {
+    /// The text at fault, with what it was meant to be.
+    pub culprit: String,
+    /// What would be right.
+    pub reason: &'static str,
+}
+
+impl ProgramError {
+    /// An error about `text`, which was to be a `what`.
+    fn new(what: &str, text: &str, reason: &'static str) -> Self {
+        Self { culprit: format!("{what} `{text}`"), reason }
+    }
+}
+
+/// What becomes of one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It leaves now.
+    AtOnce,
+    /// It leaves this long after the query was read.
+    After(Duration),
+    /// It is dropped.
+    Lost,
+}
+
+/// A program being played: decides the fate of answer after answer.
+#[derive(Debug)]
+pub(crate) struct Player {
+    /// The program.
+    program: Program,
+    /// Seeded, so that a run can be played again.
+    random: Xoshiro256PlusPlus,
+}
+
+impl Player {
+    /// Begins to play. Workers with one seed and different numbers play different sequences.
+    pub(crate) fn new(program: Program, seed: u64, worker: usize) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        for _ in 0..worker {
+            random.jump();
+        }
+        Self { program, random }
+    }
+
+    /// The fate of the next answer.
+    pub(crate) fn next_fate(&mut self) -> Fate {
+        let share = self.program.loss.share();
+        if share > 0.0 && self.random.random::<f64>() < share {
+            return Fate::Lost;
+        }
+        match self.program.delay {
+            Delay::None => Fate::AtOnce,
+            delay => Fate::After(delay.draw(&mut self.random)),
+        }
+    }
+
+    /// The stall, if one is programmed.
+    pub(crate) fn stall(&self) -> Option<Stall> {
+        self.program.stall
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fates of the first answers.
+    fn fates(seed: u64, worker: usize) -> Vec<Fate> {
+        let program = Program {
+            delay: "uniform:1ms..9ms".parse().unwrap(),
+            loss: "0.3".parse().unwrap(),
+            stall: None,
+        };
+        let mut player = Player::new(program, seed, worker);
+        (0..1000).map(|_| player.next_fate()).collect()
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        assert_eq!(fates(1, 0), fates(1, 0));
+        assert_ne!(fates(1, 0), fates(2, 0));
+        assert_ne!(fates(1, 0), fates(1, 1));
+        // 1,000 draws at 0.3: five standard deviations are 72.
+        let lost = fates(1, 0).iter().filter(|fate| **fate == Fate::Lost).count();
+        assert!((228..=372).contains(&lost), "{lost} of 1,000 lost");
+        let mut plain = Player::new(Program::default(), 1, 0);
+        assert_eq!(plain.next_fate(), Fate::AtOnce);
+    }
+}

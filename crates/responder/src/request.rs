@@ -1,0 +1,227 @@
+//! What a query asks, read without allocation and without trust.
+
+/// Length of the message header in octets (RFC 1035, section 4.1.1).
+pub(crate) const HEADER: usize = 12;
+
+/// The bits of the opcode in the third octet of the header.
+pub(crate) const OPCODE: u8 = 0x78;
+
+/// A query that can be answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'q> {
+    /// The opcode, where the header has it; 0 is QUERY.
+    pub(crate) opcode_bits: u8,
+    /// The question section: QNAME, QTYPE, QCLASS.
+    pub(crate) question: &'q [u8],
+    /// QTYPE.
+    pub(crate) qtype: u16,
+    /// QCLASS.
+    pub(crate) qclass: u16,
+    /// The client's OPT record, if there was one.
+    pub(crate) edns: Option<ClientEdns>,
+}
+
+/// What a server needs of an OPT record (RFC 6891, section 6.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientEdns {
+    /// Largest datagram that the client takes, octets.
+    pub(crate) payload_size: u16,
+    /// EDNS version.
+    pub(crate) version: u8,
+    /// The DO bit (RFC 3225).
+    pub(crate) dnssec_ok: bool,
+    /// The query is padded, so the answer has to be (RFC 7830, section 4).
+    pub(crate) is_padded: bool,
+}
+
+/// Why a message is no query that can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswerable {
+    /// Shorter than a header, or a response: answering could start a loop, so nothing is sent.
+    Silent,
+    /// The format is broken (RCODE 1).
+    FormatError,
+    /// The opcode is not QUERY, so the format may be one that is not known here (RCODE 4).
+    NotImplemented,
+}
+
+impl<'q> Request<'q> {
+    /// Reads a message. Octets after the last record are not looked at.
+    pub(crate) fn parse(message: &'q [u8]) -> Result<Self, Unanswerable> {
+        if message.len() < HEADER || message[2] & 0x80 != 0 {
+            return Err(Unanswerable::Silent);
+        }
+        let opcode_bits = message[2] & OPCODE;
+        Self::parse_as_query(message, opcode_bits).ok_or(match opcode_bits {
+            0 => Unanswerable::FormatError,
+            _ => Unanswerable::NotImplemented,
+        })
+    }
+
+    /// Reads the sections of a message that is long enough for a header.
+    fn parse_as_query(message: &'q [u8], opcode_bits: u8) -> Option<Self> {
+        let word = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
+        if word(4) != 1 {
+            return None;
+        }
+        let end = HEADER + name_length(&message[HEADER..])? + 4;
+        let question = message.get(HEADER..end)?;
+        let edns = match [word(6), word(8), word(10)] {
+            [0, 0, 0] => None,
+            counts => read_edns(message, end, counts)?,
+        };
+        Some(Self { opcode_bits, question, qtype: word(end - 4), qclass: word(end - 2), edns })
+    }
+
+    /// QNAME in wire form, in the client's case.
+    pub(crate) fn qname(&self) -> &'q [u8] {
+        &self.question[..self.question.len() - 4]
+    }
+}
+
+/// Length of the uncompressed name at the start of `rest`, at most 255 (RFC 1035, section 2.3.4).
+fn name_length(rest: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match usize::from(*rest.get(at)?) {
+            0 if at < 255 => return Some(at + 1),
+            label @ 1..=63 if at < 255 => at += 1 + label,
+            // A pointer has nothing before it to point to; other label types are obsolete.
+            _ => return None,
+        }
+    }
+}
+
+/// Walks the records after the question and returns the OPT record's content.
+///
+/// `None` if the records are broken, an OPT record stands outside the additional section or not at
+/// the root, or there is more than one (RFC 6891, section 6.1.1).
+fn read_edns(message: &[u8], start: usize, counts: [u16; 3]) -> Option<Option<ClientEdns>> {
+    /// Type OPT (RFC 6891, section 6.1.1).
+    const OPT: u16 = 41;
+    let (mut at, mut edns) = (start, None);
+    for (section, count) in counts.into_iter().enumerate() {
+        for _ in 0..count {
+            let at_root = *message.get(at)? == 0;
+            at = skip_name(message, at)?;
+            let fixed: &[u8; 10] = message.get(at..)?.first_chunk()?;
+            let options_at = at + 10;
+            at = options_at + usize::from(u16::from_be_bytes([fixed[8], fixed[9]]));
+            let options = message.get(options_at..at)?;
+            if u16::from_be_bytes([fixed[0], fixed[1]]) == OPT {
+                if section != 2 || !at_root || edns.is_some() {
+                    return None;
+                }
+                edns = Some(ClientEdns {
+                    payload_size: u16::from_be_bytes([fixed[2], fixed[3]]),
+                    version: fixed[5],
+                    dnssec_ok: fixed[6] & 0x80 != 0,
+                    is_padded: has_padding(options)?,
+                });
+            }
+        }
+    }
+    Some(edns)
+}
+
+/// Whether the Padding option is among the options of an OPT record; `None` if they are broken.
+fn has_padding(mut options: &[u8]) -> Option<bool> {
+    /// Option code of Padding (RFC 7830, section 3).
+    const PADDING: u16 = 12;
+    let mut is_padded = false;
+    while !options.is_empty() {
+        let (head, rest) = options.split_first_chunk::<4>()?;
+        is_padded |= u16::from_be_bytes([head[0], head[1]]) == PADDING;
+        options = rest.get(usize::from(u16::from_be_bytes([head[2], head[3]]))..)?;
+    }
+    Some(is_padded)
+}
+
+/// The octet after a name that may end in a compression pointer.
+fn skip_name(message: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match usize::from(*message.get(at)?) {
+            0 => return Some(at + 1),
+            label @ 1..=63 => at += 1 + label,
+            0xc0..=0xff => return Some(at + 2),
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A query with this opcode octet, these counts and this content.
+    fn message(flags: u8, counts: [u8; 4], rest: &[u8]) -> Vec<u8> {
+        let [questions, answers, authorities, additionals] = counts;
+        let mut message = vec![1, 2, flags, 0, 0, questions, 0, answers, 0, authorities, 0];
+        message.push(additionals);
+        message.extend_from_slice(rest);
+        message
+    }
+
+    #[test]
+    fn broken_queries_are_told_apart() {
+        let check = |message: Vec<u8>, expected| {
+            assert_eq!(Request::parse(&message).err(), expected, "{message:?}");
+        };
+        use Unanswerable::{FormatError, NotImplemented, Silent};
+        check(vec![0; 11], Some(Silent));
+        check(message(0x80, [1, 0, 0, 0], b"\0\0\x01\0\x01"), Some(Silent));
+        check(message(0x28, [0, 0, 0, 0], b""), Some(NotImplemented));
+        check(message(0x28, [1, 0, 0, 0], b"\0\0\x01\0\x01"), None);
+        check(message(0, [0, 0, 0, 0], b""), Some(FormatError));
+        check(message(0, [2, 0, 0, 0], b"\0\0\x01\0\x01\0\0\x01\0\x01"), Some(FormatError));
+        check(message(0, [1, 0, 0, 0], b"\0\0\x01\0"), Some(FormatError));
+        check(message(0, [1, 0, 0, 0], b"\xc0\x0c\0\x01\0\x01"), Some(FormatError));
+        check(message(0, [1, 0, 0, 1], b"\0\0\x01\0\x01"), Some(FormatError));
+        check(message(0, [1, 0, 0, 0], b"\0\0\x01\0\x01"), None);
+        let long = |labels: usize| {
+            let mut rest = b"\x3faaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                .repeat(labels);
+            // 3 x 64 octets and one label more make 255 with a label of 61.
+            rest.push(61);
+            rest.extend_from_slice(&[b'a'; 61]);
+            rest.extend_from_slice(b"\0\0\x01\0\x01");
+            message(0, [1, 0, 0, 0], &rest)
+        };
+        check(long(3), None);
+        check(long(4), Some(FormatError));
+    }
+
+    #[test]
+    fn the_opt_record_is_found_among_others() {
+        const QUESTION: &[u8] = b"\0\0\x01\0\x01";
+        const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\x80\0\0\0";
+        const TXT: &[u8] = b"\xc0\x0c\0\x10\0\x01\0\0\0\0\0\x02\x01a";
+        let check = |counts, parts: &[&[u8]], expected: Option<bool>| {
+            let message = message(0, counts, &parts.concat());
+            let read = Request::parse(&message).ok().map(|request| request.edns.is_some());
+            assert_eq!(read, expected, "{message:?}");
+        };
+        check([1, 0, 0, 1], &[QUESTION, OPT], Some(true));
+        check([1, 0, 0, 2], &[QUESTION, TXT, OPT], Some(true));
+        check([1, 0, 1, 0], &[QUESTION, TXT], Some(false));
+        check([1, 0, 0, 2], &[QUESTION, OPT, OPT], None);
+        check([1, 1, 0, 0], &[QUESTION, OPT], None);
+        check([1, 0, 0, 1], &[QUESTION, b"\x01a", OPT], None);
+        let plain = message(0, [1, 0, 0, 1], &[QUESTION, OPT].concat());
+        let edns = Request::parse(&plain).unwrap().edns.unwrap();
+        assert_eq!(
+            edns,
+            ClientEdns { payload_size: 1232, version: 0, dnssec_ok: true, is_padded: false }
+        );
+        const PADDED: &[u8] = b"\0\0\x29\x04\xd0\0\0\x80\0\0\x0b\0\x0a\0\x01c\0\x0c\0\x02\0\0";
+        let options = |length: u8| {
+            let mut opt = PADDED.to_vec();
+            opt[10] = length;
+            let parts = message(0, [1, 0, 0, 1], &[QUESTION, &opt].concat());
+            Request::parse(&parts).ok().map(|request| request.edns.unwrap().is_padded)
+        };
+        assert_eq!(options(11), Some(true));
+        assert_eq!(options(5), Some(false));
+        assert_eq!([options(10), options(12), options(2)], [None; 3]);
+    }
+}

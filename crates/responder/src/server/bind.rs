@@ -1,0 +1,169 @@
+//! Sockets, bound before any thread starts, so that the first fault is the caller's to see.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+
+use dnslab_wire::Transport;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::ResponderError;
+use crate::sys;
+
+/// The sockets of one worker.
+#[derive(Default)]
+pub(super) struct WorkerSockets {
+    /// UDP.
+    pub(super) datagrams: Vec<UdpSocket>,
+    /// TCP, for plain DNS or for TLS.
+    pub(super) listeners: Vec<(TcpListener, Transport)>,
+}
+
+/// Wished size of a UDP receive buffer in octets: at 100 k queries a second and the 768 octets that
+/// the kernel books for each, a stall of 100 ms.
+const RECEIVE_BUFFER: i32 = 8 << 20;
+
+/// Connections that may wait to be accepted; the kernel cuts this to `net.core.somaxconn`.
+const BACKLOG: i32 = 4096;
+
+/// How often a free port is sought that both UDP and TCP can have.
+const PORT_ATTEMPTS: usize = 32;
+
+/// Binds UDP and TCP on the same port for every worker; port 0 becomes a free one. Returns the
+/// address with its port.
+///
+/// # Errors
+/// When a socket cannot be bound.
+pub(super) fn bind_plain(
+    address: SocketAddr,
+    workers: &mut [WorkerSockets],
+) -> Result<SocketAddr, ResponderError> {
+    let mut attempts = if address.port() == 0 { PORT_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        let bound = bind_datagrams(address, workers)?;
+        match bind_stream(bound, Transport::Tcp, workers) {
+            Ok(_) => return Ok(bound),
+            Err(error) if attempts == 0 => return Err(error),
+            // Somebody else has the TCP port that goes with this UDP port: seek another.
+            Err(_) => workers.iter_mut().for_each(|worker| {
+                worker.datagrams.pop();
+            }),
+        }
+    }
+}
+
+/// Binds one UDP socket for every worker.
+fn bind_datagrams(
+    address: SocketAddr,
+    workers: &mut [WorkerSockets],
+) -> Result<SocketAddr, ResponderError> {
+    let mut made = Vec::new();
+    let bound = bind_all(address, Transport::Udp, workers.len(), &mut made)?;
+    for (socket, worker) in made.into_iter().zip(workers) {
+        let fault = |source| ResponderError::bind(bound, Transport::Udp, source);
+        // A smaller buffer only shortens the stall that it can bridge.
+        let _ = sys::enlarge_receive_buffer(socket.as_fd(), RECEIVE_BUFFER);
+        if bound.ip().is_unspecified() {
+            sys::report_local_address(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
+        }
+        worker.datagrams.push(socket.into());
+    }
+    Ok(bound)
+}
+
+/// Binds one TCP listener for every worker.
+///
+/// # Errors
+/// When a socket cannot be bound.
+pub(super) fn bind_stream(
+    address: SocketAddr,
+    transport: Transport,
+    workers: &mut [WorkerSockets],
+) -> Result<SocketAddr, ResponderError> {
+    let mut made = Vec::new();
+    let bound = bind_all(address, transport, workers.len(), &mut made)?;
+    for socket in &made {
+        socket.listen(BACKLOG).map_err(|source| ResponderError::bind(bound, transport, source))?;
+    }
+    for (socket, worker) in made.into_iter().zip(workers) {
+        worker.listeners.push((socket.into(), transport));
+    }
+    Ok(bound)
+}
+
+/// Binds `count` sockets to one address; the kernel spreads the clients over them
+/// (`SO_REUSEPORT`, socket(7)).
+fn bind_all(
+    address: SocketAddr,
+    transport: Transport,
+    count: usize,
+    made: &mut Vec<Socket>,
+) -> Result<SocketAddr, ResponderError> {
+    let fault = |source| ResponderError::bind(address, transport, source);
+    let shared = count > 1;
+    if shared && address.port() != 0 {
+        // With SO_REUSEPORT a second server of the same user would bind without an error and take
+        // half of the clients away. A socket without the option does notice it.
+        bind_one(address, transport, false).map_err(fault)?;
+    }
+    let mut bound = address;
+    for _ in 0..count {
+        let socket = bind_one(bound, transport, shared).map_err(fault)?;
+        bound = socket.local_addr().map_err(fault)?.as_socket().unwrap_or(address);
+        made.push(socket);
+    }
+    Ok(bound)
+}
+
+/// Binds one socket.
+fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Result<Socket> {
+    let (kind, protocol) = match transport {
+        Transport::Udp => (Type::DGRAM, Protocol::UDP),
+        Transport::Tcp | Transport::Dot => (Type::STREAM, Protocol::TCP),
+    };
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    socket.set_nonblocking(true)?;
+    if address.is_ipv6() {
+        // `[::]` and `0.0.0.0` can then be listened on side by side.
+        socket.set_only_v6(true)?;
+    }
+    if transport.is_stream() {
+        // A server that was just stopped leaves connections in TIME-WAIT behind.
+        socket.set_reuse_address(true)?;
+    }
+    if shared {
+        socket.set_reuse_port(true)?;
+    }
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// Empty sockets for so many workers.
+pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {
+    std::iter::repeat_with(WorkerSockets::default).take(threads.get()).collect()
+}
+
+/// What to do when a socket cannot be bound.
+pub(super) fn remedy(address: SocketAddr, source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process owns it: `ss -lntup` names it, or choose another port"
+        }
+        io::ErrorKind::PermissionDenied if address.port() < 1024 => {
+            "ports below 1024 are for root or CAP_NET_BIND_SERVICE: choose another port"
+        }
+        io::ErrorKind::AddrNotAvailable => match address.ip() {
+            IpAddr::V4(_) => "no interface has this address: `ip -4 address` lists them",
+            IpAddr::V6(_) => "no interface has this address: `ip -6 address` lists them",
+        },
+        _ if source.raw_os_error() == Some(libc::EMFILE) => {
+            "the process may not open more files: raise `ulimit -n`"
+        }
+        _ if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+            "the kernel does not speak this address family here"
+        }
+        _ => "check the address",
+    }
+}

@@ -1,0 +1,77 @@
+//! A worker's table of connections.
+
+use super::poller::ConnectionId;
+use super::stream::Connection;
+
+/// Connections by place; places are used again, names are not.
+#[derive(Default)]
+pub(super) struct Connections {
+    /// The places. A free one keeps the name that its next connection will have.
+    places: Vec<Place>,
+    /// Free places.
+    free: Vec<u32>,
+    /// Connections in the table.
+    count: usize,
+}
+
+/// One place of the table.
+enum Place {
+    /// Waits for a connection of this name.
+    Free(ConnectionId),
+    /// Taken by the connection of this name.
+    Taken(ConnectionId, Box<Connection>),
+}
+
+impl Connections {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The name that a connection added next will have.
+    pub(super) fn next_id(&mut self) -> ConnectionId {
+        if self.free.is_empty() {
+            let place = u32::try_from(self.places.len()).expect("descriptors end before 4 G");
+            self.places.push(Place::Free(ConnectionId { place, generation: 0 }));
+            self.free.push(place);
+        }
+        let place = self.free[self.free.len() - 1];
+        match self.places[place as usize] {
+            Place::Free(id) | Place::Taken(id, _) => id,
+        }
+    }
+
+    /// Adds a connection under the name that [`Connections::next_id`] gave.
+    pub(super) fn add(&mut self, id: ConnectionId, connection: Connection) {
+        debug_assert_eq!(self.free.last(), Some(&id.place), "the name was given out by next_id");
+        self.free.pop();
+        self.places[id.place as usize] = Place::Taken(id, Box::new(connection));
+        self.count += 1;
+    }
+
+    /// The connection of this name, if it still is there.
+    pub(super) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        match self.places.get_mut(id.place as usize)? {
+            Place::Taken(taken, connection) if *taken == id => Some(connection),
+            _ => None,
+        }
+    }
+
+    /// Drops the connection of this name, which closes it.
+    pub(super) fn remove(&mut self, id: ConnectionId) {
+        if self.get(id).is_some() {
+            self.places[id.place as usize] = Place::Free(id.successor());
+            self.free.push(id.place);
+            self.count -= 1;
+        }
+    }
+
+    /// Names of the connections of which this is true.
+    pub(super) fn matching(&self, is_wanted: impl Fn(&Connection) -> bool) -> Vec<ConnectionId> {
+        let wanted = |place: &Place| match place {
+            Place::Taken(id, connection) if is_wanted(connection) => Some(*id),
+            _ => None,
+        };
+        self.places.iter().filter_map(wanted).collect()
+    }
+}

@@ -1,0 +1,279 @@
+//! The server: sockets and threads around [`crate::answer`].
+
+mod bind;
+mod clock;
+mod connections;
+mod delayed;
+mod poller;
+mod respond;
+mod stream;
+mod tls;
+mod udp;
+mod worker;
+
+pub use tls::{CertificateFiles, TlsError};
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use dnslab_wire::Transport;
+use rustix::event::{EventfdFlags, eventfd};
+use rustls::ServerConfig;
+
+use self::bind::WorkerSockets;
+use self::worker::Worker;
+use crate::counters::Counters;
+use crate::program::{Player, Program};
+use crate::zone::Zone;
+
+/// What is served, where and how.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The zone.
+    pub zone: Arc<Zone>,
+    /// Addresses for UDP and TCP. Port 0 becomes a free one, the same for both.
+    pub listen: Vec<SocketAddr>,
+    /// Addresses for DNS over TLS; they need a certificate.
+    pub dot_listen: Vec<SocketAddr>,
+    /// The certificate for DNS over TLS.
+    pub certificate: Option<CertificateFiles>,
+    /// What happens to the answers.
+    pub program: Program,
+    /// Event loops, each on a thread and with sockets of its own.
+    pub threads: NonZeroUsize,
+    /// Decides, with the number of the thread, every draw of the program.
+    pub seed: u64,
+    /// A connection on which nothing moves for so long is closed (RFC 7766, section 6.2.3).
+    pub idle_timeout: Duration,
+    /// Connections over all threads; further ones wait in the kernel's queue.
+    pub max_connections: NonZeroUsize,
+}
+
+impl Config {
+    /// One thread, no program, no addresses, connections idle for at most 10 s (as BIND's default
+    /// is 30 s and Knot's 10 s), 10,000 of them.
+    #[must_use]
+    pub fn new(zone: Arc<Zone>) -> Self {
+        Self {
+            zone,
+            listen: Vec::new(),
+            dot_listen: Vec::new(),
+            certificate: None,
+            program: Program::default(),
+            threads: NonZeroUsize::MIN,
+            seed: 1,
+            idle_timeout: Duration::from_secs(10),
+            max_connections: const { NonZeroUsize::new(10_000).expect("it is not zero") },
+        }
+    }
+}
+
+/// The server cannot start or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ResponderError {
+    /// There is nowhere to listen.
+    #[error("no address to listen on: give one for UDP and TCP, or one for DNS over TLS")]
+    NoAddress,
+    /// DNS over TLS has no certificate.
+    #[error("DNS over TLS on {address} needs a certificate: give a chain and a key as PEM files")]
+    NoCertificate {
+        /// The first address for DNS over TLS.
+        address: SocketAddr,
+    },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A socket cannot be bound.
+    #[error("cannot listen on {address} ({transport}): {source}; {remedy}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// The transport.
+        transport: Transport,
+        /// Why.
+        source: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A system call failed that cannot with right arguments, or the machine is out of resources.
+    #[error("the responder's event loop failed: {0}")]
+    EventLoop(
+        /// Why.
+        #[source]
+        io::Error,
+    ),
+}
+
+impl ResponderError {
+    /// A socket that cannot be bound, with the remedy.
+    fn bind(address: SocketAddr, transport: Transport, source: io::Error) -> Self {
+        let remedy = bind::remedy(address, &source);
+        Self::Bind { address, transport, source, remedy }
+    }
+}
+
+/// Stops a running server, from any thread.
+#[derive(Clone, Debug)]
+pub struct StopHandle {
+    /// Shared with the workers.
+    state: Arc<StopState>,
+}
+
+/// What workers look at and what wakes them.
+#[derive(Debug)]
+struct StopState {
+    /// True when the server is to stop.
+    is_set: AtomicBool,
+    /// An eventfd that every worker watches and nobody reads: once written to, it wakes all.
+    wake: OwnedFd,
+}
+
+impl StopState {
+    /// True when the server is to stop.
+    fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Relaxed)
+    }
+}
+
+impl StopHandle {
+    /// Lets [`Server::run`] return soon. Stores a flag and writes eight octets, so a signal handler
+    /// may call it too (signal-safety(7)).
+    pub fn stop(&self) {
+        self.state.is_set.store(true, Ordering::Relaxed);
+        // Fails only when the counter is full, and then everybody is awake already.
+        let _ = rustix::io::write(&self.state.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+/// What all workers have in common.
+struct Shared {
+    /// The zone.
+    zone: Arc<Zone>,
+    /// TLS settings, if DNS over TLS is spoken; the ticket keys are in there, so that a client can
+    /// resume at another worker.
+    tls: Option<Arc<ServerConfig>>,
+    /// See [`Config::idle_timeout`].
+    idle_timeout: Duration,
+    /// Each worker's part of [`Config::max_connections`].
+    connections_per_worker: usize,
+    /// Whether to stop.
+    stop: Arc<StopState>,
+    /// When the first query came, in nanoseconds of the monotonic clock; kept only if a stall is
+    /// programmed.
+    first_query_ns: OnceLock<u64>,
+}
+
+/// A server whose sockets are bound. Queries that come before [`Server::run`] wait in the kernel.
+pub struct Server {
+    /// What all workers have in common.
+    shared: Shared,
+    /// The sockets of each worker.
+    workers: Vec<WorkerSockets>,
+    /// What happens to the answers.
+    program: Program,
+    /// See [`Config::seed`].
+    seed: u64,
+    /// Addresses bound for UDP and TCP.
+    addresses: Vec<SocketAddr>,
+    /// Addresses bound for DNS over TLS.
+    dot_addresses: Vec<SocketAddr>,
+}
+
+impl Server {
+    /// Reads the certificate and binds all sockets.
+    ///
+    /// # Errors
+    /// When there is no address, an address cannot be had, or the certificate cannot be used.
+    pub fn bind(config: Config) -> Result<Self, ResponderError> {
+        if config.listen.is_empty() && config.dot_listen.is_empty() {
+            return Err(ResponderError::NoAddress);
+        }
+        let tls = match (config.dot_listen.first(), &config.certificate) {
+            (None, _) => None,
+            (Some(_), Some(files)) => Some(tls::server_config(files)?),
+            (Some(&address), None) => return Err(ResponderError::NoCertificate { address }),
+        };
+        let mut workers = bind::for_workers(config.threads);
+        let mut addresses = Vec::new();
+        for address in config.listen {
+            addresses.push(bind::bind_plain(address, &mut workers)?);
+        }
+        let mut dot_addresses = Vec::new();
+        for address in config.dot_listen {
+            dot_addresses.push(bind::bind_stream(address, Transport::Dot, &mut workers)?);
+        }
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| ResponderError::EventLoop(error.into()))?;
+        let shared = Shared {
+            zone: config.zone,
+            tls,
+            idle_timeout: config.idle_timeout,
+            connections_per_worker: config.max_connections.get().div_ceil(config.threads.get()),
+            stop: Arc::new(StopState { is_set: AtomicBool::new(false), wake }),
+            first_query_ns: OnceLock::new(),
+        };
+        let (program, seed) = (config.program, config.seed);
+        Ok(Self { shared, workers, program, seed, addresses, dot_addresses })
+    }
+
+    /// Addresses bound for UDP and TCP, with their ports, in the order of the configuration.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Addresses bound for DNS over TLS, with their ports, in the order of the configuration.
+    #[must_use]
+    pub fn dot_addresses(&self) -> &[SocketAddr] {
+        &self.dot_addresses
+    }
+
+    /// A handle that stops this server.
+    #[must_use]
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle { state: Arc::clone(&self.shared.stop) }
+    }
+
+    /// Serves until the stop handle is used, and returns what was counted. Answers that are still
+    /// held back then are not sent.
+    ///
+    /// # Errors
+    /// When the process has no descriptors left for the event loops.
+    ///
+    /// # Panics
+    /// When a worker does, which is a fault of this crate.
+    pub fn run(self) -> Result<Counters, ResponderError> {
+        let Self { shared, workers, program, seed, .. } = self;
+        let shared = &shared;
+        let work = |number: usize, sockets: WorkerSockets| {
+            let player = Player::new(program.clone(), seed, number);
+            let outcome = Worker::new(shared, sockets, player).and_then(Worker::run);
+            if outcome.is_err() {
+                // The others must not go on alone: whoever started the server would not notice.
+                StopHandle { state: Arc::clone(&shared.stop) }.stop();
+            }
+            outcome
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = workers
+                .into_iter()
+                .enumerate()
+                .map(|(number, sockets)| {
+                    let work = &work;
+                    scope.spawn(move || work(number, sockets))
+                })
+                .collect();
+            let mut counters = Counters::default();
+            for thread in threads {
+                let outcome = thread.join().expect("a worker does not panic");
+                counters.merge(&outcome.map_err(ResponderError::EventLoop)?);
+            }
+            Ok(counters)
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! From a received message to an answer that leaves now, later or never: the same for every
+//! transport.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dnslab_wire::{Transport, push_frame};
+
+use super::clock;
+use super::delayed::{DelayQueue, Destination};
+use super::poller::ConnectionId;
+use crate::answer::answer;
+use crate::counters::Counters;
+use crate::program::{Fate, Player};
+use crate::sys::DatagramBatch;
+use crate::zone::Zone;
+
+/// What one worker answers with. It knows no socket.
+pub(super) struct Responder {
+    /// What is served; shared, only read.
+    zone: Arc<Zone>,
+    /// Decides what happens to each answer.
+    pub(super) player: Player,
+    /// Answers that are held back.
+    pub(super) delayed: DelayQueue,
+    /// What happened.
+    pub(super) counters: Counters,
+    /// Where an answer for a stream is made; 65,535 octets.
+    answer: Box<[u8]>,
+    /// Where octets from a TLS connection's socket are read to.
+    pub(super) received: Box<[u8]>,
+}
+
+/// What a connection must know about one of its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reaction {
+    /// Nothing: the answer is written, or lost.
+    Done,
+    /// One more answer is held back.
+    Held,
+    /// It was no query: the peer does not speak DNS.
+    NoQuery,
+}
+
+/// Octets read from a TLS connection at once: four records of the largest size.
+const TLS_READ: usize = 64 * 1024;
+
+impl Responder {
+    /// Begins with nothing counted and nothing held.
+    pub(super) fn new(zone: Arc<Zone>, player: Player) -> Self {
+        Self {
+            zone,
+            player,
+            delayed: DelayQueue::default(),
+            counters: Counters::default(),
+            answer: vec![0; usize::from(u16::MAX)].into_boxed_slice(),
+            received: vec![0; TLS_READ].into_boxed_slice(),
+        }
+    }
+
+    /// Answers one message of a stream, to the end of `out`.
+    pub(super) fn stream_message(
+        &mut self,
+        query: &[u8],
+        id: ConnectionId,
+        transport: Transport,
+        out: &mut Vec<u8>,
+    ) -> Reaction {
+        let messages = self.counters.messages_mut(transport);
+        messages.received += 1;
+        let Some(length) = answer(&self.zone, query, transport, &mut self.answer) else {
+            messages.ignored += 1;
+            return Reaction::NoQuery;
+        };
+        let octets = &self.answer[..length];
+        match self.player.next_fate() {
+            Fate::AtOnce => {
+                messages.answered += 1;
+                push_frame(out, octets);
+            }
+            Fate::Lost => messages.lost_by_program += 1,
+            Fate::After(delay) => {
+                let destination = Destination::Stream { id, transport };
+                self.delayed.push(due_ns(clock::now_ns(), delay), destination, octets);
+                return Reaction::Held;
+            }
+        }
+        Reaction::Done
+    }
+
+    /// Answers the first `count` queries of a batch; what leaves now is queued in it.
+    pub(super) fn datagrams(&mut self, batch: &mut DatagramBatch, count: usize, socket: u32) {
+        let mut arrived_ns = None;
+        for slot in 0..count {
+            let (query, out) = batch.exchange(slot);
+            let Some(length) = answer(&self.zone, query, Transport::Udp, out) else {
+                self.counters.udp.ignored += 1;
+                continue;
+            };
+            match self.player.next_fate() {
+                Fate::AtOnce => batch.queue(slot, length),
+                Fate::Lost => self.counters.udp.lost_by_program += 1,
+                Fate::After(delay) => {
+                    let arrived_ns = *arrived_ns.get_or_insert_with(clock::now_ns);
+                    let destination = Destination::Datagram { socket, peer: batch.peer(slot) };
+                    let octets = batch.answer(slot, length);
+                    self.delayed.push(due_ns(arrived_ns, delay), destination, octets);
+                }
+            }
+        }
+        self.counters.udp.received += count as u64;
+    }
+}
+
+/// When an answer leaves whose query arrived at `arrived_ns`.
+fn due_ns(arrived_ns: u64, delay: Duration) -> u64 {
+    arrived_ns.saturating_add(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX))
+}

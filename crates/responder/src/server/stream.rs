@@ -1,0 +1,321 @@
+//! One connection, TCP or DNS over TLS: a state machine over octets in and octets out.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use dnslab_wire::{FrameReader, Transport, push_frame};
+use rustix::event::epoll::EventFlags;
+use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+
+use super::poller::ConnectionId;
+use super::respond::{Reaction, Responder};
+
+/// A client's connection.
+pub(super) struct Connection {
+    /// Its name towards epoll and the delay queue.
+    id: ConnectionId,
+    /// The socket, non-blocking.
+    socket: TcpStream,
+    /// The TLS session of DNS over TLS.
+    tls: Option<Box<ServerConnection>>,
+    /// Octets of queries, already decrypted.
+    reader: FrameReader,
+    /// Framed answers, not yet encrypted.
+    unwritten: Vec<u8>,
+    /// How many of these octets have been written.
+    written: usize,
+    /// Answers that the program holds back.
+    held: u32,
+    /// The client has sent its last octet (RFC 7766, section 6.2.4: answer what it asked, then
+    /// close).
+    input_ended: bool,
+    /// The TLS handshake has not ended.
+    is_handshaking: bool,
+    /// What epoll was told to watch for.
+    pub(super) interest: EventFlags,
+    /// When octets last moved, in nanoseconds of the monotonic clock.
+    pub(super) active_ns: u64,
+}
+
+/// Why a connection is over. All are everyday life; none is an error of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Both sides are done.
+    Closed,
+    /// The client is gone, or does not speak DNS.
+    Broken,
+    /// The TLS handshake failed.
+    Handshake,
+}
+
+/// A client with more unread answer octets than this is not read from until it has read them.
+const BACKLOG: usize = 256 * 1024;
+
+/// A client cannot tell more outstanding queries apart: message ids have 16 bits.
+const MOST_HELD: u32 = 1 << 16;
+
+/// Reads of one connection before the others have their turn.
+const READS: usize = 4;
+
+impl Connection {
+    /// Takes an accepted socket over.
+    ///
+    /// # Errors
+    /// When the socket cannot be made non-blocking, or TLS refuses its own settings.
+    pub(super) fn new(
+        id: ConnectionId,
+        socket: TcpStream,
+        tls: Option<Arc<ServerConfig>>,
+        now_ns: u64,
+    ) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        // One write per wake-up is all the batching there is; Nagle would only hold it back.
+        socket.set_nodelay(true)?;
+        let tls = tls.map(ServerConnection::new).transpose().map_err(io::Error::other)?;
+        Ok(Self {
+            id,
+            socket,
+            is_handshaking: tls.is_some(),
+            tls: tls.map(Box::new),
+            reader: FrameReader::default(),
+            unwritten: Vec::new(),
+            written: 0,
+            held: 0,
+            input_ended: false,
+            interest: EventFlags::IN,
+            active_ns: now_ns,
+        })
+    }
+
+    /// What epoll should watch for now.
+    pub(super) fn wanted(&self) -> EventFlags {
+        let mut wanted = EventFlags::empty();
+        wanted.set(EventFlags::IN, !self.input_ended && !self.is_backlogged());
+        let tls_wants = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
+        wanted.set(EventFlags::OUT, tls_wants || self.backlog() > 0);
+        wanted
+    }
+
+    /// Which transport it is.
+    pub(super) fn transport(&self) -> Transport {
+        if self.tls.is_some() { Transport::Dot } else { Transport::Tcp }
+    }
+
+    /// True while the program holds answers back: then silence is not idleness.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.held > 0
+    }
+
+    /// Reads what came, answers it, and writes once.
+    pub(super) fn on_readable(&mut self, responder: &mut Responder) -> Result<(), Ended> {
+        if self.tls.is_some() {
+            self.read_tls(responder)?
+        } else {
+            self.read_plain(responder)?
+        }
+        self.advance(responder)
+    }
+
+    /// Takes a held answer whose time has come. Call [`Connection::advance`] after the last.
+    pub(super) fn push_held(&mut self, message: &[u8]) {
+        self.held -= 1;
+        push_frame(&mut self.unwritten, message);
+    }
+
+    /// Answers queries that are already here and writes, until one of them cannot go on.
+    pub(super) fn advance(&mut self, responder: &mut Responder) -> Result<(), Ended> {
+        loop {
+            let stopped_early = self.answer_frames(responder)?;
+            self.flush()?;
+            if !stopped_early || self.is_backlogged() {
+                break;
+            }
+        }
+        if self.input_ended && self.held == 0 && self.backlog() == 0 {
+            self.close();
+            return Err(Ended::Closed);
+        }
+        Ok(())
+    }
+
+    /// Says good-bye in TLS, so that the client can tell the end from a cut (RFC 8446,
+    /// section 6.1).
+    pub(super) fn close(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // The client may be gone already; there is nobody left to tell.
+            let _ = tls.write_tls(&mut self.socket);
+        }
+    }
+
+    /// Octets of answers that have not been written.
+    fn backlog(&self) -> usize {
+        self.unwritten.len() - self.written
+    }
+
+    /// True if the client must read before it is read from again.
+    fn is_backlogged(&self) -> bool {
+        self.backlog() >= BACKLOG || self.held >= MOST_HELD
+    }
+
+    /// Reads from a plain socket into the frame reader.
+    fn read_plain(&mut self, responder: &mut Responder) -> Result<(), Ended> {
+        for _ in 0..READS {
+            if self.input_ended || self.is_backlogged() {
+                return Ok(());
+            }
+            let space = self.reader.space();
+            let room = space.len();
+            match read(&mut self.socket, space)? {
+                None => return Ok(()),
+                Some(0) => self.input_ended = true,
+                Some(count) => {
+                    self.reader.filled(count);
+                    self.answer_frames(responder)?;
+                    if count < room {
+                        return Ok(());
+                    }
+                    self.reader.widen();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads from the socket of a TLS connection, through the session, into the frame reader.
+    fn read_tls(&mut self, responder: &mut Responder) -> Result<(), Ended> {
+        if self.input_ended || self.is_backlogged() {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut responder.received);
+        let outcome = read(&mut self.socket, &mut buffer).and_then(|count| match count {
+            None => Ok(()),
+            Some(0) => {
+                self.input_ended = true;
+                if self.is_handshaking { Err(Ended::Handshake) } else { Ok(()) }
+            }
+            Some(count) => self.decrypt(&buffer[..count], responder),
+        });
+        responder.received = buffer;
+        outcome
+    }
+
+    /// Passes received octets through the TLS session.
+    fn decrypt(&mut self, mut octets: &[u8], responder: &mut Responder) -> Result<(), Ended> {
+        while !octets.is_empty() {
+            let Some(tls) = &mut self.tls else { return Ok(()) };
+            tls.read_tls(&mut octets).map_err(|_| Ended::Broken)?;
+            if tls.process_new_packets().is_err() {
+                // The alert says why; a client that is gone needs none.
+                let _ = tls.write_tls(&mut self.socket);
+                return Err(if self.is_handshaking { Ended::Handshake } else { Ended::Broken });
+            }
+            if self.is_handshaking && !tls.is_handshaking() {
+                self.is_handshaking = false;
+                let connections = &mut responder.counters.connections;
+                match tls.handshake_kind() {
+                    Some(HandshakeKind::Resumed) => connections.resumed_handshakes += 1,
+                    _ => connections.full_handshakes += 1,
+                }
+            }
+            self.read_decrypted()?;
+            self.answer_frames(responder)?;
+        }
+        Ok(())
+    }
+
+    /// Moves decrypted octets into the frame reader.
+    fn read_decrypted(&mut self) -> Result<(), Ended> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        loop {
+            match tls.reader().read(self.reader.space()) {
+                Ok(0) => {
+                    self.input_ended = true;
+                    return Ok(());
+                }
+                Ok(count) => self.reader.filled(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(Ended::Broken),
+            }
+        }
+    }
+
+    /// Answers whole queries in the frame reader; true if it stopped before the last of them.
+    fn answer_frames(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
+        let transport = self.transport();
+        loop {
+            if self.is_backlogged() {
+                return Ok(true);
+            }
+            let Some(query) = self.reader.next_frame() else { return Ok(false) };
+            match responder.stream_message(query, self.id, transport, &mut self.unwritten) {
+                Reaction::Done => {}
+                Reaction::Held => self.held += 1,
+                // Octets that are no DNS are most likely out of step for good.
+                Reaction::NoQuery => return Err(Ended::Broken),
+            }
+        }
+    }
+
+    /// Writes as much as the socket takes.
+    fn flush(&mut self) -> Result<(), Ended> {
+        loop {
+            let unwritten = &self.unwritten[self.written..];
+            let count = match &mut self.tls {
+                None if unwritten.is_empty() => break,
+                None => match write(self.socket.write(unwritten))? {
+                    None => break,
+                    Some(count) => count,
+                },
+                Some(tls) => {
+                    // The session takes a bounded amount and gives it on as records.
+                    let count = tls.writer().write(unwritten).map_err(|_| Ended::Broken)?;
+                    self.written += count;
+                    let mut is_blocked = false;
+                    while tls.wants_write() && !is_blocked {
+                        is_blocked = write(tls.write_tls(&mut self.socket))?.is_none();
+                    }
+                    if is_blocked || self.written == self.unwritten.len() {
+                        break;
+                    }
+                    continue;
+                }
+            };
+            self.written += count;
+        }
+        if self.written == self.unwritten.len() {
+            self.unwritten.clear();
+            self.written = 0;
+            // One burst must not keep its memory for the connection's life.
+            self.unwritten.shrink_to(BACKLOG);
+        } else if self.written >= BACKLOG {
+            self.unwritten.drain(..self.written);
+            self.written = 0;
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Reads once; `None` if nothing is there.
+fn read(socket: &mut TcpStream, space: &mut [u8]) -> Result<Option<usize>, Ended> {
+    write(socket.read(space))
+}
+
+/// Tells "not now" from a broken connection.
+fn write(result: io::Result<usize>) -> Result<Option<usize>, Ended> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(Ended::Broken),
+        },
+    }
+}

@@ -1,0 +1,346 @@
+//! One event loop on one thread.
+
+use std::io;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dnslab_wire::Transport;
+use rustix::event::epoll::EventFlags;
+
+use super::bind::WorkerSockets;
+use super::clock::{self, Timer};
+use super::connections::Connections;
+use super::delayed::{Destination, Held};
+use super::poller::{ConnectionId, Poller, Token};
+use super::respond::Responder;
+use super::stream::{Connection, Ended};
+use super::{Shared, udp};
+use crate::counters::Counters;
+use crate::program::Player;
+use crate::sys::{self, DatagramBatch};
+
+/// One thread's part of the server. Nothing in it is shared but what is only read.
+pub(super) struct Worker<'s> {
+    /// What all workers have in common.
+    shared: &'s Shared,
+    /// Which descriptor is ready.
+    poller: Poller,
+    /// Goes off when the next held answer is due.
+    timer: Timer,
+    /// UDP sockets.
+    datagrams: Vec<UdpSocket>,
+    /// TCP listeners, with what is spoken on their connections.
+    listeners: Vec<(TcpListener, Transport)>,
+    /// Buffers for the UDP sockets.
+    batch: DatagramBatch,
+    /// Connections.
+    connections: Connections,
+    /// Connections that got a held answer in this wake-up and must be written to.
+    touched: Vec<ConnectionId>,
+    /// Makes the answers.
+    responder: Responder,
+    /// While accepting pauses: when it goes on, in nanoseconds of the monotonic clock.
+    paused_until_ns: Option<u64>,
+    /// When connections are looked over next.
+    review_ns: u64,
+}
+
+/// Connections accepted in one wake-up before the others have their turn.
+const ACCEPTS: usize = 64;
+
+/// How long accepting pauses when the process or the machine has no more descriptors or memory. The
+/// listener stays readable all the while, so going on at once would spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+impl<'s> Worker<'s> {
+    /// Makes a worker with these sockets.
+    ///
+    /// # Errors
+    /// When the process has no descriptors left for epoll and the timer.
+    pub(super) fn new(
+        shared: &'s Shared,
+        sockets: WorkerSockets,
+        player: Player,
+    ) -> io::Result<Self> {
+        let (poller, timer) = (Poller::new()?, Timer::new()?);
+        poller.add(&shared.stop.wake, Token::Stop, EventFlags::IN)?;
+        poller.add(&timer, Token::Timer, EventFlags::IN)?;
+        for (number, socket) in (0..).zip(&sockets.datagrams) {
+            poller.add(socket, Token::Datagrams(number), EventFlags::IN)?;
+        }
+        for (number, (listener, _)) in (0..).zip(&sockets.listeners) {
+            poller.add(listener, Token::Listener(number), EventFlags::IN)?;
+        }
+        Ok(Self {
+            shared,
+            poller,
+            timer,
+            datagrams: sockets.datagrams,
+            listeners: sockets.listeners,
+            batch: DatagramBatch::new(),
+            connections: Connections::default(),
+            touched: Vec::new(),
+            responder: Responder::new(Arc::clone(&shared.zone), player),
+            paused_until_ns: None,
+            review_ns: 0,
+        })
+    }
+
+    /// Serves until the stop handle is used; returns what was counted.
+    ///
+    /// # Errors
+    /// When the kernel fails calls that cannot fail with right arguments.
+    pub(super) fn run(mut self) -> io::Result<Counters> {
+        loop {
+            self.timer.set(self.responder.delayed.next_due_ns())?;
+            self.poller.wait(self.longest_wait())?;
+            self.stand_still();
+            if self.shared.stop.is_set() {
+                return Ok(self.finish());
+            }
+            self.deliver_due();
+            let mut number = 0;
+            while let Some((token, flags)) = self.poller.ready(number) {
+                number += 1;
+                match token {
+                    // The first is looked at above; the second has been served by `deliver_due`.
+                    Token::Stop | Token::Timer => {}
+                    Token::Datagrams(socket) => {
+                        let datagrams = &self.datagrams[socket as usize];
+                        udp::serve(datagrams, socket, &mut self.batch, &mut self.responder);
+                    }
+                    Token::Listener(listener) => self.accept(listener as usize),
+                    Token::Connection(id) => self.serve_connection(id, flags),
+                }
+            }
+            self.note_first_query();
+            self.deliver_due();
+            self.review();
+        }
+    }
+
+    /// How long the loop may wait for the kernel: for ever, unless connections must be looked over.
+    fn longest_wait(&self) -> Option<Duration> {
+        if self.paused_until_ns.is_some() {
+            return Some(ACCEPT_PAUSE);
+        }
+        (self.connections.len() > 0).then(|| self.review_interval())
+    }
+
+    /// How often connections are looked over: an idle one lives at most a quarter too long.
+    fn review_interval(&self) -> Duration {
+        let quarter = self.shared.idle_timeout / 4;
+        quarter.clamp(Duration::from_millis(10), Duration::from_secs(1))
+    }
+
+    /// Plays a programmed stall: neither reads nor answers until it is over.
+    fn stand_still(&mut self) {
+        /// A stop is noticed within this time.
+        const SLICE: Duration = Duration::from_millis(20);
+        let Some(stall) = self.responder.player.stall() else { return };
+        let Some(first_ns) = self.shared.first_query_ns.get() else { return };
+        while !self.shared.stop.is_set() {
+            let since_first = Duration::from_nanos(clock::now_ns().saturating_sub(*first_ns));
+            let Some(remaining) = stall.remaining(since_first) else { return };
+            clock::sleep(remaining.min(SLICE));
+        }
+    }
+
+    /// Notes when the server was first asked something; stalls are counted from there.
+    fn note_first_query(&self) {
+        if self.responder.player.stall().is_some() && self.responder.counters.has_received() {
+            self.shared.first_query_ns.get_or_init(clock::now_ns);
+        }
+    }
+
+    /// Takes new connections.
+    fn accept(&mut self, number: usize) {
+        let transport = self.listeners[number].1;
+        let now_ns = clock::now_ns();
+        for _ in 0..ACCEPTS {
+            if self.connections.len() >= self.shared.connections_per_worker {
+                return self.pause_accepting(now_ns);
+            }
+            match self.listeners[number].0.accept() {
+                Ok((socket, _)) => {
+                    self.responder.counters.connections.accepted += 1;
+                    let tls = (transport == Transport::Dot).then(|| self.shared.tls.clone());
+                    let id = self.connections.next_id();
+                    // A connection that failed while it waited is as if it had never come.
+                    let Ok(connection) = Connection::new(id, socket, tls.flatten(), now_ns) else {
+                        continue;
+                    };
+                    let token = Token::Connection(id);
+                    if self.poller.add(&connection, token, connection.interest).is_ok() {
+                        self.connections.add(id, connection);
+                    }
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+                        return self.pause_accepting(now_ns);
+                    }
+                    _ if error.kind() == io::ErrorKind::WouldBlock => return,
+                    // Errors of a connection that ended while it waited (accept(2)).
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    /// Leaves new connections in the kernel's queue for a while.
+    fn pause_accepting(&mut self, now_ns: u64) {
+        if self.paused_until_ns.is_none() {
+            self.responder.counters.connections.accept_pauses += 1;
+            self.watch_listeners(EventFlags::empty());
+        }
+        self.paused_until_ns = Some(now_ns + ACCEPT_PAUSE.as_nanos() as u64);
+    }
+
+    /// Watches all listeners for this.
+    fn watch_listeners(&self, interest: EventFlags) {
+        for (number, (listener, _)) in (0..).zip(&self.listeners) {
+            self.poller
+                .modify(listener, Token::Listener(number), interest)
+                .expect("the listener was added when the worker was made");
+        }
+    }
+
+    /// Serves a connection that is readable, writable or broken.
+    fn serve_connection(&mut self, id: ConnectionId, flags: EventFlags) {
+        let Some(connection) = self.connections.get(id) else { return };
+        connection.active_ns = clock::now_ns();
+        let outcome = if flags.contains(EventFlags::IN) {
+            connection.on_readable(&mut self.responder)
+        } else if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+            Err(Ended::Broken)
+        } else {
+            connection.advance(&mut self.responder)
+        };
+        self.settle(id, outcome);
+    }
+
+    /// Closes a connection that is over; watches one that goes on for what it wants next.
+    fn settle(&mut self, id: ConnectionId, outcome: Result<(), Ended>) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let ended = match outcome {
+            Ok(()) => {
+                let wanted = connection.wanted();
+                if wanted == connection.interest {
+                    return;
+                }
+                connection.interest = wanted;
+                self.poller.modify(&*connection, Token::Connection(id), wanted).is_err()
+            }
+            Err(ended) => {
+                if ended == Ended::Handshake {
+                    self.responder.counters.connections.failed_handshakes += 1;
+                }
+                true
+            }
+        };
+        if ended {
+            self.connections.remove(id);
+        }
+    }
+
+    /// Sends the held answers whose time has come.
+    fn deliver_due(&mut self) {
+        if self.responder.delayed.next_due_ns().is_none() {
+            return;
+        }
+        let now_ns = clock::now_ns();
+        // One socket's answers are sent together; clients of several are rare.
+        let mut open = None;
+        while let Some(held) = self.responder.delayed.pop_due(now_ns) {
+            let Held { due_ns, destination, message } = held;
+            self.responder.counters.lateness.record(now_ns - due_ns);
+            match destination {
+                Destination::Datagram { socket, peer } => {
+                    if open != Some(socket) || self.batch.is_full() {
+                        self.send_batch(open);
+                    }
+                    open = Some(socket);
+                    self.batch.queue_kept(&peer, &message);
+                }
+                Destination::Stream { id, transport } => {
+                    let messages = self.responder.counters.messages_mut(transport);
+                    match self.connections.get(id) {
+                        None => messages.unsent += 1,
+                        Some(connection) => {
+                            messages.answered += 1;
+                            connection.push_held(&message);
+                            if self.touched.last() != Some(&id) {
+                                self.touched.push(id);
+                            }
+                        }
+                    }
+                }
+            }
+            self.responder.delayed.recycle(message);
+        }
+        self.send_batch(open);
+        let mut touched = std::mem::take(&mut self.touched);
+        for id in touched.drain(..) {
+            if let Some(connection) = self.connections.get(id) {
+                connection.active_ns = now_ns;
+                let outcome = connection.advance(&mut self.responder);
+                self.settle(id, outcome);
+            }
+        }
+        self.touched = touched;
+    }
+
+    /// Sends the datagrams that are queued for a socket.
+    fn send_batch(&mut self, socket: Option<u32>) {
+        if let Some(socket) = socket {
+            let socket = &self.datagrams[socket as usize];
+            udp::send(socket, &mut self.batch, &mut self.responder.counters);
+        }
+    }
+
+    /// Closes idle connections and goes on accepting, if it is time.
+    fn review(&mut self) {
+        if self.connections.len() == 0 && self.paused_until_ns.is_none() {
+            return;
+        }
+        let now_ns = clock::now_ns();
+        if self.paused_until_ns.is_some_and(|until_ns| until_ns <= now_ns)
+            && self.connections.len() < self.shared.connections_per_worker
+        {
+            self.paused_until_ns = None;
+            self.watch_listeners(EventFlags::IN);
+        }
+        if now_ns < self.review_ns {
+            return;
+        }
+        self.review_ns = now_ns + self.review_interval().as_nanos() as u64;
+        let longest_ns = self.shared.idle_timeout.as_nanos() as u64;
+        let is_idle = |connection: &Connection| {
+            !connection.is_waiting() && connection.active_ns + longest_ns <= now_ns
+        };
+        for id in self.connections.matching(is_idle) {
+            if let Some(connection) = self.connections.get(id) {
+                connection.close();
+            }
+            self.connections.remove(id);
+            self.responder.counters.connections.timed_out += 1;
+        }
+    }
+
+    /// Ends the counting.
+    fn finish(mut self) -> Counters {
+        let counters = &mut self.responder.counters;
+        while let Some(held) = self.responder.delayed.pop_due(u64::MAX) {
+            let transport = match held.destination {
+                Destination::Datagram { .. } => Transport::Udp,
+                Destination::Stream { transport, .. } => transport,
+            };
+            counters.messages_mut(transport).unsent += 1;
+        }
+        let drops = self.datagrams.iter().filter_map(|socket| sys::receive_drops(socket.as_fd()));
+        counters.receive_drops = drops.sum();
+        *counters
+    }
+}

@@ -1,0 +1,296 @@
+//! A zone between file and memory: its records as read, checked, sorted and laid out.
+
+use std::collections::BTreeSet;
+
+use domain::base::iana::{Class, Rtype};
+use domain::base::rdata::ComposeRecordData;
+use domain::base::{Name, ToName};
+use domain::zonefile::inplace::ScannedRecord;
+
+use super::load::ZoneError;
+use super::{EMPTY, FLAG_CUT, RECORD_HEADER, Slot, Zone, hash, suffixes};
+
+/// One record, its octets in [`Draft::pool`].
+struct DraftRecord {
+    /// Where the lower-cased owner begins.
+    owner_at: u32,
+    /// Length of the owner.
+    owner_length: u8,
+    /// Length of the RDATA, which follows the owner.
+    rdata_length: u16,
+    /// Type.
+    rtype: Rtype,
+    /// TTL in seconds.
+    ttl: u32,
+    /// Line on which the record ends.
+    line: u32,
+}
+
+/// The records as they were read.
+#[derive(Default)]
+pub(super) struct Draft {
+    /// Owner and RDATA of each record.
+    pool: Vec<u8>,
+    /// The records; in canonical groups after [`Draft::sort`].
+    records: Vec<DraftRecord>,
+}
+
+/// The longest name (RFC 1035, section 2.3.4) plus question, header and OPT record leave this much
+/// of a message for one RRset.
+const LONGEST_RRSET: usize = 65_535 - 12 - 255 - 4 - 11;
+
+impl Draft {
+    /// Adds a record.
+    pub(super) fn push(&mut self, record: &ScannedRecord, line: usize) -> Result<(), ZoneError> {
+        let culprit = |reason| ZoneError::Record {
+            line,
+            owner: record.owner().to_vec().to_string() + ".",
+            rtype: record.rtype().to_string(),
+            reason,
+        };
+        if record.class() != Class::IN {
+            return Err(culprit("only class IN is served"));
+        }
+        let owner_at = self.pool.len();
+        let owner = record.owner().to_vec();
+        self.pool.extend(owner.as_slice().iter().map(u8::to_ascii_lowercase));
+        let rdata_at = self.pool.len();
+        record
+            .data()
+            .compose_rdata(&mut self.pool)
+            .map_err(|_| culprit("the record data are too long"))?;
+        let rdata_length = u16::try_from(self.pool.len() - rdata_at)
+            .map_err(|_| culprit("the record data are longer than 65,535 octets"))?;
+        self.records.push(DraftRecord {
+            owner_at: u32::try_from(owner_at).map_err(|_| culprit("the zone exceeds 4 GiB"))?,
+            owner_length: u8::try_from(rdata_at - owner_at)
+                .map_err(|_| culprit("the owner is longer than 255 octets"))?,
+            rdata_length,
+            rtype: record.rtype(),
+            ttl: record.ttl().as_secs(),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+        });
+        Ok(())
+    }
+
+    /// The owner of the one SOA record.
+    pub(super) fn apex(&self) -> Result<Box<[u8]>, ZoneError> {
+        let mut soas = self.records.iter().filter(|record| record.rtype == Rtype::SOA);
+        let first =
+            soas.next().ok_or(ZoneError::Zone("no SOA record: add one at the zone's apex"))?;
+        match soas.find(|soa| self.owner(soa) != self.owner(first)) {
+            Some(second) => {
+                Err(self.culprit(second, "a second SOA record: one file holds one zone"))
+            }
+            None => Ok(self.owner(first).into()),
+        }
+    }
+
+    /// Checks that all owners lie in the zone.
+    pub(super) fn check_owners(&self, apex: &[u8]) -> Result<(), ZoneError> {
+        let outside = |record: &&DraftRecord| !suffixes(self.owner(record)).any(|end| end == apex);
+        match self.records.iter().find(outside) {
+            Some(record) => Err(self.culprit(
+                record,
+                "the owner is outside the zone: is a final dot missing, or one too many?",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings the records of one RRset together, the RRsets of one owner too, and drops duplicates.
+    pub(super) fn sort(&mut self) {
+        let pool = std::mem::take(&mut self.pool);
+        let key = |record: &DraftRecord| (owner(&pool, record), record.rtype);
+        // Stable: the records of an RRset stay in the order of the file.
+        self.records.sort_by(|left, right| key(left).cmp(&key(right)));
+        let mut kept: Vec<DraftRecord> = Vec::with_capacity(self.records.len());
+        let mut first = 0;
+        for record in self.records.drain(..) {
+            if kept.get(first).is_none_or(|of_set| key(of_set) != key(&record)) {
+                first = kept.len();
+            }
+            if !kept[first..].iter().any(|other| rdata(&pool, other) == rdata(&pool, &record)) {
+                kept.push(record);
+            }
+        }
+        (self.pool, self.records) = (pool, kept);
+    }
+
+    /// Checks that no CNAME has neighbours (RFC 1034, section 3.6.2; RFC 4035, section 2.5 lets
+    /// RRSIG and NSEC be there).
+    pub(super) fn check_cnames(&self) -> Result<(), ZoneError> {
+        let is_data = |record: &DraftRecord| !matches!(record.rtype, Rtype::RRSIG | Rtype::NSEC);
+        for node in self.nodes() {
+            let cname = node.iter().find(|record| record.rtype == Rtype::CNAME);
+            if let Some(cname) = cname
+                && node.iter().filter(|record| is_data(record)).count() > 1
+            {
+                let reason = "a CNAME with other data at its name: remove one of them";
+                return Err(self.culprit(cname, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays the sorted records out for serving.
+    pub(super) fn build(self, apex: Box<[u8]>) -> Result<Zone, ZoneError> {
+        let soa = self
+            .records
+            .iter()
+            .find(|record| record.rtype == Rtype::SOA)
+            .ok_or(ZoneError::Zone("no SOA record: add one at the zone's apex"))?;
+        let minimum = self.rdata(soa).last_chunk().map_or(0, |octets| u32::from_be_bytes(*octets));
+        let mut negative_soa = Vec::new();
+        push_record(&mut negative_soa, soa.rtype, soa.ttl.min(minimum), self.rdata(soa));
+
+        let (mut arena, mut starts) = (Vec::new(), Vec::new());
+        let (mut has_cuts, mut has_wildcards) = (false, false);
+        for node in self.nodes() {
+            let name = self.owner(&node[0]);
+            let is_cut = *name != *apex && node.iter().any(|record| record.rtype == Rtype::NS);
+            has_cuts |= is_cut;
+            has_wildcards |= name.starts_with(b"\x01*");
+            starts.push(arena.len());
+            self.push_node(&mut arena, name, if is_cut { FLAG_CUT } else { 0 }, node)?;
+        }
+        for name in self.empty_non_terminals(&apex) {
+            starts.push(arena.len());
+            self.push_node(&mut arena, name, 0, &[])?;
+        }
+        if u32::try_from(arena.len()).is_err() {
+            return Err(ZoneError::Zone("the zone needs more than 4 GiB: split it"));
+        }
+        Ok(Zone {
+            slots: table(&arena, &starts),
+            apex,
+            arena: arena.into_boxed_slice(),
+            negative_soa: negative_soa.into_boxed_slice(),
+            has_wildcards,
+            has_cuts,
+            record_count: self.records.len(),
+        })
+    }
+
+    /// Appends one node; see [`super::Node`] for the form.
+    fn push_node(
+        &self,
+        arena: &mut Vec<u8>,
+        name: &[u8],
+        flags: u8,
+        node: &[DraftRecord],
+    ) -> Result<(), ZoneError> {
+        arena.push(u8::try_from(name.len()).expect("a name has at most 255 octets"));
+        arena.extend_from_slice(name);
+        let sets = || node.chunk_by(|left, right| left.rtype == right.rtype);
+        let count = u16::try_from(sets().count()).expect("there are 65,536 types, SOA is one");
+        arena.push(flags);
+        arena.extend_from_slice(&count.to_be_bytes());
+        for set in sets() {
+            let octets: usize =
+                set.iter().map(|one| RECORD_HEADER + usize::from(one.rdata_length)).sum();
+            if octets > LONGEST_RRSET {
+                return Err(self.culprit(&set[0], "the RRset does not fit in a message"));
+            }
+            // Both fit: the octets were just bounded, and each record has twelve or more.
+            arena.extend_from_slice(&set[0].rtype.to_int().to_be_bytes());
+            arena.extend_from_slice(&(set.len() as u16).to_be_bytes());
+            arena.extend_from_slice(&(octets as u32).to_be_bytes());
+            let ttl = set.iter().map(|record| record.ttl).min().unwrap_or(0);
+            for record in set {
+                push_record(arena, record.rtype, ttl, self.rdata(record));
+            }
+        }
+        Ok(())
+    }
+
+    /// Names between the apex and an owner that own nothing: they exist all the same (RFC 4592,
+    /// section 2.2.2).
+    fn empty_non_terminals(&self, apex: &[u8]) -> BTreeSet<&[u8]> {
+        let mut empty = BTreeSet::new();
+        for node in self.nodes() {
+            for ancestor in suffixes(self.owner(&node[0])).skip(1) {
+                let is_owner =
+                    || self.records.binary_search_by(|one| self.owner(one).cmp(ancestor)).is_ok();
+                if ancestor.len() <= apex.len() || empty.contains(ancestor) || is_owner() {
+                    break;
+                }
+                empty.insert(ancestor);
+            }
+        }
+        empty
+    }
+
+    /// The sorted records, owner by owner.
+    fn nodes(&self) -> impl Iterator<Item = &[DraftRecord]> {
+        self.records.chunk_by(|left, right| self.owner(left) == self.owner(right))
+    }
+
+    /// Owner of a record.
+    fn owner(&self, record: &DraftRecord) -> &[u8] {
+        owner(&self.pool, record)
+    }
+
+    /// RDATA of a record.
+    fn rdata(&self, record: &DraftRecord) -> &[u8] {
+        rdata(&self.pool, record)
+    }
+
+    /// An error about one record.
+    fn culprit(&self, record: &DraftRecord, reason: &'static str) -> ZoneError {
+        ZoneError::Record {
+            line: record.line as usize,
+            owner: presentation(self.owner(record)),
+            rtype: record.rtype.to_string(),
+            reason,
+        }
+    }
+}
+
+/// Owner of a record in a pool.
+fn owner<'p>(pool: &'p [u8], record: &DraftRecord) -> &'p [u8] {
+    let at = record.owner_at as usize;
+    &pool[at..at + usize::from(record.owner_length)]
+}
+
+/// RDATA of a record in a pool.
+fn rdata<'p>(pool: &'p [u8], record: &DraftRecord) -> &'p [u8] {
+    let at = record.owner_at as usize + usize::from(record.owner_length);
+    &pool[at..at + usize::from(record.rdata_length)]
+}
+
+/// Appends a record whose owner is the question's name, at octet 12 (RFC 1035, section 4.1.4).
+fn push_record(octets: &mut Vec<u8>, rtype: Rtype, ttl: u32, rdata: &[u8]) {
+    let length = u16::try_from(rdata.len()).expect("record data were bounded when read");
+    octets.extend_from_slice(&[0xc0, 0x0c]);
+    octets.extend_from_slice(&rtype.to_int().to_be_bytes());
+    octets.extend_from_slice(&Class::IN.to_int().to_be_bytes());
+    octets.extend_from_slice(&ttl.to_be_bytes());
+    octets.extend_from_slice(&length.to_be_bytes());
+    octets.extend_from_slice(rdata);
+}
+
+/// The table over the nodes that begin at these places.
+fn table(arena: &[u8], starts: &[usize]) -> Box<[Slot]> {
+    let size = (starts.len() * 2).next_power_of_two().max(2);
+    let mut slots = vec![Slot { tag: 0, at: EMPTY }; size].into_boxed_slice();
+    for &start in starts {
+        let name = &arena[start + 1..start + 1 + usize::from(arena[start])];
+        let hash = hash(name);
+        let mut place = hash as usize & (size - 1);
+        while slots[place].at != EMPTY {
+            place = (place + 1) & (size - 1);
+        }
+        slots[place] = Slot { tag: (hash >> 32) as u32, at: start as u32 };
+    }
+    slots
+}
+
+/// A wire name as text, with the final dot.
+pub(super) fn presentation(name: &[u8]) -> String {
+    match Name::from_octets(name) {
+        Ok(name) if name.is_root() => ".".to_owned(),
+        Ok(name) => format!("{name}."),
+        Err(_) => "?".to_owned(),
+    }
+}

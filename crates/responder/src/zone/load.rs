@@ -1,0 +1,191 @@
+//! From a zone file (RFC 1035, section 5) to a [`Zone`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use domain::base::Name;
+use domain::base::iana::Class;
+use domain::zonefile::inplace::{Entry, Zonefile};
+
+use super::Zone;
+use super::draft::Draft;
+
+/// A zone file could not be read or served.
+#[derive(Debug, thiserror::Error)]
+pub enum ZoneError {
+    /// The file could not be read.
+    #[error("cannot read zone file `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The text is no zone file.
+    #[error("zone file: line {line}: {reason}")]
+    Syntax {
+        /// Line on which the parser stopped, counted from 1.
+        line: usize,
+        /// What it stopped at.
+        reason: String,
+    },
+    /// One record cannot be served.
+    #[error("zone file: line {line}: {owner} {rtype}: {reason}")]
+    Record {
+        /// Line on which the record ends, counted from 1.
+        line: usize,
+        /// Owner name.
+        owner: String,
+        /// Type mnemonic.
+        rtype: String,
+        /// What is wrong, and the remedy.
+        reason: &'static str,
+    },
+    /// The zone as a whole cannot be served.
+    #[error("zone file: {0}")]
+    Zone(
+        /// What is wrong, and the remedy.
+        &'static str,
+    ),
+    /// The origin is no domain name.
+    #[error("`{0}` is no domain name, so it cannot be the origin")]
+    Origin(
+        /// The text.
+        String,
+    ),
+}
+
+impl Zone {
+    /// Reads a zone file. `origin` is the name for relative owners before the first `$ORIGIN`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or holds what cannot be served.
+    pub fn load(path: &Path, origin: Option<&str>) -> Result<Self, ZoneError> {
+        let text = std::fs::read(path)
+            .map_err(|source| ZoneError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text, origin)
+    }
+
+    /// Reads a zone from the text of a zone file.
+    ///
+    /// The RRs of one RRset get its smallest TTL (RFC 2181, section 5.2), duplicates are dropped.
+    ///
+    /// # Errors
+    /// When the text holds what cannot be served.
+    pub fn parse(text: &[u8], origin: Option<&str>) -> Result<Self, ZoneError> {
+        let mut draft = read(text, origin)?;
+        let apex = draft.apex()?;
+        draft.check_owners(&apex)?;
+        draft.sort();
+        draft.check_cnames()?;
+        draft.build(apex)
+    }
+}
+
+/// Reads all records of a zone file.
+fn read(text: &[u8], origin: Option<&str>) -> Result<Draft, ZoneError> {
+    let mut file = Zonefile::from(text);
+    if !text.ends_with(b"\n") {
+        // The parser wants the last line ended too; people's editors do not always.
+        file.extend_from_slice(b"\n");
+    }
+    file.set_default_class(Class::IN);
+    if let Some(origin) = origin {
+        let no_name = |_| ZoneError::Origin(origin.to_owned());
+        file.set_origin(Name::<Bytes>::from_chars(origin.chars()).map_err(no_name)?);
+    }
+    let (mut draft, mut line, mut seen) = (Draft::default(), 1, 0);
+    loop {
+        let entry = file.next_entry().map_err(|error| syntax(text, origin, &error.to_string()))?;
+        // The parser stands behind the line feed that ended the record.
+        let now = file.current_offset().saturating_sub(1).clamp(seen, text.len());
+        line += text[seen..now].iter().filter(|&&octet| octet == b'\n').count();
+        seen = now;
+        match entry {
+            None => return Ok(draft),
+            Some(Entry::Record(record)) => draft.push(&record, line)?,
+            Some(Entry::Include { path, .. }) => {
+                let reason = format!("$INCLUDE {path} is not supported: write one file");
+                return Err(ZoneError::Syntax { line, reason });
+            }
+        }
+    }
+}
+
+/// The error that `domain` words as `line:column: reason`, with the right line.
+///
+/// When the last item of a line is at fault the parser already stands in column 1 of the next one,
+/// as it does when the first item of that line is at fault. Which of the two it is shows by reading
+/// the text up to there again.
+fn syntax(text: &[u8], origin: Option<&str>, worded: &str) -> ZoneError {
+    let mut parts = worded.splitn(3, ':');
+    let mut number = || parts.next()?.parse::<usize>().ok();
+    let (line, column) = (number().unwrap_or(1), number().unwrap_or(0));
+    let reason = parts.next().unwrap_or(worded).trim().to_owned();
+    if column == 1 && line > 1 {
+        let before: usize =
+            text.split_inclusive(|&octet| octet == b'\n').take(line - 1).map(<[u8]>::len).sum();
+        let is_broken = || matches!(read(&text[..before], origin), Err(ZoneError::Syntax { .. }));
+        if before == text.len() || is_broken() {
+            return ZoneError::Syntax { line: line - 1, reason };
+        }
+    }
+    ZoneError::Syntax { line, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_name_their_line() {
+        let soa = "$ORIGIN example.\n@ 60 IN SOA ns host 1 2 3 4 5\n";
+        let check = |rest: &str, expected: &str| {
+            let text = format!("{soa}{rest}");
+            let error = Zone::parse(text.as_bytes(), None).unwrap_err().to_string();
+            assert!(error.contains(expected), "{rest:?} gave {error:?}");
+        };
+        check("a 60 IN A 192.0.2.300\n", "line 3:");
+        check("\n\na 60 IN A 192.0.2.1\nb 60 IN BOGUS 1\n", "line 6:");
+        check("a 60 IN A 192.0.2.1\nb.other. 60 IN A 192.0.2.1\n", "line 4: b.other. A: the owner");
+        check("; a\nb.other. 60 IN TXT (\n a\n b )\n", "line 6: b.other. TXT");
+        check("b.other. 60 IN A 192.0.2.1", "line 3: b.other. A");
+        check("a IN CNAME b\na IN A 192.0.2.1\n", "line 3: a.example. CNAME: a CNAME with other");
+        check("b 60 IN SOA ns host 1 2 3 4 5\n", "line 3: b.example. SOA: a second SOA");
+        check("b 60 CH TXT a\n", "line 3");
+        check("b 60 A 192.0.2.300\na 60 A 192.0.2.1\n", "line 3: expected");
+        check("a 60 A 192.0.2.1\n$BOGUS 1\n", "line 4: unknown control");
+        check("$INCLUDE other.zone\n", "line 3: $INCLUDE");
+        let error = Zone::parse(b"$ORIGIN example.\na 60 IN A 192.0.2.1\n", None).unwrap_err();
+        assert!(error.to_string().contains("no SOA"));
+        let error = Zone::parse(b"a 60 IN A 192.0.2.1\n", None).unwrap_err();
+        assert!(error.to_string().contains("origin"), "{error}");
+        assert!(matches!(Zone::parse(b"", Some("a..b")), Err(ZoneError::Origin(_))));
+        let error = Zone::load(Path::new("/nowhere/x.zone"), None).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/x.zone"));
+    }
+
+    #[test]
+    fn an_origin_can_be_given() {
+        let zone = Zone::parse(b"@ 60 SOA ns host 1 2 3 4 5\nns A 192.0.2.1\n", Some("Example"));
+        assert_eq!(zone.unwrap().apex(), "example.");
+    }
+
+    #[test]
+    fn a_large_zone_stays_compact() {
+        use std::fmt::Write;
+        let mut text = "$ORIGIN melmac.univ.\n$TTL 1\n@ SOA ns host 1 2 3 4 5\n".to_owned();
+        for host in 0..50_000 {
+            writeln!(text, "host{host} A 192.0.2.{}", host % 256).unwrap();
+        }
+        let zone = Zone::parse(text.as_bytes(), None).unwrap();
+        assert_eq!(zone.record_count(), 50_001);
+        assert!(zone.memory() / zone.record_count() < 100, "{} octets", zone.memory());
+        for host in 0..50_000 {
+            let label = format!("host{host}");
+            let name = format!("{}{label}\x06melmac\x04univ\0", char::from(label.len() as u8));
+            assert!(zone.node(name.as_bytes()).unwrap().rrset(1).is_some());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! One zone in memory: looked up by lower-cased wire name, answered from prebuilt records.
+//!
+//! All names and records lie in one arena, found through an open-addressing table of eight-octet
+//! slots, so that a lookup touches two places in memory and a record costs little more than its
+//! own octets.
+
+mod draft;
+mod load;
+
+pub use load::ZoneError;
+
+use std::fmt;
+
+/// A zone, loaded once and only read from then on.
+///
+/// ```
+/// use dnslab_responder::Zone;
+///
+/// let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n";
+/// let zone = Zone::parse(text.as_bytes(), None).unwrap();
+/// assert_eq!((zone.apex().as_str(), zone.record_count()), ("example.", 3));
+/// ```
+pub struct Zone {
+    /// The apex, lower-cased, in wire form.
+    apex: Box<[u8]>,
+    /// All nodes, one after the other; see [`Node`] for the form of one.
+    arena: Box<[u8]>,
+    /// The table; its length is a power of two and at least twice the number of nodes.
+    slots: Box<[Slot]>,
+    /// The SOA record as a negative answer carries it (RFC 2308, section 3): a prebuilt record.
+    negative_soa: Box<[u8]>,
+    /// False if no owner name begins with `*`: then nobody looks for one.
+    has_wildcards: bool,
+    /// False if nothing is delegated: then nobody looks for a zone cut.
+    has_cuts: bool,
+    /// Records, without duplicates.
+    record_count: usize,
+}
+
+/// One place of the table.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Upper half of the name's hash; spares most comparisons of names.
+    tag: u32,
+    /// Where the node begins in the arena, or [`EMPTY`].
+    at: u32,
+}
+
+/// Marks a [`Slot`] without a node.
+const EMPTY: u32 = u32::MAX;
+
+/// Set on the node of a zone cut: NS records below the apex (RFC 9499, section 7).
+const FLAG_CUT: u8 = 1;
+
+/// Octets of a prebuilt record before its RDATA: a compression pointer, type, class, TTL, length.
+pub(crate) const RECORD_HEADER: usize = 12;
+
+/// One owner name's RRsets, borrowed from the arena.
+///
+/// In the arena: length of the name (1 octet), name, flags (1), number of RRsets (2), then for each
+/// RRset its type (2), number of records (2), octets of all records (4) and the records, whose
+/// owner is a compression pointer to the question (RFC 1035, section 4.1.4).
+#[derive(Clone, Copy)]
+pub(crate) struct Node<'z> {
+    /// [`FLAG_CUT`] or nothing.
+    flags: u8,
+    /// Number of RRsets; 0 for an empty non-terminal (RFC 8499).
+    count: u16,
+    /// The RRsets.
+    body: &'z [u8],
+}
+
+/// One RRset, ready to be copied into an answer whose question is its owner.
+#[derive(Clone, Copy)]
+pub(crate) struct RrSet<'z> {
+    /// Number of records.
+    pub(crate) count: u16,
+    /// The records, each with the owner `0xC00C`.
+    pub(crate) records: &'z [u8],
+}
+
+/// What the zone has under a name.
+pub(crate) enum Lookup<'z> {
+    /// The name, or the wildcard that stands for it (RFC 4592).
+    Found(Node<'z>),
+    /// The name lies at or below a zone cut.
+    Delegated {
+        /// The node of the cut, which holds its NS records.
+        cut: Node<'z>,
+        /// Length of the cut's name: it is the end of the name asked for.
+        cut_length: usize,
+    },
+    /// The zone has no such name.
+    NameError,
+    /// The name is not at or below the apex.
+    OutOfZone,
+}
+
+impl Zone {
+    /// The apex as text, with the final dot.
+    #[must_use]
+    pub fn apex(&self) -> String {
+        draft::presentation(&self.apex)
+    }
+
+    /// The apex, lower-cased, in wire form.
+    pub(crate) fn apex_octets(&self) -> &[u8] {
+        &self.apex
+    }
+
+    /// Number of records, duplicates not counted.
+    #[must_use]
+    pub fn record_count(&self) -> usize {
+        self.record_count
+    }
+
+    /// Octets of memory that the zone holds.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.arena.len() + std::mem::size_of_val(&*self.slots)
+    }
+
+    /// The SOA record for the authority section of a negative answer.
+    pub(crate) fn negative_soa(&self) -> &[u8] {
+        &self.negative_soa
+    }
+
+    /// The node of exactly this lower-cased wire name.
+    pub(crate) fn node(&self, name: &[u8]) -> Option<Node<'_>> {
+        let hash = hash(name);
+        let (tag, mask) = ((hash >> 32) as u32, self.slots.len() - 1);
+        let mut place = hash as usize & mask;
+        loop {
+            let slot = self.slots[place];
+            if slot.at == EMPTY {
+                return None;
+            }
+            if slot.tag == tag {
+                let at = slot.at as usize;
+                let length = usize::from(self.arena[at]);
+                if self.arena[at + 1..at + 1 + length] == *name {
+                    let body = at + 1 + length;
+                    return Some(Node {
+                        flags: self.arena[body],
+                        count: word(&self.arena, body + 1),
+                        body: &self.arena[body + 3..],
+                    });
+                }
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    /// What the zone has for a lower-cased wire name.
+    ///
+    /// `at_parent` says that the type belongs to the parent's side of a zone cut (DS, RFC 4035,
+    /// section 3.1.4.1).
+    pub(crate) fn lookup(&self, name: &[u8], at_parent: bool) -> Lookup<'_> {
+        let exact = self.node(name);
+        if let (Some(node), false) = (exact, self.has_cuts) {
+            return Lookup::Found(node);
+        }
+        if !self.holds(name) {
+            return Lookup::OutOfZone;
+        }
+        if self.has_cuts
+            && let Some((cut, cut_length)) = self.highest_cut(name)
+            && !(at_parent && cut_length == name.len())
+        {
+            return Lookup::Delegated { cut, cut_length };
+        }
+        match exact {
+            Some(node) => Lookup::Found(node),
+            None if self.has_wildcards => self.wildcard(name),
+            None => Lookup::NameError,
+        }
+    }
+
+    /// True if the name is the apex or below it.
+    pub(crate) fn holds(&self, name: &[u8]) -> bool {
+        suffixes(name).any(|suffix| *suffix == *self.apex)
+    }
+
+    /// The zone cut nearest to the apex at or above the name, with the length of its name.
+    fn highest_cut(&self, name: &[u8]) -> Option<(Node<'_>, usize)> {
+        suffixes(name)
+            .take_while(|suffix| suffix.len() > self.apex.len())
+            .filter_map(|suffix| Some((self.node(suffix)?, suffix.len())))
+            .filter(|(node, _)| node.flags & FLAG_CUT != 0)
+            .last()
+    }
+
+    /// The wildcard below the closest encloser (RFC 4592, section 3.3.1).
+    fn wildcard(&self, name: &[u8]) -> Lookup<'_> {
+        for encloser in suffixes(name).skip(1) {
+            if self.node(encloser).is_none() {
+                continue;
+            }
+            let mut source = [0; 255];
+            let length = 2 + encloser.len();
+            source[..2].copy_from_slice(b"\x01*");
+            source[2..length].copy_from_slice(encloser);
+            return self.node(&source[..length]).map_or(Lookup::NameError, Lookup::Found);
+        }
+        Lookup::NameError
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Zone")
+            .field("apex", &self.apex())
+            .field("record_count", &self.record_count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'z> Node<'z> {
+    /// The RRset of this type.
+    pub(crate) fn rrset(&self, rtype: u16) -> Option<RrSet<'z>> {
+        let (mut at, mut left) = (0, self.count);
+        while left > 0 {
+            let length = long(self.body, at + 4) as usize;
+            if word(self.body, at) == rtype {
+                let records = &self.body[at + 8..at + 8 + length];
+                return Some(RrSet { count: word(self.body, at + 2), records });
+            }
+            at += 8 + length;
+            left -= 1;
+        }
+        None
+    }
+}
+
+/// The name and each of its ancestors down to the root, as ends of the wire form.
+///
+/// The name must be well formed; [`crate::answer`] checks that before it asks.
+fn suffixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(name);
+    std::iter::from_fn(move || {
+        let current = rest?;
+        rest = match usize::from(*current.first()?) {
+            0 => None,
+            label => current.get(1 + label..),
+        };
+        Some(current)
+    })
+}
+
+/// Two octets in network order.
+fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+/// Four octets in network order.
+fn long(octets: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+}
+
+/// Hashes a name, eight octets at a time.
+///
+/// Not made to withstand an attacker: queries are never inserted, and whoever writes the zone owns
+/// the server.
+fn hash(name: &[u8]) -> u64 {
+    /// An odd number with well spread bits (2^64 divided by the golden ratio).
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = name.len() as u64;
+    let mut chunks = name.chunks_exact(8);
+    for chunk in &mut chunks {
+        let octets = chunk.try_into().expect("a chunk of eight has eight octets");
+        state = (state.rotate_left(25) ^ u64::from_le_bytes(octets)).wrapping_mul(SPREAD);
+    }
+    let mut last = [0; 8];
+    last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+    state = (state.rotate_left(25) ^ u64::from_le_bytes(last)).wrapping_mul(SPREAD);
+    // A product carries upwards only: fold the upper half back, twice, for the table's low bits.
+    state = (state ^ (state >> 32)).wrapping_mul(SPREAD);
+    state ^ (state >> 29)
+}

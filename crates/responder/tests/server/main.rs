@@ -1,0 +1,8 @@
+//! The whole server over real sockets on loopback.
+
+mod foreign_clients;
+mod hostile_clients;
+mod program;
+mod running;
+mod startup;
+mod transports;

@@ -1,0 +1,185 @@
+//! A server on a thread, and clients of each transport.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dnslab_responder::{
+    CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
+};
+use dnslab_wire::{Query, QueryOptions, Transport};
+use domain::base::Name;
+use domain::base::iana::Rtype;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+/// A read that takes longer has failed; long enough for a machine with many other things to do.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The zone that is served: hosts `host0` to `host999`, and one RRset that no datagram holds.
+pub(crate) fn zone() -> Zone {
+    let mut text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\n\
+                    ns A 192.0.2.53\nwww A 192.0.2.1\nalias CNAME www\n"
+        .to_owned();
+    for number in 0..1000 {
+        text += &format!("host{number} A 192.0.{}.{}\n", 2 + number / 256, number % 256);
+        if number < 200 {
+            text += &format!("big TXT \"record number {number} of a large set\"\n");
+        }
+    }
+    Zone::parse(text.as_bytes(), None).unwrap()
+}
+
+/// A server that runs until it is stopped or dropped.
+pub(crate) struct Running {
+    /// Address for UDP and TCP.
+    pub(crate) address: SocketAddr,
+    /// Address for DoT.
+    pub(crate) dot_address: SocketAddr,
+    /// The certificate authority's only certificate is the server's own.
+    pub(crate) roots: Arc<RootCertStore>,
+    /// The certificate's file.
+    pub(crate) chain: PathBuf,
+    stop: StopHandle,
+    thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
+    _directory: tempfile::TempDir,
+}
+
+impl Running {
+    /// Starts a server on `127.0.0.1`, changed as wanted.
+    pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_on("127.0.0.1:0", change)
+    }
+
+    /// Starts a server on free ports of an address.
+    pub(crate) fn start_on(address: &str, change: impl FnOnce(&mut Config)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let (chain, key) = (directory.path().join("chain.pem"), directory.path().join("key.pem"));
+        std::fs::write(&chain, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(made.cert.der().clone()).unwrap();
+
+        let mut config = Config::new(Arc::new(zone()));
+        config.listen.push(address.parse().unwrap());
+        config.dot_listen.push(address.parse().unwrap());
+        config.certificate = Some(CertificateFiles { chain: chain.clone(), key });
+        config.idle_timeout = PATIENCE;
+        change(&mut config);
+        let server = Server::bind(config).unwrap();
+        Self {
+            address: server.addresses()[0],
+            dot_address: server.dot_addresses()[0],
+            roots: Arc::new(roots),
+            chain,
+            stop: server.stop_handle(),
+            thread: Some(std::thread::spawn(|| server.run())),
+            _directory: directory,
+        }
+    }
+
+    /// Stops the server and reads its counters.
+    pub(crate) fn stop(mut self) -> Counters {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap().unwrap()
+    }
+
+    /// A connected UDP client.
+    pub(crate) fn udp(&self) -> UdpSocket {
+        let any = if self.address.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
+        let socket = UdpSocket::bind(any).unwrap();
+        socket.connect(self.address).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    /// A TCP client.
+    pub(crate) fn tcp(&self) -> TcpStream {
+        connect(self.address)
+    }
+
+    /// Settings of a TLS client; one store of tickets.
+    pub(crate) fn tls_config(&self) -> ClientConfig {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(Arc::clone(&self.roots))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"dot".to_vec()];
+        config
+    }
+
+    /// A TLS client that verifies the server's certificate.
+    pub(crate) fn dot(
+        &self,
+        config: &Arc<ClientConfig>,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
+        let name = "localhost".try_into().unwrap();
+        let session = ClientConnection::new(Arc::clone(config), name).unwrap();
+        StreamOwned::new(session, connect(self.dot_address))
+    }
+
+    /// Asks one question over any transport.
+    pub(crate) fn ask(&self, transport: Transport, query: &[u8]) -> Vec<u8> {
+        match transport {
+            Transport::Udp => {
+                let (socket, mut buffer) = (self.udp(), vec![0; 65_535]);
+                socket.send(query).unwrap();
+                let length = socket.recv(&mut buffer).unwrap();
+                buffer.truncate(length);
+                buffer
+            }
+            Transport::Tcp => exchange(&mut self.tcp(), query),
+            Transport::Dot => exchange(&mut self.dot(&Arc::new(self.tls_config())), query),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A connection that gives up after [`PATIENCE`].
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// An encoded query with an id.
+pub(crate) fn query(id: u16, qname: &str, qtype: Rtype) -> Vec<u8> {
+    let name: Name<Vec<u8>> = qname.parse().unwrap();
+    let query = Query::new(&name, qtype, &QueryOptions::default()).unwrap();
+    let mut octets = query.octets().to_vec();
+    octets[..2].copy_from_slice(&id.to_be_bytes());
+    octets
+}
+
+/// Sends one message with its length prefix and reads one back.
+pub(crate) fn exchange(stream: &mut (impl Read + Write), query: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    dnslab_wire::push_frame(&mut frame, query);
+    stream.write_all(&frame).unwrap();
+    stream.flush().unwrap();
+    read_message(stream)
+}
+
+/// Reads one message with its length prefix.
+pub(crate) fn read_message(stream: &mut impl Read) -> Vec<u8> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length).unwrap();
+    let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut message).unwrap();
+    message
+}

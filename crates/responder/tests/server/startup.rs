@@ -1,0 +1,77 @@
+//! What is wrong is said when the server starts, with the remedy.
+
+use std::net::UdpSocket;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use dnslab_responder::{CertificateFiles, Config, Server};
+
+use crate::running::{Running, zone};
+
+/// The error of a configuration contains all of these.
+fn check(change: impl FnOnce(&mut Config), expected: &[&str]) {
+    let mut config = Config::new(Arc::new(zone()));
+    change(&mut config);
+    let error = Server::bind(config).err().expect("the server must not start").to_string();
+    for part in expected {
+        assert!(error.contains(part), "{error:?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn faults_name_culprit_and_remedy() {
+    check(|_| {}, &["no address to listen on"]);
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let in_use = [address.to_string(), "(udp)".to_owned(), "ss -lntup".to_owned()];
+    let in_use: Vec<&str> = in_use.iter().map(String::as_str).collect();
+    check(|config| config.listen.push(address), &in_use);
+    let running = Running::start(|config| config.threads = NonZeroUsize::new(2).unwrap());
+    let two = |config: &mut Config| config.threads = NonZeroUsize::new(2).unwrap();
+    check(
+        |config| {
+            two(config);
+            config.listen.push(running.address);
+        },
+        &["another process owns it"],
+    );
+    let with_key = |config: &mut Config| {
+        let chain = running.chain.clone();
+        config.certificate = Some(CertificateFiles { key: chain.with_file_name("key.pem"), chain });
+    };
+    check(
+        |config| {
+            two(config);
+            with_key(config);
+            config.dot_listen.push(running.dot_address);
+        },
+        &["(dot)", "another process owns it"],
+    );
+    check(
+        |config| config.listen.push("192.0.2.1:5353".parse().unwrap()),
+        &["192.0.2.1:5353", "ip -4 address"],
+    );
+    let dot = |config: &mut Config| config.dot_listen.push("127.0.0.1:0".parse().unwrap());
+    check(dot, &["127.0.0.1:0 needs a certificate"]);
+    let files = |chain: &str, key: &str| {
+        let (chain, key) = (running.chain.with_file_name(chain), running.chain.with_file_name(key));
+        move |config: &mut Config| {
+            dot(config);
+            config.certificate = Some(CertificateFiles { chain, key });
+        }
+    };
+    check(files("missing.pem", "key.pem"), &["certificate chain", "missing.pem"]);
+    check(files("chain.pem", "missing.pem"), &["private key", "missing.pem"]);
+    check(files("key.pem", "key.pem"), &["key.pem", "holds no certificate"]);
+    check(files("chain.pem", "chain.pem"), &["private key", "chain.pem"]);
+    let other = Running::start(|_| {});
+    let key = other.chain.with_file_name("key.pem");
+    let chain = running.chain.clone();
+    check(
+        |config| {
+            dot(config);
+            config.certificate = Some(CertificateFiles { chain, key });
+        },
+        &["cannot be used"],
+    );
+}
