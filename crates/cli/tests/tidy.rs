@@ -69,6 +69,16 @@ const CLOCKS_OF_LOAD: [&str; 2] = ["crates/load/src/clock.rs", "crates/load/src/
 /// and who has them.
 const SOCKETS_OF_LAB: [&str; 2] = ["crates/lab/src/ports.rs", "crates/lab/src/sockets.rs"];
 
+/// Packages that must not be in the dependency tree, with what to use instead; `deny.toml` has the
+/// reasons.
+const BANNED_PACKAGES: [(&str, &str); 5] = [
+    ("aws-lc-rs", "ring"),
+    ("aws-lc-sys", "ring"),
+    ("openssl", "rustls"),
+    ("openssl-sys", "rustls"),
+    ("native-tls", "rustls"),
+];
+
 #[test]
 fn sources_keep_the_rules() {
     let root = root();
@@ -92,6 +102,8 @@ fn sources_keep_the_rules() {
         } else if path.ends_with(".md") {
             let folder = Path::new(path).parent().unwrap_or(Path::new(""));
             dead_links(&read(), &|link| root.join(folder).join(link).exists())
+        } else if path == "Cargo.lock" {
+            banned_packages(&read())
         } else {
             Vec::new()
         };
@@ -280,6 +292,28 @@ fn forbidden_edges(name: &str, manifest: &str) -> Vec<Finding> {
                 found.push(Finding { line: number + 1, message });
             }
         }
+    }
+    found
+}
+
+/// Packages of a `Cargo.lock` that are banned, or come from elsewhere than crates.io.
+fn banned_packages(lock: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (number, line) in lock.lines().enumerate() {
+        let value_of = |key: &str| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"');
+        let message = match (value_of("name"), value_of("source")) {
+            (Some(name), _) => {
+                let banned = BANNED_PACKAGES.iter().find(|(banned, _)| *banned == name);
+                banned.map(|(_, instead)| {
+                    format!("`{name}` is banned, use {instead}: `cargo tree -i {name}` tells whose it is")
+                })
+            }
+            (_, Some(source)) if !source.contains("crates.io-index") => {
+                Some(format!("`{source}` is not crates.io: use a published version"))
+            }
+            _ => None,
+        };
+        found.extend(message.map(|message| Finding { line: number + 1, message }));
     }
     found
 }
@@ -571,6 +605,19 @@ mod tests {
         check("lab", "[build-dependencies]\ndnslab-load = \"1\"", &[2]);
         check("lab", "[dev-dependencies]\ndnslab-load.workspace = true", &[]);
         check("lab", "[dependencies]\n# dnslab-load\ndnslab-wire.workspace = true", &[]);
+    }
+
+    #[test]
+    fn banned_packages_are_found() {
+        let check = |lock: &str, lines: &[usize]| {
+            let found = banned_packages(lock);
+            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{lock}");
+        };
+        let index = "source = \"registry+https://example.net/crates.io-index\"\n";
+        check(&format!("[[package]]\nname = \"openssl\"\n{index}"), &[2]);
+        check(&format!("[[package]]\nname = \"openssl-probe\"\n{index}"), &[]);
+        check("[[package]]\nname = \"a\"\nsource = \"git+https://example.net/a\"", &[3]);
+        check("[[package]]\nname = \"dnslab-wire\"\nversion = \"0.1.0\"", &[]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! - `hold DIRECTORY COMMAND...`: starts a command under a guard, prints its id, waits for ever;
 //! - `spin THREADS`: keeps that many threads busy, each replaced by a new one every 50 ms;
-//! - `linger`: ignores SIGTERM, and so does a child that it starts; each prints a line.
+//! - `linger`: ignores SIGTERM, and so does a child that it starts; each prints its id.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -79,10 +79,10 @@ fn linger(child: bool) -> ExitCode {
         let own = std::env::current_exe().expect("a running program has a file");
         let mut child = std::process::Command::new(own).arg("linger-alone").spawn();
         let child = child.as_mut().expect("this program runs already");
-        println!("lingering");
+        println!("{}", std::process::id());
         child.wait().expect("it is our child");
     }
-    println!("lingering");
+    println!("{}", std::process::id());
     loop {
         thread::sleep(Duration::from_secs(60));
     }

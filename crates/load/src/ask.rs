@@ -50,12 +50,9 @@ pub fn ask(
     let exchange = match transport {
         Transport::Udp => over_udp(target, query, timeout),
         Transport::Tcp => connect(target, timeout).and_then(|stream| over_stream(stream, query)),
-        Transport::Dot => {
-            connect(target, timeout).and_then(|stream| over_tls(stream, query, tls))
-        }
+        Transport::Dot => connect(target, timeout).and_then(|stream| over_tls(stream, query, tls)),
     };
-    let answer =
-        exchange.map_err(|source| AskError::Exchange { transport, target, source })?;
+    let answer = exchange.map_err(|source| AskError::Exchange { transport, target, source })?;
     match Response::parse(&answer) {
         Ok(response) if response.id == ID && query.asks_the_same(response.question) => Ok(answer),
         _ => Err(AskError::Mismatch { transport, target, query: query.to_string() }),
@@ -90,11 +87,7 @@ fn connect(target: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn over_tls(
-    stream: TcpStream,
-    query: &Query,
-    tls: Option<&TlsSettings>,
-) -> io::Result<Vec<u8>> {
+fn over_tls(stream: TcpStream, query: &Query, tls: Option<&TlsSettings>) -> io::Result<Vec<u8>> {
     let tls = tls.ok_or_else(|| io::Error::other("no TLS settings are given"))?;
     let connection = ClientConnection::new(Arc::new(tls.config.clone()), tls.server_name.clone())
         .map_err(io::Error::other)?;

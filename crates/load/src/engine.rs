@@ -57,7 +57,9 @@ pub enum LoadError {
     #[error("cannot start a load worker: {0}")]
     Worker(#[source] io::Error),
     /// A CPU cannot be used.
-    #[error("cannot pin a load worker to CPU {cpu}: {source}; `dnslab doctor` lists the usable CPUs")]
+    #[error(
+        "cannot pin a load worker to CPU {cpu}: {source}; `dnslab doctor` lists the usable CPUs"
+    )]
     Pin {
         /// The CPU.
         cpu: usize,
@@ -158,9 +160,17 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     if spec.transport.is_encrypted() && spec.tls.is_none() {
         return Err(LoadError::NoTls(spec.transport));
     }
+    check_clients(spec.clients)
+}
+
+/// Checks that the process may open a socket for every client.
+///
+/// # Errors
+/// [`LoadError::TooManyClients`] when it may not.
+pub fn check_clients(clients: u32) -> Result<(), LoadError> {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    if u64::from(spec.clients) + OTHER_FILES > limit {
-        return Err(LoadError::TooManyClients { clients: spec.clients, limit });
+    if u64::from(clients) + OTHER_FILES > limit {
+        return Err(LoadError::TooManyClients { clients, limit });
     }
     Ok(())
 }
@@ -249,9 +259,8 @@ impl Start<'_> {
             Mode::Open { .. } => 1,
         };
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
-        let tls = || {
-            tls.map(|tls| ClientTls::new(&tls.config, tls.server_name.clone(), tls.verified))
-        };
+        let tls =
+            || tls.map(|tls| ClientTls::new(&tls.config, tls.server_name.clone(), tls.verified));
         (self.shard..spec.clients)
             .step_by(spec.workers as usize)
             .map(|_| Client::new(outstanding, tls()))
@@ -336,8 +345,7 @@ fn finish(
     let (mut wrong_example, mut last_connection_end) = (None, None);
     for (shard, end) in ends.into_iter().enumerate() {
         let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
-        let facts =
-            WorkerFacts { cpu, cpu_ns: end.cpu, elapsed_ns: end.elapsed, drops: end.drops };
+        let facts = WorkerFacts { cpu, cpu_ns: end.cpu, elapsed_ns: end.elapsed, drops: end.drops };
         measured.workers.push(facts);
         measured.latency.merge(&end.tally.latency);
         measured.service_time.merge(&end.tally.service_time);
@@ -369,7 +377,13 @@ fn facts(spec: &LoadSpec) -> LoadFacts {
         warm_up_ns: nanos(spec.warm_up),
         timeout_ns: nanos(spec.timeout),
         workers: spec.workers,
-        cpus: spec.cpus.iter().copied().cycle().take(workers.min(workers * spec.cpus.len())).collect(),
+        cpus: spec
+            .cpus
+            .iter()
+            .copied()
+            .cycle()
+            .take(workers.min(workers * spec.cpus.len()))
+            .collect(),
         queries: spec.queries.description().to_owned(),
         seed: spec.seed,
         send_path: send_path(spec.transport).to_owned(),

@@ -24,6 +24,6 @@ mod tls;
 mod worker;
 
 pub use ask::{AskError, ask};
-pub use engine::{LoadError, LoadResult, run};
+pub use engine::{LoadError, LoadResult, check_clients, run};
 pub use spec::{LoadSpec, Mode};
 pub use tls::{TlsSettings, TlsSettingsError, Verification};

@@ -16,8 +16,8 @@ use domain::base::Name;
 
 fn queries() -> Arc<QueryList> {
     let origin = Name::from_str("test.example").unwrap();
-    let zone = SyntheticZone::new(origin, 7, Duration::from_secs(1));
-    Arc::new(QueryList::from_zone(&zone, &QueryOptions::default()).unwrap())
+    let zone = SyntheticZone::new(origin, 7, Duration::from_secs(1)).unwrap();
+    Arc::new(QueryList::from_zone(&zone, &QueryOptions::default()))
 }
 
 fn spec(target: SocketAddr, transport: Transport) -> LoadSpec {
@@ -46,8 +46,7 @@ fn go(spec: &LoadSpec) -> LoadResult {
     assert!(told > 0, "no interval was reported");
     // `run` has asserted the sums; here, that the series tells the same story.
     let due: u64 = result.measured.intervals.iter().map(|interval| interval.due).sum();
-    let counted =
-        result.measured.counters.outcomes.due + result.measured.warm_up.outcomes.due;
+    let counted = result.measured.counters.outcomes.due + result.measured.warm_up.outcomes.due;
     assert_eq!(due, counted);
     result
 }
@@ -149,7 +148,9 @@ fn late_answers_are_late() {
     let answering = socket.try_clone().unwrap();
     thread::spawn(move || {
         for (at, answer, client) in receiver {
-            thread::sleep((at + Duration::from_millis(220)).saturating_duration_since(Instant::now()));
+            thread::sleep(
+                (at + Duration::from_millis(220)).saturating_duration_since(Instant::now()),
+            );
             answering.send_to(&answer, client).ok();
         }
     });

@@ -144,10 +144,8 @@ fn slowest_ms(latency: &Histogram, share: f64) -> Option<f64> {
 /// Sums of one run inside one step of the time axis.
 #[derive(Clone, Copy, Default)]
 struct Step {
-    /// Answered queries.
-    answered: u64,
-    /// Time that the intervals cover, nanoseconds.
-    length_ns: u64,
+    /// Answered queries; `None` after the end of the run.
+    answered: Option<u64>,
     /// Medians of the intervals, to be averaged, milliseconds.
     p50_ms: Option<f64>,
     /// Largest 0.99 quantile of the intervals, milliseconds: a short stall stays visible.
@@ -184,11 +182,7 @@ impl Timeline {
         Self {
             at_s: at_s.collect(),
             window_start_s: all().map(|run| run.window_start_ns).max().unwrap_or(0) as f64 / 1e9,
-            qps: curves(&|step| {
-                // A last interval that was cut short says little, and looks like a collapse.
-                let covered = step.length_ns * 2 >= width_ns;
-                covered.then(|| step.answered as f64 * 1e9 / step.length_ns as f64)
-            }),
+            qps: curves(&|step| Some(step.answered? as f64 * 1e9 / width_ns as f64)),
             p50_ms: curves(&|step| step.p50_ms),
             p99_ms: curves(&|step| step.p99_ms),
             cpu_percent: resources(&|run, from, to| {
@@ -212,23 +206,25 @@ fn step_width_ns<'a>(runs: impl Iterator<Item = &'a Measured> + Clone) -> u64 {
     interval * (end / interval).div_ceil(MOST_POINTS).max(1)
 }
 
-/// Where the intervals of a run end, nanoseconds since the load began. What came after the window
+/// Where the measured window of a run ends, nanoseconds since the load began. What came after it
 /// (answers still awaited) is not part of the picture.
 fn end_ns(run: &Measured) -> u64 {
-    let window_end = run.window_start_ns + run.window_ns;
-    let last = run.intervals.last().map(|last| last.at_ns + last.length_ns);
-    last.map_or(window_end, |last| last.min(window_end))
+    run.window_start_ns + run.window_ns
 }
 
-/// The intervals of one run, put into the step in which their middle lies.
+/// The intervals of one run, put into the step in which their middle lies. A step of the run without
+/// an interval is one in which nothing ended: its rate is zero, not missing, or a stall would not
+/// show, and would raise the mean over the runs.
 fn bin(run: &Measured, width_ns: u64, steps: usize) -> Vec<Step> {
     let mut binned = vec![Step::default(); steps];
     let mut medians = vec![0_u32; steps];
+    for step in binned.iter_mut().take((end_ns(run) / width_ns) as usize) {
+        step.answered = Some(0);
+    }
     for interval in &run.intervals {
         let at = ((interval.at_ns + interval.length_ns / 2) / width_ns) as usize;
         let Some(step) = binned.get_mut(at) else { continue };
-        step.answered += interval.answered;
-        step.length_ns += interval.length_ns;
+        step.answered = step.answered.map(|answered| answered + interval.answered);
         if let Some(p50_ns) = interval.p50_ns {
             let before = f64::from(medians[at]);
             medians[at] += 1;
@@ -378,6 +374,20 @@ mod tests {
         let timeline = Timeline::of(&[vec![&one, &two]]);
         let qps = &timeline.qps[0];
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(150.), Some(200.)));
+    }
+
+    #[test]
+    fn a_stall_is_a_rate_of_zero() {
+        let (steady, mut stalled) = (run(10), run(10));
+        stalled.intervals.retain(|interval| !(400_000_000..700_000_000).contains(&interval.at_ns));
+        let timeline = Timeline::of(&[vec![&steady, &stalled]]);
+        let qps = &timeline.qps[0];
+        assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(0.), Some(50.), Some(100.)));
+        assert_eq!(timeline.p50_ms[0].mean[5], Some(0.5), "of the run that had answers");
+        // After the end of a run there is no rate at all.
+        let (short, long) = (run(4), run(10));
+        let timeline = Timeline::of(&[vec![&short], vec![&long]]);
+        assert_eq!((timeline.qps[0].mean[3], timeline.qps[0].mean[4]), (Some(100.0), None));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use dnslab_measure::statistics::Estimate;
 
+/// From this relative difference on, "3.5 times" is easier to read than "250 % more".
+pub const TIMES_FROM: f64 = 1.0;
+
 /// What stands where there is no figure.
 pub const NONE: &str = "-";
 
@@ -92,45 +95,43 @@ pub fn octets(value: u64) -> String {
     format!("{} {}", three_digits(scaled), UNITS[unit])
 }
 
-/// A relative difference (0.1 = 10 % more) with its sign: `+10 %`, `-3.1 %`; from tenfold on as a
-/// multiple: `12.0 times`.
+/// A relative difference (0.1 = 10 % more) with its sign: `+10 %`, `-3.1 %`; from
+/// [`TIMES_FROM`] on as a multiple: `2.50 times`.
 #[must_use]
 pub fn change(difference: f64) -> String {
     if !difference.is_finite() {
         return NONE.to_owned();
     }
-    // As in the sentences, tenfold is easier to read than +900 %.
-    if difference >= 9.0 {
+    if difference >= TIMES_FROM {
         return format!("{} times", three_digits(1.0 + difference));
     }
-    let percent = two_digits((difference * 100.0).abs());
-    match percent.as_str() {
-        "0" => "0 %".to_owned(),
-        _ if difference < 0.0 => format!("-{percent} %"),
-        _ => format!("+{percent} %"),
+    match size(difference).as_str() {
+        "0 %" => "0 %".to_owned(),
+        size if difference < 0.0 => format!("-{size}"),
+        size => format!("+{size}"),
     }
 }
 
-/// The size of a relative difference without its sign: `10 %`.
+/// The size of a relative difference without its sign: `10 %`. Only all is written as 100 % less.
 #[must_use]
 pub fn size(difference: f64) -> String {
-    format!("{} %", two_digits((difference * 100.0).abs()))
+    let percent = (difference * 100.0).abs();
+    if difference < 0.0 && percent > 99.0 && percent < 100.0 {
+        // Cut, not rounded: 99.97 % less is not 100 % less.
+        return format!("{:.1} %", (percent * 10.0).floor() / 10.0);
+    }
+    format!("{} %", two_digits(percent))
 }
 
 /// A value with its interval, both written by `write`; an unbounded interval is left out.
 #[must_use]
 pub fn estimate(estimate: &Estimate, write: impl Fn(f64) -> String) -> String {
     let value = write(estimate.value);
-    if is_bounded(estimate) {
+    if estimate.is_bounded() {
         format!("{value} ({} to {})", write(estimate.low), write(estimate.high))
     } else {
         value
     }
-}
-
-/// True if both ends of the interval are numbers; one run alone gives an unbounded one.
-pub(crate) fn is_bounded(estimate: &Estimate) -> bool {
-    estimate.low.is_finite() && estimate.high.is_finite()
 }
 
 /// Two significant digits below 10, whole numbers from there on, no trailing zeros after the
@@ -195,6 +196,7 @@ mod tests {
         check(&change(-0.000_000_1), "0 %");
         check(&change(f64::INFINITY), "-");
         check(&change(11.0), "12.0 times");
+        check(&change(-0.9997), "-99.9 %");
         check(&size(-0.372), "37 %");
         check(&size(0.0996), "10 %");
     }

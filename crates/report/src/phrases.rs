@@ -2,10 +2,7 @@
 
 use dnslab_measure::statistics::{Estimate, Metric};
 
-use crate::number::{self, is_bounded};
-
-/// From this relative difference on, "3.5 times" is easier to read than "250 % more".
-const TIMES_FROM: f64 = 1.0;
+use crate::number;
 
 /// The words for one metric.
 pub(crate) struct Phrases {
@@ -70,7 +67,7 @@ impl Phrases {
 
     /// True if this difference is told as a multiple.
     fn is_multiple(difference: f64) -> bool {
-        difference >= TIMES_FROM
+        difference >= number::TIMES_FROM
     }
 
     /// The size of the difference: `37 % fewer`, `4.8 times`.
@@ -108,7 +105,7 @@ fn times(difference: f64) -> String {
 /// zero, multiples when the difference is told as one, else signed percentages.
 pub(crate) fn interval(difference: &Estimate) -> String {
     let Estimate { value, low, high } = *difference;
-    if !is_bounded(difference) {
+    if !difference.is_bounded() {
         "unbounded".to_owned()
     } else if Phrases::is_multiple(value) {
         format!("{} to {} times", times(low), times(high))

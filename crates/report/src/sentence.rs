@@ -6,7 +6,7 @@ use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 use dnslab_measure::{LimitKind, Summary, VariantSummary};
 
 use crate::doubt::is_generator_doubt;
-use crate::number::{self, is_bounded};
+use crate::number;
 use crate::phrases::{Phrases, interval, signed_interval};
 
 /// The answer to the experiment's question: one sentence, in parts so that the page can set the
@@ -132,7 +132,7 @@ fn clause(comparison: &Comparison, margin: f64, before: Option<&Comparison>) -> 
             Part::Words("it ".to_owned()),
             Part::Figure("cannot be told".to_owned()),
             Part::Words(format!(" whether {variant} changes {}", phrases.noun)),
-            Part::Interval(if is_bounded(difference) {
+            Part::Interval(if difference.is_bounded() {
                 format!(" ({level}{})", signed_interval(difference))
             } else {
                 " (too few runs for an interval)".to_owned()
@@ -171,7 +171,7 @@ fn sentence(summary: &Summary, comparison: &Comparison, margin: f64) -> String {
                 Some(runs) => format!("; about {runs} more runs of each would do"),
                 None => String::new(),
             };
-            let why = if is_bounded(difference) {
+            let why = if difference.is_bounded() {
                 format!("the interval {} is too wide", signed_interval(difference))
             } else {
                 "there are too few runs for an interval".to_owned()

@@ -4,7 +4,7 @@ use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{Summary, VariantSummary};
 
 use crate::doubt::{caveat_text, limit_name};
-use crate::number::{self, NONE, is_bounded};
+use crate::number::{self, NONE};
 
 /// Headings of the columns, in order.
 const HEADER: [&str; 14] = [
@@ -145,7 +145,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     vec![
         variant.name.clone(),
         qps.map_or_else(none, |found| number::qps(found.value)),
-        qps.filter(|found| is_bounded(found)).map_or_else(none, |found| {
+        qps.filter(|found| found.is_bounded()).map_or_else(none, |found| {
             format!("{} to {}", number::qps(found.low), number::qps(found.high))
         }),
         to_baseline(summary, variant),

@@ -44,9 +44,9 @@
 //!
 //! **What it never does**: recursion, DNSSEC proofs (RRSIG and NSEC are records like any other),
 //! transfers, updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
-//! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), and pads answers over TLS when the query
-//! is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file and
-//! handles no signal.
+//! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), and pads answers over TLS when the
+//! query is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file
+//! and handles no signal.
 
 mod answer;
 mod counters;

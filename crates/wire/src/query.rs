@@ -123,7 +123,7 @@ impl Query {
 
 impl std::fmt::Display for Query {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}. {}", self.name(), self.rtype())
+        write!(formatter, "{} {}", self.name().fmt_with_dot(), self.rtype())
     }
 }
 
@@ -146,5 +146,16 @@ mod tests {
         assert_eq!(query.to_string(), "a.example. AAAA");
         assert!(query.asks_the_same(b"\x01A\x07exAMPle\x00\x00\x1c\x00\x01"));
         assert!(!query.asks_the_same(b"\x01b\x07example\x00\x00\x1c\x00\x01"));
+    }
+
+    #[test]
+    fn names_are_printed_with_one_final_dot() {
+        for (name, expected) in
+            [(".", ". NS"), ("example", "example. NS"), ("a.example.", "a.example. NS")]
+        {
+            let name = Name::<Vec<u8>>::from_str(name).unwrap();
+            let query = Query::new(&name, Rtype::NS, &QueryOptions::default()).unwrap();
+            assert_eq!(query.to_string(), expected);
+        }
     }
 }

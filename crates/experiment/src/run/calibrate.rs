@@ -161,8 +161,7 @@ impl<'a> Ruler<'a> {
     /// The share of lost queries against its binomial interval.
     fn loss(&self, transport: Transport, share: f64) -> Result<RulerCheck, CalibrationError> {
         let program = share.to_string();
-        let outcomes =
-            self.load(transport, &["--loss", &program], 0)?.measured.counters.outcomes;
+        let outcomes = self.load(transport, &["--loss", &program], 0)?.measured.counters.outcomes;
         let due = outcomes.due as f64;
         // Five standard deviations: one false alarm in two million.
         let allowed = 5.0 * (share * (1.0 - share) / due).sqrt();
@@ -203,7 +202,8 @@ impl<'a> Ruler<'a> {
                 passed: (largest - length_ms).abs() <= 0.1 * length_ms,
             },
             RulerCheck {
-                name: "udp, the same stall: queries that waited for more than half of it".to_owned(),
+                name: "udp, the same stall: queries that waited for more than half of it"
+                    .to_owned(),
                 expected: format!("{due_in_half:.0}"),
                 measured: format!("{delayed:.0}"),
                 allowed: "10 %".to_owned(),
@@ -259,10 +259,8 @@ impl<'a> Ruler<'a> {
         cpus: &[usize],
     ) -> Result<Target, CalibrationError> {
         let address = std::net::Ipv4Addr::LOCALHOST.into();
-        let free: Ports = ports::free(address).map_err(|source| TargetError::Io {
-            path: PathBuf::from("127.0.0.1"),
-            source,
-        })?;
+        let free: Ports = ports::free(address)
+            .map_err(|source| TargetError::Io { path: PathBuf::from("127.0.0.1"), source })?;
         let spec = ServerSpec {
             kind: ServerKind::Embedded,
             directory: self.folder.to_owned(),

@@ -54,11 +54,7 @@ pub(super) fn split(variant: &Variant) -> Result<Split, CpuError> {
 
 impl Case<'_> {
     /// Runs it. Whatever goes wrong is in the record; nothing is thrown away.
-    pub(super) fn run(
-        &self,
-        stop: &AtomicBool,
-        observe: &mut dyn FnMut(&Interval),
-    ) -> RunRecord {
+    pub(super) fn run(&self, stop: &AtomicBool, observe: &mut dyn FnMut(&Interval)) -> RunRecord {
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let split = match split(self.variant) {
             Ok(split) => split,
@@ -166,7 +162,12 @@ impl Case<'_> {
         }
         let connection = last_connection_end.as_deref();
         let status = self.status(&measured, end, wrong_example.as_deref(), connection);
-        RunRecord { measured: Some(measured), caveats, limit, ..self.empty(started, status, facts, server) }
+        RunRecord {
+            measured: Some(measured),
+            caveats,
+            limit,
+            ..self.empty(started, status, facts, server)
+        }
     }
 
     fn add_caveats(
@@ -206,8 +207,9 @@ impl Case<'_> {
         }
         let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
         if outcomes.answered == 0 {
-            let connection =
-                connection_end.map(|end| format!("; the last connection: {end}")).unwrap_or_default();
+            let connection = connection_end
+                .map(|end| format!("; the last connection: {end}"))
+                .unwrap_or_default();
             let due = outcomes.due;
             let reason = format!("none of {due} queries was answered{connection}");
             return RunStatus::Invalid { reason };

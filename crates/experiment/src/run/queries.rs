@@ -40,10 +40,8 @@ pub enum QueriesError {
 /// The zone that a started server serves.
 pub(super) fn zone(settings: &ZoneSettings) -> Result<SyntheticZone, QueriesError> {
     let wrong = |reason: String| QueriesError::Zone { name: settings.name.clone(), reason };
-    let name =
-        Name::from_str(&settings.name).map_err(|error: domain::base::name::FromStrError| {
-            wrong(error.to_string())
-        })?;
+    let name = Name::from_str(&settings.name)
+        .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
     let ttl = Duration::from_secs(settings.ttl_s.into());
     SyntheticZone::new(name, settings.records, ttl)
         .map_err(|error: ZoneError| wrong(error.to_string()))

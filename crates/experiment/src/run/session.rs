@@ -206,10 +206,11 @@ impl Session {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, SessionError> {
-        let variant = self.experiment.variant(&id.variant).ok_or_else(|| SessionError::Variant {
-            variant: id.variant.clone(),
-            reason: "it is in the plan but not in experiment.toml".to_owned(),
-        })?;
+        let variant =
+            self.experiment.variant(&id.variant).ok_or_else(|| SessionError::Variant {
+                variant: id.variant.clone(),
+                reason: "it is in the plan but not in experiment.toml".to_owned(),
+            })?;
         let folder = self.results.run_path(id);
         if folder.exists() {
             fs::remove_dir_all(&folder)
@@ -255,7 +256,9 @@ fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionError>
             None => Ok(()),
         };
         fits(split(variant).err().map(|error| error.to_string()))?;
-        fits(dnslab_load::check_clients(variant.load.clients).err().map(|error| error.to_string()))?;
+        fits(
+            dnslab_load::check_clients(variant.load.clients).err().map(|error| error.to_string()),
+        )?;
         if let Err(error) = can_run(variant) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });

@@ -160,11 +160,12 @@ pub(super) fn write_zone(
     directory: &Path,
 ) -> Result<PathBuf, TargetError> {
     let path = directory.join(format!("{name}.zone"));
-    let written = fs::create_dir_all(directory).and_then(|()| File::create(&path)).and_then(|file| {
-        let mut writer = BufWriter::new(file);
-        zone.write_to(&mut writer)?;
-        writer.flush()
-    });
+    let written =
+        fs::create_dir_all(directory).and_then(|()| File::create(&path)).and_then(|file| {
+            let mut writer = BufWriter::new(file);
+            zone.write_to(&mut writer)?;
+            writer.flush()
+        });
     written.map_err(|source| TargetError::Io { path: path.clone(), source })?;
     Ok(path)
 }
@@ -206,7 +207,8 @@ fn soa_query(origin: &str) -> Result<Query, QueriesError> {
     let name: Name<Vec<u8>> = origin
         .parse()
         .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
-    Query::new(&name, Rtype::SOA, &QueryOptions::default()).map_err(|error| wrong(error.to_string()))
+    Query::new(&name, Rtype::SOA, &QueryOptions::default())
+        .map_err(|error| wrong(error.to_string()))
 }
 
 fn probe(

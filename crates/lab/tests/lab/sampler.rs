@@ -40,25 +40,28 @@ fn both_sources_agree_with_the_kernel_on_a_busy_process() {
     let folder = tempfile::tempdir().unwrap();
     let process = spin(folder.path());
     let watched = Watched::new(process.pid(), process.sources().clone(), 1);
-    let before = user_and_system_s(process.pid());
+    // What the kernel counted over a span that lies inside the samplers' and over one that lies
+    // outside: true however late a busy machine runs any of us.
+    let outside = user_and_system_s(process.pid());
     let samplers = [Sampler::start(watched.clone()), Sampler::start(watched.without_groups())];
     let origin = Instant::now();
-    thread::sleep(Duration::from_secs(1));
+    let inside = user_and_system_s(process.pid());
+    wait_until("0.5 s are used", || user_and_system_s(process.pid()) > inside + 0.5);
+    let inside = user_and_system_s(process.pid()) - inside;
     let series = samplers.map(|sampler| sampler.finish(origin));
-    let used = user_and_system_s(process.pid()) - before;
+    let outside = user_and_system_s(process.pid()) - outside;
     for series in &series {
-        // The process was not alone on the machine, so its share is not known; what the kernel
-        // counted is. 0.1 s: ticks at both ends, and what ran between its reading and ours.
         let found = total_s(series);
-        assert!((found - used).abs() < 0.1 + 0.1 * used, "{found} s against {used} s: {series:?}");
-        assert!(found > 0.1, "{series:?}");
+        // User and system time are cut to ticks of 10 ms each, and the group's figure follows at
+        // the next tick.
+        assert!(found > inside - 0.05 && found < outside + 0.05, "{inside} {outside}: {series:?}");
         let samples = &series.samples;
         assert!(samples.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{samples:?}");
         assert!(samples.windows(2).all(|two| two[0].cpu_ns <= two[1].cpu_ns), "{samples:?}");
         let switches: Vec<u64> = samples.iter().map(|sample| sample.context_switches).collect();
         assert!(switches.is_sorted() && switches.last() > switches.first(), "{switches:?}");
         assert!(samples.iter().all(|sample| sample.memory_octets > 100_000), "{samples:?}");
-        assert!(samples[0].at_ns <= 0 && samples.len() >= 3, "{samples:?}");
+        assert!(samples[0].at_ns <= 0 && samples.len() >= 2, "{samples:?}");
     }
     assert_eq!(series[1].cpu_source, "/proc/PID/task/*/schedstat, /proc/PID/stat");
 }

@@ -87,10 +87,7 @@ impl Layer for TlsLayer {
             let state = state?;
             let start = plain.len();
             plain.resize(start + state.plaintext_bytes_to_read(), 0);
-            self.connection
-                .reader()
-                .read_exact(&mut plain[start..])
-                .map_err(ChannelEnd::Broken)?;
+            self.connection.reader().read_exact(&mut plain[start..]).map_err(ChannelEnd::Broken)?;
             if state.peer_has_closed() {
                 return Err(ChannelEnd::Closed);
             }
@@ -110,12 +107,7 @@ impl Layer for TlsLayer {
         Some(Handshake {
             duration,
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
-            agreed: Agreed {
-                version: version.to_owned(),
-                cipher_suite,
-                verified: self.verified,
-            },
+            agreed: Agreed { version: version.to_owned(), cipher_suite, verified: self.verified },
         })
     }
 }
-

@@ -219,7 +219,8 @@ impl<L: Layer> Channel for Stream<L> {
         scratch.plain.clear();
         scratch.plain.append(&mut self.partial);
         scratch.write.clear();
-        let opened = self.layer.open(&scratch.read[..count], &mut scratch.plain, &mut scratch.write);
+        let opened =
+            self.layer.open(&scratch.read[..count], &mut scratch.plain, &mut scratch.write);
         let mut frames = Frames::new(&scratch.plain);
         for octets in frames.by_ref() {
             deliver(Received { octets, length: octets.len(), at });

@@ -32,9 +32,11 @@ impl Default for Inbox {
 impl Inbox {
     /// The first `count` datagrams of the last receive, each with its true length in octets.
     pub(crate) fn datagrams(&self, count: usize) -> impl Iterator<Item = (&[u8], usize)> {
-        self.octets.chunks(DATAGRAM).zip(self.lengths).take(count).map(|(octets, length)| {
-            (&octets[..length.min(DATAGRAM)], length)
-        })
+        self.octets
+            .chunks(DATAGRAM)
+            .zip(self.lengths)
+            .take(count)
+            .map(|(octets, length)| (&octets[..length.min(DATAGRAM)], length))
     }
 }
 

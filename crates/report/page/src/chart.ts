@@ -95,7 +95,18 @@ function plotOptions(place: HTMLElement, options: ChartOptions, legend: Legend):
   options.curves.forEach((_, variant) => {
     const edge = { stroke: "transparent", width: 0, points: { show: false } };
     series.push(
-      { stroke: () => lineColour(variant), width: 2, dash: dash(variant), points: { show: false } },
+      {
+        stroke: () => lineColour(variant),
+        width: 2,
+        dash: dash(variant),
+        points: {
+          show: true,
+          size: 4,
+          stroke: () => lineColour(variant),
+          fill: () => lineColour(variant),
+          filter: (plot, at) => lonely(plot.data[at] ?? []),
+        },
+      },
       edge,
       { ...edge },
     );
@@ -128,6 +139,15 @@ function plotOptions(place: HTMLElement, options: ChartOptions, legend: Legend):
       setCursor: [(plot) => legend.show(plot.cursor.idx ?? null)],
     },
   };
+}
+
+/** Places of the figures without a neighbour: a line alone would not show them. */
+function lonely(figures: ArrayLike<number | null | undefined>): number[] {
+  const places: number[] = [];
+  for (let at = 0; at < figures.length; at += 1) {
+    if (figures[at] != null && figures[at - 1] == null && figures[at + 1] == null) places.push(at);
+  }
+  return places;
 }
 
 /** The dot on a line under the cursor. */

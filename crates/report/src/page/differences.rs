@@ -7,7 +7,7 @@ use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 
 use super::figures::colour_class;
 use super::html::escape;
-use crate::number::{self, is_bounded};
+use crate::number;
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
 struct Layout {
@@ -60,7 +60,7 @@ pub(crate) fn section(summary: &Summary) -> String {
     let drawn: Vec<&Comparison> = summary
         .comparisons
         .iter()
-        .filter(|comparison| is_bounded(&comparison.difference))
+        .filter(|comparison| comparison.difference.is_bounded())
         .collect();
     if drawn.is_empty() {
         return String::new();
@@ -162,7 +162,12 @@ impl<'a> Axis<'a> {
             );
         };
         for mark in marks {
-            push("mark", self.x(mark), &escape(&number::change(mark)));
+            // Multiples are whole numbers here, and short.
+            let label = match mark {
+                multiple if multiple >= number::TIMES_FROM => format!("x {:.0}", 1.0 + multiple),
+                percent => number::change(percent),
+            };
+            push("mark", self.x(mark), &escape(&label));
         }
         push("zero", self.x(0.0), baseline);
         html

@@ -29,7 +29,8 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
         (
             "Interval",
             "The unit of statistics is the run, not the query. 95 % bootstrap intervals of the \
-             mean, and of the relative difference of two means, over the valid runs."
+             mean, and of the relative difference of two means, over the valid runs, widened for \
+             the small number of runs."
                 .to_owned(),
         ),
         (

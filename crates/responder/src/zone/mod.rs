@@ -16,7 +16,7 @@ use std::fmt;
 /// ```
 /// use dnslab_responder::Zone;
 ///
-/// let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n";
+/// let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\n@ 60 NS ns\nns 60 A 192.0.2.1";
 /// let zone = Zone::parse(text.as_bytes(), None).unwrap();
 /// assert_eq!((zone.apex().as_str(), zone.record_count()), ("example.", 3));
 /// ```
