@@ -6,7 +6,7 @@ use dnslab_wire::QueryOptions;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
-    if let Ok(list) = QueryList::from_text(octets, &QueryOptions::default()) {
+    if let Ok(list) = QueryList::from_text(octets, "fuzz", &QueryOptions::default()) {
         assert!(!list.is_empty());
     }
 });

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dnslab_experiment::{Experiment, Observer};
+use dnslab_experiment::{Experiment, Observer, START_AND_STOP};
 use dnslab_measure::{CaseId, Interval, RunRecord, RunStatus};
 use dnslab_report::{limit_name, number};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -53,7 +53,7 @@ impl Observer for Live<'_> {
         self.run = format!("[{number}/{count}] {}, run {}", case.variant, case.repetition);
         self.bar.set_message(format!("{}: starting the server", self.run));
         let lasts = self.experiment.variant(&case.variant).map_or(Duration::ZERO, |variant| {
-            variant.load.warm_up + variant.load.duration + Duration::from_millis(1_500)
+            variant.load.warm_up + variant.load.duration + START_AND_STOP
         });
         let done = (number as u64 - 1) * u64::try_from(lasts.as_millis()).unwrap_or(0);
         self.bar.set_position(done);

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use dnslab_experiment::{Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions};
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{CostLimit, RunStatus, Summary};
+use dnslab_measure::{CostLimit, RunStatus, SkippedVariant, Summary};
 use dnslab_report::{number, sentences, table, write_report};
 
 use crate::arguments::Run;
@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             let (experiment, _) = dnslab_experiment::load(&arguments.experiment, &arguments.set)
                 .map_err(|error| failure(error.into()))?;
             if arguments.dry_run {
-                show_plan(&experiment, &Plan::new(&experiment, &[]));
+                let skipped = dnslab_experiment::skipped(&experiment).map_err(failure)?;
+                show_plan(&experiment, &Plan::new(&experiment, &skipped), &skipped);
                 return Ok(Exit::Fine);
             }
             begin(experiment, &arguments.results)?
@@ -61,11 +62,8 @@ fn failure(error: SessionError) -> Failure {
 /// Does the runs that are missing, then shows and writes what came of all.
 pub(crate) fn carry_out(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
-    let remaining = session.remaining();
-    show_plan(session.experiment(), &remaining);
-    for skip in &session.facts().skipped {
-        println!("  not run: {}: {}", skip.variant, skip.reason);
-    }
+    let remaining = session.remaining().map_err(failure)?;
+    show_plan(session.experiment(), &remaining, &session.facts().skipped);
     println!();
     let mut live = Live::new(session.experiment(), remaining.estimated);
     let end = session.run(&stop, &mut live);
@@ -90,7 +88,7 @@ fn keep_hint(failure: Failure, session: &Session) -> Failure {
     Failure { exit: failure.exit, error: anyhow::anyhow!(hint) }
 }
 
-fn show_plan(experiment: &Experiment, plan: &Plan) {
+fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
     println!("{}: {}", experiment.name, experiment.question);
     let order: Vec<&str> = plan.cases.iter().map(|case| case.variant.as_str()).collect();
     let seconds = plan.estimated.as_secs_f64();
@@ -101,6 +99,9 @@ fn show_plan(experiment: &Experiment, plan: &Plan) {
         experiment.baseline,
         order.join(" ")
     );
+    for skip in skipped {
+        println!("not run: {}: {}", skip.variant, skip.reason);
+    }
 }
 
 /// Shows the sentences and the table, writes the report, and judges.

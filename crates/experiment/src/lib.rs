@@ -42,8 +42,8 @@ pub use check::{
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
 pub use file::{BUILT_IN, Source, load, render, render_styled};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
-pub use plan::Plan;
+pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationError, Observer, RulerCheck, Session, SessionEnd, SessionError,
-    SessionOptions, calibrate,
+    SessionOptions, calibrate, skipped,
 };

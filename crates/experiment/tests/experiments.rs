@@ -73,7 +73,7 @@ fn built_ins_are_right_and_short() {
     let (experiment, _) = load("encryption", &[]).unwrap();
     let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["udp", "tcp", "dot"]);
-    assert_eq!(Plan::new(&experiment, &[]).cases.len(), 9);
+    assert_eq!(Plan::new(&experiment, &[]).cases.len(), 15);
 }
 
 #[test]

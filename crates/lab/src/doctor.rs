@@ -133,9 +133,10 @@ struct Activity {
 
 impl Activity {
     fn watch() -> Self {
-        let (before, stolen, began) = (cpu_times(), readings::steal_ns(), Instant::now());
+        let (before, stolen, began) =
+            (cpu_times(), readings::MachineTime::now().steal_ns, Instant::now());
         thread::sleep(WATCH);
-        let (after, stolen_after) = (cpu_times(), readings::steal_ns());
+        let (after, stolen_after) = (cpu_times(), readings::MachineTime::now().steal_ns);
         let elapsed = began.elapsed().as_nanos() as f64;
         let busiest = after
             .iter()

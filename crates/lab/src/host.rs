@@ -44,7 +44,7 @@ pub fn facts() -> Vec<Fact> {
         ("control groups", Some(cgroup::version().to_owned())),
         (
             "steal since the machine started",
-            Some(format!("{:.2} s", readings::steal_ns() as f64 / 1e9)),
+            Some(format!("{:.2} s", readings::MachineTime::now().steal_ns as f64 / 1e9)),
         ),
     ];
     let known = facts.into_iter().filter_map(|(name, value)| {

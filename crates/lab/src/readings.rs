@@ -115,13 +115,25 @@ pub(crate) fn resident_octets(processes: &[u32]) -> u64 {
     pages.sum::<u64>() * page
 }
 
-/// Time that the hypervisor kept from this machine since it started, nanoseconds over all CPUs;
-/// 0 when the kernel does not say.
-pub(crate) fn steal_ns() -> u64 {
-    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-    // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
-    let steal = text.lines().next().and_then(|line| line.split_ascii_whitespace().nth(8));
-    steal.and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0) * tick_ns()
+/// What the kernel has booked for all CPUs together since the machine started.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MachineTime {
+    /// CPU time of processes, nanoseconds.
+    pub(crate) processes_ns: u64,
+    /// Time that the hypervisor kept from this machine, nanoseconds.
+    pub(crate) steal_ns: u64,
+}
+
+impl MachineTime {
+    /// Now; zeros where the kernel does not say.
+    pub(crate) fn now() -> Self {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
+        let words = text.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1);
+        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+        let of = |place: usize| ticks.get(place).copied().unwrap_or(0) * tick_ns();
+        Self { processes_ns: of(0) + of(1) + of(2), steal_ns: of(7) }
+    }
 }
 
 /// Length of a tick of the kernel's counters (USER_HZ), nanoseconds.

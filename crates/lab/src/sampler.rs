@@ -8,7 +8,7 @@ use dnslab_measure::{ResourceSample, ResourceSeries};
 
 use crate::cgroup::{CpuSource, MemorySource, Sources};
 use crate::descendants;
-use crate::readings::{DropTally, ThreadTally, resident_octets, steal_ns};
+use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
 
 /// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured
 /// in a build without optimisation), so the watch takes at most 1 % of one CPU, and a run of ten
@@ -145,13 +145,15 @@ impl<'a> Watch<'a> {
             MemorySource::Processes => resident_octets(&processes),
             MemorySource::V1(_) | MemorySource::V2(_) => sources.memory.read_octets()?,
         };
+        let machine = MachineTime::now();
         let sample = ResourceSample {
             at_ns: 0,
             cpu_ns,
             memory_octets,
             context_switches: threads.switches,
             udp_drops: self.drops.read(&processes),
-            steal_ns: steal_ns(),
+            steal_ns: machine.steal_ns,
+            machine_ns: machine.processes_ns,
         };
         Some((at, sample))
     }

@@ -10,11 +10,12 @@ use crate::clock::Nanos;
 use crate::in_flight::{Entry, InFlightTable, Known};
 use crate::tally::{AnswerFacts, Loss, Stray, Tally};
 
-/// A query that is due and not yet sent.
+/// A query that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
-    /// When it became due.
-    pub(crate) due: Nanos,
+    /// When it became due by the schedule. Without a schedule (closed loop) a query is due when it
+    /// is sent, so this is `None`.
+    pub(crate) due: Option<Nanos>,
     /// Its place in the query list.
     pub(crate) query: u32,
 }
@@ -57,8 +58,8 @@ impl Client {
         self.channel.as_ref().is_some_and(|channel| channel.is_open())
     }
 
-    /// Queries that are due and have no outcome yet.
-    pub(crate) fn unsettled(&self) -> usize {
+    /// Queries in flight and waiting to be sent: what a window counts.
+    pub(crate) fn outstanding(&self) -> usize {
         self.table.len() + self.pending.len()
     }
 }

@@ -31,8 +31,31 @@ pub(crate) fn nanos(duration: Duration) -> Nanos {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// CPU time that the calling thread has used so far, nanoseconds.
-pub(crate) fn thread_cpu() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// What the kernel has booked for the calling thread so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadTime {
+    /// CPU time used, nanoseconds.
+    pub(crate) cpu: Nanos,
+    /// Time for which the thread could have run but another one had its CPU, nanoseconds; zero
+    /// where the kernel does not say (`/proc/thread-self/schedstat`, second figure).
+    pub(crate) waited: Nanos,
+}
+
+impl ThreadTime {
+    /// Of the calling thread, now.
+    pub(crate) fn now() -> Self {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        let cpu = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let waited = schedule.split_ascii_whitespace().nth(1).and_then(|text| text.parse().ok());
+        Self { cpu, waited: waited.unwrap_or(0) }
+    }
+
+    /// What was booked since `earlier`.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            waited: self.waited.saturating_sub(earlier.waited),
+        }
+    }
 }

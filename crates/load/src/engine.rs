@@ -308,7 +308,7 @@ fn gather(
             series.push(interval);
         }
     }
-    // A worker that was held up may have skipped an interval: it had no events in it.
+    // After an interrupt the workers may end in different intervals.
     series.extend(open.values().map(|(_, merged)| merged.finish(phases)));
     series.sort_by_key(|interval| interval.at_ns);
     series
@@ -345,7 +345,13 @@ fn finish(
     let (mut wrong_example, mut last_connection_end) = (None, None);
     for (shard, end) in ends.into_iter().enumerate() {
         let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
-        let facts = WorkerFacts { cpu, cpu_ns: end.cpu, elapsed_ns: end.elapsed, drops: end.drops };
+        let facts = WorkerFacts {
+            cpu,
+            cpu_ns: end.time.cpu,
+            waited_ns: end.time.waited,
+            elapsed_ns: end.elapsed,
+            drops: end.drops,
+        };
         measured.workers.push(facts);
         measured.latency.merge(&end.tally.latency);
         measured.service_time.merge(&end.tally.service_time);

@@ -57,8 +57,6 @@ struct Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     phases: Phases,
-    /// The last interval has been handed out.
-    series_over: bool,
     warm_up: Phase,
     measured: Phase,
     pub(crate) latency: Histogram,
@@ -86,7 +84,6 @@ impl Tally {
     pub(crate) fn new(phases: Phases) -> Self {
         Self {
             phases,
-            series_over: false,
             warm_up: Phase::default(),
             measured: Phase::default(),
             latency: Histogram::new(),
@@ -141,8 +138,7 @@ impl Tally {
         }
     }
 
-    /// A query ended without an answer. Every one of them has waited for as long as it was in the
-    /// engine's hands, and that time is in the latency figures.
+    /// A query ended without an answer.
     pub(crate) fn lost(&mut self, due: Nanos, at: Nanos, loss: Loss) {
         let outcomes = &mut self.phase(due).counters.outcomes;
         match loss {
@@ -178,15 +174,15 @@ impl Tally {
         &mut self.phase(at).counters.connections
     }
 
-    /// Hands out the interval that `now` has left behind, if it has. What happens after the
-    /// measured window is in no interval.
+    /// Hands out the oldest interval that `now` has left behind, if there is one; those in which
+    /// nothing happened too. What happens after the measured window is in no interval.
     pub(crate) fn finished_interval(&mut self, now: Nanos) -> Option<IntervalTally> {
-        let number = now.min(self.phases.until) / self.phases.interval;
-        let over = now >= self.phases.until;
-        if self.series_over || (number == self.interval.number && !over) {
+        let Phases { until, interval, .. } = self.phases;
+        let current = if now >= until { until.div_ceil(interval) } else { now / interval };
+        if self.interval.number >= current {
             return None;
         }
-        self.series_over = over;
+        let number = self.interval.number + 1;
         let next = IntervalTally { number, ..IntervalTally::default() };
         Some(std::mem::replace(&mut self.interval, next))
     }

@@ -5,10 +5,17 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{GENERATOR_BUSY, RATE_MET, busiest, increase};
-use crate::{LoadFacts, LoadMode, Measured, ServerFacts};
+use crate::{LoadFacts, LoadMode, Measured, ServerFacts, WorkerFacts};
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
 const STEAL: f64 = 0.01;
+
+/// Share of the measured window for which a worker may wait for its CPU. On a quiet machine it is
+/// well below 1 %: a worker has its CPU for itself and the kernel's own threads.
+const CROWDED: f64 = 0.05;
+
+/// CPUs that other processes may use. The sampler and the live view take some hundredths.
+const OTHERS: f64 = 0.1;
 
 /// A median send lag above this share of the median latency is a visible part of it.
 const SEND_LAG: f64 = 0.1;
@@ -50,6 +57,16 @@ pub enum Caveat {
     Steal {
         /// Stolen share of the time of all CPUs, in [0, 1].
         share: f64,
+    },
+    /// Other processes took the load's CPUs from it: it could have run but had to wait.
+    Crowded {
+        /// Share of the time for which the most delayed worker waited for its CPU, in [0, 1].
+        waited_share: f64,
+    },
+    /// Processes that are neither server nor load used CPU time.
+    OtherProcesses {
+        /// How many CPUs they kept busy (0.5 = half of one).
+        cpus: f64,
     },
     /// Some answers came after the time-out, twice, or to questions never asked.
     StrayAnswers {
@@ -108,6 +125,8 @@ impl Caveat {
             Self::send_lag(measured),
             Self::generator_drops(measured),
             Self::steal(measured, host_cpus),
+            Self::crowded(measured),
+            Self::other_processes(measured),
             Self::stray_answers(measured),
         ];
         found.into_iter().flatten().collect()
@@ -158,6 +177,25 @@ impl Caveat {
         let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
         let share = stolen_ns as f64 / (span_ns as f64 * host_cpus.max(1) as f64);
         (share > STEAL).then_some(Self::Steal { share })
+    }
+
+    /// A worker waited for its CPU for more than 5 % of the measured window.
+    fn crowded(measured: &Measured) -> Option<Self> {
+        let waited = measured.workers.iter().map(WorkerFacts::waited_share);
+        let waited_share = waited.fold(0.0, f64::max);
+        (waited_share > CROWDED).then_some(Self::Crowded { waited_share })
+    }
+
+    /// Processes that are neither server nor load used more than a tenth of a CPU in the measured
+    /// window.
+    fn other_processes(measured: &Measured) -> Option<Self> {
+        let window = measured.window();
+        let (used_ns, span_ns) = increase(&measured.resources, window, |at| at.machine_ns)?;
+        let server_ns = increase(&measured.resources, window, |at| at.cpu_ns)?.0;
+        let load_ns: u64 = measured.workers.iter().map(|worker| worker.cpu_ns).sum();
+        let others_ns = used_ns.saturating_sub(server_ns).saturating_sub(load_ns);
+        let cpus = others_ns as f64 / span_ns as f64;
+        (cpus > OTHERS).then_some(Self::OtherProcesses { cpus })
     }
 
     /// Answers came late, twice, or unasked.

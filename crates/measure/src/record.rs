@@ -130,6 +130,10 @@ pub struct WorkerFacts {
     pub cpu: Option<usize>,
     /// CPU time that the thread used in the measured window, nanoseconds.
     pub cpu_ns: u64,
+    /// Time in the measured window for which the thread could have run but another one had its CPU,
+    /// nanoseconds.
+    #[serde(default)]
+    pub waited_ns: u64,
     /// Length of the measured window as the thread saw it, nanoseconds.
     pub elapsed_ns: u64,
     /// Answers that its UDP sockets dropped.
@@ -141,6 +145,12 @@ impl WorkerFacts {
     #[must_use]
     pub fn busy_share(&self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.cpu_ns as f64 / self.elapsed_ns as f64 }
+    }
+
+    /// Share of the time that the thread waited for its CPU, in [0, 1].
+    #[must_use]
+    pub fn waited_share(&self) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { self.waited_ns as f64 / self.elapsed_ns as f64 }
     }
 }
 

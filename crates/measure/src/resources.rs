@@ -18,6 +18,10 @@ pub struct ResourceSample {
     pub udp_drops: u64,
     /// Time that the hypervisor kept from the whole machine, nanoseconds over all CPUs.
     pub steal_ns: u64,
+    /// CPU time of all processes of the machine, those of the server and of the load among them,
+    /// nanoseconds over all CPUs; 0 in records that do not have it.
+    #[serde(default)]
+    pub machine_ns: u64,
 }
 
 /// The samples of one run, in order of time, and where they came from.

@@ -46,6 +46,16 @@ pub fn caveat_text(caveat: &Caveat) -> String {
              machine of your own, or at a quieter hour.",
             number::share(*share)
         ),
+        Caveat::Crowded { waited_share } => format!(
+            "Other processes held the CPUs of the load generator: it waited for {} of the time. \
+             End what else runs on this machine, and measure again.",
+            number::share(*waited_share)
+        ),
+        Caveat::OtherProcesses { cpus } => format!(
+            "Processes that are neither server nor load kept {} CPUs busy. End what else runs on \
+             this machine, and measure again.",
+            number::three_digits(*cpus)
+        ),
         Caveat::StrayAnswers { late, duplicate, unexpected } => format!(
             "Stray answers: {} after the time-out, {} for the second time, {} to questions never \
              asked. Raise the time-out if the late ones matter; look at the path if the others do.",
@@ -98,7 +108,10 @@ pub fn limit_text(limit: &Limit) -> String {
 pub(crate) fn is_generator_doubt(caveat: &Caveat) -> bool {
     matches!(
         caveat,
-        Caveat::GeneratorLimited { .. } | Caveat::SharedCpus | Caveat::GeneratorDrops { .. }
+        Caveat::GeneratorLimited { .. }
+            | Caveat::SharedCpus
+            | Caveat::GeneratorDrops { .. }
+            | Caveat::Crowded { .. }
     )
 }
 

@@ -210,8 +210,10 @@ impl Case<'_> {
             let connection = connection_end
                 .map(|end| format!("; the last connection: {end}"))
                 .unwrap_or_default();
-            let due = outcomes.due;
-            let reason = format!("none of {due} queries was answered{connection}");
+            let reason = match outcomes.due {
+                0 => format!("no query was sent{connection}"),
+                due => format!("none of {due} queries was answered{connection}"),
+            };
             return RunStatus::Invalid { reason };
         }
         let limit = self.variant.expect.wrong_limit;

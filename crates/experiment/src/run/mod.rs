@@ -8,4 +8,4 @@ mod session;
 mod target;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
-pub use session::{Observer, Session, SessionEnd, SessionError, SessionOptions};
+pub use session::{Observer, Session, SessionEnd, SessionError, SessionOptions, skipped};

@@ -1,6 +1,7 @@
 //! All runs of an experiment: planned, executed one after another, on disk before the next begins,
 //! and resumed where they stopped.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::SystemTime;
 
 use dnslab_lab::{GuardProgram, LabError, ServerKind, cpus, host};
 use dnslab_measure::{
-    CaseId, Fact, Interval, ResultsDirectory, ResultsError, RunRecord, SESSION_FORMAT,
+    CaseId, Caveat, Fact, Interval, ResultsDirectory, ResultsError, RunRecord, SESSION_FORMAT,
     SkippedVariant,
 };
 
@@ -168,10 +169,23 @@ impl Session {
         &self.experiment
     }
 
-    /// The runs that are still to be done.
-    #[must_use]
-    pub fn remaining(&self) -> Plan {
-        Plan::remaining(&self.experiment, &self.facts.plan, |case| self.results.has_run(case))
+    /// The runs that are still to be done: those that are not on disk, and those that an interrupt
+    /// cut short.
+    ///
+    /// # Errors
+    /// When a record on disk cannot be read.
+    pub fn remaining(&self) -> Result<Plan, SessionError> {
+        let records = self.results.runs()?;
+        let whole = |record: &&RunRecord| {
+            !record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
+        };
+        let done: BTreeSet<(&str, u32)> = records
+            .iter()
+            .filter(whole)
+            .map(|record| (record.variant.as_str(), record.repetition))
+            .collect();
+        let is_done = |case: &CaseId| done.contains(&(case.variant.as_str(), case.repetition));
+        Ok(Plan::remaining(&self.experiment, &self.facts.plan, is_done))
     }
 
     /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and
@@ -185,7 +199,7 @@ impl Session {
         observer: &mut dyn Observer,
     ) -> Result<SessionEnd, SessionError> {
         let mut lists = QueryLists::default();
-        let remaining = self.remaining().cases;
+        let remaining = self.remaining()?.cases;
         let done_before = self.facts.plan.len() - remaining.len();
         for (number, id) in remaining.iter().enumerate() {
             if stop.load(Ordering::Relaxed) {
@@ -247,8 +261,11 @@ fn unused(path: &Path) -> PathBuf {
     (2..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| path.to_owned())
 }
 
-/// The variants that cannot run here, with the reason; an error when that leaves nothing to say.
-fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionError> {
+/// The variants that cannot run here, with the reason.
+///
+/// # Errors
+/// When a variant's numbers cannot be, or when no variant or not even the baseline can run.
+pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionError> {
     let mut skipped = Vec::new();
     for variant in &experiment.variants {
         let fits = |reason: Option<String>| match reason {

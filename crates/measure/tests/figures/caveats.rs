@@ -57,6 +57,22 @@ fn the_generator() {
 }
 
 #[test]
+fn a_machine_that_others_use() {
+    let waited = |waited_ns| move |run: &mut Run| run.measured.workers[0].waited_ns = waited_ns;
+    check(waited(50_000_000), &[]);
+    check(waited(60_000_000), &[Caveat::Crowded { waited_share: 0.06 }]);
+    // The window is 1 s long; in it the server uses 0.5 s of CPU time and the load 0.25 s.
+    let machine = |used_ns: u64| {
+        move |run: &mut Run| {
+            let samples = &mut run.measured.resources.samples;
+            (samples[1].machine_ns, samples[2].machine_ns) = (1_000, 1_000 + used_ns);
+        }
+    };
+    check(machine(850_000_000), &[]);
+    check(machine(1_250_000_000), &[Caveat::OtherProcesses { cpus: 0.5 }]);
+}
+
+#[test]
 fn shared_cpus() {
     let pinned = |load: &[usize], server: &[usize], host_cpus| {
         let (load, server) = (load.to_vec(), server.to_vec());

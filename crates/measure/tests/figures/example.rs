@@ -94,6 +94,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
             cpu: Some(1),
             cpu_ns: 250_000_000,
             elapsed_ns: 1_000_000_000,
+            waited_ns: 0,
             drops: 0,
         }],
         tls: None,

@@ -215,6 +215,7 @@ fn measured(
             cpu: Some(1),
             cpu_ns: window_ns / 10 * if of.name == "udp" { 9 } else { 6 },
             elapsed_ns: window_ns,
+            waited_ns: 0,
             drops: 0,
         }],
         tls,
@@ -292,6 +293,7 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
             context_switches: at.max(0) as u64 * 900,
             udp_drops: 0,
             steal_ns: 0,
+            machine_ns: 0,
         }
     });
     ResourceSeries {
