@@ -94,13 +94,15 @@ pub fn calibrate(
         found.iter().for_each(&mut *observe);
         checks.extend(found);
     };
+    // Some tens of milliseconds, what a client far away sees: 3 % of them are more than the
+    // scheduling noise of a virtual machine, whose 0.99 quantile is of the order of a millisecond.
     for transport in Transport::ALL {
-        note(ruler.delay(transport, "10ms", [10.0, 10.0])?);
+        note(ruler.delay(transport, "40ms", [40.0, 40.0])?);
     }
     // Quantiles of the uniform distribution: a + q (b - a).
-    note(ruler.delay(Transport::Udp, "uniform:5ms..25ms", [15.0, 24.8])?);
+    note(ruler.delay(Transport::Udp, "uniform:20ms..60ms", [40.0, 59.6])?);
     // Quantiles of the normal distribution: mean + deviation * 2.3263 for q = 0.99.
-    note(ruler.delay(Transport::Udp, "normal:20ms,2ms", [20.0, 24.653])?);
+    note(ruler.delay(Transport::Udp, "normal:40ms,4ms", [40.0, 49.305])?);
     for transport in Transport::ALL {
         note(vec![ruler.loss(transport, 0.02)?]);
     }
@@ -125,7 +127,9 @@ impl<'a> Ruler<'a> {
     }
 
     /// Medians of the programmed delay's quantiles 0.5 and 0.99 against `expected_ms`. The floor is
-    /// what the same load sees without a delay: it is part of every latency.
+    /// what the same load sees of the machine itself: what a delay of 1 ms takes beyond 1 ms. (A
+    /// load without a delay would leave out the responder's timer, whose lateness is the machine's
+    /// too, and no fault of the engine.)
     fn delay(
         &self,
         transport: Transport,
@@ -135,10 +139,10 @@ impl<'a> Ruler<'a> {
         let mut floor = [Vec::new(), Vec::new()];
         let mut measured = [Vec::new(), Vec::new()];
         for repeat in 0..REPEATS {
-            let without = self.load(transport, &[], repeat)?.measured.latency;
+            let short = self.load(transport, &["--delay", "1ms"], repeat)?.measured.latency;
             let with = self.load(transport, &["--delay", program], repeat)?.measured.latency;
             for (place, quantile) in [0.5, 0.99].into_iter().enumerate() {
-                floor[place].push(milliseconds(&without, quantile));
+                floor[place].push(milliseconds(&short, quantile) - 1.0);
                 measured[place].push(milliseconds(&with, quantile));
             }
         }
@@ -163,14 +167,14 @@ impl<'a> Ruler<'a> {
         let program = share.to_string();
         let outcomes = self.load(transport, &["--loss", &program], 0)?.measured.counters.outcomes;
         let due = outcomes.due as f64;
-        // Five standard deviations: one false alarm in two million.
-        let allowed = 5.0 * (share * (1.0 - share) / due).sqrt();
+        // The 99.9 % interval of the binomial distribution.
+        let allowed = 3.29 * (share * (1.0 - share) / due).sqrt();
         let measured = outcomes.lost_share();
         Ok(RulerCheck {
             name: format!("{transport}, loss {} %: lost queries", share * 100.0),
             expected: format!("{:.3} %", share * 100.0),
             measured: format!("{:.3} %", measured * 100.0),
-            allowed: format!("{:.3} %: five binomial deviations of {due} queries", allowed * 100.0),
+            allowed: format!("{:.3} %: the 99.9 % interval of {due} queries", allowed * 100.0),
             passed: (measured - share).abs() <= allowed,
         })
     }
