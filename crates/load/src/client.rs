@@ -58,6 +58,11 @@ impl Client {
         self.channel.as_ref().is_some_and(|channel| channel.is_open())
     }
 
+    /// Which system calls carry the messages, if the channel is open.
+    pub(crate) fn send_path(&self) -> Option<&'static str> {
+        self.channel.as_ref().map(|channel| channel.send_path())
+    }
+
     /// Queries in flight and waiting to be sent: what a window counts.
     pub(crate) fn outstanding(&self) -> usize {
         self.table.len() + self.pending.len()
@@ -102,7 +107,7 @@ impl Judge<'_> {
                     rcode: response.rcode,
                     truncated: response.truncated,
                     wrong: self.is_wrong(&entry, &response),
-                    octets: message.length,
+                    octets: message.octets.len(),
                 };
                 tally.answered(&entry, message.at, facts);
             }

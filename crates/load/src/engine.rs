@@ -15,7 +15,7 @@ use dnslab_traffic::{Arrivals, Picker, Schedule};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
-use crate::channel::{ClientTls, send_path};
+use crate::channel::ClientTls;
 use crate::client::{Client, Judge};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::demand::Demand;
@@ -342,7 +342,7 @@ fn finish(
         workers: Vec::new(),
         tls: None,
     };
-    let (mut wrong_example, mut last_connection_end) = (None, None);
+    let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
     for (shard, end) in ends.into_iter().enumerate() {
         let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
         let facts = WorkerFacts {
@@ -361,6 +361,7 @@ fn finish(
         measured.tls = measured.tls.take().or(end.tls);
         wrong_example = wrong_example.or(end.wrong_example);
         last_connection_end = last_connection_end.or(end.last_end);
+        send_path = send_path.or(end.send_path);
         let (warm_up, counters) = end.tally.into_counters();
         measured.warm_up.merge(&warm_up);
         measured.counters.merge(&counters);
@@ -368,11 +369,11 @@ fn finish(
     measured.warm_up.outcomes.check()?;
     measured.counters.outcomes.check()?;
     let cut_short = until < phases.until;
-    let facts = facts(spec);
+    let facts = facts(spec, send_path.unwrap_or("none: no channel was open at the end"));
     Ok(LoadResult { origin, facts, measured, wrong_example, last_connection_end, cut_short })
 }
 
-fn facts(spec: &LoadSpec) -> LoadFacts {
+fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
     let workers = spec.workers as usize;
     LoadFacts {
         transport: spec.transport.to_string(),
@@ -392,7 +393,7 @@ fn facts(spec: &LoadSpec) -> LoadFacts {
             .collect(),
         queries: spec.queries.description().to_owned(),
         seed: spec.seed,
-        send_path: send_path(spec.transport).to_owned(),
+        send_path: send_path.to_owned(),
         horizon_ns: nanos(spec.horizon),
     }
 }

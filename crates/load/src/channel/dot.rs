@@ -54,6 +54,9 @@ impl TlsLayer {
 }
 
 impl Layer for TlsLayer {
+    const SEND_PATH: &'static str =
+        "one TLS record and one write per batch; a connection per client";
+
     fn begin(&mut self, write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
         self.pour(write);
         Ok(())

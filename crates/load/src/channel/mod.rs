@@ -38,10 +38,8 @@ pub(crate) enum ChannelEnd {
 /// A message from the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
-    /// The message; cut if it was a very long datagram.
+    /// The message.
     pub(crate) octets: &'a [u8],
-    /// Its true length in octets.
-    pub(crate) length: usize,
     /// When it was read from the kernel.
     pub(crate) at: Nanos,
 }
@@ -115,6 +113,9 @@ pub(crate) trait Channel {
     /// How the channel was opened; once, when it has been.
     fn take_opened(&mut self) -> Option<Opened>;
 
+    /// Which system calls carry the messages, for the record.
+    fn send_path(&self) -> &'static str;
+
     /// Answers that the kernel dropped at this socket.
     fn drops(&self) -> u64 {
         0
@@ -139,13 +140,4 @@ pub(crate) fn open(
             Box::new(stream::Stream::connect(target, tls.layer()?, now)?)
         }
     })
-}
-
-/// Which system calls carry the messages, for the record.
-pub(crate) fn send_path(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Udp => "sendmmsg/recvmmsg, connected socket per client",
-        Transport::Tcp => "one write per batch, one connection per client",
-        Transport::Dot => "one TLS record and write per batch, one connection per client",
-    }
 }

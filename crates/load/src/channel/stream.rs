@@ -20,6 +20,9 @@ const BATCH: usize = 512;
 /// What lies between messages and the TCP stream: nothing, or TLS. A state machine that is handed
 /// octets; it does no input or output.
 pub(crate) trait Layer {
+    /// How a batch travels, for the record.
+    const SEND_PATH: &'static str;
+
     /// The transport is connected: appends to `write` what must go out first.
     fn begin(&mut self, write: &mut Vec<u8>) -> Result<(), ChannelEnd>;
 
@@ -134,7 +137,7 @@ impl<L: Layer> Stream<L> {
                 Ok(count) => taken += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(ChannelEnd::Broken(error)),
+                Err(error) => return Err(broken(error)),
             }
         }
         Ok(taken)
@@ -148,8 +151,7 @@ impl<L: Layer> Stream<L> {
             Ok(count) => Ok(Some(count)),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
-                io::ErrorKind::ConnectionReset => Err(ChannelEnd::Closed),
-                _ => Err(ChannelEnd::Broken(error)),
+                _ => Err(broken(error)),
             },
         }
     }
@@ -162,6 +164,15 @@ impl<L: Layer> Stream<L> {
             let handshake = self.layer.handshake(now.saturating_sub(connected));
             self.opened = Some(Opened { connect: Some(self.connect), handshake });
         }
+    }
+}
+
+/// A server that closes with unread queries in its buffer sends a reset, and writing to a closed
+/// connection is a broken pipe: both are the server's closing.
+fn broken(error: io::Error) -> ChannelEnd {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ChannelEnd::Closed,
+        _ => ChannelEnd::Broken(error),
     }
 }
 
@@ -223,7 +234,7 @@ impl<L: Layer> Channel for Stream<L> {
             self.layer.open(&scratch.read[..count], &mut scratch.plain, &mut scratch.write);
         let mut frames = Frames::new(&scratch.plain);
         for octets in frames.by_ref() {
-            deliver(Received { octets, length: octets.len(), at });
+            deliver(Received { octets, at });
         }
         self.partial = frames.rest().to_vec();
         // Answers that came before an alert count; then the alert ends the channel.
@@ -236,5 +247,9 @@ impl<L: Layer> Channel for Stream<L> {
 
     fn take_opened(&mut self) -> Option<Opened> {
         self.opened.take()
+    }
+
+    fn send_path(&self) -> &'static str {
+        L::SEND_PATH
     }
 }

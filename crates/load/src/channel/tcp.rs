@@ -8,6 +8,8 @@ use crate::clock::Nanos;
 pub(crate) struct Plain;
 
 impl Layer for Plain {
+    const SEND_PATH: &'static str = "one write per batch; a connection per client";
+
     fn begin(&mut self, _: &mut Vec<u8>) -> Result<(), ChannelEnd> {
         Ok(())
     }

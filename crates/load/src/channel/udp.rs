@@ -18,6 +18,8 @@ pub(crate) struct UdpChannel {
     socket: Socket,
     opened: Option<Opened>,
     blocked: bool,
+    /// The kernel, or the path, cuts groups into datagrams for us.
+    segments: bool,
 }
 
 impl UdpChannel {
@@ -39,7 +41,9 @@ impl UdpChannel {
         })()
         .map_err(ChannelEnd::Connect)?;
         let opened = Some(Opened { connect: None, handshake: None });
-        Ok(Self { socket, opened, blocked: false })
+        // Where the kernel does not know groups, datagrams come one by one.
+        sys::enable_receive_groups(socket.as_fd());
+        Ok(Self { socket, opened, blocked: false, segments: true })
     }
 }
 
@@ -48,6 +52,12 @@ impl UdpChannel {
 fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
     matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
+}
+
+/// A kernel before 4.18 does not know segments (`EINVAL`), a device without checksum offload cannot
+/// make them (`EIO`), and a segment must fit the path (`EMSGSIZE`).
+fn refuses_segments(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE))
 }
 
 impl Channel for UdpChannel {
@@ -75,13 +85,14 @@ impl Channel for UdpChannel {
         let mut calls_left = 2 * outbox.len();
         while taken < outbox.len() && calls_left > 0 {
             calls_left -= 1;
-            match sys::send_batch(self.socket.as_fd(), outbox, taken) {
+            match sys::send_batch(self.socket.as_fd(), outbox, taken, self.segments) {
                 Ok(count) => taken += count,
                 Err(error) if is_about_an_earlier_datagram(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // ENOBUFS: the device's queue is full; it will have room again.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => break,
+                Err(error) if self.segments && refuses_segments(&error) => self.segments = false,
                 Err(error) if taken == 0 => return Err(ChannelEnd::Broken(error)),
                 Err(_) => break,
             }
@@ -97,22 +108,30 @@ impl Channel for UdpChannel {
         deliver: &mut dyn FnMut(Received<'_>),
     ) -> Result<bool, ChannelEnd> {
         self.blocked = false;
-        let count = match sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox) {
-            Ok(count) => count,
+        let (slots, more) = match sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox) {
+            Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(error) if is_about_an_earlier_datagram(&error) => return Ok(true),
             Err(error) => return Err(ChannelEnd::Broken(error)),
         };
         let at = clock.now();
-        for (octets, length) in scratch.inbox.datagrams(count) {
-            deliver(Received { octets, length, at });
+        for octets in scratch.inbox.datagrams(slots) {
+            deliver(Received { octets, at });
         }
-        Ok(count == sys::BATCH)
+        Ok(more)
     }
 
     fn take_opened(&mut self) -> Option<Opened> {
         self.opened.take()
+    }
+
+    fn send_path(&self) -> &'static str {
+        if self.segments {
+            "sendmmsg with UDP_SEGMENT, recvmmsg with UDP_GRO; a connected socket per client"
+        } else {
+            "sendmmsg and recvmmsg; a connected socket per client"
+        }
     }
 
     fn drops(&self) -> u64 {

@@ -1,108 +1,127 @@
-//! Many datagrams in one system call.
+//! Many datagrams in one system call: sendmmsg and recvmmsg, with segmentation offload where the
+//! kernel has it (`UDP_SEGMENT` and `UDP_GRO`, udp(7)). One large datagram then goes through the
+//! kernel's layers once and is cut, or was put together, at their lower end.
 
 use std::io;
+use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// Datagrams in one call at most. More gains nothing (measured: 32 and 64 are alike) and would
-/// delay the first of the batch.
-pub(crate) const BATCH: usize = 64;
+use super::outbox::{BATCH, Outbox, Run};
 
-/// Room for one received datagram, octets. A longer one is cut, but its true length is known.
-const DATAGRAM: usize = 4096;
+/// Datagrams, or groups of them, received in one call at most.
+const SLOTS: usize = 32;
+
+/// Room for one received group, octets: the largest that there is. Only the pages that are written
+/// to cost memory.
+const SLOT: usize = 64 * 1024;
+
+/// Room for one control message with a 16 or 32 bit value, aligned as the kernel wants it.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; 32]);
 
 /// Buffers and headers to receive a batch into; one per worker, reused by all its sockets.
 pub(crate) struct Inbox {
     octets: Box<[u8]>,
-    lengths: [usize; BATCH],
-}
-
-/// Messages to send as one batch, end to end in one buffer.
-#[derive(Default)]
-pub(crate) struct Outbox {
-    octets: Vec<u8>,
-    ends: Vec<u32>,
+    /// Of each filled slot: its true length, and the length of the datagrams in it.
+    filled: [(usize, usize); SLOTS],
 }
 
 impl Default for Inbox {
     fn default() -> Self {
-        Self { octets: vec![0; BATCH * DATAGRAM].into_boxed_slice(), lengths: [0; BATCH] }
+        Self { octets: vec![0; SLOTS * SLOT].into_boxed_slice(), filled: [(0, 0); SLOTS] }
     }
 }
 
 impl Inbox {
-    /// The first `count` datagrams of the last receive, each with its true length in octets.
-    pub(crate) fn datagrams(&self, count: usize) -> impl Iterator<Item = (&[u8], usize)> {
-        self.octets
-            .chunks(DATAGRAM)
-            .zip(self.lengths)
-            .take(count)
-            .map(|(octets, length)| (&octets[..length.min(DATAGRAM)], length))
+    /// The datagrams in the first `slots` slots.
+    pub(crate) fn datagrams(&self, slots: usize) -> impl Iterator<Item = &[u8]> {
+        self.octets.chunks(SLOT).zip(self.filled).take(slots).flat_map(|(octets, filled)| {
+            let (length, segment) = filled;
+            let octets = &octets[..length.min(SLOT)];
+            // An empty datagram is one too, though it has no chunk.
+            let empty = octets.is_empty().then_some(octets);
+            empty.into_iter().chain(octets.chunks(segment.max(1)))
+        })
     }
 }
 
-impl Outbox {
-    /// Forgets the messages.
-    pub(crate) fn clear(&mut self) {
-        self.octets.clear();
-        self.ends.clear();
-    }
-
-    /// Adds a message with its first two octets, the id, replaced.
-    #[inline]
-    pub(crate) fn push(&mut self, id: u16, message: &[u8]) {
-        self.octets.extend_from_slice(&id.to_be_bytes());
-        self.octets.extend_from_slice(&message[2..]);
-        self.ends.push(self.octets.len() as u32);
-    }
-
-    /// How many messages.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The messages in order.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| &self.octets[start as usize..*end as usize])
-    }
+/// Asks the kernel to hand over groups of datagrams; false where it does not.
+pub(crate) fn enable_receive_groups(socket: BorrowedFd<'_>) -> bool {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer and the length describe `on`, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            libc::UDP_GRO,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    result == 0
 }
 
-/// Receives up to [`BATCH`] datagrams without waiting; how many came. Zero octets long ones count.
+/// Receives without waiting into at most 32 slots of `inbox`; how many were filled. True beside it
+/// if all were, so that more may wait.
 ///
 /// # Errors
-/// As recvmmsg(2); `WouldBlock` when none is there.
-pub(crate) fn receive_batch(socket: BorrowedFd<'_>, inbox: &mut Inbox) -> io::Result<usize> {
-    let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+/// As recvmmsg(2); `WouldBlock` when nothing is there.
+pub(crate) fn receive_batch(
+    socket: BorrowedFd<'_>,
+    inbox: &mut Inbox,
+) -> io::Result<(usize, bool)> {
+    let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; SLOTS];
+    let mut controls = [Control([0; 32]); SLOTS];
     // SAFETY: all-zero is a valid value of this plain C structure.
-    let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-    for (slot, (part, header)) in
-        inbox.octets.chunks_mut(DATAGRAM).zip(parts.iter_mut().zip(&mut headers))
+    let mut headers: [libc::mmsghdr; SLOTS] = unsafe { zeroed() };
+    let slots = inbox.octets.chunks_mut(SLOT);
+    for (((slot, part), control), header) in
+        slots.zip(&mut parts).zip(&mut controls).zip(&mut headers)
     {
         part.iov_base = slot.as_mut_ptr().cast();
         part.iov_len = slot.len();
         header.msg_hdr.msg_iov = part;
         header.msg_hdr.msg_iovlen = 1;
+        header.msg_hdr.msg_control = (&raw mut *control).cast();
+        header.msg_hdr.msg_controllen = size_of::<Control>();
     }
-    // MSG_TRUNC: the length is that of the datagram, even when it was longer than its slot.
-    // SAFETY: every header points to one part, and every part to its own slot of `inbox`.
+    // SAFETY: every header points to one part and one control buffer, and every part to its own
+    // slot of `inbox`; all of them outlive the call.
     let count = unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),
             headers.as_mut_ptr(),
-            BATCH as libc::c_uint,
-            libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+            SLOTS as libc::c_uint,
+            libc::MSG_DONTWAIT,
             std::ptr::null_mut(),
         )
     };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    for (length, header) in inbox.lengths.iter_mut().zip(&headers[..count]) {
-        *length = header.msg_len as usize;
+    for (filled, header) in inbox.filled.iter_mut().zip(&headers[..count]) {
+        let length = header.msg_len as usize;
+        *filled = (length, segment_of(&header.msg_hdr).unwrap_or(length));
     }
-    Ok(count)
+    Ok((count, count == SLOTS))
 }
 
-/// Sends the messages of `outbox` from number `first` on, at most [`BATCH`], as one datagram each to
-/// the connected peer without waiting; how many the kernel took.
+/// The length of the datagrams in a received group, if the kernel says that it is one.
+fn segment_of(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel has filled the control buffer that the header points to, and the macros
+    // stay inside of it.
+    unsafe {
+        let control = libc::CMSG_FIRSTHDR(header).as_ref()?;
+        if (control.cmsg_level, control.cmsg_type) != (libc::SOL_UDP, libc::UDP_GRO) {
+            return None;
+        }
+        let value: libc::c_int = libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned();
+        usize::try_from(value).ok()
+    }
+}
+
+/// Sends the messages of `outbox` from number `first` on, at most 64, as one datagram each to the
+/// connected peer without waiting; how many the kernel took. With `segments` the neighbours of one
+/// length go down as one group.
 ///
 /// # Errors
 /// As sendmmsg(2), when it took none.
@@ -110,25 +129,49 @@ pub(crate) fn send_batch(
     socket: BorrowedFd<'_>,
     outbox: &Outbox,
     first: usize,
+    segments: bool,
 ) -> io::Result<usize> {
     let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+    let mut controls = [Control([0; 32]); BATCH];
+    let mut counts = [0; BATCH];
     // SAFETY: all-zero is a valid value of this plain C structure.
-    let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-    let mut count = 0;
-    let messages = outbox.messages().skip(first);
-    for (message, (part, header)) in messages.zip(parts.iter_mut().zip(&mut headers)) {
-        part.iov_base = message.as_ptr().cast_mut().cast();
-        part.iov_len = message.len();
-        header.msg_hdr.msg_iov = part;
-        header.msg_hdr.msg_iovlen = 1;
-        count += 1;
+    let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+    let mut used = 0;
+    let longest = if segments { BATCH } else { 1 };
+    for (number, run) in outbox.runs(first, longest).take(BATCH).enumerate() {
+        parts[number].iov_base = run.octets.as_ptr().cast_mut().cast();
+        parts[number].iov_len = run.octets.len();
+        let header = &mut headers[number].msg_hdr;
+        header.msg_iov = &raw mut parts[number];
+        header.msg_iovlen = 1;
+        if run.count > 1 {
+            ask_for_segments(header, &mut controls[number], &run);
+        }
+        counts[number] = run.count;
+        used += 1;
     }
-    // SAFETY: `count` headers point to one part each, which points into `outbox`; the kernel only
-    // reads from them.
+    // SAFETY: `used` headers point to one part each, which points into `outbox`, and to control
+    // buffers; the kernel only reads from them, and all outlive the call.
     let taken = unsafe {
-        libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT)
+        libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), used, libc::MSG_DONTWAIT)
     };
-    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+    let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
+    Ok(counts[..taken].iter().sum())
+}
+
+/// Adds the control message that makes the kernel cut the datagram into segments.
+fn ask_for_segments(header: &mut libc::msghdr, control: &mut Control, run: &Run<'_>) {
+    header.msg_control = (&raw mut *control).cast();
+    // SAFETY: the control buffer has room for one message with two octets of data (24 octets in
+    // all), and the macros stay inside of it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as libc::c_uint) as usize;
+        let first = libc::CMSG_FIRSTHDR(header);
+        (*first).cmsg_level = libc::SOL_UDP;
+        (*first).cmsg_type = libc::UDP_SEGMENT;
+        (*first).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as libc::c_uint) as usize;
+        libc::CMSG_DATA(first).cast::<u16>().write_unaligned(run.length as u16);
+    }
 }
 
 #[cfg(test)]
@@ -145,39 +188,52 @@ mod tests {
         (a, b)
     }
 
-    #[test]
-    fn what_is_sent_is_received_in_order() {
+    /// Whatever is grouped on the way, the same messages arrive in the same order.
+    #[track_caller]
+    fn check(lengths: &[usize], send_groups: bool, receive_groups: bool) {
         let (a, b) = pair();
+        assert!(!receive_groups || enable_receive_groups(b.as_fd()));
         let mut outbox = Outbox::default();
-        let messages: Vec<Vec<u8>> =
-            (0..BATCH).map(|n| vec![0, 0].into_iter().chain(vec![7; n]).collect()).collect();
-        for (id, message) in messages.iter().enumerate() {
-            outbox.push(id as u16, message);
+        for (id, length) in lengths.iter().enumerate() {
+            outbox.push(id as u16, &vec![*length as u8; *length]);
         }
-        assert_eq!(send_batch(a.as_fd(), &outbox, 0).unwrap(), BATCH);
+        let mut sent = 0;
+        while sent < lengths.len() {
+            sent += send_batch(a.as_fd(), &outbox, sent, send_groups).unwrap();
+        }
         let mut inbox = Inbox::default();
-        let mut seen = 0;
-        while seen < BATCH {
-            let count = receive_batch(b.as_fd(), &mut inbox).unwrap();
-            for (octets, length) in inbox.datagrams(count) {
-                assert_eq!(length, messages[seen].len());
-                assert_eq!(octets[..2], (seen as u16).to_be_bytes());
-                assert_eq!(octets[2..], messages[seen][2..]);
-                seen += 1;
-            }
+        let mut seen: Vec<Vec<u8>> = Vec::new();
+        while seen.len() < lengths.len() {
+            let (slots, _) = receive_batch(b.as_fd(), &mut inbox).unwrap();
+            seen.extend(inbox.datagrams(slots).map(<[u8]>::to_vec));
         }
+        let expected: Vec<Vec<u8>> = outbox.messages().map(<[u8]>::to_vec).collect();
+        assert_eq!(seen, expected);
         let error = receive_batch(b.as_fd(), &mut inbox).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
-    fn a_longer_datagram_keeps_its_true_length() {
+    fn what_is_sent_is_received_in_order() {
+        let one_length = [40; BATCH];
+        let mixed: Vec<usize> = (0..BATCH).map(|number| 20 + number / 5 % 3).collect();
+        let all_different: Vec<usize> = (0..BATCH).map(|number| 2 + number).collect();
+        for lengths in [&one_length[..], &mixed, &all_different, &[1_400; 40], &[17]] {
+            for (send_groups, receive_groups) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
+                check(lengths, send_groups, receive_groups);
+            }
+        }
+    }
+
+    #[test]
+    fn empty_datagrams_are_seen() {
         let (a, b) = pair();
-        a.send(&vec![1; 9_000]).unwrap();
+        a.send(&[]).unwrap();
         let mut inbox = Inbox::default();
-        assert_eq!(receive_batch(b.as_fd(), &mut inbox).unwrap(), 1);
-        let (octets, length) = inbox.datagrams(1).next().unwrap();
-        assert_eq!((octets.len(), length), (DATAGRAM, 9_000));
+        let (slots, _) = receive_batch(b.as_fd(), &mut inbox).unwrap();
+        assert_eq!(inbox.datagrams(slots).collect::<Vec<_>>(), [&[] as &[u8]]);
     }
 
     #[test]
@@ -189,8 +245,8 @@ mod tests {
         }
         let mut received = 0;
         let mut inbox = Inbox::default();
-        while let Ok(count) = receive_batch(b.as_fd(), &mut inbox) {
-            received += count;
+        while let Ok((slots, _)) = receive_batch(b.as_fd(), &mut inbox) {
+            received += inbox.datagrams(slots).count();
         }
         assert_eq!(super::super::socket_drops(b.as_fd()), (full - received) as u64);
         assert!(received < full, "a socket's buffer does not hold four megaoctets by default");

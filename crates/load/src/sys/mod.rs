@@ -4,7 +4,9 @@
 #![expect(unsafe_code, reason = "recvmmsg, sendmmsg and SO_MEMINFO have no safe binding")]
 
 mod datagrams;
+mod outbox;
 mod socket;
 
-pub(crate) use datagrams::{BATCH, Inbox, Outbox, receive_batch, send_batch};
+pub(crate) use datagrams::{Inbox, enable_receive_groups, receive_batch, send_batch};
+pub(crate) use outbox::{BATCH, Outbox};
 pub(crate) use socket::socket_drops;

@@ -45,6 +45,8 @@ pub(crate) struct WorkerEnd {
     /// End of the measured window.
     pub(crate) until: Nanos,
     pub(crate) drops: u64,
+    /// Which system calls carried the messages; `None` if no channel was ever opened.
+    pub(crate) send_path: Option<&'static str>,
     pub(crate) tls: Option<Tls>,
     pub(crate) wrong_example: Option<String>,
     /// The last reason for which a channel ended.
@@ -243,6 +245,7 @@ impl<'a> Worker<'a> {
         let (to, time_to) = self.time_at_end.unwrap_or((now, ThreadTime::now()));
         let open = |client: &Client| client.channel.as_ref().map_or(0, |channel| channel.drops());
         WorkerEnd {
+            send_path: self.clients.iter().find_map(|client| client.send_path()),
             drops: self.clients.iter().map(|client| client.drops + open(client)).sum(),
             tally: self.tally,
             time: time_to.since(time_from),
