@@ -35,7 +35,10 @@ fn experiment_text(arguments: &Load, address: SocketAddr, name: Option<&str>) ->
     line("question", quoted(&format!("What does {} answer under this load?", arguments.target)));
     line("repeat.runs", "1".to_owned());
     line("server.kind", quoted("external"));
-    line("server.address", quoted(&address.to_string()));
+    line("server.address", quoted(&address.ip().to_string()));
+    let encrypted = arguments.transport.parse::<Transport>().is_ok_and(Transport::is_encrypted);
+    let port = if encrypted { "server.dot_port" } else { "server.port" };
+    line(port, address.port().to_string());
     line("load.transport", quoted(&arguments.transport.to_lowercase()));
     line("load.clients", arguments.clients.to_string());
     match (arguments.rate, arguments.outstanding) {
@@ -50,7 +53,6 @@ fn experiment_text(arguments: &Load, address: SocketAddr, name: Option<&str>) ->
         quoted(&absolute.to_string_lossy())
     };
     let tls_name = arguments.tls_name.as_deref().or(name);
-    let encrypted = arguments.transport.parse::<Transport>().is_ok_and(Transport::is_encrypted);
     let optional = [
         ("load.pace", arguments.pace.as_deref().map(quoted)),
         ("load.queries", arguments.queries.as_deref().map(path)),

@@ -3,6 +3,7 @@
 mod arguments;
 mod doctor;
 mod exit;
+mod limits;
 mod live;
 mod load;
 mod report;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         return dnslab_lab::guard::main(&words[2..]);
     }
     let command = Arguments::parse().command.unwrap_or_default();
+    limits::raise_open_files();
     match act(command) {
         Ok(exit) => exit.into(),
         Err(failure) => {

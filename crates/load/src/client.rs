@@ -32,7 +32,12 @@ pub(crate) struct Client {
     pub(crate) watches_writing: bool,
     /// The latest instant at which the worker will look for unsent queries to give up.
     pub(crate) gives_up_at: Nanos,
-    /// Attempts to connect since the last success.
+    /// Closed loop: how much of the window is open. It opens step by step, so that a server is not
+    /// met by the whole window in one burst that no socket buffer holds.
+    pub(crate) window: usize,
+    /// The current attempt to connect began then.
+    pub(crate) connecting_since: Nanos,
+    /// Attempts to connect since the last answer.
     pub(crate) attempts: u32,
     /// Drops of sockets that are closed already.
     pub(crate) drops: u64,
@@ -48,6 +53,8 @@ impl Client {
             listed: false,
             watches_writing: false,
             gives_up_at: 0,
+            window: 0,
+            connecting_since: 0,
             attempts: 0,
             drops: 0,
         }
@@ -69,14 +76,29 @@ impl Client {
     }
 }
 
+/// What a right answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Response code of the header, 0 to 15.
+    pub rcode: u8,
+    /// Records that the answer section must have at least; not asked of truncated answers.
+    pub answers: u16,
+}
+
+impl Expected {
+    fn is_met_by(self, response: &Response<'_>) -> bool {
+        response.rcode == self.rcode && (response.answers >= self.answers || response.truncated)
+    }
+}
+
 /// What answers are held against.
 pub(crate) struct Judge<'a> {
     pub(crate) queries: &'a QueryList,
     /// An answer that comes this long after its query was sent comes too late, even if nobody had
     /// the time to give the query up before.
     pub(crate) timeout: Nanos,
-    /// The response code that every answer must have.
-    pub(crate) expected_rcode: Option<u8>,
+    /// What every answer must be.
+    pub(crate) expected: Option<Expected>,
     /// The first wrong answer, for the report.
     pub(crate) wrong_example: Option<String>,
 }
@@ -106,6 +128,7 @@ impl Judge<'_> {
                 let facts = AnswerFacts {
                     rcode: response.rcode,
                     truncated: response.truncated,
+                    empty: response.rcode == 0 && response.answers == 0,
                     wrong: self.is_wrong(&entry, &response),
                     octets: message.octets.len(),
                 };
@@ -148,12 +171,14 @@ impl Judge<'_> {
 
     #[inline]
     fn is_wrong(&mut self, entry: &Entry, response: &Response<'_>) -> bool {
-        let wrong = self.expected_rcode.is_some_and(|expected| expected != response.rcode);
-        if wrong && self.wrong_example.is_none() {
+        let right = self.expected.is_none_or(|expected| expected.is_met_by(response));
+        if !right && self.wrong_example.is_none() {
             let query = self.queries.get(entry.query);
-            let rcode = dnslab_wire::rcode_name(response.rcode);
-            self.wrong_example = Some(format!("{query} was answered with {rcode}"));
+            let (rcode, records) = (dnslab_wire::rcode_name(response.rcode), response.answers);
+            let truncated = if response.truncated { ", truncated" } else { "" };
+            self.wrong_example =
+                Some(format!("{query} was answered with {rcode}, {records} records{truncated}"));
         }
-        wrong
+        !right
     }
 }

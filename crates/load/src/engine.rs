@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -91,19 +91,30 @@ pub struct LoadResult {
 /// Files that the process needs besides the sockets of the clients.
 const OTHER_FILES: u64 = 64;
 
+/// Longest silence towards the observer.
+const TICK: Duration = Duration::from_millis(50);
+
 /// Time between the last worker's readiness and the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
 
+/// What a load tells while it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress<'a> {
+    /// Some time has passed, at most 50 ms since the last word.
+    Tick,
+    /// All workers have left this interval behind.
+    Interval(&'a Interval),
+}
+
 /// Applies a load and waits for its end. `stop` ends the measured window early; the queries in
-/// flight still get their outcome. `observe` is told of every interval as soon as all workers have
-/// left it behind.
+/// flight still get their outcome. `observe` is told of the progress.
 ///
 /// # Errors
 /// When the load cannot be applied as asked, or its sums do not hold at the end.
 pub fn run(
     spec: &LoadSpec,
     stop: &AtomicBool,
-    observe: &mut dyn FnMut(&Interval),
+    observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadResult, LoadError> {
     check(spec)?;
     let phases = phases(spec);
@@ -184,6 +195,7 @@ fn phases(spec: &LoadSpec) -> Phases {
         measured_from: nanos(spec.warm_up),
         until: nanos(length),
         interval: nanos(tenth * u32::try_from(tenths).unwrap_or(u32::MAX)),
+        timeout: nanos(spec.timeout),
     }
 }
 
@@ -223,13 +235,13 @@ impl Start<'_> {
         let judge = Judge {
             queries: &spec.queries,
             timeout: orders.timeout,
-            expected_rcode: spec.expected_rcode,
+            expected: spec.expected,
             wrong_example: None,
         };
         let demand = self.demand(clients.len() as u32);
         let worker = Worker::new(orders, judge, demand, clients).map_err(LoadError::Worker)?;
         thread::sleep(origin.saturating_duration_since(Instant::now()));
-        Ok(worker.run())
+        worker.run().map_err(LoadError::Worker)
     }
 
     fn pin(&self) -> Result<(), LoadError> {
@@ -290,11 +302,19 @@ fn gather(
     reports: &Receiver<IntervalTally>,
     workers: u32,
     phases: &Phases,
-    observe: &mut dyn FnMut(&Interval),
+    observe: &mut dyn FnMut(Progress<'_>),
 ) -> Vec<Interval> {
     let mut open: std::collections::BTreeMap<u64, (u32, IntervalTally)> = Default::default();
     let mut series = Vec::new();
-    for report in reports {
+    loop {
+        let report = match reports.recv_timeout(TICK) {
+            Ok(report) => report,
+            Err(RecvTimeoutError::Timeout) => {
+                observe(Progress::Tick);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let number = report.number;
         let (count, merged) = open
             .entry(number)
@@ -304,7 +324,7 @@ fn gather(
         if *count == workers {
             let interval = merged.finish(phases);
             open.remove(&number);
-            observe(&interval);
+            observe(Progress::Interval(&interval));
             series.push(interval);
         }
     }
@@ -330,6 +350,8 @@ fn finish(
     let mut measured = Measured {
         window_ns: until.saturating_sub(phases.measured_from).max(1),
         window_start_ns: phases.measured_from,
+        sent_in_window: 0,
+        answered_in_window: 0,
         counters: Counters::default(),
         warm_up: Counters::default(),
         latency: Histogram::new(),
@@ -351,7 +373,11 @@ fn finish(
             waited_ns: end.time.waited,
             elapsed_ns: end.elapsed,
             drops: end.drops,
+            clients: end.clients,
+            open_clients: end.open_clients,
         };
+        measured.sent_in_window += end.tally.sent_in_window;
+        measured.answered_in_window += end.tally.answered_in_window;
         measured.workers.push(facts);
         measured.latency.merge(&end.tally.latency);
         measured.service_time.merge(&end.tally.service_time);

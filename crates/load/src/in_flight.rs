@@ -1,5 +1,7 @@
 //! The queries of one client that wait for their answer.
 
+use std::collections::VecDeque;
+
 use crate::clock::Nanos;
 
 /// A query that was sent.
@@ -53,7 +55,14 @@ pub(crate) struct InFlightTable {
     free: Vec<u16>,
     free_first: usize,
     free_count: usize,
+    /// Ids of the queries that timed out last, oldest first, with their places in the query list:
+    /// their slots are soon used again while others are answered. Empty, without memory, where
+    /// nothing times out.
+    timed_out: VecDeque<(u16, u32)>,
 }
+
+/// Timed-out queries that are remembered beyond the use of their slots.
+const REMEMBERED: usize = 256;
 
 /// Slots per expected query. While a query waits for its time-out at a server that does not answer,
 /// the window's later queries take slots in turn; with four times the window, an answer is still
@@ -67,7 +76,13 @@ impl InFlightTable {
     /// A table for `expected` queries in flight, and the past of three times as many.
     pub(crate) fn new(expected: usize) -> Self {
         let expected = expected.saturating_mul(PAST);
-        let mut table = Self { slots: Vec::new(), free: Vec::new(), free_first: 0, free_count: 0 };
+        let mut table = Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            free_first: 0,
+            free_count: 0,
+            timed_out: VecDeque::new(),
+        };
         table.grow_to(expected.clamp(1, MOST).next_power_of_two());
         table
     }
@@ -103,14 +118,22 @@ impl InFlightTable {
     pub(crate) fn look_up(&self, id: u16) -> Known {
         let slot = &self.slots[usize::from(id) & (self.slots.len() - 1)];
         if slot.id != id {
-            return Known::Nothing;
+            return self.look_up_timed_out(id);
         }
         match slot.state {
-            State::Never => Known::Nothing,
+            State::Never => self.look_up_timed_out(id),
             State::InFlight => Known::InFlight(slot.entry),
             State::Answered => Known::Answered(slot.entry),
             State::TimedOut => Known::TimedOut(slot.entry),
         }
+    }
+
+    /// What is known of an id whose slot another query has used since.
+    fn look_up_timed_out(&self, id: u16) -> Known {
+        let remembered = self.timed_out.iter().rev().find(|(its, _)| *its == id);
+        remembered.map_or(Known::Nothing, |(_, query)| {
+            Known::TimedOut(Entry { due: 0, sent: 0, query: *query })
+        })
     }
 
     /// Ends a query in flight with an answer.
@@ -121,6 +144,12 @@ impl InFlightTable {
 
     /// Ends a query in flight with its time-out.
     pub(crate) fn timed_out(&mut self, id: u16) {
+        if let Known::InFlight(entry) = self.look_up(id) {
+            if self.timed_out.len() == REMEMBERED {
+                self.timed_out.pop_front();
+            }
+            self.timed_out.push_back((id, entry.query));
+        }
         self.end(id, State::TimedOut);
     }
 
@@ -139,6 +168,7 @@ impl InFlightTable {
             // On the next connection no old id means anything.
             self.slots[number].state = State::Never;
         }
+        self.timed_out.clear();
     }
 
     #[inline]
@@ -195,6 +225,20 @@ mod tests {
         assert_eq!(table.look_up(b), Known::TimedOut(entry(2)));
         assert_eq!(table.look_up(a ^ 0x8000), Known::Nothing);
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn a_timed_out_id_is_remembered_while_others_are_answered() {
+        let mut table = InFlightTable::new(4);
+        let slow = table.insert(entry(7)).unwrap();
+        table.timed_out(slow);
+        for number in 0..1_000 {
+            let id = table.insert(entry(number)).unwrap();
+            table.answered(id);
+        }
+        assert!(matches!(table.look_up(slow), Known::TimedOut(Entry { query: 7, .. })));
+        table.drain(|_| {});
+        assert_eq!(table.look_up(slow), Known::Nothing);
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod tls;
 mod worker;
 
 pub use ask::{AskError, ask};
-pub use engine::{LoadError, LoadResult, check_clients, run};
+pub use client::Expected;
+pub use engine::{LoadError, LoadResult, Progress, check_clients, run};
 pub use spec::{LoadSpec, Mode};
 pub use tls::{TlsSettings, TlsSettingsError, Verification};

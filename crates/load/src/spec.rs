@@ -8,7 +8,7 @@ use dnslab_measure::LoadMode;
 use dnslab_traffic::{Pace, QueryList, Selection};
 use dnslab_wire::Transport;
 
-use crate::TlsSettings;
+use crate::{Expected, TlsSettings};
 
 /// How queries are paced.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,8 +67,8 @@ pub struct LoadSpec {
     pub selection: Selection,
     /// Seed of everything drawn at random.
     pub seed: u64,
-    /// The header response code that every answer must have, if the experiment states one.
-    pub expected_rcode: Option<u8>,
+    /// What every answer must be, if the experiment states it.
+    pub expected: Option<Expected>,
     /// TLS, for the encrypted transports.
     pub tls: Option<TlsSettings>,
     /// Longest time for which sends and receives are gathered; zero acts on each wake-up.

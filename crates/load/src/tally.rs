@@ -15,6 +15,8 @@ pub(crate) struct Phases {
     pub(crate) until: Nanos,
     /// Length of the intervals of the series.
     pub(crate) interval: Nanos,
+    /// A query without an answer for this long has timed out.
+    pub(crate) timeout: Nanos,
 }
 
 /// How a query ended without an answer.
@@ -59,6 +61,10 @@ pub(crate) struct Tally {
     phases: Phases,
     warm_up: Phase,
     measured: Phase,
+    /// Queries sent inside the measured window, whenever they were due.
+    pub(crate) sent_in_window: u64,
+    /// Answers received inside the measured window, whenever their query was due.
+    pub(crate) answered_in_window: u64,
     pub(crate) latency: Histogram,
     pub(crate) service_time: Histogram,
     pub(crate) send_lag: Histogram,
@@ -74,6 +80,8 @@ pub(crate) struct AnswerFacts {
     pub(crate) rcode: u8,
     /// The TC bit.
     pub(crate) truncated: bool,
+    /// NOERROR without a record in the answer section.
+    pub(crate) empty: bool,
     /// Not the answer that the experiment expects.
     pub(crate) wrong: bool,
     /// Length of the message, octets.
@@ -86,6 +94,8 @@ impl Tally {
             phases,
             warm_up: Phase::default(),
             measured: Phase::default(),
+            sent_in_window: 0,
+            answered_in_window: 0,
             latency: Histogram::new(),
             service_time: Histogram::new(),
             send_lag: Histogram::new(),
@@ -114,6 +124,7 @@ impl Tally {
         phase.counters.sent += 1;
         phase.counters.sent_octets += octets as u64;
         self.interval.sent += 1;
+        self.sent_in_window += u64::from(self.is_in_window(at));
         if self.is_measured(due) {
             self.send_lag.record_ns(at.saturating_sub(due));
         }
@@ -127,9 +138,11 @@ impl Tally {
         phase.rcodes[usize::from(answer.rcode & 0x0f)] += 1;
         let answers = &mut phase.counters.answers;
         answers.truncated += u64::from(answer.truncated);
+        answers.empty += u64::from(answer.empty);
         answers.wrong += u64::from(answer.wrong);
         answers.octets += answer.octets as u64;
         self.interval.answered += 1;
+        self.answered_in_window += u64::from(self.is_in_window(received));
         let latency = received.saturating_sub(query.due);
         self.interval.latency.record_ns(latency);
         if self.is_measured(query.due) {
@@ -148,14 +161,13 @@ impl Tally {
             Loss::Malformed => outcomes.malformed += 1,
         }
         self.interval.lost += 1;
-        // Only a time-out says how long a client would have waited at least; the other losses
-        // end early, and would make the latencies look better than they are.
-        if loss == Loss::TimedOut {
-            let latency = at.saturating_sub(due);
-            self.interval.latency.record_ns(latency);
-            if self.is_measured(due) {
-                self.latency.record_ns(latency);
-            }
+        // A client without an answer has waited for its time-out at least, however early the
+        // engine knew that none would come. Else a transport that loses connections would look
+        // faster than one that loses datagrams.
+        let latency = at.saturating_sub(due).max(self.phases.timeout);
+        self.interval.latency.record_ns(latency);
+        if self.is_measured(due) {
+            self.latency.record_ns(latency);
         }
     }
 
@@ -194,6 +206,11 @@ impl Tally {
 
     fn is_measured(&self, due: Nanos) -> bool {
         due >= self.phases.measured_from
+    }
+
+    #[inline]
+    fn is_in_window(&self, at: Nanos) -> bool {
+        (self.phases.measured_from..self.phases.until).contains(&at)
     }
 
     #[inline]

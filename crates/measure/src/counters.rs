@@ -77,6 +77,10 @@ pub struct Answers {
     pub rcodes: BTreeMap<String, u64>,
     /// Matching answers with the TC bit set (RFC 1035, section 4.1.1).
     pub truncated: u64,
+    /// Matching answers with response code NOERROR and no record in the answer section: NODATA, or
+    /// a referral (RFC 9499, section 7).
+    #[serde(default)]
+    pub empty: u64,
     /// Matching answers that are not what the experiment expects.
     pub wrong: u64,
     /// Answers to a query that had already timed out.
@@ -132,6 +136,7 @@ impl Counters {
             *own.rcodes.entry(rcode.clone()).or_default() += count;
         }
         own.truncated += more.truncated;
+        own.empty += more.empty;
         own.wrong += more.wrong;
         own.late += more.late;
         own.duplicate += more.duplicate;

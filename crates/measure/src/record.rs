@@ -138,6 +138,12 @@ pub struct WorkerFacts {
     pub elapsed_ns: u64,
     /// Answers that its UDP sockets dropped.
     pub drops: u64,
+    /// Clients that it simulated.
+    #[serde(default)]
+    pub clients: u32,
+    /// Clients that could send when the measured window began.
+    #[serde(default)]
+    pub open_clients: u32,
 }
 
 impl WorkerFacts {
@@ -172,6 +178,11 @@ pub struct Measured {
     pub window_ns: u64,
     /// When the measured window began, nanoseconds after the load began.
     pub window_start_ns: u64,
+    /// Queries sent inside the measured window, whenever they were due: what was offered.
+    pub sent_in_window: u64,
+    /// Answers received inside the measured window, whenever their query was due. Those of an open
+    /// loop that come later have an outcome, but are no rate that the server kept up.
+    pub answered_in_window: u64,
     /// Counts of the queries that became due in the measured window.
     pub counters: Counters,
     /// Counts of the queries that became due in the warm-up.
@@ -201,13 +212,13 @@ impl Measured {
     /// Answered queries per second of the measured window.
     #[must_use]
     pub fn answered_qps(&self) -> f64 {
-        self.counters.outcomes.answered as f64 * 1e9 / self.window_ns as f64
+        self.answered_in_window as f64 * 1e9 / self.window_ns as f64
     }
 
     /// Offered (sent) queries per second of the measured window.
     #[must_use]
     pub fn offered_qps(&self) -> f64 {
-        self.counters.sent as f64 * 1e9 / self.window_ns as f64
+        self.sent_in_window as f64 * 1e9 / self.window_ns as f64
     }
 
     /// The measured window as a span of the run's timeline, nanoseconds since the load began.
@@ -227,7 +238,7 @@ impl Measured {
     #[must_use]
     pub fn server_cpu_per_query_ns(&self) -> Option<f64> {
         let (from, to) = self.window();
-        let answered = self.counters.outcomes.answered;
+        let answered = self.answered_in_window;
         let cpu_ns = self.resources.cpu_between_ns(from, to)?;
         (answered > 0).then(|| cpu_ns as f64 / answered as f64)
     }
@@ -235,7 +246,7 @@ impl Measured {
     /// The generator's CPU time per answered query over the measured window, nanoseconds.
     #[must_use]
     pub fn generator_cpu_per_query_ns(&self) -> Option<f64> {
-        let answered = self.counters.outcomes.answered;
+        let answered = self.answered_in_window;
         let cpu_ns: u64 = self.workers.iter().map(|worker| worker.cpu_ns).sum();
         (answered > 0).then(|| cpu_ns as f64 / answered as f64)
     }

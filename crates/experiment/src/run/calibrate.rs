@@ -245,7 +245,7 @@ impl<'a> Ruler<'a> {
             queries: Arc::clone(&self.queries),
             selection: Selection::Uniform,
             seed: repeat as u64,
-            expected_rcode: Some(0),
+            expected: Some(dnslab_load::Expected { rcode: 0, answers: 1 }),
             tls: target.tls.clone(),
             horizon: Duration::ZERO,
         };

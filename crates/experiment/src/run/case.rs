@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use dnslab_lab::cpus::{self, CpuError, Split};
 use dnslab_lab::{GuardProgram, RunningServer, Sampler};
-use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_load::{Expected, LoadResult, LoadSpec, Progress};
 use dnslab_measure::{
     CaseId, Caveat, Interval, Limit, LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT,
     ResourceSeries, RunRecord, RunStatus, ServerFacts,
@@ -16,7 +16,7 @@ use dnslab_measure::{
 use dnslab_traffic::QueryList;
 
 use super::target::{Target, TargetError, prepare};
-use crate::{Mode, Server, Variant, Verification};
+use crate::{Mode, Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
 const LOG_LINES: usize = 10;
@@ -44,9 +44,14 @@ pub(super) fn split(variant: &Variant) -> Result<Split, CpuError> {
     let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
     let load = named(&variant.load.cpus);
     let Some(process) = variant.server.process() else {
-        let load = load.unwrap_or_else(|| allowed.clone());
-        // The split checks that the CPUs may be used; the server's side does not matter.
-        cpus::split(&allowed, Some(&allowed), Some(&load))?;
+        // A server on this machine needs CPUs too, though nobody pins it; one elsewhere leaves all
+        // of them to the load. With both sides named the split only checks them.
+        let server = match &variant.server.server {
+            Server::External { target, .. } if target.ip().is_loopback() => None,
+            _ => Some(allowed.as_slice()),
+        };
+        let load = load.or_else(|| server.map(<[usize]>::to_vec));
+        let Split { load, .. } = cpus::split(&allowed, server, load.as_deref())?;
         return Ok(Split { server: Vec::new(), load });
     };
     cpus::split(&allowed, named(&process.cpus).as_deref(), load.as_deref())
@@ -88,12 +93,14 @@ impl Case<'_> {
         let stop_here = AtomicBool::new(false);
         let gone = |server: &RunningServer| server.exited().is_some();
         let mut died = false;
-        let result = dnslab_load::run(&spec, &stop_here, &mut |interval| {
+        let result = dnslab_load::run(&spec, &stop_here, &mut |progress| {
             died = died || target.server.as_ref().is_some_and(gone);
             if died || stop.load(Ordering::Relaxed) {
                 stop_here.store(true, Ordering::Relaxed);
             }
-            observe(interval);
+            if let Progress::Interval(interval) = progress {
+                observe(interval);
+            }
         });
         died = died || target.server.as_ref().is_some_and(gone);
         if sampler.is_some() && !died {
@@ -131,10 +138,18 @@ impl Case<'_> {
             queries: Arc::clone(self.queries),
             selection: load.selection,
             seed: self.seed,
-            expected_rcode: Some(self.variant.expect.rcode),
+            expected: Some(self.expected()),
             tls: target.tls.clone(),
             horizon: load.horizon,
         }
+    }
+
+    /// Every name of the zone has an address, so its answer has a record; what a query file asks
+    /// for may have none.
+    fn expected(&self) -> Expected {
+        let rcode = self.variant.expect.rcode;
+        let has_record = rcode == 0 && self.variant.load.queries == Queries::Zone;
+        Expected { rcode, answers: u16::from(has_record) }
     }
 
     fn record(
@@ -146,8 +161,8 @@ impl Case<'_> {
         end: &Ending,
     ) -> RunRecord {
         let LoadResult { facts, mut measured, wrong_example, last_connection_end, .. } = result;
-        let watched = resources.is_some();
         measured.resources = resources.unwrap_or_default();
+        let watched = measured.server_busy_share().is_some();
         let limit = Limit::decide(&LimitFigures::of(&facts, &measured));
         let mut caveats = Caveat::find(&facts, &server, &measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, &measured, watched, wrong_example.as_deref());
@@ -183,8 +198,11 @@ impl Case<'_> {
             caveats.push(Caveat::WrongAnswers { count: wrong, example });
         }
         if !watched {
-            let reason = "dnslab did not start it, so it does not know its processes".to_owned();
-            caveats.push(Caveat::ServerNotWatched { reason });
+            let reason = match self.variant.server.process() {
+                None => "dnslab did not start it, so it does not know its processes",
+                Some(_) => "the samples do not cover the measured window",
+            };
+            caveats.push(Caveat::ServerNotWatched { reason: reason.to_owned() });
         }
         let server = &self.variant.server;
         let unverified = server.verification == Some(Verification::Off);
@@ -217,14 +235,26 @@ impl Case<'_> {
             return RunStatus::Invalid { reason };
         }
         let limit = self.variant.expect.wrong_limit;
-        if answers.wrong as f64 > limit * outcomes.answered as f64 {
-            let (wrong, answered) = (answers.wrong, outcomes.answered);
+        // What cannot be read is no right answer either.
+        let wrong = answers.wrong + outcomes.malformed;
+        let came = outcomes.answered + outcomes.malformed;
+        if wrong as f64 > limit * came as f64 {
             let expected = dnslab_wire::rcode_name(self.variant.expect.rcode);
-            let example = wrong_example.unwrap_or_default();
+            let record = if self.expected().answers > 0 { " with a record" } else { "" };
+            let example = wrong_example.unwrap_or("they could not be read as DNS messages");
             let reason = format!(
-                "{wrong} of {answered} answers were not {expected}, more than the limit of {} %: \
-                 {example}",
+                "{wrong} of {came} answers were not {expected}{record}, more than the limit of \
+                 {} %: {example}",
                 limit * 100.0
+            );
+            return RunStatus::Invalid { reason };
+        }
+        let (measured_for, asked) = (measured.window_ns, self.variant.load.duration.as_nanos());
+        if u128::from(measured_for) * 2 < asked {
+            let reason = format!(
+                "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",
+                measured_for as f64 / 1e9,
+                asked as f64 / 1e9
             );
             return RunStatus::Invalid { reason };
         }

@@ -54,6 +54,12 @@ fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }
 
+/// The device's queue is full (`ENOBUFS`), or a packet filter or a full connection table forbids
+/// this datagram (`EPERM`): the socket stays good, and the query may go out later.
+fn is_for_now(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM | libc::EACCES))
+}
+
 /// A kernel before 4.18 does not know segments (`EINVAL`), a device without checksum offload cannot
 /// make them (`EIO`), and a segment must fit the path (`EMSGSIZE`).
 fn refuses_segments(error: &io::Error) -> bool {
@@ -90,8 +96,7 @@ impl Channel for UdpChannel {
                 Err(error) if is_about_an_earlier_datagram(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // ENOBUFS: the device's queue is full; it will have room again.
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => break,
+                Err(error) if is_for_now(&error) => break,
                 Err(error) if self.segments && refuses_segments(&error) => self.segments = false,
                 Err(error) if taken == 0 => return Err(ChannelEnd::Broken(error)),
                 Err(_) => break,

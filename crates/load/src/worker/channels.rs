@@ -36,7 +36,12 @@ impl Worker<'_> {
                 }
             }
         }
-        self.unsettled -= before - client.table.len();
+        let ended = before - client.table.len();
+        self.unsettled -= ended;
+        if ended > 0 {
+            // Only a server that answers is worth a reconnection without a pause.
+            client.attempts = 0;
+        }
         let opened = client.channel.as_mut().and_then(|channel| channel.take_opened());
         if let Some(opened) = opened {
             self.note_opened(number, opened);
@@ -54,6 +59,8 @@ impl Worker<'_> {
         if transport.is_stream() {
             self.tally.connections(now).attempted += 1;
         }
+        client.connecting_since = now;
+        self.connecting.push_back((now + self.orders.timeout, number, now));
         match channel::open(transport, target, client.tls.as_ref(), now) {
             Ok(mut channel) => {
                 let opened = channel.take_opened();
@@ -72,7 +79,6 @@ impl Worker<'_> {
     }
 
     pub(super) fn note_opened(&mut self, number: u32, opened: Opened) {
-        self.clients[number as usize].attempts = 0;
         self.list(number);
         let now = self.orders.clock.now();
         let Some(connect) = opened.connect else { return };
@@ -118,9 +124,25 @@ impl Worker<'_> {
             failed => (FIRST_PAUSE << (failed - 1).min(10)).min(LONGEST_PAUSE),
         };
         client.attempts += 1;
+        client.window = 0;
         self.last_end = Some(end.to_string());
         self.reconnects.push(Reverse((now + pause, number)));
         self.list(number);
+    }
+
+    /// Gives up attempts to connect that have taken longer than the time-out: a lost SYN would keep
+    /// its client away for seconds, and nobody would be told.
+    pub(super) fn give_up_connecting(&mut self, now: Nanos) {
+        while let Some((at, number, since)) = self.connecting.front().copied()
+            && at <= now
+        {
+            self.connecting.pop_front();
+            let client = &self.clients[number as usize];
+            if client.connecting_since == since && client.channel.is_some() && !client.is_open() {
+                let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                self.end_channel(number, &ChannelEnd::Connect(error));
+            }
+        }
     }
 
     /// Opens again what has paused for long enough, while there is something left to send.

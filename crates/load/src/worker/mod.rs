@@ -13,6 +13,7 @@ use std::time::Duration;
 use dnslab_measure::Tls;
 use dnslab_wire::Transport;
 use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 
 use crate::channel::Scratch;
 use crate::client::{Client, Judge};
@@ -44,6 +45,9 @@ pub(crate) struct WorkerEnd {
     pub(crate) elapsed: Nanos,
     /// End of the measured window.
     pub(crate) until: Nanos,
+    pub(crate) clients: u32,
+    /// Clients that could send when the measured window began.
+    pub(crate) open_clients: u32,
     pub(crate) drops: u64,
     /// Which system calls carried the messages; `None` if no channel was ever opened.
     pub(crate) send_path: Option<&'static str>,
@@ -84,6 +88,10 @@ pub(crate) struct Worker<'a> {
     unsent_deadlines: VecDeque<(Nanos, u32)>,
     /// When to connect which client again.
     reconnects: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// When to give up which client's attempt to connect, and when that attempt began; in order.
+    connecting: VecDeque<(Nanos, u32, Nanos)>,
+    /// Clients that could send when the measured window began.
+    open_clients: u32,
     unsettled: usize,
     tally: Tally,
     outbox: Outbox,
@@ -114,6 +122,8 @@ impl<'a> Worker<'a> {
             deadlines: VecDeque::new(),
             unsent_deadlines: VecDeque::new(),
             reconnects: BinaryHeap::new(),
+            connecting: VecDeque::new(),
+            open_clients: 0,
             unsettled: 0,
             tally,
             outbox: Outbox::default(),
@@ -127,7 +137,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs the load to its end: until the window is over and every query has its outcome.
-    pub(crate) fn run(mut self) -> WorkerEnd {
+    ///
+    /// # Errors
+    /// When the kernel lacks what the loop stands on.
+    pub(crate) fn run(mut self) -> std::io::Result<WorkerEnd> {
         for number in 0..self.clients.len() as u32 {
             self.open(number, self.orders.clock.now());
         }
@@ -138,17 +151,23 @@ impl<'a> Worker<'a> {
             if now >= self.until && self.unsettled == 0 {
                 break;
             }
+            self.give_up_connecting(now);
             self.reconnect(now);
             self.take_arrivals(now);
             self.look_after_listed(now);
             self.expire(now);
             self.report_interval(now);
-            self.wait(now, &mut events);
+            self.wait(now, &mut events)?;
+            // What became due during the wait belongs to the intervals before now, and what comes
+            // now to that of now.
+            let now = self.orders.clock.now();
+            self.take_arrivals(now);
+            self.report_interval(now);
             for event in events.drain(..) {
                 self.advance(event.data.u64() as u32);
             }
         }
-        self.finish()
+        Ok(self.finish())
     }
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
@@ -159,6 +178,8 @@ impl<'a> Worker<'a> {
         }
         if self.time_at_start.is_none() && now >= self.orders.phases.measured_from {
             self.time_at_start = Some((now, ThreadTime::now()));
+            let open = self.clients.iter().filter(|client| client.is_open()).count();
+            self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
         if self.time_at_end.is_none() && now >= self.until {
             self.time_at_end = Some((now, ThreadTime::now()));
@@ -186,6 +207,7 @@ impl<'a> Worker<'a> {
                 && entry.sent + self.orders.timeout == at
             {
                 client.table.timed_out(id);
+                client.window = client.window.saturating_sub(1);
                 self.tally.lost(entry.due, now, Loss::TimedOut);
                 self.unsettled -= 1;
                 self.list(number);
@@ -213,7 +235,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Sleeps until something is to be done: an arrival, a time-out, an interval's end, a socket.
-    fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) {
+    ///
+    /// # Errors
+    /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
+    fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) -> std::io::Result<()> {
         if self.orders.horizon > 0 && self.unsettled > FEW_IN_FLIGHT {
             // Gather what comes meanwhile into fewer, larger calls.
             std::thread::sleep(Duration::from_nanos(self.orders.horizon));
@@ -224,6 +249,7 @@ impl<'a> Worker<'a> {
         earlier(self.demand.next_due().filter(|_| now < self.until));
         earlier(self.deadlines.front().map(|deadline| deadline.at));
         earlier(self.unsent_deadlines.front().map(|(at, _)| *at));
+        earlier(self.connecting.front().map(|(at, ..)| *at));
         earlier(self.reconnects.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
         earlier((!self.listed.is_empty()).then_some(now));
@@ -234,8 +260,11 @@ impl<'a> Worker<'a> {
         };
         events.clear();
         let spare = rustix::buffer::spare_capacity(events);
-        // An interrupted wait is a short one; the loop comes round again.
-        epoll::wait(&self.poll, spare, Some(&timeout)).ok();
+        match epoll::wait(&self.poll, spare, Some(&timeout)) {
+            // An interrupted wait is a short one; the loop comes round again.
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn finish(mut self) -> WorkerEnd {
@@ -246,6 +275,8 @@ impl<'a> Worker<'a> {
         let open = |client: &Client| client.channel.as_ref().map_or(0, |channel| channel.drops());
         WorkerEnd {
             send_path: self.clients.iter().find_map(|client| client.send_path()),
+            clients: u32::try_from(self.clients.len()).unwrap_or(u32::MAX),
+            open_clients: self.open_clients,
             drops: self.clients.iter().map(|client| client.drops + open(client)).sum(),
             tally: self.tally,
             time: time_to.since(time_from),

@@ -11,6 +11,12 @@ use crate::tally::Loss;
 /// Messages in one batch at most, whatever the channel would take.
 const BATCH_LIMIT: usize = 512;
 
+/// Places by which a client's window opens in one round of the loop. An answer frees its place at
+/// once; a place that was never open, or whose query timed out, opens in these steps. Else the
+/// whole window, at the start and one time-out after a loss, would come as one burst, be lost in a
+/// full socket buffer, and come again.
+const STEP: usize = 8;
+
 impl Worker<'_> {
     /// Takes what the schedule has made due.
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
@@ -54,8 +60,12 @@ impl Worker<'_> {
         if !client.is_open() {
             return;
         }
-        for _ in client.outstanding()..*outstanding {
+        client.window = (client.window + STEP).min(*outstanding);
+        for _ in client.outstanding()..client.window {
             client.pending.push_back(Pending { due: None, query: picker.next_query() });
+        }
+        if client.window < *outstanding {
+            self.list(number);
         }
     }
 
@@ -94,6 +104,15 @@ impl Worker<'_> {
         let limit = channel.batch_limit().min(BATCH_LIMIT).min(client.pending.len());
         self.outbox.clear();
         let sent = self.orders.clock.now();
+        if sent >= self.until {
+            // A round may last beyond the end of the window: what is due when it is sent is not
+            // due any more.
+            client.pending.retain(|pending| pending.due.is_some());
+        }
+        let limit = limit.min(client.pending.len());
+        if limit == 0 {
+            return Ok(true);
+        }
         let mut offered = 0;
         for (pending, id) in client.pending.iter().zip(&mut ids[..limit]) {
             let due = pending.due.unwrap_or(sent);
