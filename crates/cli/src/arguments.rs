@@ -60,9 +60,20 @@ pub(crate) struct Run {
     /// Fail (exit code 4) when a variant costs more than this for certain: `answered_qps=10%`
     #[arg(long, value_name = "METRIC=PERCENT")]
     pub(crate) limit: Vec<CostLimit>,
+    /// Do not verify certificates; the same as `--set server.insecure=true`
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) insecure: bool,
     /// Show the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+impl Run {
+    /// All overrides.
+    pub(crate) fn overrides(&self) -> Vec<String> {
+        let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
+        self.set.iter().cloned().chain(insecure).collect()
+    }
 }
 
 impl Default for Run {
@@ -73,6 +84,7 @@ impl Default for Run {
             results: "results".into(),
             resume: None,
             limit: Vec::new(),
+            insecure: false,
             dry_run: false,
         }
     }

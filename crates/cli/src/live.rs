@@ -26,10 +26,9 @@ impl<'a> Live<'a> {
         } else {
             ProgressBar::hidden()
         };
-        let style =
-            ProgressStyle::with_template("{bar:24} {elapsed:>3} of about {eta_total}  {msg}")
-                .or_else(|_| ProgressStyle::with_template("{bar:24} {elapsed:>3}  {msg}"))
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template("{bar:24} {elapsed} of about {prefix}  {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_prefix(format!("{:.0}s", estimated.as_secs_f64()));
         bar.set_style(style.progress_chars("━━─"));
         Self { experiment, bar, run: String::new() }
     }

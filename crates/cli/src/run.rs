@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use dnslab_experiment::{Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions};
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{CostLimit, RunStatus, SkippedVariant, Summary};
-use dnslab_report::{number, sentences, table, write_report};
+use dnslab_measure::{CostLimit, Judgement, Ruling, RunStatus, SkippedVariant, Summary};
+use dnslab_report::{answer, number, sentences, table, write_report};
 
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
@@ -18,8 +18,9 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     let session = match &arguments.resume {
         Some(path) => Session::resume(path, guard()).map_err(failure)?,
         None => {
-            let (experiment, _) = dnslab_experiment::load(&arguments.experiment, &arguments.set)
-                .map_err(|error| failure(error.into()))?;
+            let (experiment, _) =
+                dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
+                    .map_err(|error| failure(error.into()))?;
             if arguments.dry_run {
                 let skipped = dnslab_experiment::skipped(&experiment).map_err(failure)?;
                 show_plan(&experiment, &Plan::new(&experiment, &skipped), &skipped);
@@ -104,25 +105,33 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
     }
 }
 
-/// Shows the sentences and the table, writes the report, and judges.
+/// Shows the answer, the sentences and the table, writes the report, and judges.
 fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     let results = session.results();
     let records = results.runs()?;
     let summary = Summary::of(session.facts(), &records);
+    let margin = session.facts().margin;
     println!();
-    for sentence in sentences(&summary, session.facts().margin) {
+    if !summary.comparisons.is_empty() {
+        println!("{}\n", answer(&summary, margin));
+    }
+    for sentence in sentences(&summary, margin) {
         println!("{sentence}");
     }
     println!();
     show_table(&summary);
     let paths = write_report(results)?;
     println!("\nreport: {}", paths.page.display());
-    let exceeded = exceeded(&summary, limits);
+    let judged = judge(&summary, limits);
     let all_count = records.iter().all(|record| record.status == RunStatus::Valid);
-    Ok(match (all_count, exceeded) {
-        (false, _) => Exit::Invalid,
-        (true, true) => Exit::OverLimit,
-        (true, false) => Exit::Fine,
+    Ok(if !all_count {
+        Exit::Invalid
+    } else if judged.contains(&Ruling::Exceeded) {
+        Exit::OverLimit
+    } else if judged.contains(&Ruling::CannotTell) {
+        Exit::Invalid
+    } else {
+        Exit::Fine
     })
 }
 
@@ -130,27 +139,49 @@ fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
 fn show_table(summary: &Summary) {
     let table = table(summary);
     println!("{}", terminal::table_or_turned(&table.header, &table.rows));
+    println!("{}\n", table.legend);
     for (place, note) in table.notes.iter().enumerate() {
         println!("[{}] {note}", dnslab_report::mark(place));
     }
 }
 
-/// Says which limits are exceeded; true if any is.
-fn exceeded(summary: &Summary, limits: &[CostLimit]) -> bool {
-    let mut any = false;
+/// Holds every variant against the limits, and says of which one is exceeded or cannot be judged.
+fn judge(summary: &Summary, limits: &[CostLimit]) -> Vec<Ruling> {
+    let mut rulings = Vec::new();
     for limit in limits {
-        let over = summary.comparisons.iter().filter(|comparison| limit.is_exceeded_by(comparison));
-        for comparison in over {
-            any = true;
-            println!(
-                "over the limit: {} of {} differs by {} from {}, the limit is {}",
-                limit.metric.name(),
-                comparison.variant,
-                number::change(comparison.difference.value),
-                summary.baseline,
-                number::share(limit.largest)
-            );
+        let judged = limit.judge(summary);
+        if judged.is_empty() {
+            println!("cannot judge the limit: there is no variant but {}", summary.baseline);
+            rulings.push(Ruling::CannotTell);
+        }
+        for judgement in judged {
+            let found = found(limit, &judgement, &summary.baseline);
+            let most = number::share(limit.largest);
+            match judgement.ruling {
+                Ruling::Exceeded => println!("over the limit: {found}, the limit is {most}"),
+                Ruling::CannotTell => {
+                    println!("cannot judge the limit: {found}, the limit is {most}");
+                }
+                Ruling::Kept => {}
+            }
+            rulings.push(judgement.ruling);
         }
     }
-    any
+    rulings
+}
+
+/// What was found of a variant, as half a sentence.
+fn found(limit: &CostLimit, judgement: &Judgement, baseline: &str) -> String {
+    let (metric, variant) = (limit.metric.name(), &judgement.variant);
+    let Some(difference) = &judgement.difference else {
+        return format!("{metric} of {variant} and {baseline} was not measured in both");
+    };
+    let interval = if difference.is_bounded() {
+        let (low, high) = (number::change(difference.low), number::change(difference.high));
+        format!("95 % interval {low} to {high}")
+    } else {
+        "too few runs for an interval".to_owned()
+    };
+    let change = number::change(difference.value);
+    format!("{metric} of {variant} differs by {change} from {baseline} ({interval})")
 }

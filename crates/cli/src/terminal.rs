@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 /// Shows an error: the first line after `error:`, the causes that it does not name itself below.
 pub(crate) fn error(error: &anyhow::Error) {
@@ -28,7 +28,9 @@ pub(crate) fn is_live() -> bool {
 /// Lays out a table: the first column left, figures right.
 pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_preset(presets::NOTHING);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header);
     for row in rows {
@@ -45,7 +47,7 @@ pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
 pub(crate) fn table_or_turned(header: &[String], rows: &[Vec<String>]) -> String {
     let wide = table(header, rows);
     let width = wide.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    let room = std::io::stdout().is_terminal().then(columns).flatten();
+    let room = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     if room.is_none_or(|room| width <= room) {
         return wide;
     }
@@ -58,9 +60,4 @@ pub(crate) fn table_or_turned(header: &[String], rows: &[Vec<String>]) -> String
     let names: Vec<String> =
         std::iter::once(String::new()).chain(rows.iter().map(|row| row[0].clone())).collect();
     table(&names, &turned)
-}
-
-/// Width of the terminal in characters.
-fn columns() -> Option<usize> {
-    Table::new().set_content_arrangement(ContentArrangement::Dynamic).width().map(usize::from)
 }

@@ -36,14 +36,15 @@ mod plan;
 mod run;
 
 pub use check::{
-    Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server, ServerKind,
+    Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerKind,
     ServerSettings, Software, Variant, Verification, ZoneSettings, check_text,
 };
+pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
 pub use file::{BUILT_IN, Source, load, render, render_styled};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
-    Calibration, CalibrationError, Observer, RulerCheck, Session, SessionEnd, SessionError,
-    SessionOptions, calibrate, skipped,
+    Calibration, CalibrationError, Difference, Observer, RulerCheck, Session, SessionEnd,
+    SessionError, SessionOptions, calibrate, skipped,
 };

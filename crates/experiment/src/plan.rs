@@ -15,8 +15,14 @@ pub const START_AND_STOP: Duration = Duration::from_millis(600);
 
 /// The runs in the order of execution.
 ///
-/// Runs come in blocks, one for each repetition, and each block holds every runnable variant once,
-/// in a random order of its own: what changes on the machine over time hits all variants alike.
+/// Runs come in blocks, one for each repetition, and each block holds every runnable variant once:
+/// what changes on the machine over time hits all variants alike.
+///
+/// The place inside a block matters too: a run may find the machine warm, or the caches full, from
+/// the one before it. So as many blocks as there are variants form a random Latin square, in which
+/// every variant stands at every place once; the next blocks form another one. If the number of
+/// runs is no multiple of that of the variants, the last square is incomplete, and no variant stands
+/// at a place more than once more often than another does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The runs.
@@ -39,14 +45,17 @@ impl Plan {
             .filter(|name| !is_skipped(name))
             .collect();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(experiment.seed);
-        let mut cases = Vec::new();
-        for repetition in 1..=experiment.runs {
-            let mut block = names.clone();
-            block.shuffle(&mut random);
-            let case = |name: &str| CaseId { variant: name.to_owned(), repetition };
-            cases.extend(block.into_iter().map(case));
+        let mut blocks = Vec::new();
+        while blocks.len() < experiment.runs as usize && !names.is_empty() {
+            blocks.extend(latin_square(names.len(), &mut random));
         }
-        Self::of(experiment, cases)
+        let cases = (1..=experiment.runs).zip(blocks).flat_map(|(repetition, block)| {
+            let names = &names;
+            block
+                .into_iter()
+                .map(move |place| CaseId { variant: names[place].to_owned(), repetition })
+        });
+        Self::of(experiment, cases.collect())
     }
 
     /// What is left of a plan after an interruption, in the same order.
@@ -72,9 +81,27 @@ impl Plan {
     }
 }
 
+/// A random Latin square of the numbers below `size`, as rows: each number is once in each row and
+/// once in each column.
+///
+/// It is one random row, and the same row with a number added to all its entries (modulo the size),
+/// in random order; then the numbers are renamed at random. Not every Latin square can come out, but
+/// every number is as likely as any other at each place, and the successor of a number differs from
+/// row to row as the first row's gaps do.
+fn latin_square(size: usize, random: &mut Xoshiro256PlusPlus) -> Vec<Vec<usize>> {
+    let mut shuffled = || {
+        let mut numbers: Vec<usize> = (0..size).collect();
+        numbers.shuffle(random);
+        numbers
+    };
+    let (first, shifts, names) = (shuffled(), shuffled(), shuffled());
+    let row = |shift: usize| first.iter().map(|entry| names[(entry + shift) % size]).collect();
+    shifts.into_iter().map(row).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
 
@@ -113,6 +140,26 @@ mod tests {
         }
 
         #[test]
+        fn every_variant_stands_at_every_place_equally_often(
+            variants in 1usize..8,
+            runs in 1u32..20,
+            seed in any::<u32>(),
+        ) {
+            let plan = Plan::new(&experiment(variants, runs, seed.into()), &[]);
+            let mut times = BTreeMap::new();
+            for block in plan.cases.chunks(variants) {
+                for (place, case) in block.iter().enumerate() {
+                    *times.entry((case.variant.clone(), place)).or_insert(0) += 1;
+                }
+            }
+            let whole = runs as usize / variants;
+            let most = (runs as usize).div_ceil(variants);
+            prop_assert!(times.values().all(|times| (whole..=most).contains(times)), "{:?}", times);
+            // A place that a variant never has is not among the times.
+            prop_assert!(whole == 0 || times.len() == variants * variants);
+        }
+
+        #[test]
         fn what_remains_keeps_its_order(done in prop::collection::vec(any::<bool>(), 20)) {
             let experiment = experiment(4, 5, 7);
             let plan = Plan::new(&experiment, &[]);
@@ -134,8 +181,26 @@ mod tests {
             let cases = Plan::new(&experiment(4, 2, seed), &[]).cases;
             cases.iter().map(CaseId::folder).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(order(1), "v3-1 v2-1 v0-1 v1-1 v2-2 v0-2 v1-2 v3-2");
-        assert_ne!(order(1), order(2));
+        assert_eq!(order(1), "v1-1 v2-1 v0-1 v3-1 v3-2 v0-2 v2-2 v1-2");
+        let orders: BTreeSet<String> = (0..100).map(order).collect();
+        assert!(orders.len() > 80, "of 100 seeds only {} differ", orders.len());
+    }
+
+    /// With two variants there are two squares, with three there are twelve: all must come out, in
+    /// one plan too, or the order would follow from the first block.
+    #[test]
+    fn all_small_squares_come_out() {
+        for (size, expected) in [(1, 1), (2, 2), (3, 12)] {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+            let squares: BTreeSet<_> = (0..200).map(|_| latin_square(size, &mut random)).collect();
+            assert_eq!(squares.len(), expected);
+        }
+    }
+
+    #[test]
+    fn an_experiment_of_which_nothing_runs_has_no_plan() {
+        let skipped = SkippedVariant { variant: "v0".into(), reason: "no DoT".into() };
+        assert!(Plan::new(&experiment(1, 2, 1), &[skipped]).cases.is_empty());
     }
 
     #[test]

@@ -90,11 +90,17 @@ fn prepare(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
+/// File descriptors that a server started by this process may open. The hard limit is inherited, so
+/// it is the same here as in the stage.
+pub(crate) fn file_limit() -> u64 {
+    rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(FILES).min(FILES)
+}
+
 /// Raises the soft limit on file descriptors to what the hard one allows: 1,024, a frequent soft
 /// limit, is fewer than the TCP clients that the adapters configure.
 fn raise_file_limit() {
     let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
-    let wanted = maximum.unwrap_or(FILES).min(FILES);
+    let wanted = file_limit();
     if current.is_some_and(|current| current < wanted) {
         let raised = Rlimit { current: Some(wanted), maximum };
         // Not raised is a smaller server, not a wrong one: it says so itself when it runs out.

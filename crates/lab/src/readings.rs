@@ -118,7 +118,12 @@ pub(crate) fn resident_octets(processes: &[u32]) -> u64 {
 /// What the kernel has booked for all CPUs together since the machine started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MachineTime {
-    /// CPU time of processes, nanoseconds.
+    /// CPU time of processes and of interrupts, nanoseconds.
+    ///
+    /// Interrupts and soft interrupts count, because most kernels (those without
+    /// CONFIG_IRQ_TIME_ACCOUNTING) count them in the time of the thread or group that they
+    /// interrupted, too: only so is this sum never below that of all processes. A kernel with that
+    /// option keeps them apart from the threads; there they appear as work of others.
     pub(crate) processes_ns: u64,
     /// Time that the hypervisor kept from this machine, nanoseconds.
     pub(crate) steal_ns: u64,
@@ -127,12 +132,17 @@ pub(crate) struct MachineTime {
 impl MachineTime {
     /// Now; zeros where the kernel does not say.
     pub(crate) fn now() -> Self {
-        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    /// What a `/proc/stat` says.
+    fn of(text: &str) -> Self {
         // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
         let words = text.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1);
         let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
         let of = |place: usize| ticks.get(place).copied().unwrap_or(0) * tick_ns();
-        Self { processes_ns: of(0) + of(1) + of(2), steal_ns: of(7) }
+        let processes_ns = [0, 1, 2, 5, 6].into_iter().map(of).sum();
+        Self { processes_ns, steal_ns: of(7) }
     }
 }
 
@@ -223,6 +233,14 @@ mod tests {
     fn ticks_are_those_of_the_stat_file() {
         let stat = "1 (a b) S 0 1 1 0 -1 4194560 1 1 1 1 3 4 0 0 20 0 1 0 1 0 0";
         assert_eq!(ticks_ns(stat), Some(7 * tick_ns()));
+    }
+
+    #[test]
+    fn interrupts_are_work_and_waiting_is_not() {
+        let machine = MachineTime::of("cpu  1 10 100 7 7 1000 10000 3 1 0\ncpu0 9 9 9\n");
+        assert_eq!(machine.processes_ns, 11_111 * tick_ns());
+        assert_eq!(machine.steal_ns, 3 * tick_ns());
+        assert_eq!(MachineTime::of("").processes_ns, 0);
     }
 
     #[test]

@@ -57,6 +57,9 @@ impl RunningServer {
         for transport in &spec.transports {
             installed.supports(*transport).map_err(LabError::Unsupported)?;
         }
+        if spec.has_stream() {
+            server::check_tcp_clients(spec.tcp_clients)?;
+        }
         let rendered = server::render(spec, &installed.binary)?;
         let addresses: Vec<_> =
             spec.transports.iter().map(|it| (*it, spec.socket_address(*it))).collect();

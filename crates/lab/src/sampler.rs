@@ -15,6 +15,12 @@ use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
 /// seconds still has a hundred points.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Attempts at the first and at the last sample, which bound what the series covers.
+const ATTEMPTS: usize = 5;
+
+/// Time between these attempts.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
+
 /// What a sampler needs to know of a server.
 #[derive(Clone, Debug)]
 pub struct Watched {
@@ -53,6 +59,9 @@ impl Sampler {
     /// Takes the first sample before it returns, and then one every 0.1 s until
     /// [`Sampler::finish`] or the end of the server. So a load that begins afterwards is covered
     /// from its start.
+    ///
+    /// A reading that fails while the server is there is made up for by the next one: every figure
+    /// is cumulative, so nothing is lost but a point of the chart.
     #[must_use]
     pub fn start(watched: Watched) -> Self {
         let (stop, stopped) = mpsc::channel();
@@ -66,6 +75,10 @@ impl Sampler {
 
     /// Takes a last sample, ends the watch, and gives the samples on the timeline that begins at
     /// `origin` (the start of the load); samples before it have negative times.
+    ///
+    /// The samples cover the load unless the server ended before, or its figures could not be read
+    /// at the one end or the other: then [`ResourceSeries::cpu_between_ns`] gives `None` for the
+    /// window, and the server counts as not watched.
     #[must_use]
     pub fn finish(self, origin: Instant) -> ResourceSeries {
         self.stop.send(()).ok();
@@ -91,12 +104,13 @@ fn sample_until(
 ) -> Vec<(Instant, ResourceSample)> {
     let mut watch = Watch::new(watched);
     let mut samples = Vec::new();
-    let start = Instant::now();
-    let mut due = start;
+    let mut due = Instant::now();
+    let mut reading = watch.insist();
     loop {
-        match watch.sample() {
-            Some(sample) => samples.push(sample),
-            None => return samples,
+        match reading {
+            Reading::Sample(at, sample) => samples.push((at, sample)),
+            Reading::Missed => {}
+            Reading::Ended => return samples,
         }
         began.send(()).ok();
         // Instants that passed while this thread did not run are left out, not made up for.
@@ -104,13 +118,25 @@ fn sample_until(
             due += INTERVAL;
         }
         match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => reading = watch.sample(),
             _ => {
-                samples.extend(watch.sample());
+                if let Reading::Sample(at, sample) = watch.insist() {
+                    samples.push((at, sample));
+                }
                 return samples;
             }
         }
     }
+}
+
+/// What came of one look at the server.
+enum Reading {
+    /// A sample, and its instant, which is that of the CPU reading.
+    Sample(Instant, ResourceSample),
+    /// The server is there, but a figure could not be read.
+    Missed,
+    /// The server is gone.
+    Ended,
 }
 
 /// The state of the sums.
@@ -125,24 +151,43 @@ impl<'a> Watch<'a> {
         Self { watched, threads: ThreadTally::default(), drops: DropTally::new(watched.pid) }
     }
 
-    /// Takes one sample and its instant, which is that of the CPU reading; `None` when the server
-    /// is gone.
-    fn sample(&mut self) -> Option<(Instant, ResourceSample)> {
-        let sources = &self.watched.sources;
+    /// Takes a sample; tries again at once, some times, when it is missed.
+    fn insist(&mut self) -> Reading {
+        for _ in 1..ATTEMPTS {
+            match self.sample() {
+                Reading::Missed => thread::sleep(BETWEEN_ATTEMPTS),
+                reading => return reading,
+            }
+        }
+        self.sample()
+    }
+
+    /// Takes one sample.
+    fn sample(&mut self) -> Reading {
         let processes = descendants::tree(self.watched.pid);
         if processes.is_empty() {
-            return None;
+            return Reading::Ended;
         }
+        match self.read(&processes) {
+            Some((at, sample)) => Reading::Sample(at, sample),
+            // The group goes away with the server: then this is the end, and not a failure.
+            None if descendants::tree(self.watched.pid).is_empty() => Reading::Ended,
+            None => Reading::Missed,
+        }
+    }
+
+    /// Reads every figure of these processes; `None` if one of them cannot be read.
+    fn read(&mut self, processes: &[u32]) -> Option<(Instant, ResourceSample)> {
+        let sources = &self.watched.sources;
         let at = Instant::now();
         let group_cpu_ns = sources.cpu.read_ns();
-        let threads = self.threads.read(&processes);
+        let threads = self.threads.read(processes);
         let cpu_ns = match sources.cpu {
             CpuSource::Processes => threads.cpu_ns,
-            // The group is removed when the server has ended.
             CpuSource::V1(_) | CpuSource::V2(_) => group_cpu_ns?,
         };
         let memory_octets = match sources.memory {
-            MemorySource::Processes => resident_octets(&processes),
+            MemorySource::Processes => resident_octets(processes),
             MemorySource::V1(_) | MemorySource::V2(_) => sources.memory.read_octets()?,
         };
         let machine = MachineTime::now();
@@ -151,7 +196,7 @@ impl<'a> Watch<'a> {
             cpu_ns,
             memory_octets,
             context_switches: threads.switches,
-            udp_drops: self.drops.read(&processes),
+            udp_drops: self.drops.read(processes),
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
         };
@@ -170,7 +215,51 @@ fn signed_ns(at: Instant, origin: Instant) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    /// Watches this process through a group whose files are written here: used once, then gone for
+    /// longer than a tick, then perhaps there again. The series, and when the files were gone in
+    /// nanoseconds of its timeline.
+    fn interrupted(comes_back: bool) -> (ResourceSeries, i64) {
+        let group = tempfile::tempdir().unwrap();
+        let write = |used_us: u64| {
+            // Whole at once: a reader never sees half of it.
+            let (part, file) = (group.path().join("part"), group.path().join("cpu.stat"));
+            fs::write(&part, format!("usage_usec {used_us}\n")).unwrap();
+            fs::rename(part, file).unwrap();
+        };
+        write(1);
+        let sources = Sources {
+            cpu: CpuSource::V2(group.path().to_owned()),
+            memory: MemorySource::Processes,
+        };
+        let sampler = Sampler::start(Watched::new(std::process::id(), sources, 1));
+        let origin = Instant::now();
+        fs::remove_file(group.path().join("cpu.stat")).unwrap();
+        let gone_ns = signed_ns(Instant::now(), origin);
+        thread::sleep(INTERVAL * 5 / 2);
+        if comes_back {
+            write(5);
+        }
+        (sampler.finish(origin), gone_ns)
+    }
+
+    #[test]
+    fn a_failed_reading_does_not_end_the_series() {
+        let (series, gone_ns) = interrupted(true);
+        let last = series.samples.last().unwrap();
+        assert_eq!((series.samples[0].cpu_ns, last.cpu_ns), (1_000, 5_000), "{series:?}");
+        assert!(series.cpu_between_ns(0, gone_ns).is_some(), "{series:?}");
+    }
+
+    #[test]
+    fn a_series_that_could_not_go_on_does_not_cover_the_load() {
+        let (series, gone_ns) = interrupted(false);
+        assert!(!series.samples.is_empty(), "{series:?}");
+        assert_eq!(series.cpu_between_ns(0, gone_ns + 1), None, "{series:?}");
+    }
 
     #[test]
     fn instants_before_the_origin_are_negative() {

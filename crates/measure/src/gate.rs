@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::statistics::{Comparison, Metric};
+use crate::Summary;
+use crate::statistics::{Comparison, Estimate, Metric, Verdict};
 
 /// How much worse than the baseline a metric may be: `latency_p99_ns=10%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,19 +54,64 @@ impl FromStr for CostLimit {
     }
 }
 
+/// What a limit says of one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The variant.
+    pub variant: String,
+    /// Its relative difference from the baseline; `None` if the metric was not measured in both.
+    pub difference: Option<Estimate>,
+    /// Whether it keeps within the limit.
+    pub ruling: Ruling,
+}
+
+/// Whether a variant keeps within a limit. A gate that failed on the estimate alone would fail by
+/// noise, and one that passed whatever is not certainly beyond its limit would pass what was hardly
+/// measured: so there are three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// It costs more for certain: the whole interval lies beyond the limit, and not by one run
+    /// alone.
+    Exceeded,
+    /// It does not cost more: the whole interval lies within the limit, its ends included.
+    Kept,
+    /// The limit lies inside the interval, the interval has no end, one run decides, or the metric
+    /// was not measured in both.
+    CannotTell,
+}
+
 impl CostLimit {
-    /// True if the comparison is of this metric and costs more than the limit for certain: the
-    /// whole interval lies beyond it. A gate that failed on the estimate alone would fail by noise.
+    /// What the limit says of every variant but the baseline, in their order. Empty when there is
+    /// no other.
     #[must_use]
-    pub fn is_exceeded_by(&self, comparison: &Comparison) -> bool {
-        if comparison.metric != self.metric {
-            return false;
-        }
-        let difference = &comparison.difference;
-        if self.metric.higher_is_better() {
-            difference.high < -self.largest
+    pub fn judge(&self, summary: &Summary) -> Vec<Judgement> {
+        let others = summary.variants.iter().filter(|variant| variant.name != summary.baseline);
+        let judge = |name: &String| {
+            let compared = summary
+                .comparisons
+                .iter()
+                .find(|comparison| comparison.variant == *name && comparison.metric == self.metric);
+            Judgement {
+                variant: name.clone(),
+                difference: compared.map(|comparison| comparison.difference),
+                ruling: compared.map_or(Ruling::CannotTell, |found| self.rule(found)),
+            }
+        };
+        others.map(|variant| judge(&variant.name)).collect()
+    }
+
+    /// Whether a comparison of this metric keeps within the limit.
+    fn rule(&self, comparison: &Comparison) -> Ruling {
+        let Estimate { low, high, .. } = comparison.difference;
+        let (least, most) =
+            if self.metric.higher_is_better() { (-high, -low) } else { (low, high) };
+        let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
+        if most <= self.largest {
+            Ruling::Kept
+        } else if least > self.largest && !doubtful {
+            Ruling::Exceeded
         } else {
-            difference.low > self.largest
+            Ruling::CannotTell
         }
     }
 }
@@ -73,28 +119,54 @@ impl CostLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::{Estimate, Verdict};
 
-    fn comparison(metric: Metric, low: f64, high: f64) -> Comparison {
+    /// What `limit` says of a variant whose `metric` differs by this interval.
+    fn outcome(limit: &str, metric: Metric, [low, high]: [f64; 2]) -> Ruling {
+        let limit: CostLimit = limit.parse().unwrap();
+        assert_eq!(limit.metric, metric);
         let difference = Estimate { value: f64::midpoint(low, high), low, high };
-        Comparison { variant: "v".to_owned(), metric, difference, verdict: Verdict::Costs }
+        // The verdict where no single run decides.
+        let verdict = match (low > 0.0 || high < 0.0, (low > 0.0) == metric.higher_is_better()) {
+            (false, _) => Verdict::CannotTell { more_runs: None },
+            (true, true) => Verdict::Gains,
+            (true, false) => Verdict::Costs,
+        };
+        limit.rule(&Comparison { variant: "v".to_owned(), metric, difference, verdict })
     }
 
     #[test]
-    fn only_a_certain_cost_exceeds() {
+    fn a_limit_is_exceeded_kept_or_neither() {
+        use Ruling::{CannotTell, Exceeded, Kept};
+        const ENDLESS: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
         let cases = [
-            ("answered_qps=10%", Metric::AnsweredQps, -0.30, -0.11, true),
-            ("answered_qps=10%", Metric::AnsweredQps, -0.30, -0.09, false),
-            ("answered_qps=10%", Metric::AnsweredQps, 0.20, 0.30, false),
-            ("latency_p99_ns=50%", Metric::LatencyP99, 0.51, 0.90, true),
-            ("latency_p99_ns=50%", Metric::LatencyP99, 0.10, 0.90, false),
-            ("latency_p99_ns=50%", Metric::LatencyP50, 0.51, 0.90, false),
+            ("answered_qps=10%", Metric::AnsweredQps, [-0.30, -0.11], Exceeded),
+            ("answered_qps=10%", Metric::AnsweredQps, [-0.30, -0.09], CannotTell),
+            ("answered_qps=10%", Metric::AnsweredQps, [-0.09, -0.01], Kept),
+            ("answered_qps=10%", Metric::AnsweredQps, [-0.09, 0.90], Kept),
+            ("answered_qps=10%", Metric::AnsweredQps, [0.20, 0.30], Kept),
+            ("answered_qps=10%", Metric::AnsweredQps, ENDLESS, CannotTell),
+            // A ratio cannot fall by more than all of it.
+            ("answered_qps=100%", Metric::AnsweredQps, [-1.0, 0.5], Kept),
+            ("latency_p99_ns=50%", Metric::LatencyP99, [0.51, 0.90], Exceeded),
+            ("latency_p99_ns=50%", Metric::LatencyP99, [0.10, 0.90], CannotTell),
+            ("latency_p99_ns=50%", Metric::LatencyP99, [-0.90, 0.50], Kept),
+            ("latency_p99_ns=50%", Metric::LatencyP99, ENDLESS, CannotTell),
         ];
-        for (limit, metric, low, high, expected) in cases {
-            let limit: CostLimit = limit.parse().unwrap();
-            let exceeded = limit.is_exceeded_by(&comparison(metric, low, high));
-            assert_eq!(exceeded, expected, "{limit:?} {low} {high}");
+        for (limit, metric, ends, expected) in cases {
+            assert_eq!(outcome(limit, metric, ends), expected, "{limit} {ends:?}");
         }
+    }
+
+    #[test]
+    fn a_doubtful_comparison_exceeds_nothing() {
+        let difference = Estimate { value: 0.3, low: 0.2, high: 0.4 };
+        let limit: CostLimit = "latency_p50_ns=10%".parse().unwrap();
+        let outcome = |verdict| {
+            let variant = "v".to_owned();
+            limit.rule(&Comparison { variant, metric: limit.metric, difference, verdict })
+        };
+        assert_eq!(outcome(Verdict::Costs), Ruling::Exceeded);
+        assert_eq!(outcome(Verdict::CannotTell { more_runs: None }), Ruling::CannotTell);
     }
 
     #[test]

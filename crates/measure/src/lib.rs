@@ -32,7 +32,7 @@ mod summary;
 
 pub use caveat::Caveat;
 pub use counters::{Answers, Connections, Counters, Outcomes, Unbalanced};
-pub use gate::{CostLimit, CostLimitError};
+pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
 pub use histogram::{Histogram, HistogramError};
 pub use limit::{Limit, LimitFigures, LimitKind};
 pub use record::{
@@ -44,4 +44,4 @@ pub use results::{
     CaseId, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
 };
 pub use series::Interval;
-pub use summary::{Summary, VariantSummary};
+pub use summary::{Summary, VariantCaveat, VariantSummary};

@@ -104,6 +104,19 @@ pub struct LoadFacts {
     pub horizon_ns: u64,
 }
 
+impl LoadFacts {
+    /// Queries that a closed loop keeps outstanding over all clients; `None` for an open loop.
+    #[must_use]
+    pub fn window(&self) -> Option<u64> {
+        match self.mode {
+            LoadMode::Closed { outstanding } => {
+                Some(u64::from(self.clients) * u64::from(outstanding))
+            }
+            LoadMode::Open { .. } => None,
+        }
+    }
+}
+
 /// The server as it ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFacts {

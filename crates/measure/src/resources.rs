@@ -38,12 +38,23 @@ pub struct ResourceSeries {
 }
 
 impl ResourceSeries {
-    /// CPU time in nanoseconds between two instants, linearly interpolated between samples;
-    /// `None` when the samples do not cover the span.
+    /// CPU time in nanoseconds between two instants; see [`ResourceSeries::growth_between`].
     #[must_use]
     pub fn cpu_between_ns(&self, from_ns: i64, to_ns: i64) -> Option<u64> {
-        let at = |instant| self.interpolate(instant, |sample| sample.cpu_ns);
-        Some((at(to_ns)? - at(from_ns)?).max(0.0) as u64)
+        self.growth_between(from_ns, to_ns, |sample| sample.cpu_ns)
+    }
+
+    /// By how much a cumulative figure grew between two instants, linearly interpolated between
+    /// samples and rounded; `None` when the samples do not cover the span.
+    #[must_use]
+    pub fn growth_between(
+        &self,
+        from_ns: i64,
+        to_ns: i64,
+        figure: impl Fn(&ResourceSample) -> u64,
+    ) -> Option<u64> {
+        let at = |instant| self.interpolate(instant, &figure);
+        Some((at(to_ns)? - at(from_ns)?).round().max(0.0) as u64)
     }
 
     /// The server's CPU use in [0, 1] of what it was given, between two instants.
@@ -59,6 +70,7 @@ impl ResourceSeries {
         self.samples.iter().map(|sample| sample.memory_octets).max()
     }
 
+    /// A figure at an instant, linearly between the samples around it.
     fn interpolate(&self, at_ns: i64, value: impl Fn(&ResourceSample) -> u64) -> Option<f64> {
         let after = self.samples.iter().position(|sample| sample.at_ns >= at_ns)?;
         let right = &self.samples[after];
@@ -87,5 +99,8 @@ mod tests {
         assert_eq!(series.busy_share(0, 100), Some(0.5));
         assert_eq!(series.cpu_between_ns(0, 201), None);
         assert_eq!(series.cpu_between_ns(-101, 0), None);
+        let time = |sample: &ResourceSample| (sample.at_ns + 100) as u64;
+        assert_eq!(series.growth_between(-50, 130, time), Some(180));
+        assert_eq!(series.growth_between(-50, 201, time), None);
     }
 }

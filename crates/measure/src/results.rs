@@ -40,6 +40,9 @@ pub struct Session {
     pub command: Vec<String>,
     /// Facts of the host, in the order in which they are shown.
     pub host: Vec<Fact>,
+    /// Files that the load is made from, and a digest of each; none in sessions that do not have it.
+    #[serde(default)]
+    pub inputs: Vec<Fact>,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
 }

@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::mem::discriminant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Comparison, Estimate, Metric, mean};
 use crate::{
-    Caveat, Counters, Histogram, Limit, Measured, Outcomes, RunRecord, RunStatus, Session,
+    Caveat, Counters, Histogram, Limit, LoadMode, Measured, Outcomes, RunRecord, RunStatus, Session,
 };
 
 /// The figures of one variant over its valid runs.
@@ -20,6 +19,8 @@ pub struct VariantSummary {
     pub valid_runs: u32,
     /// Runs that were invalid or failed.
     pub other_runs: u32,
+    /// Closed or open loop, as in the first of all its runs; `None` if none has ended.
+    pub mode: Option<LoadMode>,
     /// Mean over the runs, with an interval, of each metric that could be measured.
     pub metrics: BTreeMap<Metric, Estimate>,
     /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds.
@@ -40,8 +41,17 @@ pub struct VariantSummary {
     pub handshakes: u64,
     /// The distinct limits that the runs named, most frequent first.
     pub limits: Vec<Limit>,
-    /// The distinct caveats of the runs: one per kind, the first seen.
-    pub caveats: Vec<Caveat>,
+    /// The doubts of the valid runs: one per kind, in the order seen.
+    pub caveats: Vec<VariantCaveat>,
+}
+
+/// One kind of doubt about the runs of a variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantCaveat {
+    /// The caveat with the worst figure of all valid runs.
+    pub worst: Caveat,
+    /// In how many of the valid runs there is one of its kind.
+    pub runs: u32,
 }
 
 /// The figures of an experiment.
@@ -95,6 +105,8 @@ struct VariantRuns<'a> {
     valid: Vec<(&'a RunRecord, &'a Measured)>,
     /// How many others there are.
     others: usize,
+    /// How the first of all was paced.
+    mode: Option<&'a LoadMode>,
 }
 
 impl<'a> VariantRuns<'a> {
@@ -106,7 +118,8 @@ impl<'a> VariantRuns<'a> {
             .filter_map(|record| Some((*record, record.measured.as_ref()?)))
             .collect();
         let others = own().count() - valid.len();
-        Self { name, valid, others }
+        let mode = own().next().map(|record| &record.load.mode);
+        Self { name, valid, others, mode }
     }
 
     /// One value for each valid run in which the metric could be measured.
@@ -136,6 +149,7 @@ impl<'a> VariantRuns<'a> {
             name: self.name.to_owned(),
             valid_runs: count(self.valid.len()),
             other_runs: count(self.others),
+            mode: self.mode.cloned(),
             metrics: metrics.collect(),
             p999_ns: average(|measured| Some(measured.latency.quantile_ns(0.999)? as f64)),
             outcomes: counters.outcomes,
@@ -149,7 +163,7 @@ impl<'a> VariantRuns<'a> {
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
             limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
-            caveats: distinct(self.valid.iter().flat_map(|(record, _)| &record.caveats)),
+            caveats: caveats(self.valid.iter().map(|(record, _)| record.caveats.as_slice())),
         }
     }
 
@@ -191,19 +205,28 @@ fn limits<'a>(runs: impl Iterator<Item = &'a Limit>) -> Vec<Limit> {
     kinds.into_iter().map(|(limit, _)| limit.clone()).collect()
 }
 
-/// The first caveat of each kind, in the order seen. Free texts are each a kind of their own.
-fn distinct<'a>(runs: impl Iterator<Item = &'a Caveat>) -> Vec<Caveat> {
-    let mut kept: Vec<Caveat> = Vec::new();
-    for caveat in runs {
-        let seen = |other: &Caveat| match caveat {
-            Caveat::Other { .. } => other == caveat,
-            _ => discriminant(other) == discriminant(caveat),
-        };
-        if !kept.iter().any(seen) {
-            kept.push(caveat.clone());
+/// The worst caveat of each kind and the number of runs that have one, in the order in which the
+/// kinds were seen; of equally bad ones the first.
+fn caveats<'a>(runs: impl Iterator<Item = &'a [Caveat]>) -> Vec<VariantCaveat> {
+    let mut kinds: Vec<VariantCaveat> = Vec::new();
+    for of_run in runs {
+        // A run counts once for each kind, though it may say one twice.
+        let mut counted = vec![false; kinds.len()];
+        for caveat in of_run {
+            let known = kinds.iter().position(|kind| kind.worst.is_same_kind(caveat));
+            let Some(place) = known else {
+                kinds.push(VariantCaveat { worst: caveat.clone(), runs: 1 });
+                counted.push(true);
+                continue;
+            };
+            let kind = &mut kinds[place];
+            kind.runs += u32::from(!std::mem::replace(&mut counted[place], true));
+            if caveat.severity() > kind.worst.severity() {
+                kind.worst = caveat.clone();
+            }
         }
     }
-    kept
+    kinds
 }
 
 /// A number of runs as it is kept.

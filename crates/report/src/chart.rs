@@ -343,6 +343,8 @@ mod tests {
         Measured {
             window_ns: intervals * 100_000_000,
             window_start_ns: 0,
+            sent_in_window: 0,
+            answered_in_window: 0,
             counters: Default::default(),
             warm_up: Default::default(),
             latency: Histogram::new(),

@@ -3,7 +3,7 @@
 //! Durations are in nanoseconds or, where the heading says so, in seconds; shares are in [0, 1]; a
 //! figure that was not measured is an empty field.
 
-use dnslab_measure::{Histogram, LoadMode, Measured, ResourceSeries, RunRecord, RunStatus};
+use dnslab_measure::{Histogram, LoadMode, Measured, ResourceSample, RunRecord, RunStatus};
 
 use crate::doubt::limit_name;
 
@@ -84,10 +84,12 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     let mut fields = owned(case_fields(record));
     let measured = record.and_then(|record| record.measured.as_ref());
     fields.extend(owned(count_fields(measured)));
+    // In a closed loop there is no schedule to lag behind.
+    let scheduled = record.is_some_and(|record| record.load.window().is_none());
     for (name, histogram) in [
         ("latency", measured.map(|measured| &measured.latency)),
         ("service_time", measured.map(|measured| &measured.service_time)),
-        ("send_lag", measured.map(|measured| &measured.send_lag)),
+        ("send_lag", measured.filter(|_| scheduled).map(|measured| &measured.send_lag)),
     ] {
         fields.extend(histogram_fields(name, histogram));
     }
@@ -157,6 +159,7 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("malformed", text(outcomes, |outcomes| outcomes.malformed.to_string())),
         ("rcodes", text(answers, rcodes)),
         ("truncated", text(answers, |answers| answers.truncated.to_string())),
+        ("empty", text(answers, |answers| answers.empty.to_string())),
         ("wrong", text(answers, |answers| answers.wrong.to_string())),
         ("late", text(answers, |answers| answers.late.to_string())),
         ("duplicate", text(answers, |answers| answers.duplicate.to_string())),
@@ -188,8 +191,11 @@ fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, S
 /// The server's and the generator's resources over the measured window.
 fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
     let peak = |measured: &Measured| measured.resources.peak_memory_octets();
-    let grown = |of: fn(&dnslab_measure::ResourceSample) -> u64| {
-        whole(measured.and_then(|measured| growth(&measured.resources, of)))
+    let grown = |of: fn(&ResourceSample) -> u64| {
+        whole(measured.and_then(|measured| {
+            let (from, to) = measured.window();
+            measured.resources.growth_between(from, to, of)
+        }))
     };
     let busiest = |measured: &Measured| {
         measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
@@ -207,12 +213,6 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
             number(measured.and_then(Measured::generator_cpu_per_query_ns)),
         ),
     ]
-}
-
-/// How much a cumulative figure grew over all samples; `None` with fewer than two.
-fn growth(series: &ResourceSeries, of: fn(&dnslab_measure::ResourceSample) -> u64) -> Option<u64> {
-    let (first, last) = (series.samples.first()?, series.samples.last()?);
-    (series.samples.len() > 1).then(|| of(last).saturating_sub(of(first)))
 }
 
 /// A status as a word, and its reason.

@@ -30,11 +30,12 @@ mod markdown;
 pub mod number;
 mod page;
 mod phrases;
+mod remark;
 mod sentence;
 mod table;
 mod write;
 
-pub use doubt::{caveat_text, limit_name, limit_text};
+pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
 pub use sentence::{Answer, Part, answer, sentences};
 pub use table::{Table, mark, table};
 pub use write::{ReportError, ReportPaths, write_report};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::table::{Table, mark};
 
-/// The question, the answer, the table with its notes, and the sentences.
+/// The question, the answer, the table with its legend, the sentences, and the notes of the table.
 pub(crate) fn document(
     question: &str,
     answer: &str,
@@ -21,7 +21,7 @@ pub(crate) fn document(
     for row in &table.rows {
         push_row(&mut text, row);
     }
-    text.push('\n');
+    let _ = writeln!(text, "\n{}\n", escape(&table.legend));
     for sentence in sentences {
         let _ = writeln!(text, "- {}", escape(sentence));
     }

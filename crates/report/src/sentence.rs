@@ -3,18 +3,20 @@
 use std::fmt;
 
 use dnslab_measure::statistics::{Comparison, Metric, Verdict};
-use dnslab_measure::{LimitKind, Summary, VariantSummary};
+use dnslab_measure::{Summary, VariantSummary};
 
-use crate::doubt::is_generator_doubt;
 use crate::number;
 use crate::phrases::{Phrases, interval, signed_interval};
+use crate::remark::{at_this_window, find, has_open_loop, held_back, listed, losses, missing_runs};
 
 /// The answer to the experiment's question: one sentence, in parts so that the page can set the
-/// intervals smaller than the words.
+/// intervals smaller than the words, and what limits it apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The parts in order; joined by nothing.
+    /// The parts in order, without the full stop; joined by nothing.
     pub parts: Vec<Part>,
+    /// What limits the answer, with the punctuation before it; empty if nothing does.
+    pub remarks: String,
 }
 
 /// A part of the answer.
@@ -28,11 +30,20 @@ pub enum Part {
     Interval(String),
 }
 
+impl Part {
+    /// What it says.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Words(text) | Self::Figure(text) | Self::Interval(text) => text,
+        }
+    }
+}
+
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts.iter().try_for_each(|part| match part {
-            Part::Words(text) | Part::Figure(text) | Part::Interval(text) => f.write_str(text),
-        })
+        self.parts.iter().try_for_each(|part| f.write_str(part.text()))?;
+        write!(f, "{}.", self.remarks)
     }
 }
 
@@ -44,24 +55,23 @@ pub fn sentences(summary: &Summary, margin: f64) -> Vec<String> {
 }
 
 /// The answer in one sentence: what each variant does to the answered rate, or to the median
-/// latency where the rate was the asked one in every run.
+/// latency where a rate was asked (open loop); then what limits it: a rate that is only that of the
+/// window, lost queries, a generator that held back, runs that do not count.
 #[must_use]
 pub fn answer(summary: &Summary, margin: f64) -> Answer {
-    let words = |text: String| Answer { parts: vec![Part::Words(text)] };
+    let words = |text: String| Answer { parts: vec![Part::Words(text)], remarks: String::new() };
     if summary.variants.iter().all(|variant| variant.valid_runs + variant.other_runs == 0) {
-        return words("No run has ended yet: there is nothing to answer with.".to_owned());
+        return words("No run has ended yet: there is nothing to answer with".to_owned());
     }
     let baseline = &summary.baseline;
     if find(summary, baseline).is_none_or(|variant| variant.valid_runs == 0) {
-        return words(format!("No answer: the baseline {baseline} has no valid run."));
+        return words(format!("No answer: the baseline {baseline} has no valid run"));
     }
     let metric = headline_metric(summary);
     let compared: Vec<_> =
         summary.comparisons.iter().filter(|comparison| comparison.metric == metric).collect();
     if compared.is_empty() {
-        return words(format!(
-            "No answer: no variant but the baseline {baseline} has a valid run."
-        ));
+        return words(format!("No answer: no variant but the baseline {baseline} has a valid run"));
     }
     let mut parts = vec![Part::Words(format!("Against {baseline}, "))];
     for (place, comparison) in compared.iter().enumerate() {
@@ -76,21 +86,40 @@ pub fn answer(summary: &Summary, margin: f64) -> Answer {
         let before = place.checked_sub(1).map(|before| compared[before]);
         parts.extend(clause(comparison, margin, before));
     }
-    let limited = held_back(summary, compared.iter().map(|of| of.variant.as_str()));
-    if metric == Metric::AnsweredQps && !limited.is_empty() {
-        let doubt = format!("; in doubt: the load generator held back {}", limited.join(" and "));
-        parts.push(Part::Interval(doubt));
-    }
-    parts.push(Part::Words(".".to_owned()));
-    Answer { parts }
+    let names = compared.iter().map(|of| of.variant.as_str());
+    Answer { parts, remarks: remarks(metric, &with_baseline(summary, names)) }
 }
 
-/// The metric that answers the question: the answered rate, unless every run answered all that was
-/// asked, because then that rate says nothing about the server.
+/// The metric that answers the question: the answered rate, unless a variant was measured with an
+/// open loop, because then that rate is the asked one or a sign that the server fell behind.
 fn headline_metric(summary: &Summary) -> Metric {
-    let mut limits = summary.variants.iter().flat_map(|variant| &variant.limits).peekable();
-    let rate_given = limits.peek().is_some() && limits.all(|limit| limit.kind == LimitKind::Rate);
-    if rate_given { Metric::LatencyP50 } else { Metric::AnsweredQps }
+    if has_open_loop(summary) { Metric::LatencyP50 } else { Metric::AnsweredQps }
+}
+
+/// What limits the answer, with the punctuation before it.
+fn remarks(metric: Metric, variants: &[&VariantSummary]) -> String {
+    let (mut window, mut lost, mut generator) = (None, None, None);
+    if metric == Metric::AnsweredQps {
+        window = at_this_window(variants).map(|text| format!(", {text}"));
+        let limited = held_back(variants);
+        generator = (!limited.is_empty())
+            .then(|| format!("; in doubt: the load generator held back {}", listed(&limited)));
+    } else {
+        lost = losses(variants).map(|text| format!("; {text}"));
+    }
+    let runs = missing_runs(variants).map(|text| format!(" ({text})"));
+    [window, lost, generator, runs].into_iter().flatten().collect()
+}
+
+/// The baseline and the variants of these names.
+fn with_baseline<'a>(
+    summary: &'a Summary,
+    names: impl Iterator<Item = &'a str>,
+) -> Vec<&'a VariantSummary> {
+    std::iter::once(summary.baseline.as_str())
+        .chain(names)
+        .filter_map(|name| find(summary, name))
+        .collect()
 }
 
 /// A variant's part of the answer; the first one says what the interval is, a later one leaves
@@ -185,51 +214,37 @@ fn sentence(summary: &Summary, comparison: &Comparison, margin: f64) -> String {
 }
 
 /// What makes this difference doubtful: a generator that was the limit of either side, where the
-/// figure is the answered rate.
+/// figure is the answered rate, and runs that do not count.
 fn doubt(summary: &Summary, comparison: &Comparison) -> String {
-    if comparison.metric != Metric::AnsweredQps {
-        return String::new();
+    let variants = with_baseline(summary, std::iter::once(comparison.variant.as_str()));
+    let mut text = String::new();
+    let limited = held_back(&variants);
+    if comparison.metric == Metric::AnsweredQps && !limited.is_empty() {
+        let names = listed(&limited);
+        text = format!("; in doubt, because the load generator held back {names}");
     }
-    let limited = held_back(summary, std::iter::once(comparison.variant.as_str()));
-    if limited.is_empty() {
-        return String::new();
+    if let Some(runs) = missing_runs(&variants) {
+        text.push_str(&format!(" ({runs})"));
     }
-    format!("; in doubt, because the load generator held back {}", limited.join(" and "))
-}
-
-/// Those of the baseline and `variants` whose answered rate the load generator held back.
-fn held_back<'a>(summary: &'a Summary, variants: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    std::iter::once(summary.baseline.as_str())
-        .chain(variants)
-        .filter_map(|name| find(summary, name))
-        .filter(|variant| {
-            variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Generator)
-                || variant.caveats.iter().any(is_generator_doubt)
-        })
-        .map(|variant| variant.name.as_str())
-        .collect()
-}
-
-/// The variant of that name.
-fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
-    summary.variants.iter().find(|variant| variant.name == name)
+    text
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use dnslab_measure::statistics::Estimate;
-    use dnslab_measure::{Caveat, Histogram, Limit, Outcomes};
+    use dnslab_measure::{Caveat, Histogram, Limit, LimitKind, LoadMode, Outcomes, VariantCaveat};
 
     use super::*;
 
-    /// A variant with three valid runs.
-    fn variant(name: &str, limit: LimitKind) -> VariantSummary {
+    /// A variant with three valid runs of a closed loop.
+    pub(crate) fn variant(name: &str, limit: LimitKind) -> VariantSummary {
         VariantSummary {
             name: name.to_owned(),
             valid_runs: 3,
             other_runs: 0,
+            mode: Some(LoadMode::Closed { outstanding: 100 }),
             metrics: BTreeMap::new(),
             p999_ns: None,
             outcomes: Outcomes::default(),
@@ -342,12 +357,23 @@ mod tests {
             [-0.3, -0.31, -0.29],
             Verdict::Costs,
         )]);
-        summary.variants[0].caveats.push(Caveat::GeneratorLimited { busy_share: 0.99 });
+        let in_one_run = |worst| vec![VariantCaveat { worst, runs: 1 }];
+        summary.variants[0].caveats = in_one_run(Caveat::GeneratorLimited { busy_share: 0.99 });
         let doubt = "the load generator held back udp.";
         assert!(sentences(&summary, 0.02)[0].ends_with(doubt));
         assert!(answer(&summary, 0.02).to_string().ends_with(doubt));
-        summary.variants[0].caveats = vec![Caveat::Steal { share: 0.1 }];
+        summary.variants[0].caveats = in_one_run(Caveat::Steal { share: 0.1 });
         assert!(!sentences(&summary, 0.02)[0].contains("generator"));
+    }
+
+    #[test]
+    fn runs_that_do_not_count_are_told() {
+        let costs = [-0.3, -0.31, -0.29];
+        let mut summary =
+            summary(vec![against_udp("dot", Metric::AnsweredQps, costs, Verdict::Costs)]);
+        summary.variants[1].other_runs = 2;
+        let told = &sentences(&summary, 0.02)[0];
+        assert!(told.ends_with(": costs (only 3 of 5 runs of dot count)."), "{told}");
     }
 
     #[test]
@@ -367,20 +393,28 @@ mod tests {
             "Against udp, tcp answers 15 % fewer queries per second (95 % interval 14 % to 16 %) \
              and dot 40 % fewer (39 % to 41 %)."
         );
-        // Where every run answered all that was asked, the rate answers nothing.
-        for variant in &mut summary.variants {
-            variant.limits[0].kind = LimitKind::Rate;
-        }
+        summary.variants[2].other_runs = 1;
+        summary.variants[1].limits[0].kind = LimitKind::Window;
         assert_eq!(
             told(&summary),
-            "Against udp, tcp has 20 % more median latency (95 % interval 10 % to 30 %)."
+            "Against udp, tcp answers 15 % fewer queries per second (95 % interval 14 % to 16 %) \
+             and dot 40 % fewer (39 % to 41 %), at this window; tcp was not at its limit \
+             (only 3 of 4 runs of dot count)."
         );
+        // Where a rate was asked, the answered one answers nothing, were it only of one variant.
+        summary.variants[2].mode =
+            Some(LoadMode::Open { rate_qps: 1_000.0, pace: "constant".to_owned() });
+        let latency = "Against udp, tcp has 20 % more median latency (95 % interval 10 % to 30 %)";
+        assert_eq!(told(&summary), format!("{latency}."));
+        let outcomes = &mut summary.variants[0].outcomes;
+        (outcomes.due, outcomes.answered) = (1_000, 900);
+        assert_eq!(told(&summary), format!("{latency}; queries lost: udp 10.0 %."));
         summary.comparisons.clear();
         assert_eq!(told(&summary), "No answer: no variant but the baseline udp has a valid run.");
         summary.variants[0].valid_runs = 0;
         assert_eq!(told(&summary), "No answer: the baseline udp has no valid run.");
         for variant in &mut summary.variants {
-            variant.valid_runs = 0;
+            (variant.valid_runs, variant.other_runs) = (0, 0);
         }
         assert_eq!(told(&summary), "No run has ended yet: there is nothing to answer with.");
     }

@@ -3,7 +3,7 @@
 use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{Summary, VariantSummary};
 
-use crate::doubt::{caveat_text, limit_name};
+use crate::doubt::{limit_name, variant_caveat_text};
 use crate::number::{self, NONE};
 
 /// Headings of the columns, in order.
@@ -24,6 +24,10 @@ const HEADER: [&str; 14] = [
     "limit",
 ];
 
+/// How the quantiles of the table are made, for whoever compares them with the chart.
+pub(crate) const LEGEND: &str = "p50 to p99.9: mean over the valid runs of each run's quantile. \
+                                 The chart of the slowest queries merges all valid runs.";
+
 /// The variants as text, ready to be laid out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -32,6 +36,8 @@ pub struct Table {
     /// One row per variant, as many cells as there are headings. The first cell is the name, with
     /// the marks of the notes that apply: `dot [a,b]`.
     pub rows: Vec<Vec<String>>,
+    /// How the figures are made, as sentences.
+    pub legend: String,
     /// The text of each mark, in the order of the marks; see [`mark`].
     pub notes: Vec<String>,
 }
@@ -61,6 +67,7 @@ pub fn table(summary: &Summary) -> Table {
     Table {
         header: HEADER.map(str::to_owned).to_vec(),
         rows: rows.collect(),
+        legend: LEGEND.to_owned(),
         notes: marked.notes.clone(),
     }
 }
@@ -126,7 +133,8 @@ fn doubts(variant: &VariantSummary) -> Vec<String> {
             variant.other_runs
         ));
     }
-    texts.extend(variant.caveats.iter().map(caveat_text));
+    let caveats = variant.caveats.iter();
+    texts.extend(caveats.map(|caveat| variant_caveat_text(caveat, variant.valid_runs)));
     texts
 }
 

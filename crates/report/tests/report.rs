@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, RunStatus, Session};
+use dnslab_measure::{LoadMode, ResultsDirectory, ResultsError, RunRecord, RunStatus, Session};
 use dnslab_report::{ReportError, write_report};
 
 mod sample;
@@ -172,6 +172,66 @@ fn an_invalid_run_is_in_no_figure() {
     let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
     assert!(!data.contains("77777"), "the invalid run is in the chart data");
     assert!(report_of(&session, &good)[0] != page);
+}
+
+/// The field of the first run of `runs.csv` under a heading.
+fn first_field<'a>(runs: &'a str, heading: &str) -> &'a str {
+    let mut lines = runs.lines().map(|line| line.split(','));
+    let place = lines.next().unwrap().position(|name| name == heading).unwrap();
+    lines.next().unwrap().nth(place).unwrap()
+}
+
+#[test]
+fn an_open_loop_is_told_by_its_latency() {
+    let session = sample::session(3);
+    let mut records = runs_of(&session);
+    for record in &mut records {
+        record.measured.as_mut().unwrap().send_lag.record_ns(5_000);
+    }
+    let [page, _, runs, ..] = report_of(&session, &records);
+    assert!(page.contains("tcp answers <strong>"), "the headline of a closed loop");
+    assert_eq!(first_field(&runs, "send_lag_max_ns"), "", "a closed loop has no lag");
+    for record in records.iter_mut().filter(|record| record.variant == "udp") {
+        record.load.mode = LoadMode::Open { rate_qps: 150_000.0, pace: "constant".to_owned() };
+        let outcomes = &mut record.measured.as_mut().unwrap().counters.outcomes;
+        outcomes.timed_out += outcomes.answered / 4;
+        outcomes.answered -= outcomes.answered / 4;
+    }
+    records.sort_by_key(|record| record.variant != "udp");
+    (0..).zip(&mut records).for_each(|(position, record)| record.position = position);
+    let [page, _, runs, ..] = report_of(&session, &records);
+    assert!(page.contains("tcp has <strong>"), "the headline is the median latency");
+    assert!(
+        page.contains("<p class=\"remarks\">Queries lost: udp 25.0\u{a0}%.</p>"),
+        "and what was lost"
+    );
+    assert_ne!(first_field(&runs, "send_lag_max_ns"), "");
+}
+
+#[test]
+fn figures_of_the_server_are_those_of_the_window() {
+    let session = sample::session(1);
+    let mut records = runs_of(&session);
+    let resources = &mut records[0].measured.as_mut().unwrap().resources;
+    for (at, sample) in (0..).zip(&mut resources.samples) {
+        // Ten of each in a sample's 0.1 s: the window of 1 s has a hundred, the whole load more.
+        (sample.udp_drops, sample.steal_ns) = (10 * at, 10 * at);
+    }
+    let [_, _, runs, ..] = report_of(&session, &records);
+    for (heading, expected) in
+        [("server_udp_drops", "100"), ("steal_ns", "100"), ("server_context_switches", "9000")]
+    {
+        assert_eq!(first_field(&runs, heading), expected, "{heading}");
+    }
+}
+
+#[test]
+fn a_caveat_of_some_runs_says_of_how_many() {
+    let session = sample::session(3);
+    let [page, _, _, _, table] = report_of(&session, &runs_of(&session));
+    assert!(table.contains("(in 1 of 3 runs)"), "{table}");
+    assert!(page.contains("(in 1 of 3 runs)"));
+    assert!(!table.contains("(in 3 of 3 runs)"), "{table}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use dnslab_wire::Transport;
 
 use crate::request::{ClientEdns, HEADER, OPCODE, Request, Unanswerable};
-use crate::zone::{Lookup, Node, RECORD_HEADER, RrSet, Zone};
+use crate::zone::{Lookup, Node, RECORD_HEADER, Zone, suffixes};
 
 /// The largest datagram that is sent and the payload size that is announced, octets: what passes
 /// without fragments nearly everywhere (DNS Flag Day 2020, and BIND's and Knot's default).
@@ -67,10 +67,10 @@ const OPT_LENGTH: usize = 11;
 /// Writes the answer to `query` into `out` and returns its length, without input, output, clock or
 /// allocation.
 ///
-/// `out` bounds the answer, and so does the client on [`Transport::Udp`]: what does not fit is left
-/// out and TC set (RFC 2181, section 9). Give it [`LARGEST_DATAGRAM`] octets for UDP and 65,535
-/// otherwise. `None` means that nothing must be sent: the message is too short for a header, or is
-/// itself a response; or `out` has less than 512 octets.
+/// `out` bounds the answer, and so does the client on [`Transport::Udp`]: an RRset that does not fit
+/// is left out, and TC set if it had to be there (RFC 2181, section 9). Give it [`LARGEST_DATAGRAM`]
+/// octets for UDP and 65,535 otherwise. `None` means that nothing must be sent: the message is too
+/// short for a header, or is itself a response; or `out` has less than 512 octets.
 ///
 /// ```
 /// use dnslab_responder::{Zone, answer};
@@ -103,10 +103,7 @@ pub fn answer(zone: &Zone, query: &[u8], transport: Transport, out: &mut [u8]) -
         _ if request.opcode_bits != 0 => Outcome::code(rcode::NOTIMP),
         _ if request.qclass != CLASS_IN => Outcome::code(rcode::REFUSED),
         _ if (rtype::IXFR..=rtype::MAILA).contains(&request.qtype) => Outcome::code(rcode::REFUSED),
-        _ => match reply.fill(zone, &request) {
-            Ok(outcome) => outcome,
-            Err(Full) => reply.truncate(),
-        },
+        _ => reply.fill(zone, &request),
     };
     Some(reply.finish(query, outcome, request.edns))
 }
@@ -136,11 +133,6 @@ impl Outcome {
     fn code(rcode: u16) -> Self {
         Self { rcode, authoritative: false, truncated: false }
     }
-
-    /// An answer from the zone's own data.
-    fn authoritative(rcode: u16) -> Self {
-        Self { rcode, authoritative: true, truncated: false }
-    }
 }
 
 /// The answer has no room for a record that it must carry.
@@ -167,8 +159,6 @@ struct Reply<'o> {
     limit: usize,
     /// Records in the answer, authority and additional section.
     counts: [u16; 3],
-    /// Where the question ends.
-    question_end: usize,
     /// The name asked for lies at or below a zone cut, so the answer is not authoritative.
     is_referral: bool,
     /// On an encrypted transport padding hides something.
@@ -205,24 +195,38 @@ impl<'o> Reply<'o> {
             at: question_end,
             limit,
             counts: [0; 3],
-            question_end,
             is_referral: false,
             is_encrypted: transport.is_encrypted(),
         }
     }
 
-    /// Writes what the zone has for the question (RFC 1034, section 4.3.2).
-    fn fill(&mut self, zone: &Zone, request: &Request<'_>) -> Result<Outcome, Full> {
+    /// Writes what the zone has for the question, as far as it fits. What was written before
+    /// something did not fit stays: whole RRsets, without which the RCODE would not be that of the
+    /// name asked for (NXDOMAIN after a CNAME).
+    fn fill(&mut self, zone: &Zone, request: &Request<'_>) -> Outcome {
+        let mut rcode = rcode::NOERROR;
+        let truncated = self.follow(zone, request, &mut rcode).is_err();
+        let authoritative = rcode != rcode::REFUSED && !self.is_referral;
+        Outcome { rcode, authoritative, truncated }
+    }
+
+    /// Writes what the zone has for the question and the CNAMEs that it leads to (RFC 1034,
+    /// section 4.3.2). `rcode` is right also when something does not fit.
+    fn follow(&mut self, zone: &Zone, request: &Request<'_>, rcode: &mut u16) -> Result<(), Full> {
         let mut owner = Owner::new(request.qname(), HEADER);
         for hop in 0..LONGEST_CHAIN {
             let node = match zone.lookup(owner.name(), request.qtype == rtype::DS) {
                 Lookup::Found(node) => node,
-                Lookup::OutOfZone if hop == 0 => return Ok(Outcome::code(rcode::REFUSED)),
+                Lookup::OutOfZone if hop == 0 => {
+                    *rcode = rcode::REFUSED;
+                    break;
+                }
                 // The target of a CNAME in another zone is for the resolver to look up.
                 Lookup::OutOfZone => break,
                 Lookup::NameError => {
+                    *rcode = rcode::NXDOMAIN;
                     self.push_negative(zone, request)?;
-                    return Ok(Outcome::authoritative(rcode::NXDOMAIN));
+                    break;
                 }
                 Lookup::Delegated { cut, cut_length } => {
                     self.is_referral = hop == 0;
@@ -230,7 +234,7 @@ impl<'o> Reply<'o> {
                     break;
                 }
             };
-            if request.qtype == rtype::ANY {
+            if request.qtype == rtype::ANY && !node.is_empty() {
                 self.push(Section::Answer, MINIMAL_ANY, 1, owner.at)?;
                 break;
             }
@@ -245,7 +249,7 @@ impl<'o> Reply<'o> {
             let target_at = self.push(Section::Answer, alias.records, 1, owner.at)? + RECORD_HEADER;
             owner = Owner::new(&self.out[target_at..self.at], target_at);
         }
-        Ok(Outcome { authoritative: !self.is_referral, ..Outcome::code(rcode::NOERROR) })
+        Ok(())
     }
 
     /// The SOA record that makes a negative answer cacheable (RFC 2308, section 3).
@@ -255,7 +259,9 @@ impl<'o> Reply<'o> {
         Ok(())
     }
 
-    /// The NS records of a zone cut, and the addresses that this zone has for them (RFC 9471).
+    /// The NS records of a zone cut, and the addresses that this zone has for them (RFC 9471): first
+    /// those of servers in the delegated domain, which nobody can find otherwise (section 3.1), then
+    /// the others as far as they fit (section 3.2).
     fn push_referral(
         &mut self,
         zone: &Zone,
@@ -266,14 +272,22 @@ impl<'o> Reply<'o> {
         let Some(servers) = cut.rrset(rtype::NS) else { return Ok(()) };
         let cut_at = owner.at + owner.length - cut_length;
         let first = self.push(Section::Authority, servers.records, servers.count, cut_at)?;
-        let mut at = first;
-        for record in records(servers.records) {
-            let server = Owner::new(&record[RECORD_HEADER..], at + RECORD_HEADER);
-            at += record.len();
-            let Some(node) = zone.node(server.name()) else { continue };
-            for set in [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype)) {
-                let RrSet { records, count } = set;
-                self.push(Section::Additional, records, count, server.at)?;
+        let cut_name = &owner.name()[owner.length - cut_length..];
+        for in_domain in [true, false] {
+            let mut at = first;
+            for record in records(servers.records) {
+                let server = Owner::new(&record[RECORD_HEADER..], at + RECORD_HEADER);
+                at += record.len();
+                if suffixes(server.name()).any(|suffix| suffix == cut_name) != in_domain {
+                    continue;
+                }
+                let Some(node) = zone.node(server.name()) else { continue };
+                for set in [rtype::A, rtype::AAAA].into_iter().filter_map(|it| node.rrset(it)) {
+                    let pushed = self.push(Section::Additional, set.records, set.count, server.at);
+                    if in_domain {
+                        pushed?;
+                    }
+                }
             }
         }
         Ok(())
@@ -304,12 +318,6 @@ impl<'o> Reply<'o> {
         self.at = end;
         self.counts[section as usize] += count;
         Ok(start)
-    }
-
-    /// Takes all records back: the client must ask again over a stream.
-    fn truncate(&mut self) -> Outcome {
-        (self.at, self.counts) = (self.question_end, [0; 3]);
-        Outcome { rcode: rcode::NOERROR, authoritative: !self.is_referral, truncated: true }
     }
 
     /// Writes the OPT record and the header; returns the length of the message.

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dnslab_traffic::{Pace, Selection};
+use dnslab_load::Mode;
+use dnslab_traffic::Selection;
 use dnslab_wire::{QueryOptions, Transport};
 
 /// An experiment that can be planned.
@@ -218,23 +219,6 @@ pub struct LoadSettings {
     pub options: QueryOptions,
     /// Longest time for which sends and receives are gathered into one system call.
     pub horizon: Duration,
-}
-
-/// What decides when a query is sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mode {
-    /// Closed loop: the end of another query.
-    Closed {
-        /// Queries outstanding per client, at least 1.
-        outstanding: u32,
-    },
-    /// Open loop: a schedule that does not wait for the server.
-    Open {
-        /// Intended queries per second over all clients, above 0.
-        rate_qps: f64,
-        /// The gaps between the queries.
-        pace: Pace,
-    },
 }
 
 /// What is asked.

@@ -1,10 +1,11 @@
 //! The load of a variant, checked.
 
+use dnslab_load::Mode;
 use dnslab_traffic::{Pace, Selection};
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
 use super::settings::{Exclusive, Settings};
-use super::{Check, LoadSettings, Mode, Queries};
+use super::{Check, LoadSettings, Queries};
 use crate::error::Problem;
 
 /// Window of a closed loop when none is written: what dnsperf keeps outstanding.

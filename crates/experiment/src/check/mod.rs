@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use dnslab_wire::rcode_name;
 
 pub use experiment::{
-    Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server, ServerKind,
+    Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerKind,
     ServerSettings, Software, Variant, Verification, ZoneSettings,
 };
 

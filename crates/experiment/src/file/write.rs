@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use dnslab_load::Mode;
 use dnslab_traffic::{Pace, Selection};
 use dnslab_wire::rcode_name;
 
 use crate::check::{
-    Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server, ServerSettings, Variant,
+    Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerSettings, Variant,
     Verification,
 };
 use crate::file::duration_text;

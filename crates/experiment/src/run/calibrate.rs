@@ -1,6 +1,8 @@
 //! The ruler is measured first: the embedded responder plays a known delay, loss and stall, and the
 //! engine must give them back.
 
+mod judge;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -14,34 +16,38 @@ use dnslab_traffic::{Pace, QueryList, Selection, SyntheticZone};
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
 
+use judge::{MOST_FLOOR_MS, check_latency, check_rate};
+
 use super::target::{Target, TargetError, start_with_run_authority, write_zone};
 
-/// Relative error that a quantile may have, besides the machine's own floor.
-const TOLERANCE: f64 = 0.03;
+pub use judge::RulerCheck;
 
-/// Queries per second: low enough that nothing queues, enough for a 0.99 quantile in two seconds.
+/// Queries per second of the open loop: low enough that nothing queues, enough for a 0.99 quantile in
+/// two seconds.
 const RATE: f64 = 2_000.0;
 
-/// Measured time of one load.
+/// Measured time of one load in the open loop.
 const DURATION: Duration = Duration::from_secs(2);
+
+/// Measured time of one load in the closed loop. Its queries travel in step, one window each 40 ms,
+/// so one more or less at the ends is 1 % of the rate.
+const CLOSED_DURATION: Duration = Duration::from_secs(4);
+
+/// Simulated clients.
+const CLIENTS: u32 = 4;
+
+/// Queries outstanding over all clients in the closed loop.
+const WINDOW: u32 = 100;
+
+/// Delay of the answers to the closed loop.
+const CLOSED_DELAY: Duration = Duration::from_millis(40);
+
+/// Longest time for which the closed loop gathers: the preset of `load.horizon`, so that what is
+/// measured is what experiments use. The open loop of the other checks gathers nothing.
+const HORIZON: Duration = Duration::from_micros(50);
 
 /// Each figure is the median of this many loads: another guest of the machine may spoil one.
 const REPEATS: usize = 3;
-
-/// One figure that was programmed and measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RulerCheck {
-    /// What was programmed, and which figure of it this is.
-    pub name: String,
-    /// The figure as it must come out, with its unit.
-    pub expected: String,
-    /// The figure as it came out.
-    pub measured: String,
-    /// How far they may differ, and why so far.
-    pub allowed: String,
-    /// Whether they differ by no more.
-    pub passed: bool,
-}
 
 /// What the ruler test found.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,13 +102,19 @@ pub fn calibrate(
     };
     // Some tens of milliseconds, what a client far away sees: 3 % of them are more than the
     // scheduling noise of a virtual machine, whose 0.99 quantile is of the order of a millisecond.
+    let mut floors = Vec::new();
     for transport in Transport::ALL {
-        note(ruler.delay(transport, "40ms", [40.0, 40.0])?);
+        let (checks, floor) = ruler.delay(transport, "40ms", [40.0, 40.0])?;
+        note(checks);
+        floors.push((transport, floor));
     }
     // Quantiles of the uniform distribution: a + q (b - a).
-    note(ruler.delay(Transport::Udp, "uniform:20ms..60ms", [40.0, 59.6])?);
+    note(ruler.delay(Transport::Udp, "uniform:20ms..60ms", [40.0, 59.6])?.0);
     // Quantiles of the normal distribution: mean + deviation * 2.3263 for q = 0.99.
-    note(ruler.delay(Transport::Udp, "normal:40ms,4ms", [40.0, 49.305])?);
+    note(ruler.delay(Transport::Udp, "normal:40ms,4ms", [40.0, 49.305])?.0);
+    for (transport, floor) in floors {
+        note(ruler.window(transport, &floor)?);
+    }
     for transport in Transport::ALL {
         note(vec![ruler.loss(transport, 0.02)?]);
     }
@@ -126,46 +138,80 @@ impl<'a> Ruler<'a> {
         Self { guard, folder, zone, queries }
     }
 
-    /// Medians of the programmed delay's quantiles 0.5 and 0.99 against `expected_ms`. The floor is
-    /// what the same load sees of the machine itself: what a delay of 1 ms takes beyond 1 ms. (A
-    /// load without a delay would leave out the responder's timer, whose lateness is the machine's
-    /// too, and no fault of the engine.)
+    /// Medians of the programmed delay's quantiles 0.5 and 0.99 against `expected_ms`, and the
+    /// machine's floor: what the same load sees of the machine itself, which is what a delay of 1 ms
+    /// takes beyond 1 ms. (A load without a delay would leave out the responder's timer, whose
+    /// lateness is the machine's too, and no fault of the engine.)
     fn delay(
         &self,
         transport: Transport,
         program: &str,
         expected_ms: [f64; 2],
-    ) -> Result<Vec<RulerCheck>, CalibrationError> {
+    ) -> Result<(Vec<RulerCheck>, Floor), CalibrationError> {
         let mut floor = [Vec::new(), Vec::new()];
+        let mut mean = Vec::new();
         let mut measured = [Vec::new(), Vec::new()];
         for repeat in 0..REPEATS {
-            let short = self.load(transport, &["--delay", "1ms"], repeat)?.measured.latency;
-            let with = self.load(transport, &["--delay", program], repeat)?.measured.latency;
+            let latency = |delay| {
+                let result = self.load(transport, &["--delay", delay], Loop::Open, repeat);
+                Ok::<_, CalibrationError>(result?.measured.latency)
+            };
+            let (short, with) = (latency("1ms")?, latency(program)?);
+            mean.push(short.mean_ns().map_or(f64::NAN, |ns| ns / 1e6) - 1.0);
             for (place, quantile) in [0.5, 0.99].into_iter().enumerate() {
                 floor[place].push(milliseconds(&short, quantile) - 1.0);
                 measured[place].push(milliseconds(&with, quantile));
             }
         }
-        let check = |place: usize, quantile: &str| {
-            let (floor, measured) = (median(&floor[place]), median(&measured[place]));
-            let expected = expected_ms[place];
-            let low = expected * (1.0 - TOLERANCE);
-            let high = expected * (1.0 + TOLERANCE) + floor;
-            RulerCheck {
-                name: format!("{transport}, delay {program}: {quantile} of the latency"),
-                expected: format!("{expected:.3} ms"),
-                measured: format!("{measured:.3} ms"),
-                allowed: format!("3 %, and the machine's own {floor:.3} ms"),
-                passed: (low..=high).contains(&measured),
-            }
-        };
-        Ok(vec![check(0, "p50"), check(1, "p99")])
+        let floor = floor.map(|values| median(&values));
+        let checks = ["p50", "p99"].into_iter().enumerate().map(|(place, quantile)| {
+            let name = format!("{transport}, delay {program}: {quantile} of the latency");
+            let most_floor_ms = MOST_FLOOR_MS[place];
+            check_latency(
+                name,
+                expected_ms[place],
+                median(&measured[place]),
+                floor[place],
+                most_floor_ms,
+            )
+        });
+        Ok((checks.collect(), Floor { p50_ms: floor[0], mean_ms: median(&mean) }))
+    }
+
+    /// A closed loop: by Little's law its rate is the window divided by the mean latency, which is
+    /// the delay. Two workers where there are CPUs for them: what they count must add up to one
+    /// window.
+    fn window(
+        &self,
+        transport: Transport,
+        floor: &Floor,
+    ) -> Result<Vec<RulerCheck>, CalibrationError> {
+        let delay = format!("{}ms", CLOSED_DELAY.as_millis());
+        let (mut rates, mut medians) = (Vec::new(), Vec::new());
+        for repeat in 0..REPEATS {
+            let result = self.load(transport, &["--delay", &delay], Loop::Closed, repeat)?;
+            rates.push(result.measured.answered_qps());
+            medians.push(milliseconds(&result.measured.latency, 0.5));
+        }
+        let name = |figure| format!("{transport}, window {WINDOW}, delay {delay}: {figure}");
+        let delay_ms = CLOSED_DELAY.as_secs_f64() * 1e3;
+        Ok(vec![
+            check_rate(name("answered rate"), WINDOW, delay_ms, median(&rates), floor.mean_ms),
+            check_latency(
+                name("p50 of the latency"),
+                delay_ms,
+                median(&medians),
+                floor.p50_ms,
+                MOST_FLOOR_MS[0],
+            ),
+        ])
     }
 
     /// The share of lost queries against its binomial interval.
     fn loss(&self, transport: Transport, share: f64) -> Result<RulerCheck, CalibrationError> {
         let program = share.to_string();
-        let outcomes = self.load(transport, &["--loss", &program], 0)?.measured.counters.outcomes;
+        let result = self.load(transport, &["--loss", &program], Loop::Open, 0)?;
+        let outcomes = result.measured.counters.outcomes;
         let due = outcomes.due as f64;
         // The 99.9 % interval of the binomial distribution.
         let allowed = 3.29 * (share * (1.0 - share) / due).sqrt();
@@ -186,7 +232,8 @@ impl<'a> Ruler<'a> {
         let length_ms = length.as_secs_f64() * 1e3;
         let (mut largest, mut delayed, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for repeat in 0..REPEATS {
-            let result = self.load(Transport::Udp, &["--stall", &program], repeat)?;
+            let arguments = ["--stall", &program];
+            let result = self.load(Transport::Udp, &arguments, Loop::Open, repeat)?;
             let latency = &result.measured.latency;
             largest.push(milliseconds(latency, 1.0));
             let half = u64::try_from(length.as_nanos() / 2).unwrap_or(u64::MAX);
@@ -223,31 +270,43 @@ impl<'a> Ruler<'a> {
         ])
     }
 
-    /// One load in an open loop at a constant rate, on a responder with these arguments.
+    /// One load on a responder with these arguments.
     fn load(
         &self,
         transport: Transport,
         arguments: &[&str],
+        shape: Loop,
         repeat: usize,
     ) -> Result<LoadResult, CalibrationError> {
         let split = cpus::split(&cpus::allowed(), None, None)?;
         let target = self.server(transport, arguments, &split.server)?;
+        let (mode, duration, workers, horizon) = match shape {
+            Loop::Open => {
+                let mode = Mode::Open { rate_qps: RATE, pace: Pace::Constant };
+                (mode, DURATION, 1, Duration::ZERO)
+            }
+            Loop::Closed => {
+                let workers = if split.load.len() > 1 { 2 } else { 1 };
+                let mode = Mode::Closed { outstanding: WINDOW / CLIENTS };
+                (mode, CLOSED_DURATION, workers, HORIZON)
+            }
+        };
         let spec = LoadSpec {
             target: target.address,
             transport,
-            clients: 4,
-            mode: Mode::Open { rate_qps: RATE, pace: Pace::Constant },
-            duration: DURATION,
+            clients: CLIENTS,
+            mode,
+            duration,
             warm_up: Duration::from_millis(300),
             timeout: Duration::from_millis(500),
-            workers: 1,
+            workers,
             cpus: split.load,
             queries: Arc::clone(&self.queries),
             selection: Selection::Uniform,
             seed: repeat as u64,
             expected: Some(dnslab_load::Expected { rcode: 0, answers: 1 }),
             tls: target.tls.clone(),
-            horizon: Duration::ZERO,
+            horizon,
         };
         let result = dnslab_load::run(&spec, &AtomicBool::new(false), &mut |_| {})?;
         if let Some(server) = target.server {
@@ -276,6 +335,7 @@ impl<'a> Ruler<'a> {
             ports: free,
             transports: vec![transport],
             threads: 1,
+            tcp_clients: CLIENTS,
             cpus: cpus.to_vec(),
             binary: None,
             extra: (!arguments.is_empty()).then(|| arguments.join(" ")),
@@ -284,6 +344,23 @@ impl<'a> Ruler<'a> {
         };
         Ok(start_with_run_authority(&spec, transport, self.guard)?)
     }
+}
+
+/// What the machine itself adds to a delay, milliseconds.
+struct Floor {
+    /// To the median.
+    p50_ms: f64,
+    /// To the mean, which the rate of a closed loop follows.
+    mean_ms: f64,
+}
+
+/// The shape of a load.
+#[derive(Clone, Copy)]
+enum Loop {
+    /// [`RATE`] at a constant pace, one worker, nothing gathered.
+    Open,
+    /// [`WINDOW`] over all clients, two workers if there are CPUs for them, [`HORIZON`].
+    Closed,
 }
 
 /// The largest p99 of the intervals that began after the stall was over. The stall begins one
@@ -305,4 +382,16 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[sorted.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_horizon_is_that_of_experiments() {
+        let experiment = crate::check_text("name = \"x\"\n[[variant]]\nname = \"a\"", &[]).unwrap();
+        assert_eq!(experiment.variants[0].load.horizon, HORIZON);
+        assert_eq!(WINDOW % CLIENTS, 0, "every client has the same share of the window");
+    }
 }

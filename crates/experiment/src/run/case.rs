@@ -16,7 +16,7 @@ use dnslab_measure::{
 use dnslab_traffic::QueryList;
 
 use super::target::{Target, TargetError, prepare};
-use crate::{Mode, Queries, Server, Variant, Verification};
+use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
 const LOG_LINES: usize = 10;
@@ -126,10 +126,7 @@ impl Case<'_> {
             target: target.address,
             transport: load.transport,
             clients: load.clients,
-            mode: match load.mode {
-                Mode::Closed { outstanding } => dnslab_load::Mode::Closed { outstanding },
-                Mode::Open { rate_qps, pace } => dnslab_load::Mode::Open { rate_qps, pace },
-            },
+            mode: load.mode,
             duration: load.duration,
             warm_up: load.warm_up,
             timeout: load.timeout,
@@ -264,10 +261,6 @@ impl Case<'_> {
     fn failed(&self, started: String, reason: String, log_tail: Vec<String>) -> RunRecord {
         let load = &self.variant.load;
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let mode = match load.mode {
-            Mode::Closed { outstanding } => dnslab_load::Mode::Closed { outstanding },
-            Mode::Open { rate_qps, pace } => dnslab_load::Mode::Open { rate_qps, pace },
-        };
         let facts = LoadFacts {
             transport: load.transport.to_string(),
             target: match &self.variant.server.server {
@@ -275,7 +268,7 @@ impl Case<'_> {
                 _ => String::new(),
             },
             clients: load.clients,
-            mode: mode.facts(),
+            mode: load.mode.facts(),
             duration_ns: nanos(load.duration),
             warm_up_ns: nanos(load.warm_up),
             timeout_ns: nanos(load.timeout),

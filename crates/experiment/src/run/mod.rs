@@ -8,4 +8,6 @@ mod session;
 mod target;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
-pub use session::{Observer, Session, SessionEnd, SessionError, SessionOptions, skipped};
+pub use session::{
+    Difference, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
+};

@@ -1,8 +1,10 @@
 //! All runs of an experiment: planned, executed one after another, on disk before the next begins,
 //! and resumed where they stopped.
 
+mod conditions;
+mod replaced;
+
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +20,8 @@ use super::case::{Case, split};
 use super::queries::{QueriesError, QueryLists};
 use super::target::lab_kind;
 use crate::{Experiment, ExperimentError, Plan, Server, Variant};
+
+pub use conditions::Difference;
 
 /// What the session itself needs to know.
 #[derive(Clone, Debug)]
@@ -77,9 +81,23 @@ pub enum SessionError {
         /// The baseline and its reason.
         SkippedVariant,
     ),
-    /// The folder of an earlier, unfinished run cannot be removed.
-    #[error("cannot remove {}, left by an unfinished run: {source}", path.display())]
-    Unfinished {
+    /// Further runs would be made under other conditions than the finished ones.
+    #[error(
+        "this experiment cannot be resumed: its further runs could not be compared with those that \
+         are finished\n{}\n  hint:    begin anew: dnslab run {}", lines(differences),
+        experiment.display()
+    )]
+    Differs {
+        /// What is not as it was.
+        differences: Vec<Difference>,
+        /// The experiment's file in the results directory.
+        experiment: PathBuf,
+    },
+    /// The folder of an earlier run cannot make room for the new one.
+    #[error("cannot {action} {}, left by an earlier run: {source}", path.display())]
+    Replaced {
+        /// `remove`, `move aside`, `move back`.
+        action: &'static str,
         /// The folder.
         path: PathBuf,
         /// What the system said.
@@ -90,6 +108,10 @@ pub enum SessionError {
 fn list(skipped: &[SkippedVariant]) -> String {
     let line = |skip: &SkippedVariant| format!("  {}: {}", skip.variant, skip.reason);
     skipped.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn lines(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// How a session ended.
@@ -112,9 +134,10 @@ impl Session {
     /// Finds out what can run here, plans it, and makes the results directory.
     ///
     /// # Errors
-    /// When nothing can run, or the directory cannot be made.
+    /// When nothing can run, a query file cannot be read, or the directory cannot be made.
     pub fn begin(experiment: Experiment, options: SessionOptions) -> Result<Self, SessionError> {
         let skipped = skipped(&experiment)?;
+        let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
         let facts = dnslab_measure::Session {
@@ -130,6 +153,7 @@ impl Session {
             started: now.clone(),
             command: options.command,
             host: host_facts(&experiment),
+            inputs,
             plan: plan.cases,
         };
         let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
@@ -139,16 +163,35 @@ impl Session {
         Ok(Self { experiment, results, facts, guard: options.guard })
     }
 
-    /// Takes up an experiment whose runs are not all on disk.
+    /// Takes up an experiment whose runs are not all on disk. Old runs that a kill left put aside are
+    /// brought back or removed first.
     ///
     /// # Errors
-    /// When the folder is no results directory or its experiment cannot be read.
+    /// When the folder is no results directory or its experiment cannot be read; when runs are
+    /// missing and dnslab, the host or a query file is not what it was when the experiment began.
     pub fn resume(path: &Path, guard: GuardProgram) -> Result<Self, SessionError> {
         let results = ResultsDirectory::open(path)?;
         let file = results.path().join("experiment.toml");
         let (experiment, _) = crate::load(&file.to_string_lossy(), &[])?;
         let facts = results.session()?;
-        Ok(Self { experiment, results, facts, guard })
+        let session = Self { experiment, results, facts, guard };
+        for case in &session.facts.plan {
+            replaced::settle(&session.results, case)?;
+        }
+        if session.remaining()?.cases.is_empty() {
+            return Ok(session);
+        }
+        let inputs = conditions::inputs(&session.experiment)?;
+        let differences = conditions::differences(
+            &session.facts,
+            env!("CARGO_PKG_VERSION"),
+            &host::facts(),
+            &inputs,
+        );
+        if !differences.is_empty() {
+            return Err(SessionError::Differs { differences, experiment: file });
+        }
+        Ok(session)
     }
 
     /// The results directory.
@@ -207,7 +250,11 @@ impl Session {
             }
             observer.run_begins(id, done_before + number + 1, self.facts.plan.len());
             let record = self.run_case(id, &mut lists, stop, observer)?;
-            self.results.write_run(&record)?;
+            let written = self.results.write_run(&record);
+            // Also when the disk refused: an old record takes its place again.
+            let settled = replaced::settle(&self.results, id);
+            written?;
+            settled?;
             observer.run_ends(&record);
         }
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
@@ -225,12 +272,9 @@ impl Session {
                 variant: id.variant.clone(),
                 reason: "it is in the plan but not in experiment.toml".to_owned(),
             })?;
-        let folder = self.results.run_path(id);
-        if folder.exists() {
-            fs::remove_dir_all(&folder)
-                .map_err(|source| SessionError::Unfinished { path: folder.clone(), source })?;
-        }
         let queries = lists.of(variant)?;
+        let folder = self.results.run_path(id);
+        replaced::put_aside(&self.results, id)?;
         let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
         let case = Case {
             variant,
@@ -298,7 +342,11 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
         Server::Installed { software, binary, .. } => (lab_kind(*software), binary.as_deref()),
     };
     let installed = dnslab_lab::find(kind, binary)?;
-    installed.supports(variant.load.transport).map_err(LabError::Unsupported)
+    let transport = variant.load.transport;
+    if transport.is_stream() {
+        dnslab_lab::check_tcp_clients(variant.load.clients)?;
+    }
+    installed.supports(transport).map_err(LabError::Unsupported)
 }
 
 /// Facts of the host, and how its CPUs were divided.
@@ -317,3 +365,6 @@ fn host_facts(experiment: &Experiment) -> Vec<Fact> {
     facts.push(Fact { name: "CPUs of server and load".to_owned(), value: divisions.join("; ") });
     facts
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,6 +145,7 @@ fn spec(
         ports: Ports { plain: free.plain, dot: free.dot },
         transports: vec![variant.load.transport],
         threads: process.threads.unwrap_or_else(|| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
+        tcp_clients: variant.load.clients,
         cpus: cpus.to_vec(),
         binary: None,
         extra: None,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_CLIENTS, TCP_IDLE_SECONDS, Version};
+use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_IDLE_SECONDS, Version};
 use crate::certificate;
 use crate::running::LOG;
 
@@ -70,7 +70,7 @@ fn configuration(spec: &ServerSpec) -> String {
     allow-transfer {{ none; }};
     notify no;
     minimal-responses yes;
-    tcp-clients {TCP_CLIENTS};
+    tcp-clients {tcp_clients};
     tcp-listen-queue 1024;
     tcp-idle-timeout {idle};
     querylog no;
@@ -85,6 +85,7 @@ zone \"{origin}\" {{
 }};
 {extra}",
         listeners = listeners(spec),
+        tcp_clients = spec.tcp_client_limit(),
         // In units of 0.1 s.
         idle = TCP_IDLE_SECONDS * 10,
         origin = spec.origin(),
@@ -111,12 +112,13 @@ fn listeners(spec: &ServerSpec) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
+    let tcp_clients = spec.tcp_client_limit();
     let mut notes = vec![
         format!("{} worker threads (-n), as the experiment says", spec.threads),
         "minimal-responses yes: the answer alone is compared, not optional records beside it"
             .to_owned(),
         format!(
-            "tcp-clients {TCP_CLIENTS} (default 150), tcp-listen-queue 1024 (default 10): the \
+            "tcp-clients {tcp_clients} (default 150), tcp-listen-queue 1024 (default 10): the \
              limits on clients are not what is measured"
         ),
         format!(

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_CLIENTS, TCP_IDLE_SECONDS, Version};
+use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_IDLE_SECONDS, Version};
 use crate::certificate;
 
 /// Name of the configuration.
@@ -57,8 +57,9 @@ server:
     udp-workers: {threads}
     tcp-workers: {threads}
     background-workers: 1
-    tcp-max-clients: {TCP_CLIENTS}
+    tcp-max-clients: {tcp_clients}
     tcp-idle-timeout: {TCP_IDLE_SECONDS}
+    tcp-io-timeout: 0
 
 control:
     listen: \"{CONTROL_SOCKET}\"
@@ -82,6 +83,7 @@ zone:
 {extra}",
         listeners = listeners(spec),
         threads = spec.threads,
+        tcp_clients = spec.tcp_client_limit(),
         origin = spec.origin(),
         file = spec.zone_file_name(),
         extra = spec.extra_text(),
@@ -106,20 +108,23 @@ fn listeners(spec: &ServerSpec) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let threads = spec.threads;
+    let (threads, tcp_clients) = (spec.threads, spec.tcp_client_limit());
     let mut notes = vec![
         format!(
             "{threads} UDP and {threads} TCP workers: Knot has threads of its own for each \
              (default: one per CPU, and at least 10 for TCP)"
         ),
         format!(
-            "tcp-max-clients {TCP_CLIENTS} (default: half of the file descriptors): the limit on \
+            "tcp-max-clients {tcp_clients} (default: half of the file descriptors): the limit on \
              clients is not what is measured"
         ),
         format!(
             "tcp-idle-timeout {TCP_IDLE_SECONDS} s (default 10 s): the load alone decides when \
              connections are opened"
         ),
+        "tcp-io-timeout 0 (no limit; default 500 ms): a client that had to wait for its CPU in the \
+         middle of a message keeps its connection"
+            .to_owned(),
         "no journal and no zone file written back; transfers are off, as they are by default"
             .to_owned(),
         "response rate limiting (a module) is off, as it is by default".to_owned(),

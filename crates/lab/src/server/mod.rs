@@ -99,6 +99,9 @@ pub struct ServerSpec {
     pub transports: Vec<Transport>,
     /// Threads or processes that answer queries; at least 1.
     pub threads: u32,
+    /// Clients that will connect to it at one time over a stream transport (TCP, TLS): its own limit
+    /// on them is set above.
+    pub tcp_clients: u32,
     /// CPUs that it may use; empty for all that dnslab may use.
     pub cpus: Vec<usize>,
     /// Its program; `None` for the installed one.
@@ -172,9 +175,17 @@ trait Adapter: Sync {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered;
 }
 
-/// Concurrent TCP or TLS clients that every server is configured for: more than any experiment
-/// here opens, and below the 20,000 file descriptors of the smallest machine.
-const TCP_CLIENTS: u32 = 4_000;
+/// Concurrent TCP or TLS clients that every server is configured for at least, so that experiments
+/// with few clients differ in nothing but their number.
+const LEAST_TCP_CLIENTS: u32 = 1_000;
+
+/// Connections above the expected clients that a server is configured for: those that are still
+/// being closed, and those of the readiness probe.
+const SPARE_TCP_CLIENTS: u32 = 100;
+
+/// File descriptors that a server needs besides those of its clients: listening sockets and event
+/// queues of each thread, zone, logs. BIND, the hungriest, takes about 50 with two threads.
+const OTHER_FILES: u64 = 200;
 
 /// Seconds for which a server keeps an idle TCP or TLS connection: longer than any pause of a run,
 /// so that only the load decides when connections are opened. The most that BIND accepts.
@@ -194,7 +205,43 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
     Ok(spec.kind.adapter().render(spec, program))
 }
 
+/// Checks that a server started here may open a socket for each of `tcp_clients`: at plan time this
+/// is an error; in the middle of a load it would be refused connections that look like a slow server.
+///
+/// # Errors
+/// When the limit on file descriptors (the hard one: a server's soft limit is raised to it) is too
+/// low.
+pub fn check_tcp_clients(tcp_clients: u32) -> Result<(), LabError> {
+    check_files(tcp_clients, crate::launch::file_limit())
+}
+
+/// [`check_tcp_clients`] for a server that may open `limit` files.
+fn check_files(tcp_clients: u32, limit: u64) -> Result<(), LabError> {
+    let most = limit.saturating_sub(OTHER_FILES + u64::from(SPARE_TCP_CLIENTS));
+    if u64::from(tcp_clients) <= most {
+        return Ok(());
+    }
+    Err(LabError::Specification {
+        field: "clients",
+        value: tcp_clients.to_string(),
+        reason: format!(
+            "a server may open {limit} files here, enough for {most} TCP or TLS clients: use fewer, \
+             or raise the hard limit (`ulimit -Hn`)"
+        ),
+    })
+}
+
 impl ServerSpec {
+    /// The limit on concurrent TCP or TLS clients that the server is configured with.
+    fn tcp_client_limit(&self) -> u32 {
+        self.tcp_clients.saturating_add(SPARE_TCP_CLIENTS).max(LEAST_TCP_CLIENTS)
+    }
+
+    /// True if a transport over a connection is asked for.
+    pub(crate) fn has_stream(&self) -> bool {
+        self.transports.iter().any(|transport| transport.is_stream())
+    }
+
     /// The socket address of one transport.
     #[must_use]
     pub fn socket_address(&self, transport: Transport) -> SocketAddr {
@@ -279,6 +326,7 @@ pub(crate) mod tests {
             ports: Ports { plain: 5300, dot: 8530 },
             transports: transports.to_vec(),
             threads: 2,
+            tcp_clients: 4,
             cpus: vec![0],
             binary: None,
             extra: None,
@@ -323,6 +371,38 @@ pub(crate) mod tests {
             change(&mut spec);
             let error = render(&spec, "/usr/sbin/named".as_ref()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn limits_on_clients_are_above_the_clients() {
+        let kinds = [(ServerKind::Bind, "tcp-clients "), (ServerKind::Knot, "tcp-max-clients: ")];
+        for (kind, key) in kinds.into_iter().chain([(ServerKind::Nsd, "tcp-count: ")]) {
+            for (clients, limit) in [(0, 1_000), (900, 1_000), (901, 1_001), (5_000, 5_100)] {
+                let mut spec = spec(kind, &[Transport::Tcp]);
+                spec.tcp_clients = clients;
+                let text = shown(&spec);
+                assert!(text.contains(&format!("    {key}{limit}")), "{clients}: {text}");
+                // The note tells the same limit.
+                assert_eq!(text.matches(&format!(" {limit}")).count(), 2, "{clients}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_clients_than_files_are_refused() {
+        for (clients, limit, expected) in [
+            (724, 1_024, None),
+            (725, 1_024, Some("clients `725`: a server may open 1024 files here, enough for 724 ")),
+            (1, 100, Some("clients `1`: a server may open 100 files here, enough for 0 ")),
+            (u32::MAX, u64::MAX, None),
+        ] {
+            let found = check_files(clients, limit).err().map(|error| error.to_string());
+            match (expected, &found) {
+                (None, None) => {}
+                (Some(start), Some(text)) => assert!(text.starts_with(start), "{text}"),
+                _ => panic!("{clients} {limit}: {found:?}"),
+            }
         }
     }
 

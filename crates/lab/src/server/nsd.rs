@@ -2,7 +2,7 @@
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_CLIENTS, TCP_IDLE_SECONDS, Version};
+use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_IDLE_SECONDS, Version};
 use crate::certificate;
 
 /// Name of the configuration.
@@ -46,7 +46,7 @@ fn configuration(spec: &ServerSpec) -> String {
         "\
 server:
     server-count: {threads}
-{listeners}
+{reuseport}{listeners}
     username: \"\"
     chroot: \"\"
     zonesdir: \".\"
@@ -59,7 +59,7 @@ server:
     rrl-ratelimit: 0
     rrl-whitelist-ratelimit: 0
     minimal-responses: yes
-    tcp-count: {TCP_CLIENTS}
+    tcp-count: {tcp_clients}
     tcp-query-count: 0
     tcp-timeout: {TCP_IDLE_SECONDS}
 
@@ -71,7 +71,9 @@ zone:
     zonefile: \"{file}\"
 {extra}",
         threads = spec.threads,
+        reuseport = if spec.threads > 1 { "    reuseport: yes\n" } else { "" },
         listeners = listeners(spec),
+        tcp_clients = spec.tcp_client_limit(),
         origin = spec.origin(),
         file = spec.zone_file_name(),
         extra = spec.extra_text(),
@@ -95,6 +97,7 @@ fn listeners(spec: &ServerSpec) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
+    let tcp_clients = spec.tcp_client_limit();
     let mut notes = vec![
         format!("{} server processes (server-count), as the experiment says", spec.threads),
         "rrl-ratelimit 0 and rrl-whitelist-ratelimit 0 (default 200 and 2000 answers per second \
@@ -103,7 +106,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "minimal-responses yes: the answer alone is compared, not optional records beside it"
             .to_owned(),
         format!(
-            "tcp-count {TCP_CLIENTS} per process (default 100), tcp-query-count 0 (no limit, the \
+            "tcp-count {tcp_clients} per process (default 100), tcp-query-count 0 (no limit, the \
              default): the limits on clients are not what is measured"
         ),
         format!(
@@ -114,6 +117,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          default"
             .to_owned(),
     ];
+    if spec.threads > 1 {
+        notes.push(
+            "reuseport yes (default no): each server process has a socket of its own, and none waits \
+             for another at a shared one"
+                .to_owned(),
+        );
+    }
     if spec.has_plain() || spec.has_encrypted() {
         notes.push("NSD opens UDP and TCP together, beside the TLS port too".to_owned());
     }
@@ -129,6 +139,14 @@ mod tests {
     #[test]
     fn all_transports() {
         insta::assert_snapshot!(shown(&spec(ServerKind::Nsd, &Transport::ALL)));
+    }
+
+    #[test]
+    fn one_process_shares_its_socket_with_nobody() {
+        let mut spec = spec(ServerKind::Nsd, &[Transport::Udp]);
+        assert!(shown(&spec).contains("reuseport"));
+        spec.threads = 1;
+        assert!(!shown(&spec).contains("reuseport"));
     }
 
     #[test]

@@ -81,6 +81,40 @@ fn nsd_on_both_ip_versions() {
     check(ServerKind::Nsd, "127.0.0.1", &[Dot]);
 }
 
+/// Each process of NSD has sockets of its own at the same address (SO_REUSEPORT).
+#[test]
+fn several_threads_or_processes_are_ready_together() {
+    for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
+        spec.threads = 2;
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
+            .unwrap_or_else(|it| panic!("{it}"));
+        // Whichever of them the kernel chooses answers rightly.
+        for transport in [Udp, Tcp].into_iter().cycle().take(8) {
+            ask(folder.path(), transport, server.address(transport).unwrap()).unwrap();
+        }
+        server.stop().unwrap();
+    }
+}
+
+/// More clients than the smallest machine's files, over UDP: they need no files of the server's.
+#[test]
+fn clients_that_do_not_fit_are_refused_where_they_need_files() {
+    for (transport, refused) in [(Udp, false), (Tcp, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[transport]);
+        // More than `launch` ever gives to a server.
+        spec.tcp_clients = 70_000;
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let started = RunningServer::start(&spec, &guard(), &probe, PATIENCE);
+        let error = started.err().map(|error| error.to_string());
+        assert_eq!(error.is_some(), refused, "{error:?}");
+        assert!(error.is_none_or(|error| error.starts_with("clients `70000`: a server may open ")));
+    }
+}
+
 #[test]
 fn the_name_of_the_folder_does_not_matter() {
     for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {

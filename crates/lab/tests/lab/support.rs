@@ -53,6 +53,7 @@ pub(crate) fn spec(
         ports: ports::free(address).expect("loopback has free ports"),
         transports: transports.to_vec(),
         threads: 1,
+        tcp_clients: 4,
         cpus: Vec::new(),
         binary: None,
         extra: None,

@@ -1,6 +1,10 @@
 //! The figures that name a limit, rule by rule.
 
-use super::{DROPS, GENERATOR_BUSY, LITTLE, LOST, LimitKind, RATE_MET, SERVER_BUSY};
+use std::net::SocketAddr;
+
+use super::{
+    DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LITTLE, LOST, LimitKind, RATE_MET, SERVER_BUSY,
+};
 use crate::{LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, WorkerFacts};
 
 /// The figures of the measured window that [`crate::Limit::decide`] looks at.
@@ -18,9 +22,15 @@ pub struct LimitFigures {
     pub answered: u64,
     /// Mean latency in nanoseconds, timed-out queries included; `None` if no query ended.
     pub mean_latency_ns: Option<f64>,
-    /// Queries sent by UDP and never answered as a share of the due ones, in [0, 1]; 0 for stream
-    /// transports, which lose connections but no datagrams.
+    /// Whether the queries went over connections, which take no more than the server reads.
+    pub is_stream: bool,
+    /// Whether the target has a loopback address, between which and here no network loses anything.
+    pub is_loopback: bool,
+    /// Queries sent by UDP and never answered, not even late, as a share of the due ones, in
+    /// [0, 1]; 0 for stream transports, which lose connections but no datagrams.
     pub lost_datagram_share: f64,
+    /// Answers that came after the time-out of their query as a share of the due ones.
+    pub late_share: f64,
     /// The server's CPU use in [0, 1] of the CPUs it was given; `None` if it was not watched.
     pub server_busy_share: Option<f64>,
     /// How many CPUs the server was given.
@@ -43,19 +53,27 @@ impl LimitFigures {
     #[must_use]
     pub fn of(load: &LoadFacts, measured: &Measured) -> Self {
         let outcomes = &measured.counters.outcomes;
-        let lost_datagrams = if load.transport == "udp" { outcomes.timed_out } else { 0 };
-        let udp_drops = increase(&measured.resources, measured.window(), |at| at.udp_drops);
+        let late = measured.counters.answers.late;
+        let is_stream = load.transport != "udp";
+        let lost_datagrams = if is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
+        let share_of_due = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
+        let (from, to) = measured.window();
+        let udp_drops = measured.resources.growth_between(from, to, |at| at.udp_drops);
+        let target = load.target.parse::<SocketAddr>();
         Self {
+            is_stream,
+            is_loopback: target.is_ok_and(|target| target.ip().is_loopback()),
             mode: load.mode.clone(),
             clients: load.clients,
             offered_qps: measured.offered_qps(),
             answered_qps: measured.answered_qps(),
             answered: outcomes.answered,
             mean_latency_ns: measured.latency.mean_ns(),
-            lost_datagram_share: lost_datagrams as f64 / outcomes.due.max(1) as f64,
+            lost_datagram_share: share_of_due(lost_datagrams),
+            late_share: share_of_due(late),
             server_busy_share: measured.server_busy_share(),
             server_cpus: measured.resources.cpus,
-            server_udp_drops: udp_drops.map_or(0, |(drops, _)| drops),
+            server_udp_drops: udp_drops.unwrap_or(0),
             generator_busy_share: busiest(&measured.workers),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             send_lag_p50_ns: measured.send_lag.quantile_ns(0.5),
@@ -109,6 +127,7 @@ impl LimitFigures {
         }
         if let Some(intended) = self.intended_qps()
             && self.offered_qps < RATE_MET * intended
+            && !self.waits_for_connections()
         {
             faults.push(format!(
                 "only {} of the {} qps intended were sent, with a median send lag of {}",
@@ -120,10 +139,35 @@ impl LimitFigures {
         faults
     }
 
+    /// Whether a generator that sends less than intended waits for its connections: a worker with
+    /// little to do is not late by itself.
+    fn waits_for_connections(&self) -> bool {
+        self.is_stream && self.generator_busy_share < GENERATOR_IDLE
+    }
+
+    /// The exception of rule 3: an open loop whose connections took less than intended.
+    pub(super) fn not_taken(&self) -> Finding {
+        let intended = self.intended_qps()?;
+        if self.offered_qps >= RATE_MET * intended || !self.waits_for_connections() {
+            return None;
+        }
+        let evidence = format!(
+            "the server did not take what was offered (connections or their buffers were full): {} \
+             of the {} qps intended were sent, while {} and the busiest load worker {} of a CPU",
+            grouped(self.offered_qps),
+            grouped(intended),
+            self.server_use(),
+            percent(self.generator_busy_share)
+        );
+        Some((LimitKind::Unclear, evidence))
+    }
+
     /// Rule 4: datagrams lost while neither side was busy.
     pub(super) fn network(&self) -> Finding {
         self.server_busy_share?;
-        let evidence = format!("{}, while {}", self.losses()?, self.server_use());
+        let losses = self.losses()?;
+        let late = self.late().map(|late| format!("; {late}")).unwrap_or_default();
+        let evidence = format!("{losses}, while {}{late}", self.server_use());
         Some((LimitKind::Network, evidence))
     }
 
@@ -132,14 +176,36 @@ impl LimitFigures {
         if self.lost_datagram_share <= LOST {
             return None;
         }
-        let drops = match self.server_udp_drops {
-            0 => String::new(),
-            drops => format!(" ({} dropped at the server's full sockets)", grouped(drops as f64)),
+        let lost = percent(self.lost_datagram_share);
+        let dropped = grouped(self.server_udp_drops as f64);
+        let where_to = match (self.server_udp_drops, self.is_loopback) {
+            (0, _) => String::new(),
+            (_, true) => format!(": the server's socket buffer overflowed ({dropped} datagrams)"),
+            (_, false) => format!(" ({dropped} dropped at the server's full sockets)"),
         };
-        Some(format!("{} of the queries were lost{drops}", percent(self.lost_datagram_share)))
+        Some(format!("{lost} of the queries were lost{where_to}"))
     }
 
-    /// Rule 5: the window.
+    /// Rule 5: answers after the time-out while neither side was busy.
+    pub(super) fn not_in_time(&self) -> Finding {
+        let evidence = format!("{}, while {}", self.late()?, self.server_use());
+        // Without the server's figures, losses were not looked at yet.
+        let losses = self.losses().map(|losses| format!("; {losses}")).unwrap_or_default();
+        Some((LimitKind::Unclear, evidence + &losses))
+    }
+
+    /// The late answers as half a sentence, if they are more than an accident.
+    fn late(&self) -> Option<String> {
+        let share = percent(self.late_share);
+        (self.late_share > LOST).then(|| {
+            format!(
+                "{share} of the queries were answered after their time-out: the server did not \
+                 answer in time"
+            )
+        })
+    }
+
+    /// Rule 6: the window.
     pub(super) fn window(&self) -> Finding {
         self.server_busy_share?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);
@@ -147,14 +213,11 @@ impl LimitFigures {
         near.then(|| (LimitKind::Window, format!("{}, while {}", self.little(), self.server_use())))
     }
 
-    /// Rule 6: the figures that name nobody, as half a sentence.
+    /// Rule 7: the figures that name nobody, as half a sentence.
     pub(super) fn what_is_known(&self) -> String {
-        let server = match self.server_busy_share {
-            Some(_) => self.server_use(),
-            None => "the server's CPU was not watched".to_owned(),
-        };
         let generator = percent(self.generator_busy_share);
-        let mut parts = vec![server, format!("the busiest load worker used {generator} of a CPU")];
+        let mut parts =
+            vec![self.server_use(), format!("the busiest load worker used {generator} of a CPU")];
         parts.extend(self.losses());
         match self.intended_qps() {
             Some(intended) => parts.push(format!(
@@ -169,7 +232,9 @@ impl LimitFigures {
 
     /// The server's CPU use as half a sentence.
     fn server_use(&self) -> String {
-        let share = percent(self.server_busy_share.unwrap_or(0.0));
+        let Some(share) = self.server_busy_share.map(percent) else {
+            return "the server's CPU was not watched".to_owned();
+        };
         let cpus = self.server_cpus.max(1);
         format!("the server used {share} of {cpus} CPU{}", if cpus == 1 { "" } else { "s" })
     }

@@ -120,7 +120,7 @@ fn resampled_mean(runs: &[f64], random: &mut Xoshiro256PlusPlus) -> f64 {
 
 /// The estimated variance of the mean of at least two `runs`, none below zero, in squares of that
 /// mean: the squared coefficient of variation over their number. 0 if they are all zero.
-fn relative_variance_of_mean(runs: &[f64]) -> f64 {
+pub(super) fn relative_variance_of_mean(runs: &[f64]) -> f64 {
     let n = runs.len() as f64;
     let mean = runs.iter().sum::<f64>() / n;
     if mean == 0.0 {
@@ -160,17 +160,28 @@ fn relative_variance_of_mean(runs: &[f64]) -> f64 {
 /// For a ratio of means `v_i` is relative to the square of the mean, to the first order (delta
 /// method).
 fn stretch(samples: &[(f64, usize)]) -> f64 {
+    let Some(t) = student(samples) else { return 1.0 };
+    let total: f64 = samples.iter().map(|(variance, _)| variance).sum();
+    let kept: f64 = samples
+        .iter()
+        .map(|(variance, size)| variance / total * (*size as f64 - 1.0) / *size as f64)
+        .sum();
+    t / Normal::standard().inverse_cdf(UPPER) / kept.sqrt()
+}
+
+/// The 0.975 quantile of Student's t at the degrees of freedom of Welch and Satterthwaite, for
+/// samples as in [`stretch`]; `None` if all variances are zero.
+pub(super) fn student(samples: &[(f64, usize)]) -> Option<f64> {
     let total: f64 = samples.iter().map(|(variance, _)| variance).sum();
     if total == 0.0 {
-        return 1.0;
+        return None;
     }
-    let sum_over = |term: fn(f64, f64) -> f64| -> f64 {
-        samples.iter().map(|(variance, size)| term(variance / total, *size as f64)).sum()
-    };
-    let c = sum_over(|share, n| share * (n - 1.0) / n).sqrt().recip();
-    let freedom = sum_over(|share, n| share * share / (n - 1.0)).recip();
-    let student = StudentsT::new(0.0, 1.0, freedom).expect("each sample has at least two runs");
-    c * student.inverse_cdf(UPPER) / Normal::standard().inverse_cdf(UPPER)
+    let inverse: f64 = samples
+        .iter()
+        .map(|(variance, size)| (variance / total).powi(2) / (*size as f64 - 1.0))
+        .sum();
+    let distribution = StudentsT::new(0.0, 1.0, inverse.recip());
+    Some(distribution.expect("each sample has at least two runs").inverse_cdf(UPPER))
 }
 
 /// The interval from `low` to `high` with each end `factor` times as far from `value`.

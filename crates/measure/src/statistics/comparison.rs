@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bootstrap::{relative_variance_of_mean, student};
 use super::{Estimate, difference};
 use crate::{Measured, RunRecord};
 
@@ -123,9 +124,13 @@ impl Comparison {
     /// 2. the interval excludes zero: costs or gains, by the side that is good for `metric`;
     /// 3. else it cannot be told, and the number of runs is given that would probably do, at the
     ///    present estimate and spread, for one of the two above: the ends come nearer to the
-    ///    estimate with the square root of the number of runs. That Student's t shrinks too is left
-    ///    out, so with few runs the number errs on the side of too many: about twofold with 3 of
-    ///    each, up to tenfold with 2. With one run, or beyond 100 more, it is not given.
+    ///    estimate with the square root of the number of runs and with Student's t. With one run,
+    ///    or beyond 100 more, it is not given.
+    ///
+    /// Costs and gains need that no single run decides: if leaving one run out, of either sample,
+    /// turns the sign of the difference, it cannot be told. This is a second lock. The interval is
+    /// the first: at least a quarter of the resamples of the bootstrap lack any given run, so that
+    /// an interval of such runs holds zero already.
     ///
     /// `None` when [`difference`] has none.
     #[must_use]
@@ -138,19 +143,26 @@ impl Comparison {
         seed: u64,
     ) -> Option<Self> {
         let difference = difference(baseline_runs, variant_runs, seed)?;
-        let sizes = (baseline_runs.len(), variant_runs.len());
-        let verdict = Verdict::of(&difference, metric.higher_is_better(), margin, sizes);
+        let samples = [baseline_runs, variant_runs];
+        let spreads = samples.map(|runs| (relative_variance_of_mean(runs), runs.len()));
+        let verdict = match Verdict::of(&difference, metric.higher_is_better(), margin, spreads) {
+            Verdict::Costs | Verdict::Gains if one_run_decides(samples) => {
+                Verdict::CannotTell { more_runs: None }
+            }
+            verdict => verdict,
+        };
         Some(Self { variant: variant.to_owned(), metric, difference, verdict })
     }
 }
 
 impl Verdict {
-    /// The rule of [`Comparison::between`] for an interval from samples of these sizes.
+    /// The numbered rules of [`Comparison::between`] for an interval from samples given as in
+    /// [`more_runs`].
     fn of(
         difference: &Estimate,
         higher_is_better: bool,
         margin: f64,
-        sizes: (usize, usize),
+        spreads: [(f64, usize); 2],
     ) -> Self {
         let Estimate { low, high, .. } = *difference;
         if -margin <= low && high <= margin {
@@ -158,14 +170,33 @@ impl Verdict {
         } else if low > 0.0 || high < 0.0 {
             if (low > 0.0) == higher_is_better { Self::Gains } else { Self::Costs }
         } else {
-            Self::CannotTell { more_runs: more_runs(difference, margin, sizes) }
+            Self::CannotTell { more_runs: more_runs(difference, margin, spreads) }
         }
     }
 }
 
-/// The fewest further runs of each variant with which an interval that shrinks with the square
-/// root of the number of runs gets a verdict; `None` if that cannot be said or is above 100.
-fn more_runs(difference: &Estimate, margin: f64, sizes: (usize, usize)) -> Option<u32> {
+/// True if leaving one run out, of the baseline or of the variant, turns the sign of the difference
+/// of the means. False for samples of one run, of which nothing is left.
+fn one_run_decides([baseline, variant]: [&[f64]; 2]) -> bool {
+    let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len() as f64;
+    let (below, own) = (mean(baseline), mean(variant));
+    let turns = |without: f64| without * (own - below) < 0.0;
+    without_one(baseline).any(|mean| turns(own - mean))
+        || without_one(variant).any(|mean| turns(mean - below))
+}
+
+/// The mean of all runs but one, for each run in turn; nothing for fewer than two runs.
+fn without_one(runs: &[f64]) -> impl Iterator<Item = f64> {
+    let left = runs.len().saturating_sub(1);
+    let sum: f64 = runs.iter().sum();
+    runs.iter().filter(move |_| left > 0).map(move |run| (sum - run) / left as f64)
+}
+
+/// The fewest further runs of each variant with which the interval gets a verdict, if estimate and
+/// spread stay as they are. Each sample is given as the variance of its mean, in any unit that both
+/// have, and its size: the variances fall with the number of runs, and with the degrees of freedom
+/// that grow with it Student's t. `None` if that cannot be said or is above 100.
+fn more_runs(difference: &Estimate, margin: f64, spreads: [(f64, usize); 2]) -> Option<u32> {
     if !difference.is_bounded() {
         return None;
     }
@@ -173,20 +204,31 @@ fn more_runs(difference: &Estimate, margin: f64, sizes: (usize, usize)) -> Optio
     // A lower end at -1 may have been cut off there. How far it would reach is not known; the upper
     // one of a ratio reaches further, so it stands in.
     let low = if low > -1.0 { low } else { low.min(value - (high - value)) };
-    // The variance of a difference of two means goes with this.
-    let variance = |more: u32| {
-        let share = |size: usize| 1.0 / (size as f64 + f64::from(more));
-        share(sizes.0) + share(sizes.1)
-    };
+    let width_now = relative_width(&spreads)?;
     (1..=MOST_MORE_RUNS).find(|more| {
-        let shrink = (variance(*more) / variance(0)).sqrt();
+        let then = spreads.map(|(variance, size)| {
+            let size_then = size + *more as usize;
+            (variance * size as f64 / size_then as f64, size_then)
+        });
+        let Some(width_then) = relative_width(&then) else { return false };
+        let shrink = width_then / width_now;
         let low = value - (value - low) * shrink;
         let high = value + (high - value) * shrink;
         low > 0.0 || high < 0.0 || (-margin <= low && high <= margin)
     })
 }
+
+/// What the width of the interval is in proportion to, for samples as in [`more_runs`]: the
+/// standard error times Student's t. `None` without any spread.
+fn relative_width(spreads: &[(f64, usize)]) -> Option<f64> {
+    let variance: f64 = spreads.iter().map(|(variance, _)| variance).sum();
+    Some(variance.sqrt() * student(spreads)?)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const MARGIN: f64 = 0.02;
@@ -194,7 +236,7 @@ mod tests {
     #[track_caller]
     fn check(low: f64, value: f64, high: f64, higher_is_better: bool, expected: Verdict) {
         let difference = Estimate { value, low, high };
-        let verdict = Verdict::of(&difference, higher_is_better, MARGIN, (5, 5));
+        let verdict = Verdict::of(&difference, higher_is_better, MARGIN, [(1.0, 5); 2]);
         assert_eq!(verdict, expected, "{difference:?}");
     }
 
@@ -220,32 +262,74 @@ mod tests {
         check(f64::NEG_INFINITY, 0.5, f64::INFINITY, true, cannot(None));
     }
 
+    /// Runs that scatter equally in both samples.
     #[track_caller]
     fn check_more(low: f64, value: f64, high: f64, sizes: (usize, usize), expected: Option<u32>) {
-        assert_eq!(more_runs(&Estimate { value, low, high }, MARGIN, sizes), expected);
+        let spreads = [sizes.0, sizes.1].map(|size| (1.0 / size as f64, size));
+        assert_eq!(more_runs(&Estimate { value, low, high }, MARGIN, spreads), expected);
+    }
+
+    /// Checked against the same rule in Python, with Student's t by numerical integration.
+    #[test]
+    fn more_runs_shrink_the_interval() {
+        // The half width 0.10 must become less than 0.05. With 16 runs instead of 5 it shrinks to
+        // sqrt(5 / 16) t(30) / t(8) = 0.495, with 15 to 0.513.
+        check_more(-0.05, 0.05, 0.15, (5, 5), Some(11));
+        check_more(-0.15, -0.05, 0.05, (5, 5), Some(11));
+        // The half width 0.03 must become 0.02: sqrt(4 / 8) t(14) / t(6) = 0.62, with 7 runs 0.67.
+        check_more(-0.030001, 0.0, 0.03, (4, 4), Some(4));
+        // With 4 runs of each instead of 2, t falls from 4.30 to 2.45: 0.40, with 3 runs 0.53.
+        check_more(-0.01, 0.01, 0.03, (2, 2), Some(2));
+        // Whichever needs fewer: off zero 0.10 -> 0.019, inside the margin 0.10 -> 0.001.
+        check_more(-0.081, 0.019, 0.119, (3, 3), Some(40));
+        // Only the end on zero's side counts: 0.06 -> 0.05, though the other is far away.
+        check_more(-0.01, 0.05, 0.95, (10, 10), Some(4));
+        // Unequal samples: the smaller one is what widens the interval.
+        check_more(-0.05, 0.05, 0.15, (2, 1_000), Some(1));
+        // The lower end was cut off at -1: 2.5 -> 0.5, a fifth, not 1.5 -> 0.5.
+        check_more(-0.99, 0.5, 2.99, (4, 4), Some(21));
+        check_more(-1.0, 0.5, 2.99, (4, 4), Some(61));
+        // More than 100 would be needed, or no number does.
+        check_more(-0.5, 0.02, 0.6, (5, 5), None);
+        check_more(-0.021, 0.02, 0.06, (100, 100), None);
+        check_more(f64::NEG_INFINITY, 0.1, f64::INFINITY, (1, 5), None);
     }
 
     #[test]
-    fn more_runs_shrink_the_interval_with_their_square_root() {
-        // The half width 0.10 must become less than 0.05: more than 4 times the runs.
-        check_more(-0.05, 0.05, 0.15, (5, 5), Some(16));
-        check_more(-0.15, -0.05, 0.05, (5, 5), Some(16));
-        // The half width 0.03 must become 0.02, (3/2)^2 = 2.25 times the runs: 4 become 9.
-        check_more(-0.030001, 0.0, 0.03, (4, 4), Some(6));
-        check_more(-0.029999, 0.0, 0.029999, (4, 4), Some(5));
-        // Whichever needs fewer: off zero 0.10 -> 0.019, inside the margin 0.10 -> 0.001.
-        check_more(-0.081, 0.019, 0.119, (3, 3), Some(81));
-        // Only the end on zero's side counts: 0.06 -> 0.05, though the other is far away.
-        check_more(-0.01, 0.05, 0.95, (10, 10), Some(5));
-        // Unequal samples: the smaller one is what widens the interval.
-        check_more(-0.05, 0.05, 0.15, (2, 1_000), Some(7));
-        // The lower end was cut off at -1: 2.5 -> 0.5, 25 times the runs, not 1.5 -> 0.5.
-        check_more(-0.99, 0.5, 2.99, (4, 4), Some(32));
-        check_more(-1.0, 0.5, 2.99, (4, 4), Some(96));
-        // More than 100 would be needed, or no number does.
-        check_more(-0.5, 0.05, 0.6, (5, 5), None);
-        check_more(-0.021, 0.02, 0.06, (100, 100), None);
-        check_more(f64::NEG_INFINITY, 0.1, f64::INFINITY, (1, 5), None);
+    fn leaving_one_run_out() {
+        #[track_caller]
+        fn check(baseline: &[f64], variant: &[f64], expected: bool) {
+            assert_eq!(one_run_decides([baseline, variant]), expected);
+            assert_eq!(one_run_decides([variant, baseline]), expected, "the other way round");
+        }
+        check(&[100.0, 101.0, 99.0], &[90.0, 91.0, 89.0], false);
+        // One run of the variant, or of the baseline, makes the whole difference.
+        check(&[100.0, 101.0, 99.0], &[100.5, 100.5, 60.0], true);
+        check(&[100.0, 101.0, 160.0], &[102.0, 103.0, 104.0], true);
+        // Down to no difference is not to the other side.
+        check(&[100.0, 100.0, 100.0], &[100.0, 100.0, 60.0], false);
+        check(&[100.0], &[90.0], false);
+        check(&[100.0, 80.0], &[90.0], false);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Why the lock of [`one_run_decides`] is the second one.
+        #[test]
+        fn an_interval_that_one_run_decides_holds_zero(
+            baseline in prop::collection::vec(1.0..3.0, 2..7),
+            variant in prop::collection::vec(1.0..3.0, 2..7),
+            outlier in 0.1..10.0,
+            seed: u64,
+        ) {
+            let mut variant = variant;
+            variant[0] *= outlier;
+            if one_run_decides([&baseline, &variant]) {
+                let Estimate { low, high, .. } = difference(&baseline, &variant, seed).unwrap();
+                prop_assert!(low <= 0.0 && 0.0 <= high, "{low} to {high}");
+            }
+        }
     }
 
     #[test]

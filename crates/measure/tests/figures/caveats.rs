@@ -1,8 +1,8 @@
 //! The doubts and the limit that follow from the figures of a run.
 
 use dnslab_measure::{
-    Answers, Caveat, Histogram, Limit, LimitFigures, LimitKind, LoadFacts, LoadMode, Measured,
-    ResourceSample, ServerFacts,
+    Answers, Caveat, Histogram, Interval, Limit, LimitFigures, LimitKind, LoadFacts, LoadMode,
+    Measured, Outcomes, ResourceSample, ServerFacts,
 };
 
 use crate::example;
@@ -41,8 +41,8 @@ fn a_quiet_run_has_none() {
 #[test]
 fn the_generator() {
     let busy = |cpu_ns| move |run: &mut Run| run.measured.workers[0].cpu_ns = cpu_ns;
-    check(busy(949_000_000), &[]);
-    check(busy(950_000_000), &[Caveat::GeneratorLimited { busy_share: 0.95 }]);
+    check(busy(899_000_000), &[]);
+    check(busy(900_000_000), &[Caveat::GeneratorLimited { busy_share: 0.9 }]);
     check(|run| run.measured.workers[0].drops = 1, &[Caveat::GeneratorDrops { datagrams: 1 }]);
     // The busiest of the workers decides; drops are summed.
     check(
@@ -97,13 +97,55 @@ fn shared_cpus() {
     check(external("[::1]:53"), &[Caveat::SharedCpus]);
 }
 
+/// A closed loop, with `answered` queries of 1 ms each in the second of the window.
+fn closed(clients: u32, outstanding: u32, answered: u64) -> impl FnOnce(&mut Run) {
+    move |run: &mut Run| {
+        run.load.clients = clients;
+        run.load.mode = LoadMode::Closed { outstanding };
+        run.measured = example::measured(answered);
+    }
+}
+
 #[test]
-fn the_mode() {
+fn the_window() {
+    // The histogram keeps 1 ms with three digits.
+    let service_ns = example::measured(1).service_time.mean_ns().unwrap();
+    let in_flight = |answered: u64| answered as f64 * service_ns / 1e9;
+    let full = Caveat::ClosedLoop { window: 400 };
+    check(closed(4, 100, 360_000), std::slice::from_ref(&full));
+    let expected = |answered| {
+        [full.clone(), Caveat::WindowNotFull { in_flight: in_flight(answered), window: 400 }]
+    };
+    check(closed(4, 100, 359_000), &expected(359_000));
+    // No answer at all leaves no service time.
     check(
-        |run| run.load.mode = LoadMode::Closed { outstanding: 100 },
-        &[Caveat::ClosedLoop { window: 400 }],
+        |run| {
+            closed(4, 100, 0)(run);
+            run.measured.service_time = Histogram::new();
+        },
+        &expected(0),
     );
-    let sent = |sent| move |run: &mut Run| run.measured.counters.sent = sent;
+    // Without a window there is none to fill.
+    check(|run| run.measured.service_time = Histogram::new(), &[]);
+}
+
+#[test]
+fn clients_without_a_connection() {
+    let open = |clients, open_clients| {
+        move |run: &mut Run| {
+            let worker = &mut run.measured.workers[0];
+            (worker.clients, worker.open_clients) = (clients, open_clients);
+            run.measured.workers.push(run.measured.workers[0].clone());
+        }
+    };
+    check(open(4, 4), &[]);
+    check(open(4, 3), &[Caveat::ClientsNotConnected { open: 6, clients: 8 }]);
+    check(open(0, 0), &[]);
+}
+
+#[test]
+fn the_rate() {
+    let sent = |sent| move |run: &mut Run| run.measured.sent_in_window = sent;
     check(sent(990), &[]);
     check(sent(989), &[Caveat::RateMissed { intended_qps: 1_000.0, offered_qps: 989.0 }]);
 }
@@ -122,6 +164,98 @@ fn send_lag() {
     let p50_ns = stored.quantile_ns(0.5).unwrap();
     check(lag(101_000), &[Caveat::SendLag { p50_ns }]);
     check(|run| run.measured.latency = Histogram::new(), &[]);
+    // A closed loop has no schedule to lag behind.
+    check(
+        |run| {
+            closed(1, 1, 1_000)(run);
+            lag(101_000)(run);
+        },
+        &[Caveat::ClosedLoop { window: 1 }],
+    );
+}
+
+#[test]
+fn the_horizon() {
+    let horizon = |horizon_ns| move |run: &mut Run| run.load.horizon_ns = horizon_ns;
+    let p50_ns = example::measured(1).latency.quantile_ns(0.5).unwrap();
+    check(horizon(p50_ns / 10), &[]);
+    let horizon_ns = p50_ns / 10 + 1;
+    check(horizon(horizon_ns), &[Caveat::Horizon { horizon_ns, p50_ns }]);
+    check(horizon(0), &[]);
+}
+
+#[test]
+fn lost_queries() {
+    let lost = |lost| {
+        move |run: &mut Run| {
+            let outcomes = &mut run.measured.counters.outcomes;
+            *outcomes = Outcomes {
+                due: 100_000,
+                answered: 100_000 - lost,
+                connection_lost: lost,
+                ..Outcomes::default()
+            };
+        }
+    };
+    check(lost(99), &[]);
+    check(lost(100), &[Caveat::Lost { share: 0.001 }]);
+}
+
+#[test]
+fn answers_that_are_not_whole() {
+    let answers = |answers: Answers| {
+        move |run: &mut Run| {
+            run.measured.counters.outcomes.due = 10_000;
+            run.measured.counters.outcomes.answered = 10_000;
+            run.measured.counters.answers = answers;
+        }
+    };
+    let truncated = |truncated| answers(Answers { truncated, ..Answers::default() });
+    check(truncated(9), &[]);
+    check(truncated(10), &[Caveat::Truncated { share: 0.001 }]);
+    let empty = |empty| answers(Answers { empty, ..Answers::default() });
+    check(empty(1_000), &[]);
+    check(empty(1_001), &[Caveat::EmptyAnswers { share: 0.1001 }]);
+}
+
+#[test]
+fn a_rate_that_breaks_down() {
+    /// Ten intervals of 0.1 s in the window, with these answers in the fifth and in the others.
+    fn intervals(fifth: u64, others: u64) -> Vec<Interval> {
+        let interval = |at: u64| Interval {
+            at_ns: 100_000_000 * (at + 1),
+            length_ns: 100_000_000,
+            answered: if at == 4 { fifth } else { others },
+            ..Interval::default()
+        };
+        (0..10).map(interval).collect()
+    }
+    let with = |intervals: Vec<Interval>| move |run: &mut Run| run.measured.intervals = intervals;
+    let unsteady = [Caveat::Unsteady { lowest_qps: 490.0, median_qps: 1_000.0 }];
+    check(with(intervals(50, 100)), &[]);
+    check(with(intervals(49, 100)), &unsteady);
+    // A median of 20 says enough, one of 19 does not.
+    check(with(intervals(9, 20)), &[Caveat::Unsteady { lowest_qps: 90.0, median_qps: 200.0 }]);
+    check(with(intervals(0, 19)), &[]);
+    // Eight intervals do, seven do not.
+    let first = |count: usize| intervals(49, 100).into_iter().take(count).collect();
+    check(with(first(8)), &unsteady);
+    check(with(first(7)), &[]);
+    // The warm-up and a part of an interval at the end may be slow.
+    let mut ends = intervals(100, 100);
+    ends.insert(0, Interval { length_ns: 100_000_000, ..Interval::default() });
+    ends.push(Interval { at_ns: 1_090_000_000, length_ns: 10_000_000, ..Interval::default() });
+    check(with(ends), &[]);
+    // Arrivals that scatter must leave the range of chance: 4 x sqrt(25) = 20 below 25.
+    let poisson = |intervals| {
+        move |run: &mut Run| {
+            run.load.mode = LoadMode::Open { rate_qps: 1_000.0, pace: "poisson".to_owned() };
+            run.measured.intervals = intervals;
+        }
+    };
+    check(poisson(intervals(5, 25)), &[]);
+    check(poisson(intervals(4, 25)), &[Caveat::Unsteady { lowest_qps: 40.0, median_qps: 250.0 }]);
+    check(poisson(intervals(49, 100)), &unsteady);
 }
 
 #[test]
@@ -160,38 +294,55 @@ fn check_limit(change: impl FnOnce(&mut Run), expected: LimitKind) {
 #[test]
 fn the_limit_is_named_from_what_was_measured() {
     check_limit(|_| {}, LimitKind::Rate);
-    check_limit(|run| run.measured.counters.sent = 900, LimitKind::Generator);
+    check_limit(|run| run.measured.sent_in_window = 900, LimitKind::Generator);
+    let stream = |run: &mut Run| {
+        run.load.transport = "tcp".to_owned();
+        run.measured.sent_in_window = 900;
+    };
+    check_limit(stream, LimitKind::Unclear);
     // 1,000 qps of 1 ms each are one query in flight.
-    let closed = |clients, outstanding| {
+    check_limit(closed(1, 1, 1_000), LimitKind::Window);
+    check_limit(closed(2, 1, 1_000), LimitKind::Unclear);
+    let lossy = |transport: &'static str, late| {
         move |run: &mut Run| {
-            run.load.clients = clients;
-            run.load.mode = LoadMode::Closed { outstanding };
-        }
-    };
-    check_limit(closed(1, 1), LimitKind::Window);
-    check_limit(closed(2, 1), LimitKind::Unclear);
-    let lossy = |transport: &'static str| {
-        move |run: &mut Run| {
-            closed(1, 1)(run);
+            closed(1, 1, 1_000)(run);
             run.load.transport = transport.to_owned();
-            let outcomes = &mut run.measured.counters.outcomes;
-            (outcomes.answered, outcomes.timed_out) = (990, 10);
+            let counters = &mut run.measured.counters;
+            (counters.outcomes.answered, counters.outcomes.timed_out) = (990, 10);
+            counters.answers.late = late;
         }
     };
-    check_limit(lossy("udp"), LimitKind::Network);
-    check_limit(lossy("tcp"), LimitKind::Window);
+    check_limit(lossy("udp", 0), LimitKind::Network);
+    check_limit(lossy("udp", 8), LimitKind::Network);
+    check_limit(lossy("udp", 9), LimitKind::Unclear);
+    check_limit(lossy("tcp", 0), LimitKind::Window);
+    check_limit(lossy("tcp", 9), LimitKind::Unclear);
     check_limit(
         |run| {
-            closed(1, 1)(run);
+            closed(1, 1, 1_000)(run);
             run.measured.resources.samples[2].cpu_ns = 1_000_000_000;
         },
         LimitKind::ServerCpu,
     );
     check_limit(
         |run| {
-            closed(1, 1)(run);
+            closed(1, 1, 1_000)(run);
             run.measured.resources.samples.clear();
         },
         LimitKind::Unclear,
     );
+}
+
+#[test]
+fn drops_count_inside_the_window_only() {
+    let run = run();
+    let mut measured = run.measured;
+    for (sample, udp_drops) in measured.resources.samples.iter_mut().zip([0, 500, 512]) {
+        sample.udp_drops = udp_drops;
+    }
+    let figures = |load: &LoadFacts| LimitFigures::of(load, &measured);
+    assert_eq!(figures(&run.load).server_udp_drops, 12);
+    assert!(figures(&run.load).is_loopback);
+    let elsewhere = LoadFacts { target: "192.0.2.1:53".to_owned(), ..run.load.clone() };
+    assert!(!figures(&elsewhere).is_loopback);
 }

@@ -16,6 +16,7 @@ pub(crate) fn session() -> Session {
         name: "encryption".to_owned(),
         question: "What does encrypting DNS cost?".to_owned(),
         baseline: "udp".to_owned(),
+        inputs: Vec::new(),
         plan: variants.iter().map(case).collect(),
         variants,
         skipped: Vec::new(),
@@ -69,6 +70,8 @@ pub(crate) fn measured(answered: u64) -> Measured {
     Measured {
         window_ns: 1_000_000_000,
         window_start_ns: 100_000_000,
+        sent_in_window: answered,
+        answered_in_window: answered,
         counters: Counters {
             outcomes: Outcomes { due: answered, answered, ..Outcomes::default() },
             sent: answered,
@@ -96,6 +99,8 @@ pub(crate) fn measured(answered: u64) -> Measured {
             elapsed_ns: 1_000_000_000,
             waited_ns: 0,
             drops: 0,
+            clients: 4,
+            open_clients: 4,
         }],
         tls: None,
     }

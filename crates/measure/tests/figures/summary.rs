@@ -1,7 +1,10 @@
 //! The figures of an experiment from its records.
 
 use dnslab_measure::statistics::{Metric, Verdict};
-use dnslab_measure::{Caveat, Limit, LimitKind, RunRecord, RunStatus, Summary, VariantSummary};
+use dnslab_measure::{
+    Caveat, CostLimit, Limit, LimitKind, LoadMode, Ruling, RunRecord, RunStatus, Summary,
+    VariantSummary,
+};
 
 use crate::example::{record, session};
 
@@ -38,6 +41,7 @@ fn the_figures_are_those_of_the_runs() {
     assert!((qps.value - 1_000.0).abs() < 1e-9 && qps.low > 990.0 && qps.high < 1_010.0);
     assert_eq!((udp.outcomes.due, udp.outcomes.answered), (5_000, 5_000));
     assert_eq!(udp.latency.len(), 500);
+    assert_eq!(udp.mode, Some(LoadMode::Closed { outstanding: 100 }));
     assert!((udp.p999_ns.unwrap() / 1e6 - 1.0).abs() < 0.001);
     assert!((udp.server_busy_share.unwrap() - 0.5).abs() < 1e-9);
     assert_eq!(udp.peak_memory_octets, Some(1_550_000));
@@ -96,6 +100,7 @@ fn a_variant_without_a_valid_run_stays_in_the_table() {
         assert_eq!((variant.p999_ns, variant.server_busy_share), (None, None));
         assert_eq!((variant.peak_memory_octets, variant.generator_cpu_per_query_ns), (None, None));
         assert!(variant.limits.is_empty() && variant.caveats.is_empty());
+        assert_eq!(variant.mode.is_some(), others > 0, "an invalid run had a mode too");
     }
     assert!(summary.comparisons.is_empty());
 }
@@ -134,7 +139,7 @@ fn handshakes_of_the_warm_up_count() {
 }
 
 #[test]
-fn limits_are_counted_and_caveats_named_once() {
+fn limits_are_counted() {
     let mut records = records();
     let limit = |kind, evidence: &str| Limit { kind, evidence: evidence.to_owned() };
     let kinds = [
@@ -144,29 +149,80 @@ fn limits_are_counted_and_caveats_named_once() {
         LimitKind::ServerCpu,
         LimitKind::Generator,
     ];
-    let other = |text: &str| Caveat::Other { text: text.to_owned() };
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
     for ((record, kind), number) in dot.zip(kinds).zip(0u64..) {
         record.limit = limit(kind, &format!("run {number}"));
-        record.caveats = vec![
-            other("the same"),
-            Caveat::GeneratorDrops { datagrams: number },
-            other(&format!("only in {}", number % 2)),
-        ];
     }
     let summary = Summary::of(&session(), &records);
-    let dot = variant(&summary, "dot");
     let expected = [
         limit(LimitKind::ServerCpu, "run 1"),
         limit(LimitKind::Generator, "run 2"),
         limit(LimitKind::Unclear, "run 0"),
     ];
-    assert_eq!(dot.limits, expected);
-    let expected = [
-        other("the same"),
-        Caveat::GeneratorDrops { datagrams: 0 },
-        other("only in 0"),
-        other("only in 1"),
-    ];
-    assert_eq!(dot.caveats, expected);
+    assert_eq!(variant(&summary, "dot").limits, expected);
+}
+
+/// The caveats of five runs, and what is kept of them.
+#[track_caller]
+fn check_caveats(runs: [Vec<Caveat>; 5], expected: &[(Caveat, u32)]) {
+    let mut records = records();
+    let dot = records.iter_mut().filter(|record| record.variant == "dot");
+    dot.zip(runs).for_each(|(record, caveats)| record.caveats = caveats);
+    let summary = Summary::of(&session(), &records);
+    let found: Vec<_> =
+        variant(&summary, "dot").caveats.iter().map(|of| (of.worst.clone(), of.runs)).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_worst_caveat_of_each_kind_is_kept_and_its_runs_are_counted() {
+    let one = |caveat: fn(u64) -> Caveat, figures: [u64; 5]| figures.map(|of| vec![caveat(of)]);
+    let drops = |datagrams| Caveat::GeneratorDrops { datagrams };
+    check_caveats(one(drops, [2, 7, 1, 7, 3]), &[(drops(7), 5)]);
+    // The smaller figure may be the worse one.
+    let cut = |measured_ns| Caveat::CutShort { measured_ns };
+    check_caveats(one(cut, [5, 4, 3, 4, 5]), &[(cut(3), 5)]);
+    let unfilled = |in_flight| Caveat::WindowNotFull { in_flight: in_flight as f64, window: 100 };
+    check_caveats(one(unfilled, [80, 70, 60, 70, 80]), &[(unfilled(60), 5)]);
+    let slow = |qps| Caveat::Unsteady { lowest_qps: qps as f64, median_qps: 100.0 };
+    check_caveats(one(slow, [40, 30, 0, 30, 40]), &[(slow(0), 5)]);
+    // Kinds stand in the order seen; free texts are kinds of their own; a run counts once.
+    let other = |text: &str| Caveat::Other { text: text.to_owned() };
+    check_caveats(
+        [
+            vec![],
+            vec![other("the same"), Caveat::Lost { share: 0.1 }, Caveat::Lost { share: 0.3 }],
+            vec![Caveat::SharedCpus, other("once"), other("the same")],
+            vec![Caveat::Lost { share: 0.2 }],
+            vec![],
+        ],
+        &[
+            (other("the same"), 2),
+            (Caveat::Lost { share: 0.3 }, 2),
+            (Caveat::SharedCpus, 1),
+            (other("once"), 1),
+        ],
+    );
+}
+
+#[test]
+fn a_limit_judges_every_variant_but_the_baseline() {
+    #[track_caller]
+    fn check(limit: &str, summary: &Summary, expected: &[(&str, Ruling)]) {
+        let limit: CostLimit = limit.parse().unwrap();
+        let judged = limit.judge(summary);
+        let found: Vec<_> = judged.iter().map(|of| (of.variant.as_str(), of.ruling)).collect();
+        assert_eq!(found, expected, "{limit:?}");
+    }
+    let mut records = records();
+    let all = Summary::of(&session(), &records);
+    check("answered_qps=20%", &all, &[("tcp", Ruling::Kept), ("dot", Ruling::Exceeded)]);
+    check("answered_qps=30%", &all, &[("tcp", Ruling::Kept), ("dot", Ruling::CannotTell)]);
+    check("answered_qps=40%", &all, &[("tcp", Ruling::Kept), ("dot", Ruling::Kept)]);
+    // What was not measured is not within the limit.
+    records.retain(|record| record.variant != "tcp");
+    let part = Summary::of(&session(), &records);
+    check("answered_qps=40%", &part, &[("tcp", Ruling::CannotTell), ("dot", Ruling::Kept)]);
+    let alone = Summary { variants: vec![variant(&all, "udp").clone()], ..all };
+    check("answered_qps=40%", &alone, &[]);
 }

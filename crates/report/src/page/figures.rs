@@ -22,10 +22,11 @@ pub(crate) fn colour_class(place: usize) -> String {
 /// The table of variants with its notes.
 pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
     let marked = MarkedTable::of(summary);
-    let mut html = String::from(
-        "<section>\n<h2>Variants</h2>\n\
+    let mut html = format!(
+        "<section>\n<h2>Variants</h2>\n<p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of variants\">\n\
          <table class=\"variants\">\n<thead><tr>",
+        escape(table::LEGEND)
     );
     for (column, heading) in table::header().into_iter().enumerate() {
         if column != INTERVAL {
@@ -111,7 +112,8 @@ pub(crate) fn charts(records: &[RunRecord]) -> String {
         if closed { " In a closed loop this hides stalls: see the method." } else { "" };
     let percentiles = format!(
         "How long the slowest queries took. At 1 % stands the latency that the slowest hundredth \
-         reach or exceed. Line: all valid runs together; band: from run to run.{latency_note}"
+         reach or exceed. Line: the latencies of all valid runs merged (the table has means over \
+         the runs); band: from run to run.{latency_note}"
     );
     let mut html = String::from(
         "<section class=\"charts\">\n<h2>Charts</h2>\n\

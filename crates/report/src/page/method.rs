@@ -14,7 +14,8 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
             "Latency",
             "The time from the instant at which a query was due to the receipt of its answer \
              (received - due), so that a generator that falls behind counts against the figure. A \
-             query that timed out is in it with the time that it waited, at least the time-out."
+             query that was not answered is in it with the time that it waited, at least the \
+             time-out."
                 .to_owned(),
         ),
         ("Load", load(records)),

@@ -80,12 +80,14 @@ impl Page<'_> {
         let margin = self.session.margin;
         let answer = answer(self.summary, margin);
         // With many variants the sentence is set smaller, so that it stays on one screen.
-        let size = if answer.to_string().len() > 240 { " class=\"long\"" } else { "" };
+        let length: usize = answer.parts.iter().map(|part| part.text().len()).sum();
+        let size = if length > 240 { " class=\"long\"" } else { "" };
         let mut html = format!(
             "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n",
             escape(&self.session.question),
             answer_html(&answer)
         );
+        html.push_str(&remarks_html(&answer.remarks));
         html.push_str(&format!("<p class=\"scope\">{}</p>\n", escape(&self.scope())));
         html.push_str("</section>\n");
         html.push_str(&differences::section(self.summary));
@@ -139,7 +141,21 @@ fn answer_html(answer: &Answer) -> String {
         Part::Figure(text) => format!("<strong>{}</strong>", escape(text)),
         Part::Interval(text) => format!("<small>{}</small>", escape(text)),
     };
-    answer.parts.iter().map(part).collect()
+    answer.parts.iter().map(part).chain([".".to_owned()]).collect()
+}
+
+/// What limits the answer, as a sentence of its own.
+fn remarks_html(remarks: &str) -> String {
+    let text = remarks.trim_start_matches([',', ';', ' ']);
+    let mut letters = text.chars();
+    match letters.next() {
+        None => String::new(),
+        Some(first) => format!(
+            "<p class=\"remarks\">{}{}.</p>\n",
+            escape(&first.to_uppercase().to_string()),
+            escape(letters.as_str())
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -94,6 +94,7 @@ pub(crate) fn session(runs: u32) -> Session {
             fact("kernel", "Linux 6.1.0"),
             fact("memory", "4 GiB"),
         ],
+        inputs: Vec::new(),
         plan: plan.collect(),
     }
 }
@@ -137,10 +138,15 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             notes: vec!["Response rate limiting is off: it would measure the limiter.".to_owned()],
         },
         measured: Some(measured(of, luck, window_ns, (answered, lost), &mut noise)),
-        caveats: if of.name == "udp" {
-            vec![Caveat::ClosedLoop { window }, Caveat::GeneratorLimited { busy_share: 0.97 }]
-        } else {
-            vec![Caveat::ClosedLoop { window }]
+        caveats: match (of.name, repetition) {
+            ("udp", _) => {
+                vec![Caveat::ClosedLoop { window }, Caveat::GeneratorLimited { busy_share: 0.97 }]
+            }
+            ("dot", 1) => vec![
+                Caveat::ClosedLoop { window },
+                Caveat::WindowNotFull { in_flight: 0.62 * window as f64, window },
+            ],
+            _ => vec![Caveat::ClosedLoop { window }],
         },
         limit: Limit {
             kind: if of.name == "udp" { LimitKind::Generator } else { LimitKind::ServerCpu },
@@ -202,6 +208,8 @@ fn measured(
     Measured {
         window_ns,
         window_start_ns: warm_up_ns,
+        sent_in_window: answered + lost,
+        answered_in_window: answered,
         counters,
         warm_up: Counters::default(),
         service_time: latency.clone(),
@@ -217,6 +225,8 @@ fn measured(
             elapsed_ns: window_ns,
             waited_ns: 0,
             drops: 0,
+            clients: 4,
+            open_clients: 4,
         }],
         tls,
     }

@@ -36,6 +36,10 @@ sub NS ns.sub
 sub NS ns.other.
 sub DS 1 13 2 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
 many NS ns.many
+near NS ns.many
+near NS ns.sub
+near NS ns.near
+ns.near A 192.0.2.78
 ns.sub A 192.0.2.77
 ns.sub AAAA 2001:db8::77
 "
@@ -110,6 +114,10 @@ fn the_zone_is_answered_by_the_book() {
     check("notexample.", Rtype::A, "REFUSED");
     check("www.example.", Rtype::AXFR, "REFUSED");
     check("www.example.", Rtype::ANY, "NOERROR aa; www.example 3600 HINFO \"RFC8482\" \"\"");
+    check("alias.example.", Rtype::ANY, "NOERROR aa; alias.example 3600 HINFO \"RFC8482\" \"\"");
+    // RFC 8482 is for names with data: an empty non-terminal has none.
+    check("here.example.", Rtype::ANY, &format!("NOERROR aa{soa}"));
+    check("nothing.example.", Rtype::ANY, &format!("NXDOMAIN aa{soa}"));
     check(
         "alias.example.",
         Rtype::AAAA,
@@ -154,12 +162,57 @@ fn what_does_not_fit_is_asked_for_again() {
         assert!(octets.len() <= largest, "{} octets", octets.len());
     };
     check(None, Transport::Udp, false, 512);
-    let (text, _) = ask(&zone, "www.many.example.", Rtype::A, None, Transport::Udp);
-    assert_eq!(text, "NOERROR tc", "a referral without its glue is of no use (RFC 9471)");
     check(Some(0), Transport::Udp, false, 512);
     check(Some(65_535), Transport::Udp, false, LARGEST_DATAGRAM);
     check(None, Transport::Tcp, true, 65_535);
     check(Some(512), Transport::Dot, true, 65_535);
+}
+
+/// RFC 9471: a referral without the addresses of servers inside the delegated domain is of no use;
+/// those of others the client can ask for.
+#[test]
+fn only_missing_glue_of_the_delegated_domain_truncates() {
+    let zone = zone();
+    let check = |qname: &str, transport, start: &str, in_additional: usize| {
+        let (text, _) = ask(&zone, qname, Rtype::A, None, transport);
+        assert!(text.starts_with(start), "{text}");
+        assert_eq!(text.matches(" + ").count(), in_additional, "{text}");
+    };
+    let many = " / ; many.example 300 NS ns.many.example.";
+    check("www.many.example.", Transport::Udp, &format!("NOERROR tc{many}"), 0);
+    check("www.many.example.", Transport::Tcp, &format!("NOERROR{many}"), 60);
+    // The first server's addresses, and so those of every one after it in the file, are pushed
+    // after the last server's, which is in the domain.
+    let near = " / ; near.example 300 NS ns.many.example. / ; near.example 300 NS ns.sub.example. \
+                / ; near.example 300 NS ns.near.example. + ; ns.near.example 300 A 192.0.2.78";
+    // The A and AAAA records of ns.sub still fit, the 60 of ns.many do not.
+    check("www.near.example.", Transport::Udp, &format!("NOERROR{near}"), 3);
+    check("www.near.example.", Transport::Tcp, &format!("NOERROR{near}"), 63);
+}
+
+/// What does not fit changes TC, and nothing else: the RCODE is that of the zone.
+#[test]
+fn a_negative_answer_that_does_not_fit_keeps_its_code() {
+    // Three labels of 63 octets in both names of the SOA record: 2 x 200 octets of them.
+    let long = ["a", "b", "c"].map(|letter| letter.repeat(63)).join(".");
+    let text = format!(
+        "$ORIGIN example.\n@ 60 IN SOA {long} {long} 1 2 3 4 60\nalias 60 CNAME nothing\n\
+         {long} 60 A 192.0.2.1\n"
+    );
+    let zone = Zone::parse(text.as_bytes(), None).unwrap();
+    let check = |qname: &str, qtype, transport, expected: &str| {
+        let (text, _) = ask(&zone, qname, qtype, None, transport);
+        assert!(text.starts_with(expected), "{qname} {qtype}: {text}");
+        assert_eq!(text.contains("SOA"), !text.contains(" tc"), "{text}");
+    };
+    let below = format!("x.{long}.example.");
+    check(&below, Rtype::A, Transport::Udp, "NXDOMAIN aa tc");
+    check(&below, Rtype::A, Transport::Tcp, "NXDOMAIN aa / ; example 60 SOA ");
+    check(&below[2..], Rtype::AAAA, Transport::Udp, "NOERROR aa tc");
+    check("nothing.example.", Rtype::A, Transport::Udp, "NXDOMAIN aa / ; example 60 SOA ");
+    let alias = "; alias.example 60 CNAME nothing.example.";
+    check("alias.example.", Rtype::A, Transport::Udp, &format!("NXDOMAIN aa{alias}"));
+    check("alias.example.", Rtype::A, Transport::Tcp, &format!("NXDOMAIN aa{alias}"));
 }
 
 #[test]

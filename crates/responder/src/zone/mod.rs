@@ -64,7 +64,7 @@ pub(crate) const RECORD_HEADER: usize = 12;
 pub(crate) struct Node<'z> {
     /// [`FLAG_CUT`] or nothing.
     flags: u8,
-    /// Number of RRsets; 0 for an empty non-terminal (RFC 8499).
+    /// Number of RRsets; 0 for an empty non-terminal (RFC 9499).
     count: u16,
     /// The RRsets.
     body: &'z [u8],
@@ -217,6 +217,11 @@ impl fmt::Debug for Zone {
 }
 
 impl<'z> Node<'z> {
+    /// True for an empty non-terminal (RFC 9499, section 7): the name exists, and has no records.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The RRset of this type.
     pub(crate) fn rrset(&self, rtype: u16) -> Option<RrSet<'z>> {
         let (mut at, mut left) = (0, self.count);
@@ -236,7 +241,7 @@ impl<'z> Node<'z> {
 /// The name and each of its ancestors down to the root, as ends of the wire form.
 ///
 /// The name must be well formed; [`crate::answer`] checks that before it asks.
-fn suffixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn suffixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(name);
     std::iter::from_fn(move || {
         let current = rest?;

@@ -1,0 +1,136 @@
+//! Bad input: the exit code is 2, every fault is shown at once, nothing is started.
+
+use crate::command::Done;
+use crate::evidence::valid_records;
+use crate::room::{Room, SHORT, UDP_AND_TCP};
+
+/// Calls the command, which must refuse with exit code 2, one error for each fault, and all of
+/// `texts` in what it says. It must not have begun an experiment.
+#[track_caller]
+fn check(arguments: &[&str], faults: usize, texts: &[&str]) {
+    check_in(&Room::quiet(), arguments, faults, texts);
+}
+
+/// As [`check`], in a room with files.
+#[track_caller]
+fn check_in(room: &Room, arguments: &[&str], faults: usize, texts: &[&str]) {
+    let mut done: Done = room.dnslab(arguments).exits_with(2).errors(faults);
+    for text in texts {
+        done = done.complains(text);
+    }
+    assert!(room.results_so_far().is_none(), "an experiment was begun: {done}");
+}
+
+#[test]
+fn all_faults_of_an_experiment_are_shown_with_their_lines() {
+    let room = Room::quiet();
+    let text = r#"name = "x"
+baseline = "upd"
+
+[load]
+clinets = 4
+outstanding = 100
+rate = 50_000
+duration = "10"
+
+[repeat]
+runs = 0
+
+[[variant]]
+name = "udp"
+load.transport = "carrier pigeon"
+"#;
+    room.write("faulty.toml", text);
+    let texts = [
+        "faulty.toml:2:",
+        "faulty.toml:5:",
+        "did you mean `load.clients`",
+        "faulty.toml:7:",
+        "outstanding",
+        "faulty.toml:8:",
+        "faulty.toml:11:",
+        "faulty.toml:15:",
+    ];
+    check_in(&room, &["run", "./faulty.toml"], 6, &texts);
+}
+
+#[test]
+fn an_experiment_that_is_not_there_is_named() {
+    check(&["run", "encrypton"], 1, &["`encrypton`", "encryption"]);
+    check(&["run", "./absent.toml"], 1, &["absent.toml", "No such file"]);
+}
+
+#[test]
+fn arguments_that_clash_or_lack_something_are_named() {
+    check(&["load"], 1, &["<TARGET>"]);
+    check(&["load", "127.0.0.1", "--clients"], 1, &["--clients <N>"]);
+    check(&["load", "127.0.0.1", "--transport", "quic"], 1, &["`quic`", "udp, tcp, dot"]);
+    check(&["load", "127.0.0.1", "--duration", "10"], 1, &["10", "unit"]);
+    check(&["load", "127.0.0.1:port"], 1, &["`port`"]);
+    let both = ["load", "127.0.0.1", "--rate", "5", "--outstanding", "5"];
+    check(&both, 1, &["--rate <QPS>", "--outstanding <N>"]);
+    check(&["load", "127.0.0.1", "--pace", "poisson"], 1, &["--rate <QPS>"]);
+    check(&["run", "--set", "load.rate=5", "--set", "load.outstanding=6"], 1, &["outstanding"]);
+    check(&["run", "--limit", "answered=1%"], 1, &["`answered`", "answered_qps"]);
+    check(&["run", "--limit", "answered_qps"], 1, &["answered_qps=10%"]);
+    check(&["run", "--set", "server.delai=5ms"], 1, &["did you mean `server.delay`"]);
+    check(&["doctor", "--calibrated"], 1, &["--calibrate"]);
+}
+
+#[test]
+fn a_load_over_tls_says_how_to_verify() {
+    check(&["load", "127.0.0.1", "--transport", "dot"], 1, &["--authority", "--insecure"]);
+}
+
+#[test]
+fn too_many_clients_are_too_many() {
+    check(&["run", "--set", "load.clients=4_000_000"], 1, &["load.clients", "1,000,000"]);
+    // Within what the file may say, but beyond what this process may open.
+    let million = ["run", "--set", "load.clients=1_000_000"];
+    check(&million, 1, &["1000000 clients need 1000000 sockets", "fewer clients"]);
+}
+
+#[test]
+fn a_query_file_is_refused_with_the_line() {
+    let room = Room::quiet();
+    room.write("queries", "host1.melmac.univ A\nhost2.melmac.univ\nhost3.melmac.univ B\n");
+    let load = ["load", "127.0.0.1:1", "--queries"];
+    let texts = ["line 2: `host2.melmac.univ` has no type", "line 3: `B` is no query type"];
+    check_in(&room, &[&load[..], &["queries"]].concat(), 1, &texts);
+    check_in(&room, &[&load[..], &["absent"]].concat(), 1, &["absent", "No such file"]);
+    room.write("empty", "; nothing but a comment\n");
+    check_in(&room, &[&load[..], &["empty"]].concat(), 1, &["holds no query"]);
+}
+
+#[test]
+fn a_folder_that_is_no_experiment_cannot_be_resumed() {
+    let room = Room::quiet();
+    for arguments in [["run", "--resume", "."], ["run", "--resume", "absent"]] {
+        let done = room.dnslab(&arguments);
+        done.exits_with(2).errors(1).complains("is not a results directory");
+    }
+    let done = room.dnslab(&["report", "."]);
+    done.exits_with(2).errors(1).complains("is not a results directory");
+}
+
+#[test]
+fn results_of_a_newer_format_are_refused() {
+    let room = Room::with_load();
+    room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    valid_records(&results, 2);
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    for name in ["runs/udp-1/record.json", "session.json"] {
+        let file = results.path().join(name);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let newer = text.replacen("\"format\": 1,", "\"format\": 7,", 1);
+        assert_ne!(text, newer, "{name} has no format");
+        std::fs::write(&file, newer).unwrap();
+        for arguments in [["report", path].as_slice(), &["run", "--resume", path]] {
+            let done = room.dnslab(arguments).exits_with(1).errors(1);
+            let done = done.complains(name).complains("has format 7");
+            done.complains("this dnslab reads up to 1: use a newer one");
+        }
+    }
+}

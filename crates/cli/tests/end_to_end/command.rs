@@ -1,0 +1,175 @@
+//! Calls of the binary, and what came of them.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+/// Longest time that any call may take; one that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// The binary under test.
+pub(crate) fn program() -> PathBuf {
+    env!("CARGO_BIN_EXE_dnslab").into()
+}
+
+/// A call that is under way. It is killed when this is dropped before its end.
+pub(crate) struct Running {
+    /// The command line, for messages.
+    line: String,
+    /// Its working directory.
+    folder: PathBuf,
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+/// A call that has ended.
+pub(crate) struct Done {
+    /// How it ended, e.g. `exit status: 0`.
+    status: ExitStatus,
+    /// What it wrote to its standard output.
+    pub(crate) stdout: String,
+    /// What it wrote to its standard error.
+    pub(crate) stderr: String,
+    /// The command line, for messages.
+    line: String,
+    /// Its working directory.
+    folder: PathBuf,
+}
+
+impl Running {
+    /// Starts `command` in `folder`. Its output goes into files there, so that it can be read while
+    /// it is written and never blocks the command.
+    #[track_caller]
+    pub(crate) fn start(mut command: Command, folder: &Path) -> Self {
+        let number = (1..).find(|number| !folder.join(format!("{number}.stdout")).exists());
+        let path = |name: &str| folder.join(format!("{}.{name}", number.unwrap_or(0)));
+        let (stdout, stderr) = (path("stdout"), path("stderr"));
+        let create = |path: &Path| File::create(path).expect("the folder can be written");
+        command
+            .current_dir(folder)
+            // As a shell does with a job, so that Ctrl-C can be sent to the whole of it.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(create(&stdout))
+            .stderr(create(&stderr));
+        let line = format!("{command:?}");
+        let child = command.spawn().unwrap_or_else(|error| panic!("{line}: {error}"));
+        Self { line, folder: folder.to_owned(), child, stdout, stderr }
+    }
+
+    /// Process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// True until it has ended.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("our own child can be waited for").is_none()
+    }
+
+    /// Sends it a signal.
+    #[track_caller]
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        assert!(self.is_running(), "it has ended already: {}", self.so_far());
+        let pid = Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("our own child takes signals");
+    }
+
+    /// Does what Ctrl-C at a terminal does: SIGINT to every process of the job.
+    #[track_caller]
+    pub(crate) fn press_ctrl_c(&mut self) {
+        assert!(self.is_running(), "it has ended already: {}", self.so_far());
+        rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::INT)
+            .expect("our own job takes signals");
+    }
+
+    /// The command line and its output up to now.
+    pub(crate) fn so_far(&self) -> String {
+        let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
+        shown(&self.line, &self.folder, "under way", &stdout, &stderr)
+    }
+
+    /// Its standard error up to now.
+    pub(crate) fn stderr(&self) -> String {
+        read(&self.stderr)
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Done {
+        let deadline = Instant::now() + PATIENCE;
+        while self.is_running() {
+            assert!(Instant::now() < deadline, "it hangs: {}", self.so_far());
+            thread::sleep(Duration::from_millis(5));
+        }
+        let status = self.child.wait().expect("our own child can be waited for");
+        let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
+        Done { status, stdout, stderr, line: self.line.clone(), folder: self.folder.clone() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail when it has ended, which is the usual case.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Done {
+    /// Insists on this exit code.
+    #[track_caller]
+    pub(crate) fn exits_with(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "the wrong exit code: {self}");
+        assert!(!self.stderr.contains("panicked at"), "a panic: {self}");
+        self
+    }
+
+    /// Insists on `text` in the standard output.
+    #[track_caller]
+    pub(crate) fn prints(self, text: &str) -> Self {
+        assert!(self.stdout.contains(text), "`{text}` is not printed: {self}");
+        self
+    }
+
+    /// Insists on `text` in the standard error.
+    #[track_caller]
+    pub(crate) fn complains(self, text: &str) -> Self {
+        assert!(self.stderr.contains(text), "no complaint says `{text}`: {self}");
+        self
+    }
+
+    /// Insists on this many errors in the standard error.
+    #[track_caller]
+    pub(crate) fn errors(self, count: usize) -> Self {
+        let found = self.stderr.lines().filter(|line| line.starts_with("error")).count();
+        assert_eq!(found, count, "the wrong number of errors: {self}");
+        self
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, stdout, stderr, line, folder } = self;
+        formatter.write_str(&shown(line, folder, &status.to_string(), stdout, stderr))
+    }
+}
+
+fn shown(line: &str, folder: &Path, status: &str, stdout: &str, stderr: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "\n--- command: {line}\n--- folder:  {folder}\n--- status:  {status}\n--- standard output:\n\
+         {stdout}\n--- standard error:\n{stderr}\n---"
+    )
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,138 @@
+//! The built-in experiment: what a newcomer's first call must give.
+
+use std::fs;
+use std::process::Command;
+
+use dnslab_measure::Summary;
+
+use crate::command::{Done, Running, program};
+use crate::evidence::{label, measured, report_is_whole, valid_records};
+use crate::processes::{orphaned_groups, ports_are_free, processes_of};
+use crate::room::Room;
+
+/// The built-in experiment, shortened to seconds.
+const SHORTENED: [&str; 7] = [
+    "run",
+    "--set",
+    "load.duration=300ms",
+    "--set",
+    "load.warm_up=100ms",
+    "--set",
+    "repeat.runs=2",
+];
+
+/// Everything that the shortened built-in experiment must have done.
+#[track_caller]
+fn check(room: &Room, done: Done) {
+    let done = done.exits_with(0).prints("What does encrypting DNS cost?").prints("6 runs of 3");
+    let results = room.results();
+    let session = results.session().unwrap_or_else(|error| panic!("{error}{done}"));
+    assert_eq!(session.variants, ["udp", "tcp", "dot"], "{done}");
+    assert_eq!(session.plan.len(), 6, "{done}");
+    let records = valid_records(&results, 6);
+    for (place, record) in records.iter().enumerate() {
+        let line = format!("[{}/6] {}, run {}: ", place + 1, record.variant, record.repetition);
+        assert!(done.stdout.contains(&line), "no line `{line}`: {done}");
+        let samples = &measured(record).resources.samples;
+        assert!(samples.len() >= 3, "{}: the server was not watched: {samples:?}", label(record));
+        let tls = measured(record).tls.as_ref();
+        assert_eq!(tls.map(|tls| tls.verified), (record.variant == "dot").then_some(true));
+    }
+    // One sentence per difference: each of these begins with the variant it is about.
+    let summary = Summary::of(&session, &records);
+    assert!(summary.comparisons.len() >= 10, "{done}");
+    for variant in ["tcp", "dot"] {
+        let expected = summary.comparisons.iter().filter(|it| it.variant == variant).count();
+        let about = [format!("{variant} "), format!("cannot tell whether {variant} ")];
+        let is_sentence = |line: &&str| {
+            about.iter().any(|start| line.starts_with(start.as_str())) && line.ends_with('.')
+        };
+        let sentences = done.stdout.lines().filter(is_sentence).count();
+        assert_eq!(sentences, expected, "the sentences about {variant}: {done}");
+    }
+    report_is_whole(&results, &["udp", "tcp", "dot"]);
+    let done = done.prints("answered qps").prints("to baseline").prints("[a] Closed loop");
+    let page = results.path().join("report.html");
+    let named = done.stdout.lines().find_map(|line| line.strip_prefix("report: "));
+    assert_eq!(named.map(|path| room.path().join(path)), Some(page), "{done}");
+    assert!(processes_of(room.path()).is_empty(), "{:?}", processes_of(room.path()));
+    ports_are_free(&records);
+}
+
+#[test]
+fn the_built_in_experiment_goes_from_plan_to_report() {
+    let room = Room::with_load();
+    let groups = orphaned_groups();
+    check(&room, room.dnslab(&SHORTENED));
+    assert_eq!(&orphaned_groups() - &groups, Default::default());
+}
+
+#[test]
+fn an_ordinary_user_can_run_it() {
+    if !rustix::process::geteuid().is_root() {
+        // Then every other test is this one.
+        return;
+    }
+    let room = Room::with_load();
+    room.open_to_all();
+    // The build's folder need not be readable for `nobody`.
+    let copy = room.path().join("dnslab");
+    fs::copy(program(), &copy).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).args(SHORTENED);
+    check(&room, Running::start(command, room.path()).finish());
+}
+
+/// Our own count against the server's: the responder says at its end what it received and answered.
+#[test]
+fn the_server_counted_what_we_counted() {
+    let room = Room::with_load();
+    room.dnslab(&SHORTENED).exits_with(0);
+    let results = room.results();
+    for record in valid_records(&results, 6) {
+        let name = label(&record);
+        let folder = results.path().join("runs").join(&name);
+        let log = fs::read_to_string(folder.join("server/server.log")).unwrap();
+        let count = |word: &str| -> u64 {
+            let (before, _) =
+                log.split_once(&format!(" {word}")).unwrap_or_else(|| panic!("{log}"));
+            before.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        let (received, answered) = (count("received"), count("answered"));
+        let measured = measured(&record);
+        let sent = measured.counters.sent + measured.warm_up.sent;
+        let ours = measured.counters.outcomes.answered + measured.warm_up.outcomes.answered;
+        // The probe for readiness asks too, once or, on a slow machine, some more times.
+        let probes = 1..=20;
+        if record.variant == "udp" {
+            // The kernel may drop a datagram on either way.
+            assert!(received <= sent + probes.end(), "{name}: {received} of {sent}: {log}");
+            assert!(answered > ours, "{name}: {answered} answered, {ours} seen: {log}");
+        } else {
+            assert!(probes.contains(&(received - sent)), "{name}: {received} of {sent}: {log}");
+            assert!(probes.contains(&(answered - ours)), "{name}: {answered} of {ours}: {log}");
+        }
+    }
+}
+
+/// `dnslab run | head -1`: the reader goes away in the middle. What was measured is not lost, and
+/// nothing panics.
+#[test]
+fn the_report_is_written_even_if_nobody_reads_the_table() {
+    let room = Room::with_load();
+    let mut command = Command::new("sh");
+    command.args(["-c", "\"$@\" | head -1", "sh"]).arg(program()).args(SHORTENED);
+    let done = Running::start(command, room.path()).finish().exits_with(0);
+    let results = room.results();
+    valid_records(&results, 6);
+    report_is_whole(&results, &["udp", "tcp", "dot"]);
+    done.errors(0);
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_alone() {
+    let room = Room::quiet();
+    let done = room.dnslab(&["run", "--dry-run", "--set", "repeat.runs=2"]).exits_with(0);
+    let done = done.prints("6 runs of 3 variants, baseline udp");
+    assert!(room.results_so_far().is_none(), "{done}");
+}

@@ -1,0 +1,118 @@
+//! What must hold of every results directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dnslab_measure::{Measured, ResultsDirectory, RunRecord, RunStatus};
+
+/// Files of a report.
+pub(crate) const REPORT: [&str; 5] =
+    ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
+
+/// Reads all records; every one that measured anything must add up.
+#[track_caller]
+pub(crate) fn records(results: &ResultsDirectory) -> Vec<RunRecord> {
+    let records = results.runs().unwrap_or_else(|error| panic!("{error}"));
+    for record in &records {
+        if let Some(measured) = &record.measured {
+            adds_up(&label(record), measured);
+        }
+    }
+    records
+}
+
+/// As [`records`], and insists on this many, all valid, with answers and without wrong ones.
+#[track_caller]
+pub(crate) fn valid_records(results: &ResultsDirectory, count: usize) -> Vec<RunRecord> {
+    let records = records(results);
+    let path = results.path().display();
+    let names: Vec<String> = records.iter().map(label).collect();
+    assert_eq!(records.len(), count, "in {path}: {names:?}");
+    for record in &records {
+        let name = label(record);
+        assert_eq!(record.status, RunStatus::Valid, "{name} in {path}");
+        let counters = &measured(record).counters;
+        assert!(counters.outcomes.answered > 0, "{name} in {path}: {counters:?}");
+        let (outcomes, answers) = (&counters.outcomes, &counters.answers);
+        // Nobody else sends on our sockets, and none of these servers ends a connection.
+        let strange = answers.wrong + answers.unexpected + outcomes.malformed + outcomes.not_sent;
+        assert_eq!(strange + outcomes.connection_lost, 0, "{name} in {path}: {counters:?}");
+    }
+    records
+}
+
+/// What a run measured.
+#[track_caller]
+pub(crate) fn measured(record: &RunRecord) -> &Measured {
+    let measured = record.measured.as_ref();
+    measured.unwrap_or_else(|| panic!("{} measured nothing: {:?}", label(record), record.status))
+}
+
+/// `udp-1`.
+pub(crate) fn label(record: &RunRecord) -> String {
+    format!("{}-{}", record.variant, record.repetition)
+}
+
+/// Every due query has one outcome, and what is counted twice is the same number twice.
+#[track_caller]
+fn adds_up(name: &str, measured: &Measured) {
+    for counters in [&measured.counters, &measured.warm_up] {
+        counters.outcomes.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let by_rcode: u64 = counters.answers.rcodes.values().sum();
+        assert_eq!(by_rcode, counters.outcomes.answered, "{name}: {counters:?}");
+        assert!(counters.sent <= counters.outcomes.due, "{name}: {counters:?}");
+    }
+    let outcomes = measured.counters.outcomes;
+    assert_eq!(measured.service_time.len(), outcomes.answered, "{name}: {outcomes:?}");
+    assert!(measured.latency.len() >= outcomes.answered, "{name}: {outcomes:?}");
+    let in_intervals: u64 = measured.intervals.iter().map(|interval| interval.due).sum();
+    let due = outcomes.due + measured.warm_up.outcomes.due;
+    assert_eq!(in_intervals, due, "{name}: the intervals do not add up");
+}
+
+/// Insists that the whole report is there, and that it is of these variants. The series alone may
+/// leave one out, when nothing was measured of it.
+#[track_caller]
+pub(crate) fn report_is_whole(results: &ResultsDirectory, variants: &[&str]) {
+    for name in REPORT {
+        let path = results.path().join(name);
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        for variant in variants.iter().filter(|_| name != "series.csv") {
+            assert!(text.contains(variant), "`{variant}` is not in {path:?}");
+        }
+    }
+}
+
+/// Insists that no half-written file is left and that every record can be read.
+#[track_caller]
+pub(crate) fn is_intact(results: &ResultsDirectory) {
+    results.session().unwrap_or_else(|error| panic!("{error}"));
+    records(results);
+    let parts: Vec<PathBuf> = files(results.path())
+        .into_keys()
+        .filter(|path| path.extension().is_some_and(|it| it == "part"))
+        .collect();
+    assert!(parts.is_empty(), "half-written: {parts:?}");
+}
+
+/// All files below `folder` with their content, by their path from there.
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(next) = left.pop() {
+        for entry in fs::read_dir(&next).unwrap_or_else(|it| panic!("{next:?}: {it}")).flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(folder).expect("it was found there").to_owned();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => left.push(path),
+                // A server's control socket is no file to read.
+                Ok(kind) if kind.is_file() => {
+                    found.insert(name, fs::read(&path).unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,181 @@
+//! Ctrl-C, `kill -9` and resume: what was measured stays, nothing keeps running.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dnslab_measure::{Caveat, ResultsDirectory, RunStatus};
+use rustix::process::Signal;
+
+use crate::command::Running;
+use crate::evidence::{files, is_intact, label, records, report_is_whole, valid_records};
+use crate::processes::{guard_of, kill, processes_of, wait_for, working_server};
+use crate::room::{Room, UDP_AND_TCP};
+
+/// Starts four runs of `kind`, 1 s each.
+#[track_caller]
+fn start(room: &Room, kind: &str) -> Running {
+    let lines = format!(
+        "server.kind = \"{kind}\"\nrepeat.runs = 2\n\
+         [load]\nduration = \"1s\"\nwarm_up = \"0s\"\n{UDP_AND_TCP}"
+    );
+    room.experiment(&lines);
+    room.start(&["run", "./experiment.toml"])
+}
+
+/// Waits until the run number `number` (from 0) is under load; its folder and its server.
+#[track_caller]
+fn wait_for_load(room: &Room, running: &Running, number: usize) -> (PathBuf, u32) {
+    wait_for(
+        "a run is under load",
+        || running.so_far(),
+        || {
+            let results = room.results_so_far()?;
+            let case = results.session().ok()?.plan.get(number)?.clone();
+            let run = results.run_path(&case);
+            Some((run.clone(), working_server(&run)?))
+        },
+    )
+}
+
+/// Waits until no process of the test is left.
+#[track_caller]
+fn wait_for_silence(room: &Room) {
+    let left = || format!("{:?}", processes_of(room.path()));
+    wait_for("no process is left", left, || processes_of(room.path()).is_empty().then_some(()));
+}
+
+/// The files of all finished runs.
+fn finished(results: &ResultsDirectory) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = results.path().join("runs");
+    let is_over = |path: &PathBuf| {
+        let run = path.components().next().expect("it is below a run's folder");
+        folder.join(run).join("record.json").exists()
+    };
+    files(&folder).into_iter().filter(|(path, _)| is_over(path)).collect()
+}
+
+/// Resumes, and insists that all four runs are there and the ones before are untouched.
+#[track_caller]
+fn resume(room: &Room, before: &[(PathBuf, Vec<u8>)], missing: usize) {
+    let results = room.results();
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    let done = room.dnslab(&["run", "--resume", path]).exits_with(0);
+    let done = done.prints(&format!("{missing} runs of 2 variants"));
+    let repeated =
+        done.stdout.lines().filter(|line| line.starts_with('[') && line.contains(", run "));
+    assert_eq!(repeated.count(), missing, "{done}");
+    valid_records(&results, 4);
+    let after = files(&results.path().join("runs"));
+    for (name, content) in before {
+        assert!(after.get(name) == Some(content), "{name:?} of a finished run has changed: {done}");
+    }
+    report_is_whole(&results, &["udp", "tcp"]);
+}
+
+#[test]
+fn ctrl_c_keeps_and_reports_what_was_measured() {
+    let room = Room::with_load();
+    let mut running = start(&room, "bind");
+    wait_for_load(&room, &running, 1);
+    running.press_ctrl_c();
+    let done =
+        running.finish().exits_with(130).prints("interrupted; to go on: dnslab run --resume");
+    assert!(processes_of(room.path()).is_empty(), "{:?}{done}", processes_of(room.path()));
+    let results = room.results();
+    is_intact(&results);
+    report_is_whole(&results, &["udp", "tcp"]);
+    let found = records(&results);
+    let first = found.first().unwrap_or_else(|| panic!("no record: {done}"));
+    assert_eq!(first.status, RunStatus::Valid, "{done}");
+    assert_eq!(found.len(), 2, "the run that was cut short is kept: {done}");
+    let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
+    assert!(found[1].caveats.iter().any(is_cut), "{:?}{done}", found[1].caveats);
+    assert!(done.stdout.contains("answered qps"), "no table: {done}");
+    assert!(done.stdout.contains("report: "), "no report: {done}");
+}
+
+#[test]
+fn what_ctrl_c_left_out_is_resumed() {
+    let room = Room::with_load();
+    let mut running = start(&room, "embedded");
+    wait_for_load(&room, &running, 1);
+    running.press_ctrl_c();
+    running.finish().exits_with(130);
+    let results = room.results();
+    let first = results.session().unwrap().plan[0].folder();
+    let mut before = finished(&results);
+    before.retain(|(path, _)| path.starts_with(&first));
+    assert!(!before.is_empty());
+    // The report says of the run that was cut short: resume the experiment to repeat it.
+    resume(&room, &before, 3);
+    let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
+    for record in records(&results) {
+        assert!(!record.caveats.iter().any(is_cut), "{}: {:?}", label(&record), record.caveats);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let room = Room::with_load();
+    let mut running = start(&room, "bind");
+    wait_for_load(&room, &running, 1);
+    // Two different ones: of two equal ones the kernel may deliver one.
+    running.signal(Signal::INT);
+    running.signal(Signal::TERM);
+    running.finish().exits_with(130);
+    wait_for_silence(&room);
+    is_intact(&room.results());
+    assert!(!finished(&room.results()).is_empty());
+}
+
+/// Kills the command in its third run, with the guard of that run's server if `guard_too`.
+#[track_caller]
+fn check_kill(kind: &str, guard_too: bool) {
+    let room = Room::with_load();
+    let mut running = start(&room, kind);
+    let (run, server) = wait_for_load(&room, &running, 2);
+    let guard = guard_of(server, running.pid());
+    let there: Vec<u32> = processes_of(room.path()).into_iter().map(|(pid, _)| pid).collect();
+    assert!([server, guard, running.pid()].iter().all(|pid| there.contains(pid)), "{there:?}");
+    running.signal(Signal::KILL);
+    if guard_too {
+        kill(guard);
+    }
+    wait_for_silence(&room);
+    drop(running);
+    let results = room.results();
+    assert!(!run.join("record.json").exists(), "{run:?} was not over");
+    is_intact(&results);
+    let before = finished(&results);
+    assert_eq!(valid_records(&results, 2).len(), 2);
+    assert!(before.iter().any(|(path, _)| path.ends_with("record.json")));
+    resume(&room, &before, 2);
+    assert!(fs::metadata(run.join("record.json")).is_ok(), "{run:?} was not repeated");
+}
+
+#[test]
+fn kill_leaves_no_server_and_loses_no_finished_run() {
+    check_kill("bind", false);
+}
+
+#[test]
+fn kill_of_command_and_guard_leaves_no_server_either() {
+    check_kill("embedded", true);
+    check_kill("nsd", true);
+}
+
+#[test]
+fn a_complete_experiment_is_not_repeated() {
+    let room = Room::with_load();
+    room.experiment(&format!("repeat.runs = 1\n{}{UDP_AND_TCP}", crate::room::SHORT));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    let before = files(results.path());
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    room.dnslab(&["run", "--resume", path]).exits_with(0).prints("answered qps");
+    let after = files(results.path());
+    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
+    for (name, content) in &before {
+        assert!(after.get(name) == Some(content), "{name:?} has changed");
+    }
+}

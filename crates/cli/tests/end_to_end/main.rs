@@ -1,0 +1,22 @@
+//! The `dnslab` command from end to end: real arguments, real servers, real signals, real files.
+//!
+//! Every test that puts load on the machine holds the one [`room::Room`] with load, so that no two
+//! of them share the CPUs. Loads are short: these tests say whether the figures are there and add
+//! up, never how large they are. Each failure shows the command, its output and the folder, which
+//! then stays.
+
+mod bad_input;
+mod command;
+mod disk;
+mod embedded;
+mod evidence;
+mod external;
+mod interruption;
+mod processes;
+mod report;
+mod room;
+mod ruler;
+mod running_server;
+mod serve;
+mod server_failure;
+mod servers;

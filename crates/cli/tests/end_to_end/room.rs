@@ -1,0 +1,117 @@
+//! A folder for one test, and the lock that keeps other loads away meanwhile.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dnslab_measure::ResultsDirectory;
+use tempfile::TempDir;
+
+use crate::command::{Done, Running, program};
+
+/// Held by the one test that puts load on the machine.
+static LOAD: Mutex<()> = Mutex::new(());
+
+/// A short load on a small zone, in the words of an experiment file.
+pub(crate) const SHORT: &str = "[load]\nduration = \"300ms\"\nwarm_up = \"100ms\"\n";
+
+/// Two variants, UDP and TCP.
+pub(crate) const UDP_AND_TCP: &str = "[[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\
+    [[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n";
+
+/// A folder for one test; commands run in it. It stays when the test fails.
+pub(crate) struct Room {
+    folder: TempDir,
+    _load: Option<MutexGuard<'static, ()>>,
+}
+
+impl Room {
+    /// For a test that puts no load on the machine.
+    pub(crate) fn quiet() -> Self {
+        Self::new(None)
+    }
+
+    /// For a test with load: waits until no other one has any.
+    pub(crate) fn with_load() -> Self {
+        // A test that failed while it held the lock says nothing of this one.
+        Self::new(Some(LOAD.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn new(load: Option<MutexGuard<'static, ()>>) -> Self {
+        let folder = tempfile::Builder::new().prefix("dnslab-test-").tempdir();
+        Self { folder: folder.expect("a temporary folder can be made"), _load: load }
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file; its path.
+    pub(crate) fn write(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, content).expect("the folder can be written");
+        path
+    }
+
+    /// Writes `experiment.toml`, named `x`, with these lines.
+    pub(crate) fn experiment(&self, lines: &str) -> PathBuf {
+        self.write("experiment.toml", &format!("name = \"x\"\n{lines}"))
+    }
+
+    /// Lets any user write into the folder.
+    pub(crate) fn open_to_all(&self) {
+        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o777))
+            .expect("the folder is ours");
+    }
+
+    /// Starts `dnslab` with these arguments.
+    #[track_caller]
+    pub(crate) fn start<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
+        let mut command = Command::new(program());
+        command.args(arguments);
+        Running::start(command, self.path())
+    }
+
+    /// Calls `dnslab` with these arguments and waits for its end.
+    #[track_caller]
+    pub(crate) fn dnslab<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Done {
+        self.start(arguments).finish()
+    }
+
+    /// The only results directory under `results`, complete or not; `None` if there is none yet.
+    #[track_caller]
+    pub(crate) fn results_so_far(&self) -> Option<ResultsDirectory> {
+        let found: Vec<PathBuf> = folders(&self.path().join("results"));
+        assert!(found.len() <= 1, "more than one experiment: {found:?}");
+        ResultsDirectory::open(found.first()?).ok()
+    }
+
+    /// The only results directory under `results`.
+    #[track_caller]
+    pub(crate) fn results(&self) -> ResultsDirectory {
+        let results = self.results_so_far();
+        results.unwrap_or_else(|| panic!("no results directory in {}", self.path().display()))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.folder.disable_cleanup(true);
+            eprintln!("the folder stays: {}", self.path().display());
+        }
+    }
+}
+
+/// The folders in `folder`, sorted; empty if there is no such folder.
+pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}

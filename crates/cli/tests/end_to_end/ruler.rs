@@ -1,0 +1,56 @@
+//! `dnslab doctor`, and the ruler that it measures.
+
+use crate::room::Room;
+
+#[test]
+fn the_doctor_names_what_would_spoil_a_measurement() {
+    let room = Room::quiet();
+    let mut done = room.dnslab(&["doctor"]).exits_with(0);
+    for subject in ["CPUs", "other load", "steal", "virtualisation", "governor", "BIND", "NSD"] {
+        done = done.prints(subject);
+    }
+    let marked = |line: &&str| ["good  ", "note  ", "SPOILS"].iter().any(|it| line.starts_with(it));
+    let spoiled = done.stdout.lines().filter(marked).filter(|line| !line.starts_with("good"));
+    let remedies = done.stdout.lines().filter(|line| line.trim_start().starts_with("remedy: "));
+    assert_eq!(remedies.count(), spoiled.count(), "a doubt without a remedy: {done}");
+}
+
+/// Whether the far quantiles and the rates are true is a measurement: on a busy machine the answer may be no. The
+/// medians, the loss and the stall stand above any scheduler's noise.
+#[test]
+fn the_ruler_gives_back_what_was_programmed() {
+    let room = Room::with_load();
+    let done = room.dnslab(&["doctor", "--calibrate"]);
+    let is_check = |line: &&str| line.starts_with("true  ") || line.starts_with("OFF   ");
+    let checks: Vec<&str> = done.stdout.lines().filter(is_check).collect();
+    // How each line begins and what is measured there; the numbers are the ruler's own affair.
+    let mut expected = Vec::new();
+    for program in ["udp, delay ", "tcp, delay ", "dot, delay "]
+        .into_iter()
+        .chain(["udp, delay uniform:", "udp, delay normal:"])
+    {
+        expected.push((program, ": p50 of the latency: "));
+        expected.push((program, ": p99 of the latency: "));
+    }
+    for program in ["udp, window ", "tcp, window ", "dot, window "] {
+        expected.push((program, ": answered rate: "));
+        expected.push((program, ": p50 of the latency: "));
+    }
+    expected.extend(["udp, loss ", "tcp, loss ", "dot, loss "].map(|it| (it, ": lost queries: ")));
+    expected.push(("udp, a stall of 200 ms", ": largest latency: "));
+    expected.push(("udp, the same stall", ": queries that waited for more than half of it: "));
+    expected.push(("udp, the same stall", ": p99 of the queries sent after it: "));
+    assert_eq!(checks.len(), expected.len(), "{done}");
+    for (line, (program, figure)) in checks.iter().zip(&expected) {
+        assert!(line[6..].starts_with(program) && line.contains(figure), "{line}{done}");
+        assert!(line.contains(", expected ") && line.contains(", allowed "), "{line}{done}");
+        let may_be_off = figure.contains("p99 of the latency") || figure.contains("rate");
+        assert!(line.starts_with("true") || may_be_off, "{line}{done}");
+    }
+    // The exit code and the last line say the same as the checks.
+    if checks.iter().all(|line| line.starts_with("true")) {
+        done.exits_with(0).prints("the ruler is true");
+    } else {
+        done.exits_with(3).prints("the ruler is off");
+    }
+}

@@ -1,0 +1,140 @@
+//! A server that the test itself runs: for the command it is a stranger's.
+
+use std::fs::{self, File};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use dnslab_lab::{certificate, ports};
+use dnslab_wire::Transport;
+
+use crate::processes::wait_for;
+
+/// Names in the zone: `host0` to `host99`.
+const HOSTS: usize = 100;
+
+/// The zone as a file.
+pub(crate) fn zone() -> String {
+    let mut text = "$ORIGIN melmac.univ.\n$TTL 60\n@ SOA ns hostmaster 1 3600 600 86400 60\n\
+                    @ NS ns\nns A 192.0.2.1\n"
+        .to_owned();
+    for number in 0..HOSTS {
+        text.push_str(&format!("host{number} A 192.0.2.7\n"));
+    }
+    text
+}
+
+/// A query file in dnsperf's format: comment, empty line, tab, lower case, another type.
+pub(crate) fn queries() -> String {
+    let mut text = ";; queries of the test\n\n".to_owned();
+    for number in 0..HOSTS {
+        text.push_str(&format!("host{number}.melmac.univ. A\n"));
+    }
+    text.push_str("melmac.univ\tsoa\nmelmac.univ NS\n");
+    text
+}
+
+/// A `named` with a zone and a certificate. It is ended when this is dropped.
+pub(crate) struct RunningBind {
+    /// UDP and TCP.
+    pub(crate) plain: SocketAddr,
+    /// DNS over TLS.
+    pub(crate) dot: SocketAddr,
+    /// The authority that signed its certificate.
+    pub(crate) authority: PathBuf,
+    child: Child,
+}
+
+impl RunningBind {
+    /// Starts it on free ports of `address` with all its files in `folder`, which need not exist,
+    /// and waits until `dig` and `kdig` get the right answer.
+    #[track_caller]
+    pub(crate) fn start(folder: &Path, address: &str) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let address: IpAddr = address.parse().expect("the tests write addresses rightly");
+        let free = ports::free(address).expect("loopback has free ports");
+        let certificate = certificate::create(folder, address).unwrap();
+        fs::write(folder.join("zone"), zone()).unwrap();
+        let (listen, other) = match address {
+            IpAddr::V4(_) => ("listen-on", "listen-on-v6"),
+            IpAddr::V6(_) => ("listen-on-v6", "listen-on"),
+        };
+        let (plain, dot) = (free.plain, free.dot);
+        let configuration = format!(
+            "tls own {{ cert-file \"{}\"; key-file \"{}\"; }};
+             options {{ directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
+                 managed-keys-directory \".\"; recursion no; dnssec-validation no;
+                 {other} {{ none; }}; {listen} port {plain} {{ {address}; }};
+                 {listen} port {dot} tls own {{ {address}; }}; }};
+             controls {{ }};
+             zone \"melmac.univ\" {{ type primary; file \"zone\"; }};",
+            certificate::CERTIFICATE,
+            certificate::KEY,
+        );
+        fs::write(folder.join("named.conf"), configuration).unwrap();
+        let log = File::create(folder.join("log")).unwrap();
+        let child = Command::new("/usr/sbin/named")
+            .args(["-g", "-n", "1", "-c", "named.conf"])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap_or_else(|error| panic!("named: {error}: apt-get install bind9"));
+        let (plain, dot) = (SocketAddr::new(address, plain), SocketAddr::new(address, dot));
+        let own = Self { plain, dot, authority: certificate.authority, child };
+        let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
+        for (transport, address) in [(Transport::Udp, plain), (Transport::Dot, dot)] {
+            wait_for("named answers", log, || {
+                let answer = ask(transport, address, Some(&own.authority), "host7.melmac.univ");
+                (answer == "192.0.2.7").then_some(())
+            });
+        }
+        own
+    }
+
+    /// The address for `transport`, as the command wants it.
+    pub(crate) fn target(&self, transport: &str) -> String {
+        if transport == "dot" { self.dot.to_string() } else { self.plain.to_string() }
+    }
+}
+
+impl Drop for RunningBind {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Asks a foreign client for the address of `name`: `dig`, or `kdig` over TLS, which verifies the
+/// certificate against `authority`. What it prints; empty when it got no answer.
+#[track_caller]
+pub(crate) fn ask(
+    transport: Transport,
+    address: SocketAddr,
+    authority: Option<&Path>,
+    name: &str,
+) -> String {
+    let (client, package) = match transport {
+        Transport::Dot => ("kdig", "knot-dnsutils"),
+        Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
+    };
+    let mut command = Command::new(client);
+    command.args([format!("@{}", address.ip()), "-p".to_owned(), address.port().to_string()]);
+    match transport {
+        Transport::Udp => command.args(["+tries=1", "+notcp"]),
+        Transport::Tcp => command.args(["+tries=1", "+tcp"]),
+        Transport::Dot => {
+            let authority = authority.expect("an authority for TLS").display();
+            let name = format!("+tls-hostname={}", certificate::NAME);
+            command.args(["+retry=0", &format!("+tls-ca={authority}"), &name])
+        }
+    };
+    let output = command
+        .args(["+time=2", "+short", name, "A"])
+        .output()
+        .unwrap_or_else(|error| panic!("{client}: {error}: apt-get install {package}"));
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    // Both clients write what went wrong as a comment.
+    if text.starts_with(';') { String::new() } else { text }
+}

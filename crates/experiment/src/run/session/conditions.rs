@@ -1,0 +1,223 @@
+//! What must be the same for all runs of one experiment, and what of it is not when one is resumed.
+
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+
+use dnslab_measure::{Fact, Session};
+use sha2::{Digest as _, Sha256};
+
+use super::super::queries::QueriesError;
+use crate::{Experiment, Queries};
+
+/// Facts of the host that a figure depends on and that do not change by themselves. Others of
+/// [`dnslab_lab::host::facts`] do (steal since the start, limits of the shell), or are a matter of
+/// the machine's start.
+const HOST_FACTS: [&str; 4] = ["CPU", "CPUs", "kernel", MEMORY];
+
+/// The fact that may differ a little.
+const MEMORY: &str = "memory";
+
+/// Relative difference below which memory is the same: what kernel and firmware keep for themselves
+/// differs from one start of a machine to the next.
+const MEMORY_TOLERANCE: f64 = 0.02;
+
+/// One thing that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What, e.g. `kernel`.
+    pub name: String,
+    /// How it was when the experiment began.
+    pub then: String,
+    /// How it is now.
+    pub now: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, then, now } = self;
+        write!(formatter, "  {name}: it was `{then}`, now it is `{now}`")
+    }
+}
+
+/// The query files of all variants, each once, with their digests.
+///
+/// # Errors
+/// When one cannot be read.
+pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError> {
+    let mut facts: Vec<Fact> = Vec::new();
+    for variant in &experiment.variants {
+        let Queries::File(path) = &variant.load.queries else { continue };
+        let name = format!("query file {}", path.display());
+        if facts.iter().all(|fact| fact.name != name) {
+            let value = digest(path)
+                .map_err(|source| QueriesError::Unreadable { path: path.clone(), source })?;
+            facts.push(Fact { name, value });
+        }
+    }
+    Ok(facts)
+}
+
+/// What is not as it was when `session` began: dnslab's version, the host, the inputs. What an older
+/// dnslab did not note is not compared.
+pub(super) fn differences(
+    session: &Session,
+    dnslab: &str,
+    host: &[Fact],
+    inputs: &[Fact],
+) -> Vec<Difference> {
+    let version = |value: &str| Fact { name: "dnslab".to_owned(), value: value.to_owned() };
+    let mut found = compare(&[version(&session.dnslab)], &[version(dnslab)]);
+    let matters = |fact: &&Fact| HOST_FACTS.contains(&fact.name.as_str());
+    let then: Vec<Fact> = session.host.iter().filter(matters).cloned().collect();
+    found.extend(compare(&then, host));
+    found.extend(compare(&session.inputs, inputs));
+    found
+}
+
+/// The facts of `then` that are not among those of `now`.
+fn compare(then: &[Fact], now: &[Fact]) -> Vec<Difference> {
+    let differs = |fact: &Fact| {
+        let now = now.iter().find(|its| its.name == fact.name);
+        let same = now.is_some_and(|now| {
+            now.value == fact.value || (fact.name == MEMORY && is_near(&fact.value, &now.value))
+        });
+        (!same).then(|| Difference {
+            name: fact.name.clone(),
+            then: fact.value.clone(),
+            now: now.map_or_else(|| "not known".to_owned(), |now| now.value.clone()),
+        })
+    };
+    then.iter().filter_map(differs).collect()
+}
+
+/// True if two amounts, like `24045 MiB`, have one unit and nearly one number.
+fn is_near(then: &str, now: &str) -> bool {
+    let read = |text: &str| {
+        let (number, unit) = text.split_once(' ')?;
+        Some((number.parse::<f64>().ok()?, unit.to_owned()))
+    };
+    match (read(then), read(now)) {
+        (Some((then, unit)), Some((now, its))) => {
+            unit == its && (then - now).abs() <= MEMORY_TOLERANCE * then
+        }
+        _ => false,
+    }
+}
+
+/// `sha256:` and the digest of a file's octets (FIPS 180-4) in hexadecimal, as `sha256sum` has it.
+fn digest(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut reader = BufReader::new(File::open(path)?);
+    loop {
+        let octets = reader.fill_buf()?;
+        if octets.is_empty() {
+            break;
+        }
+        hasher.update(octets);
+        let length = octets.len();
+        reader.consume(length);
+    }
+    let mut text = "sha256:".to_owned();
+    for octet in hasher.finalize() {
+        write!(text, "{octet:02x}").expect("writing to a string does not fail");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::tests::session;
+    use super::*;
+
+    fn facts(facts: &[(&str, &str)]) -> Vec<Fact> {
+        let fact = |(name, value): &(&str, &str)| Fact {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        };
+        facts.iter().map(fact).collect()
+    }
+
+    #[test]
+    fn each_difference_is_told_with_both_values() {
+        let host = [
+            ("CPU", "Model A"),
+            ("CPUs", "2: 0-1"),
+            ("kernel", "Linux 6.1"),
+            ("memory", "24000 MiB"),
+            ("steal since the machine started", "1.00 s"),
+            ("file descriptors", "1024 (hard limit 20000)"),
+        ];
+        let input = ("query file /q", "sha256:00");
+        let then = Session { host: facts(&host), inputs: facts(&[input]), ..session() };
+        let check = |dnslab: &str, change: (&str, &str), expected: &[&str]| {
+            let mut now: Vec<_> = host.into_iter().chain([input]).collect();
+            now.iter_mut().filter(|fact| fact.0 == change.0).for_each(|fact| fact.1 = change.1);
+            now.retain(|fact| !fact.1.is_empty());
+            let (inputs, host) = now.into_iter().partition::<Vec<_>, _>(|fact| fact.0 == input.0);
+            let found = differences(&then, dnslab, &facts(&host), &facts(&inputs));
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expected, "{change:?}");
+        };
+        check("0.1.0", ("", ""), &[]);
+        check("0.2.0", ("", ""), &["  dnslab: it was `0.1.0`, now it is `0.2.0`"]);
+        check("0.1.0", ("CPU", "Model B"), &["  CPU: it was `Model A`, now it is `Model B`"]);
+        check("0.1.0", ("CPU", ""), &["  CPU: it was `Model A`, now it is `not known`"]);
+        check("0.1.0", ("CPUs", "1: 0"), &["  CPUs: it was `2: 0-1`, now it is `1: 0`"]);
+        check("0.1.0", ("memory", "23990 MiB"), &[]);
+        let less = "  memory: it was `24000 MiB`, now it is `12000 MiB`";
+        check("0.1.0", ("memory", "12000 MiB"), &[less]);
+        check("0.1.0", ("steal since the machine started", "9.00 s"), &[]);
+        check("0.1.0", ("file descriptors", "20000 (hard limit 20000)"), &[]);
+        let file = "  query file /q: it was `sha256:00`, now it is `sha256:01`";
+        check("0.1.0", ("query file /q", "sha256:01"), &[file]);
+        let both = ["  dnslab: it was `0.1.0`, now it is `0.2.0`", file];
+        check("0.2.0", ("query file /q", "sha256:01"), &both);
+    }
+
+    #[test]
+    fn what_an_older_dnslab_did_not_note_is_not_compared() {
+        let now = [facts(&[("CPU", "Model A")]), facts(&[("query file /q", "sha256:00")])];
+        assert_eq!(differences(&session(), "0.1.0", &now[0], &now[1]), []);
+    }
+
+    #[test]
+    fn this_machine_is_the_same_as_itself() {
+        let then = Session { host: dnslab_lab::host::facts(), ..session() };
+        assert_eq!(differences(&then, "0.1.0", &dnslab_lab::host::facts(), &[]), []);
+        for name in ["CPUs", "kernel", "memory"] {
+            assert!(then.host.iter().any(|fact| fact.name == name), "no fact `{name}`");
+        }
+    }
+
+    #[test]
+    fn digests_are_those_of_sha256sum() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queries");
+        fs::write(&path, "abc").unwrap();
+        // FIPS 180-4's own example.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest(&path).unwrap(), format!("sha256:{expected}"));
+    }
+
+    #[test]
+    fn query_files_are_inputs_once_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queries");
+        fs::write(&path, "www.example A\n").unwrap();
+        let text = format!(
+            "name = \"x\"\nload.queries = \"{}\"\n[[variant]]\nname = \"a\"\n[[variant]]\n\
+             name = \"b\"\nload.transport = \"tcp\"\n",
+            path.display()
+        );
+        let experiment = crate::check_text(&text, &[]).unwrap();
+        let found = inputs(&experiment).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].name, format!("query file {}", path.display()));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(inputs(&experiment), Err(QueriesError::Unreadable { .. })));
+    }
+}

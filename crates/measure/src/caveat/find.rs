@@ -1,0 +1,258 @@
+//! The doubts that follow from the figures of a run.
+
+use std::net::SocketAddr;
+
+use super::Caveat;
+use crate::limit::{GENERATOR_BUSY, RATE_MET, busiest, increase};
+use crate::{Interval, LoadFacts, LoadMode, Measured, ServerFacts, WorkerFacts};
+
+/// A stolen share of the time above this can move a figure by as much as a difference that matters.
+const STEAL: f64 = 0.01;
+
+/// Share of the measured window for which a worker may wait for its CPU. On a quiet machine it is
+/// well below 1 %: a worker has its CPU for itself and the kernel's own threads.
+const CROWDED: f64 = 0.05;
+
+/// CPUs that other processes may use. The sampler and the live view take some hundredths.
+const OTHERS: f64 = 0.1;
+
+/// A median send lag above this share of the median latency is a visible part of it.
+const SEND_LAG: f64 = 0.1;
+
+/// A closed loop's window counts as full from this share of it on. Between an answer and the next
+/// query of its place lies a part of one round of the worker, which is no service time; more than a
+/// tenth of the window is empty for other reasons.
+const WINDOW_FULL: f64 = 0.9;
+
+/// Below this many horizons, up to a tenth of the median latency is the wait of an answer for the
+/// end of the gathering, and a closed loop sends the next query by as much later.
+const HORIZONS: u64 = 10;
+
+/// From this share on, lost queries reach into the 0.999 quantile of the latency.
+const LOST: f64 = 0.001;
+
+/// From this share on, truncated answers are no single odd name: a real client would ask each of
+/// them again over TCP.
+const TRUNCATED: f64 = 0.001;
+
+/// Above this share of the answers, those without a record are more than a mix of real queries has
+/// by AAAA questions to names without one.
+const EMPTY: f64 = 0.1;
+
+/// An interval with less than this share of the median rate is a breakdown, no noise.
+const BREAKDOWN: f64 = 0.5;
+
+/// Fewer intervals have no median to speak of.
+const LEAST_INTERVALS: usize = 8;
+
+/// With fewer answers in the median interval, the place of each in time decides.
+const LEAST_ANSWERS: u64 = 20;
+
+/// How many standard deviations of the count (its square root) an interval of a Poisson process has
+/// to be below the median: chance does that in one interval of 30,000.
+const BEYOND_CHANCE: f64 = 4.0;
+
+impl Caveat {
+    /// Finds the doubts that follow from the figures of a run alone, in the order of this enum:
+    /// from a limited generator to stray answers. The others (wrong answers, an unwatched server,
+    /// ...) are known only to those who ran it, who add them.
+    ///
+    /// `host_cpus` is the number of CPUs of the machine that made the load.
+    #[must_use]
+    pub fn find(
+        load: &LoadFacts,
+        server: &ServerFacts,
+        measured: &Measured,
+        host_cpus: usize,
+    ) -> Vec<Self> {
+        let found = [
+            Self::generator_limited(measured),
+            shares_cpus(load, server, host_cpus).then_some(Self::SharedCpus),
+            Self::closed_loop(load),
+            Self::window_not_full(load, measured),
+            Self::clients_not_connected(measured),
+            Self::rate_missed(load, measured),
+            Self::send_lag(load, measured),
+            Self::horizon(load, measured),
+            Self::generator_drops(measured),
+            Self::steal(measured, host_cpus),
+            Self::crowded(measured),
+            Self::other_processes(measured),
+            Self::lost(measured),
+            Self::truncated(measured),
+            Self::empty_answers(measured),
+            Self::unsteady(load, measured),
+            Self::stray_answers(measured),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
+    /// The busiest worker used at least 90 % of its CPU.
+    fn generator_limited(measured: &Measured) -> Option<Self> {
+        let busy_share = busiest(&measured.workers);
+        (busy_share >= GENERATOR_BUSY).then_some(Self::GeneratorLimited { busy_share })
+    }
+
+    /// The load was a closed loop.
+    fn closed_loop(load: &LoadFacts) -> Option<Self> {
+        load.window().map(|window| Self::ClosedLoop { window })
+    }
+
+    /// Less than nine tenths of a closed loop's window were in flight and then answered.
+    fn window_not_full(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let window = load.window()?;
+        // Without an answer, nothing that was in flight was answered.
+        let service_ns = measured.service_time.mean_ns().unwrap_or(0.0);
+        let in_flight = measured.answered_qps() * service_ns / 1e9;
+        let missed = in_flight < WINDOW_FULL * window as f64;
+        missed.then_some(Self::WindowNotFull { in_flight, window })
+    }
+
+    /// A client had no connection when the measured window began.
+    fn clients_not_connected(measured: &Measured) -> Option<Self> {
+        let sum = |count: fn(&WorkerFacts) -> u32| -> u64 {
+            measured.workers.iter().map(|worker| u64::from(count(worker))).sum()
+        };
+        let (open, clients) = (sum(|worker| worker.open_clients), sum(|worker| worker.clients));
+        (open < clients).then_some(Self::ClientsNotConnected { open, clients })
+    }
+
+    /// An open loop sent less than 99 % of what was intended.
+    fn rate_missed(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let LoadMode::Open { rate_qps: intended_qps, .. } = load.mode else { return None };
+        let offered_qps = measured.offered_qps();
+        let missed = offered_qps < RATE_MET * intended_qps;
+        missed.then_some(Self::RateMissed { intended_qps, offered_qps })
+    }
+
+    /// The median query of an open loop left late by more than a tenth of the median latency. A
+    /// closed loop has no schedule to lag behind.
+    fn send_lag(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        if load.window().is_some() {
+            return None;
+        }
+        let p50_ns = measured.send_lag.quantile_ns(0.5)?;
+        let latency_ns = measured.latency.quantile_ns(0.5)?;
+        (p50_ns as f64 > SEND_LAG * latency_ns as f64).then_some(Self::SendLag { p50_ns })
+    }
+
+    /// The median latency is below ten times the time for which sends and receives are gathered.
+    fn horizon(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let (horizon_ns, p50_ns) = (load.horizon_ns, measured.latency.quantile_ns(0.5)?);
+        (p50_ns < HORIZONS.saturating_mul(horizon_ns))
+            .then_some(Self::Horizon { horizon_ns, p50_ns })
+    }
+
+    /// The generator's own sockets dropped answers, if only one.
+    fn generator_drops(measured: &Measured) -> Option<Self> {
+        let datagrams = measured.workers.iter().map(|worker| worker.drops).sum();
+        (datagrams > 0).then_some(Self::GeneratorDrops { datagrams })
+    }
+
+    /// The hypervisor kept more than 1 % of the time of all CPUs in the measured window.
+    fn steal(measured: &Measured, host_cpus: usize) -> Option<Self> {
+        let window = measured.window();
+        let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
+        let share = stolen_ns as f64 / (span_ns as f64 * host_cpus.max(1) as f64);
+        (share > STEAL).then_some(Self::Steal { share })
+    }
+
+    /// A worker waited for its CPU for more than 5 % of the measured window.
+    fn crowded(measured: &Measured) -> Option<Self> {
+        let waited = measured.workers.iter().map(WorkerFacts::waited_share);
+        let waited_share = waited.fold(0.0, f64::max);
+        (waited_share > CROWDED).then_some(Self::Crowded { waited_share })
+    }
+
+    /// Processes that are neither server nor load used more than a tenth of a CPU in the measured
+    /// window.
+    fn other_processes(measured: &Measured) -> Option<Self> {
+        let window = measured.window();
+        let (used_ns, span_ns) = increase(&measured.resources, window, |at| at.machine_ns)?;
+        let server_ns = increase(&measured.resources, window, |at| at.cpu_ns)?.0;
+        let load_ns: u64 = measured.workers.iter().map(|worker| worker.cpu_ns).sum();
+        let others_ns = used_ns.saturating_sub(server_ns).saturating_sub(load_ns);
+        let cpus = others_ns as f64 / span_ns as f64;
+        (cpus > OTHERS).then_some(Self::OtherProcesses { cpus })
+    }
+
+    /// At least 0.1 % of the queries were not answered.
+    fn lost(measured: &Measured) -> Option<Self> {
+        let share = measured.counters.outcomes.lost_share();
+        (share >= LOST).then_some(Self::Lost { share })
+    }
+
+    /// At least 0.1 % of the answers were truncated.
+    fn truncated(measured: &Measured) -> Option<Self> {
+        let share = share_of_answers(measured, measured.counters.answers.truncated);
+        (share >= TRUNCATED).then_some(Self::Truncated { share })
+    }
+
+    /// More than 10 % of the answers were NOERROR without a record.
+    fn empty_answers(measured: &Measured) -> Option<Self> {
+        let share = share_of_answers(measured, measured.counters.answers.empty);
+        (share > EMPTY).then_some(Self::EmptyAnswers { share })
+    }
+
+    /// In one whole interval of the measured window, less than half as much was answered as in the
+    /// median one. Needs 8 intervals and 20 answers in the median one. With `poisson` pace, whose
+    /// counts scatter by their square root, the interval must be four of that below the median too.
+    fn unsteady(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let mut whole = whole_intervals(measured);
+        if whole.len() < LEAST_INTERVALS {
+            return None;
+        }
+        whole.sort_unstable_by_key(|interval| interval.answered);
+        let (lowest, median) = (whole[0], whole[whole.len() / 2]);
+        if median.answered < LEAST_ANSWERS {
+            return None;
+        }
+        let answers = median.answered as f64;
+        let poisson = matches!(&load.mode, LoadMode::Open { pace, .. } if pace == "poisson");
+        let chance = if poisson { BEYOND_CHANCE * answers.sqrt() } else { 0.0 };
+        let broke_down = (lowest.answered as f64) < (BREAKDOWN * answers).min(answers - chance);
+        let (lowest_qps, median_qps) = (lowest.answered_qps(), median.answered_qps());
+        broke_down.then_some(Self::Unsteady { lowest_qps, median_qps })
+    }
+
+    /// Answers came late, twice, or unasked.
+    fn stray_answers(measured: &Measured) -> Option<Self> {
+        let answers = &measured.counters.answers;
+        let (late, duplicate, unexpected) = (answers.late, answers.duplicate, answers.unexpected);
+        let any = late + duplicate + unexpected > 0;
+        any.then_some(Self::StrayAnswers { late, duplicate, unexpected })
+    }
+}
+
+/// A number of answers as a share of all, in [0, 1]; 0 without any.
+fn share_of_answers(measured: &Measured, count: u64) -> f64 {
+    count as f64 / measured.counters.outcomes.answered.max(1) as f64
+}
+
+/// The intervals that lie in the measured window with their whole length; at its ends there may be
+/// parts of some.
+fn whole_intervals(measured: &Measured) -> Vec<&Interval> {
+    let (from, to) = measured.window();
+    let length_ns = measured.intervals.iter().map(|interval| interval.length_ns).max();
+    let inside = |interval: &&Interval| {
+        let (at, end) = (interval.at_ns as i64, (interval.at_ns + interval.length_ns) as i64);
+        Some(interval.length_ns) == length_ns && from <= at && end <= to
+    };
+    measured.intervals.iter().filter(inside).collect()
+}
+
+/// True if the server surely shares a CPU with the load: both were pinned and to one in common, or
+/// one of them was not pinned and the machine has no second CPU. What the scheduler makes of
+/// several CPUs without pinning is not known. An external server counts as one on this machine only
+/// under a loopback address.
+fn shares_cpus(load: &LoadFacts, server: &ServerFacts, host_cpus: usize) -> bool {
+    let elsewhere = server.kind == "external"
+        && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());
+    if elsewhere {
+        false
+    } else if load.cpus.is_empty() || server.cpus.is_empty() {
+        host_cpus == 1
+    } else {
+        load.cpus.iter().any(|cpu| server.cpus.contains(cpu))
+    }
+}
