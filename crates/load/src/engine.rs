@@ -228,7 +228,7 @@ impl Start<'_> {
             target: spec.target,
             transport: spec.transport,
             timeout: nanos(spec.timeout),
-            horizon: nanos(spec.horizon),
+            horizon: nanos(spec.effective_horizon()),
             stop,
             reports,
         };
@@ -420,6 +420,6 @@ fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
         queries: spec.queries.description().to_owned(),
         seed: spec.seed,
         send_path: send_path.to_owned(),
-        horizon_ns: nanos(spec.horizon),
+        horizon_ns: nanos(spec.effective_horizon()),
     }
 }

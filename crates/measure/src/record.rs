@@ -200,8 +200,7 @@ pub struct Measured {
     pub counters: Counters,
     /// Counts of the queries that became due in the warm-up.
     pub warm_up: Counters,
-    /// received - due. A query that timed out counts with the time it waited (at least the
-    /// time-out).
+    /// received - due. A query that was lost, in whatever way, counts with the time-out at least.
     pub latency: Histogram,
     /// received - sent, of answered queries.
     pub service_time: Histogram,

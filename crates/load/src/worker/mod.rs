@@ -30,7 +30,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) target: SocketAddr,
     pub(crate) transport: Transport,
     pub(crate) timeout: Nanos,
-    /// Shortest time between two rounds of the loop while much is in flight.
+    /// Shortest time between two rounds of the loop while anything is in flight; 0 for none.
     pub(crate) horizon: Nanos,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) reports: Sender<IntervalTally>,
@@ -63,10 +63,6 @@ struct Deadline {
     client: u32,
     id: u16,
 }
-
-/// Rounds are held apart by the horizon only when more than this is in flight: with fewer, nothing
-/// would be gathered and the wait would only add to the latency.
-const FEW_IN_FLIGHT: usize = 4;
 
 /// Longest sleep, so that an interrupt is noticed soon.
 const LONGEST_WAIT: Nanos = 50_000_000;
@@ -239,7 +235,7 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
     fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) -> std::io::Result<()> {
-        if self.orders.horizon > 0 && self.unsettled > FEW_IN_FLIGHT {
+        if self.orders.horizon > 0 && self.unsettled > 0 {
             // Gather what comes meanwhile into fewer, larger calls.
             std::thread::sleep(Duration::from_nanos(self.orders.horizon));
         }
