@@ -16,19 +16,17 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     if !arguments.calibrate {
         return Ok(Exit::Fine);
     }
-    println!(
-        "\nthe ruler: what the responder plays must come out as it went in; about two minutes"
-    );
+    say!("\nthe ruler: what the responder plays must come out as it went in; about two minutes");
     let folder = tempfile::Builder::new()
         .prefix("dnslab-ruler-")
         .tempdir()
         .context("cannot make a folder for the responder's files")?;
     let calibration = calibrate(&guard(), folder.path(), &mut show_check)?;
     if calibration.passed() {
-        println!("the ruler is true");
+        say!("the ruler is true");
         return Ok(Exit::Fine);
     }
-    println!("the ruler is off: do not trust latencies measured on this machine as it is now");
+    say!("the ruler is off: do not trust latencies measured on this machine as it is now");
     Ok(Exit::Invalid)
 }
 
@@ -38,15 +36,15 @@ fn show(finding: &Finding) {
         Severity::Note => "note  ",
         Severity::Spoils => "SPOILS",
     };
-    println!("{mark}  {}: {}", finding.subject, finding.found);
+    say!("{mark}  {}: {}", finding.subject, finding.found);
     if finding.severity != Severity::Good {
-        println!("        why:    {}", finding.why);
-        println!("        remedy: {}", finding.remedy);
+        say!("        why:    {}", finding.why);
+        say!("        remedy: {}", finding.remedy);
     }
 }
 
 fn show_check(check: &RulerCheck) {
     let mark = if check.passed { "true" } else { "OFF " };
     let RulerCheck { name, expected, measured, allowed, .. } = check;
-    println!("{mark}  {name}: {measured}, expected {expected}, allowed {allowed}");
+    say!("{mark}  {name}: {measured}, expected {expected}, allowed {allowed}");
 }

@@ -40,7 +40,7 @@ impl<'a> Live<'a> {
 
     fn print(&self, line: String) {
         if self.bar.is_hidden() {
-            println!("{line}");
+            say!("{line}");
         } else {
             self.bar.println(line);
         }

@@ -15,6 +15,13 @@ use crate::run;
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
     let transport: Transport = arguments.transport.parse().map_err(Failure::bad_input)?;
     let (address, name) = resolve(&arguments.target, transport).map_err(Failure::bad_input)?;
+    if transport.is_encrypted() && arguments.authority.is_none() && !arguments.insecure {
+        return Err(Failure::bad_input(anyhow!(
+            "the certificate of {} cannot be verified: give its authority with --authority FILE, \
+             or switch verification off with --insecure",
+            arguments.target
+        )));
+    }
     let text = experiment_text(&arguments, address, name.as_deref());
     let experiment = check_text(&text, &arguments.set).map_err(|problems| {
         let rendered = dnslab_experiment::render(problems.as_slice(), &text, "<arguments>");

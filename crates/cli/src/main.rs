@@ -1,5 +1,13 @@
 //! The `dnslab` command: reads arguments, calls, maps what came of it to an exit code.
 
+/// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment.
+macro_rules! say {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($argument)*).ok();
+    }};
+}
+
 mod arguments;
 mod doctor;
 mod exit;

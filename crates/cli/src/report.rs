@@ -10,6 +10,6 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     let results = ResultsDirectory::open(&arguments.results).map_err(Failure::bad_input)?;
     let paths = write_report(&results)?;
-    println!("report: {}", paths.page.display());
+    say!("report: {}", paths.page.display());
     Ok(Exit::Fine)
 }

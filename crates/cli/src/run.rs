@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use dnslab_experiment::{Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions};
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{CostLimit, Judgement, Ruling, RunStatus, SkippedVariant, Summary};
+use dnslab_measure::{
+    CostLimit, Judgement, ResultsError, Ruling, RunStatus, SkippedVariant, Summary,
+};
 use dnslab_report::{answer, number, sentences, table, write_report};
 
 use crate::arguments::Run;
@@ -55,7 +57,8 @@ fn failure(error: SessionError) -> Failure {
         )
         | SessionError::Queries(_)
         | SessionError::Variant { .. } => Failure::bad_input(error),
-        SessionError::Experiment(ExperimentError::Unreadable { .. }) => Failure::bad_input(error),
+        SessionError::Experiment(ExperimentError::Unreadable { .. })
+        | SessionError::Results(ResultsError::NotResults { .. }) => Failure::bad_input(error),
         _ => error.into(),
     }
 }
@@ -65,7 +68,7 @@ pub(crate) fn carry_out(session: &Session, limits: &[CostLimit]) -> Result<Exit,
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     show_plan(session.experiment(), &remaining, &session.facts().skipped);
-    println!();
+    say!();
     let mut live = Live::new(session.experiment(), remaining.estimated);
     let end = session.run(&stop, &mut live);
     live.finish();
@@ -73,7 +76,7 @@ pub(crate) fn carry_out(session: &Session, limits: &[CostLimit]) -> Result<Exit,
     let exit = conclude(session, limits)?;
     if end.interrupted {
         let path = session.results().path().display();
-        println!("\ninterrupted; to go on: dnslab run --resume {path}");
+        say!("\ninterrupted; to go on: dnslab run --resume {path}");
         return Ok(Exit::Interrupted);
     }
     Ok(exit)
@@ -83,17 +86,17 @@ pub(crate) fn carry_out(session: &Session, limits: &[CostLimit]) -> Result<Exit,
 fn keep_hint(failure: Failure, session: &Session) -> Failure {
     let path = session.results().path().display();
     let hint = format!(
-        "{:#}\n  hint:    finished runs are kept; to go on: dnslab run --resume {path}",
+        "{}\n  hint:    finished runs are kept; to go on: dnslab run --resume {path}",
         failure.error
     );
     Failure { exit: failure.exit, error: anyhow::anyhow!(hint) }
 }
 
 fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
-    println!("{}: {}", experiment.name, experiment.question);
+    say!("{}: {}", experiment.name, experiment.question);
     let order: Vec<&str> = plan.cases.iter().map(|case| case.variant.as_str()).collect();
     let seconds = plan.estimated.as_secs_f64();
-    println!(
+    say!(
         "{} runs of {} variants, baseline {}, about {seconds:.0} s: {}",
         plan.cases.len(),
         experiment.variants.len(),
@@ -101,7 +104,7 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
         order.join(" ")
     );
     for skip in skipped {
-        println!("not run: {}: {}", skip.variant, skip.reason);
+        say!("not run: {}: {}", skip.variant, skip.reason);
     }
 }
 
@@ -111,17 +114,17 @@ fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     let records = results.runs()?;
     let summary = Summary::of(session.facts(), &records);
     let margin = session.facts().margin;
-    println!();
+    say!();
     if !summary.comparisons.is_empty() {
-        println!("{}\n", answer(&summary, margin));
+        say!("{}\n", answer(&summary, margin));
     }
     for sentence in sentences(&summary, margin) {
-        println!("{sentence}");
+        say!("{sentence}");
     }
-    println!();
+    say!();
     show_table(&summary);
     let paths = write_report(results)?;
-    println!("\nreport: {}", paths.page.display());
+    say!("\nreport: {}", paths.page.display());
     let judged = judge(&summary, limits);
     let all_count = records.iter().all(|record| record.status == RunStatus::Valid);
     Ok(if !all_count {
@@ -138,10 +141,10 @@ fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
 /// Shows the table of variants and the doubts about its figures.
 fn show_table(summary: &Summary) {
     let table = table(summary);
-    println!("{}", terminal::table_or_turned(&table.header, &table.rows));
-    println!("{}\n", table.legend);
+    say!("{}", terminal::table_or_turned(&table.header, &table.rows));
+    say!("{}\n", table.legend);
     for (place, note) in table.notes.iter().enumerate() {
-        println!("[{}] {note}", dnslab_report::mark(place));
+        say!("[{}] {note}", dnslab_report::mark(place));
     }
 }
 
@@ -151,16 +154,16 @@ fn judge(summary: &Summary, limits: &[CostLimit]) -> Vec<Ruling> {
     for limit in limits {
         let judged = limit.judge(summary);
         if judged.is_empty() {
-            println!("cannot judge the limit: there is no variant but {}", summary.baseline);
+            say!("cannot judge the limit: there is no variant but {}", summary.baseline);
             rulings.push(Ruling::CannotTell);
         }
         for judgement in judged {
             let found = found(limit, &judgement, &summary.baseline);
             let most = number::share(limit.largest);
             match judgement.ruling {
-                Ruling::Exceeded => println!("over the limit: {found}, the limit is {most}"),
+                Ruling::Exceeded => say!("over the limit: {found}, the limit is {most}"),
                 Ruling::CannotTell => {
-                    println!("cannot judge the limit: {found}, the limit is {most}");
+                    say!("cannot judge the limit: {found}, the limit is {most}");
                 }
                 Ruling::Kept => {}
             }

@@ -34,8 +34,9 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
 }
 
 fn config(arguments: Serve) -> Result<Config, Failure> {
-    let zone =
-        Zone::load(&arguments.zone, arguments.origin.as_deref()).map_err(Failure::bad_input)?;
+    let zone = Zone::load(&arguments.zone, arguments.origin.as_deref())
+        .with_context(|| format!("cannot serve {}", arguments.zone.display()))
+        .map_err(Failure::bad_input)?;
     let mut config = Config::new(Arc::new(zone));
     config.listen = arguments.listen;
     config.dot_listen = arguments.dot_listen;

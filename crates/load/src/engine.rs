@@ -271,11 +271,9 @@ impl Start<'_> {
             Mode::Open { .. } => 1,
         };
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
-        let tls =
-            || tls.map(|tls| ClientTls::new(&tls.config, tls.server_name.clone(), tls.verified));
         (self.shard..spec.clients)
             .step_by(spec.workers as usize)
-            .map(|_| Client::new(outstanding, tls()))
+            .map(|_| Client::new(outstanding, tls.map(ClientTls::new)))
             .collect()
     }
 

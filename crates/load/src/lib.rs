@@ -27,4 +27,4 @@ pub use ask::{AskError, ask};
 pub use client::Expected;
 pub use engine::{LoadError, LoadResult, Progress, check_clients, run};
 pub use spec::{LoadSpec, Mode};
-pub use tls::{TlsSettings, TlsSettingsError, Verification};
+pub use tls::{Records, TlsSettings, TlsSettingsError, Verification};

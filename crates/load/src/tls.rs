@@ -18,9 +18,21 @@ pub enum Verification {
     Off,
 }
 
+/// How queries are put into TLS records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Records {
+    /// All queries of a batch in one record, as large as records get.
+    #[default]
+    PerBatch,
+    /// A record of its own for each query, for servers that read only the first query of a record
+    /// until more data comes (NSD 4.6).
+    PerQuery,
+}
+
 /// TLS as a load uses it.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
+    pub(crate) records: Records,
     pub(crate) config: ClientConfig,
     pub(crate) server_name: ServerName<'static>,
     pub(crate) verified: bool,
@@ -79,7 +91,14 @@ impl TlsSettings {
         };
         config.alpn_protocols = vec![b"dot".to_vec()];
         let verified = matches!(verification, Verification::Authority(_));
-        Ok(Self { config, server_name: name, verified })
+        Ok(Self { records: Records::default(), config, server_name: name, verified })
+    }
+
+    /// The same with queries put into records in this way.
+    #[must_use]
+    pub fn with_records(mut self, records: Records) -> Self {
+        self.records = records;
+        self
     }
 }
 

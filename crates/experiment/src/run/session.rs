@@ -140,6 +140,13 @@ impl Session {
         let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
+        // What is wrong with a query file is said before anything is made.
+        let mut lists = QueryLists::default();
+        for case in plan.cases.iter().filter(|case| case.repetition == 1) {
+            if let Some(variant) = experiment.variant(&case.variant) {
+                lists.of(variant)?;
+            }
+        }
         let facts = dnslab_measure::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),

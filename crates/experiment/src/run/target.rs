@@ -9,7 +9,7 @@ use std::time::Duration;
 use dnslab_lab::{
     GuardProgram, LabError, Ports, RunningServer, ServerKind, ServerSpec, ZoneFile, ports,
 };
-use dnslab_load::{TlsSettings, TlsSettingsError, Verification as Verify, ask};
+use dnslab_load::{Records, TlsSettings, TlsSettingsError, Verification as Verify, ask};
 use dnslab_measure::ServerFacts;
 use dnslab_traffic::SyntheticZone;
 use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode_name};
@@ -22,6 +22,10 @@ use crate::{ProcessSettings, Server, Software, Variant, Verification};
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
 /// in some seconds.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// Why NSD is asked in another way than the others.
+const NSD_RECORDS: &str = "the load puts each query into a TLS record of its own: NSD 4.6 answers \
+    only the first query of a record until more data comes";
 
 /// How long one probe waits for its answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -47,12 +51,14 @@ pub(super) enum TargetError {
         source: std::io::Error,
     },
     /// The server that should be running does not answer.
-    #[error("{target} does not answer: {reason}\n  hint:    is the server running there?")]
+    #[error("{target} does not answer: {reason}\n  hint:    {hint}")]
     Silent {
         /// Where it should be.
         target: SocketAddr,
         /// What happened instead.
         reason: String,
+        /// What to look at.
+        hint: &'static str,
     },
 }
 
@@ -113,8 +119,17 @@ fn external(
     first_query: &Query,
 ) -> Result<Target, TargetError> {
     // Whether the answer is the right one is the run's business; here, that somebody answers.
-    ask(target, variant.load.transport, first_query, tls.as_ref(), variant.load.timeout)
-        .map_err(|error| TargetError::Silent { target, reason: error.to_string() })?;
+    ask(target, variant.load.transport, first_query, tls.as_ref(), variant.load.timeout).map_err(
+        |error| {
+            let reason = error.to_string();
+            let hint = if reason.contains("certificate") {
+                "is the authority (server.authority) the right one, and the name (server.tls_name)?"
+            } else {
+                "is the server running there?"
+            };
+            TargetError::Silent { target, reason, hint }
+        },
+    )?;
     let facts = ServerFacts {
         kind: "external".to_owned(),
         notes: vec!["runs elsewhere: it was neither configured nor watched".to_owned()],
@@ -198,8 +213,14 @@ fn start(
         probe(address, transport, &query, tls.as_ref())
     };
     let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
-    let tls = tls(transport, verification, &name, Some(&authority))?;
-    let facts = server.facts().clone();
+    let mut tls = tls(transport, verification, &name, Some(&authority))?;
+    let mut facts = server.facts().clone();
+    if spec.kind == ServerKind::Nsd
+        && let Some(settings) = tls.take()
+    {
+        tls = Some(settings.with_records(Records::PerQuery));
+        facts.notes.push(NSD_RECORDS.to_owned());
+    }
     Ok(Target { address, tls, server: Some(server), facts })
 }
 

@@ -83,11 +83,16 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
         (Some(path), _) => given(kind, path)?,
         (None, ServerKind::Embedded) => {
             let version = Version::find(env!("CARGO_PKG_VERSION")).expect("cargo checks versions");
-            let binary = env::current_exe().map_err(|source| LabError::Io {
+            let this = Path::new("/proc/self/exe");
+            let named = env::current_exe().map_err(|source| LabError::Io {
                 action: "find",
-                path: PathBuf::from("/proc/self/exe"),
+                path: this.to_owned(),
                 source,
             })?;
+            // A build or an upgrade meanwhile has taken the name away or given it to another
+            // program; the guard, from which the server is started, is still this one.
+            let is_there = named.exists();
+            let binary = if is_there { named } else { this.to_owned() };
             return Ok(Installed { kind, binary, version });
         }
         (None, _) => search(kind)?,

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
 use dnslab_measure::Tls as Agreed;
+use dnslab_wire::Frames;
 use rustls::client::Resumption;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 use rustls_pki_types::ServerName;
@@ -11,31 +12,35 @@ use rustls_pki_types::ServerName;
 use super::stream::Layer;
 use super::{ChannelEnd, Handshake};
 use crate::clock::Nanos;
+use crate::{Records, TlsSettings};
 
 /// TLS of one simulated client: its own tickets, as a real client has.
 pub(crate) struct ClientTls {
     config: Arc<ClientConfig>,
     server_name: ServerName<'static>,
     verified: bool,
+    records: Records,
 }
 
 impl ClientTls {
-    /// Settings of one client; what is agreed on is shared with `base`, tickets are not.
-    pub(crate) fn new(
-        base: &ClientConfig,
-        server_name: ServerName<'static>,
-        verified: bool,
-    ) -> Self {
-        let mut config = base.clone();
+    /// Settings of one client; what is agreed on is shared with `settings`, tickets are not.
+    pub(crate) fn new(settings: &TlsSettings) -> Self {
+        let mut config = settings.config.clone();
         config.resumption = Resumption::in_memory_sessions(1);
-        Self { config: Arc::new(config), server_name, verified }
+        Self {
+            config: Arc::new(config),
+            server_name: settings.server_name.clone(),
+            verified: settings.verified,
+            records: settings.records,
+        }
     }
 
     /// A new connection's layer.
     pub(crate) fn layer(&self) -> Result<TlsLayer, ChannelEnd> {
         let name = self.server_name.clone();
         let connection = ClientConnection::new(Arc::clone(&self.config), name)?;
-        Ok(TlsLayer { connection: Box::new(connection), verified: self.verified })
+        let connection = Box::new(connection);
+        Ok(TlsLayer { connection, verified: self.verified, records: self.records })
     }
 }
 
@@ -43,9 +48,21 @@ impl ClientTls {
 pub(crate) struct TlsLayer {
     connection: Box<ClientConnection>,
     verified: bool,
+    records: Records,
 }
 
 impl TlsLayer {
+    /// Appends the octets of the records that carry `plain`, which are as few as can be.
+    fn seal_together(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+        let mut rest = plain;
+        while !rest.is_empty() {
+            let taken = self.connection.writer().write(rest).map_err(ChannelEnd::Broken)?;
+            rest = &rest[taken..];
+            self.pour(write);
+        }
+        Ok(())
+    }
+
     fn pour(&mut self, write: &mut Vec<u8>) {
         while self.connection.wants_write() {
             self.connection.write_tls(write).expect("writing to memory does not fail");
@@ -54,9 +71,6 @@ impl TlsLayer {
 }
 
 impl Layer for TlsLayer {
-    const SEND_PATH: &'static str =
-        "one TLS record and one write per batch; a connection per client";
-
     fn begin(&mut self, write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
         self.pour(write);
         Ok(())
@@ -67,13 +81,26 @@ impl Layer for TlsLayer {
     }
 
     fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+        if self.records == Records::PerBatch {
+            return self.seal_together(plain, write);
+        }
         let mut rest = plain;
-        while !rest.is_empty() {
-            let taken = self.connection.writer().write(rest).map_err(ChannelEnd::Broken)?;
-            rest = &rest[taken..];
-            self.pour(write);
+        let mut frames = Frames::new(plain);
+        while frames.next().is_some() {
+            let (frame, after) = rest.split_at(rest.len() - frames.rest().len());
+            self.seal_together(frame, write)?;
+            rest = after;
         }
         Ok(())
+    }
+
+    fn send_path(&self) -> &'static str {
+        match self.records {
+            Records::PerBatch => "one TLS record and one write per batch; a connection per client",
+            Records::PerQuery => {
+                "one TLS record per query, one write per batch; a connection per client"
+            }
+        }
     }
 
     fn open(

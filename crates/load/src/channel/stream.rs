@@ -21,7 +21,7 @@ const BATCH: usize = 512;
 /// octets; it does no input or output.
 pub(crate) trait Layer {
     /// How a batch travels, for the record.
-    const SEND_PATH: &'static str;
+    fn send_path(&self) -> &'static str;
 
     /// The transport is connected: appends to `write` what must go out first.
     fn begin(&mut self, write: &mut Vec<u8>) -> Result<(), ChannelEnd>;
@@ -250,6 +250,6 @@ impl<L: Layer> Channel for Stream<L> {
     }
 
     fn send_path(&self) -> &'static str {
-        L::SEND_PATH
+        self.layer.send_path()
     }
 }

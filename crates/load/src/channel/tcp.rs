@@ -8,8 +8,6 @@ use crate::clock::Nanos;
 pub(crate) struct Plain;
 
 impl Layer for Plain {
-    const SEND_PATH: &'static str = "one write per batch; a connection per client";
-
     fn begin(&mut self, _: &mut Vec<u8>) -> Result<(), ChannelEnd> {
         Ok(())
     }
@@ -21,6 +19,10 @@ impl Layer for Plain {
     fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
         write.extend_from_slice(plain);
         Ok(())
+    }
+
+    fn send_path(&self) -> &'static str {
+        "one write per batch; a connection per client"
     }
 
     fn open(
