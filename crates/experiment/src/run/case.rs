@@ -50,6 +50,7 @@ pub(super) fn split(variant: &Variant) -> Result<Split, CpuError> {
             Server::External { target, .. } if target.ip().is_loopback() => None,
             _ => Some(allowed.as_slice()),
         };
+        let server = if load.is_some() { Some(allowed.as_slice()) } else { server };
         let load = load.or_else(|| server.map(<[usize]>::to_vec));
         let Split { load, .. } = cpus::split(&allowed, server, load.as_deref())?;
         return Ok(Split { server: Vec::new(), load });

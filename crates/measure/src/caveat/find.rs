@@ -24,6 +24,9 @@ const SEND_LAG: f64 = 0.1;
 /// tenth of the window is empty for other reasons.
 const WINDOW_FULL: f64 = 0.9;
 
+/// Share of a closed loop's window that lost queries may hold until their time-outs.
+const HELD: f64 = 0.05;
+
 /// Below this many horizons, up to a tenth of the median latency is the wait of an answer for the
 /// end of the gathering, and a closed loop sends the next query by as much later.
 const HORIZONS: u64 = 10;
@@ -98,13 +101,18 @@ impl Caveat {
         load.window().map(|window| Self::ClosedLoop { window })
     }
 
-    /// Less than nine tenths of a closed loop's window were in flight and then answered.
+    /// Less than nine tenths of a closed loop's window were in flight and then answered, and lost
+    /// queries held more than a twentieth of it. (A window that is not full without losses is the
+    /// generator's own work between an answer and the next query.)
     fn window_not_full(load: &LoadFacts, measured: &Measured) -> Option<Self> {
         let window = load.window()?;
         // Without an answer, nothing that was in flight was answered.
         let service_ns = measured.service_time.mean_ns().unwrap_or(0.0);
         let in_flight = measured.answered_qps() * service_ns / 1e9;
-        let missed = in_flight < WINDOW_FULL * window as f64;
+        let lost = measured.counters.outcomes.lost() + measured.warm_up.outcomes.lost();
+        let span_ns = measured.window_start_ns + measured.window_ns;
+        let held = lost as f64 * load.timeout_ns as f64 / span_ns as f64;
+        let missed = in_flight < WINDOW_FULL * window as f64 && held > HELD * window as f64;
         missed.then_some(Self::WindowNotFull { in_flight, window })
     }
 

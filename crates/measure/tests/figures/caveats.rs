@@ -112,15 +112,26 @@ fn the_window() {
     let service_ns = example::measured(1).service_time.mean_ns().unwrap();
     let in_flight = |answered: u64| answered as f64 * service_ns / 1e9;
     let full = Caveat::ClosedLoop { window: 400 };
-    check(closed(4, 100, 360_000), std::slice::from_ref(&full));
+    // 2 s of time-out in 1.1 s: eleven losses hold the twentieth part of the window.
+    let losing = |answered, lost: u64| {
+        move |run: &mut Run| {
+            closed(4, 100, answered)(run);
+            run.load.timeout_ns = 2_000_000_000;
+            run.measured.warm_up.outcomes.due += lost;
+            run.measured.warm_up.outcomes.timed_out += lost;
+        }
+    };
+    check(losing(360_000, 30), std::slice::from_ref(&full));
+    check(losing(359_000, 0), std::slice::from_ref(&full));
+    check(losing(359_000, 10), std::slice::from_ref(&full));
     let expected = |answered| {
         [full.clone(), Caveat::WindowNotFull { in_flight: in_flight(answered), window: 400 }]
     };
-    check(closed(4, 100, 359_000), &expected(359_000));
+    check(losing(359_000, 12), &expected(359_000));
     // No answer at all leaves no service time.
     check(
         |run| {
-            closed(4, 100, 0)(run);
+            losing(0, 30)(run);
             run.measured.service_time = Histogram::new();
         },
         &expected(0),
