@@ -15,6 +15,8 @@ use crate::{
 pub struct VariantSummary {
     /// Its name.
     pub name: String,
+    /// Why it could not run here; `None` if it could.
+    pub skipped: Option<String>,
     /// Runs that count.
     pub valid_runs: u32,
     /// Runs that were invalid or failed.
@@ -79,7 +81,17 @@ impl Summary {
         records.sort_by_key(|record| record.position);
         let runs: Vec<VariantRuns> =
             session.variants.iter().map(|name| VariantRuns::of(name, &records)).collect();
-        let variants = runs.iter().map(|runs| runs.summarise(session.seed)).collect();
+        let skipped = |name: &str| {
+            let skip = session.skipped.iter().find(|skip| skip.variant == name);
+            skip.map(|skip| skip.reason.clone())
+        };
+        let variants = runs
+            .iter()
+            .map(|runs| VariantSummary {
+                skipped: skipped(runs.name),
+                ..runs.summarise(session.seed)
+            })
+            .collect();
         let comparisons = match runs.iter().find(|runs| runs.name == session.baseline) {
             Some(baseline) => runs
                 .iter()
@@ -147,6 +159,7 @@ impl<'a> VariantRuns<'a> {
         }
         VariantSummary {
             name: self.name.to_owned(),
+            skipped: None,
             valid_runs: count(self.valid.len()),
             other_runs: count(self.others),
             mode: self.mode.cloned(),

@@ -242,6 +242,7 @@ pub(crate) mod tests {
     pub(crate) fn variant(name: &str, limit: LimitKind) -> VariantSummary {
         VariantSummary {
             name: name.to_owned(),
+            skipped: None,
             valid_runs: 3,
             other_runs: 0,
             mode: Some(LoadMode::Closed { outstanding: 100 }),

@@ -120,6 +120,9 @@ pub(crate) fn header() -> [&'static str; 14] {
 /// Every doubt about a variant: runs that do not count, then its caveats.
 fn doubts(variant: &VariantSummary) -> Vec<String> {
     let mut texts = Vec::new();
+    if let Some(reason) = &variant.skipped {
+        return vec![format!("Not run: {reason}.")];
+    }
     match (variant.valid_runs, variant.other_runs) {
         (0, 0) => texts.push("No run of this variant has ended.".to_owned()),
         (0, _) => texts.push("No run of this variant is valid: see the runs.".to_owned()),
