@@ -21,6 +21,7 @@
 mod caveat;
 mod counters;
 mod gate;
+mod grouped;
 mod histogram;
 mod limit;
 mod record;
@@ -33,6 +34,7 @@ mod summary;
 pub use caveat::Caveat;
 pub use counters::{Answers, Connections, Counters, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
+pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use limit::{Limit, LimitFigures, LimitKind};
 pub use record::{

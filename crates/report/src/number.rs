@@ -11,15 +11,7 @@ pub const NONE: &str = "-";
 /// A whole number with a comma between groups of three digits: `1,234,567`.
 #[must_use]
 pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    dnslab_measure::grouped(value)
 }
 
 /// A rate in queries per second, to the whole query, with thousands separators.

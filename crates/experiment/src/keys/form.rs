@@ -104,7 +104,9 @@ impl Form {
             Self::Count { least, most } if *most > u64::from(u32::MAX) => {
                 format!("count from {least}")
             }
-            Self::Count { least, most } => format!("count, {least} to {}", grouped(*most)),
+            Self::Count { least, most } => {
+                format!("count, {least} to {}", dnslab_measure::grouped(*most))
+            }
             Self::Duration { least, most, whole_seconds } => {
                 let whole = if *whole_seconds { ", whole seconds" } else { "" };
                 let (least, most) = (duration_text(*least), duration_text(*most));
@@ -126,22 +128,9 @@ impl Form {
     }
 }
 
-/// A count with a comma between each three digits.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use dnslab_measure::grouped;
 
     #[test]
     fn digits_are_grouped() {

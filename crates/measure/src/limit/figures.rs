@@ -306,15 +306,7 @@ fn milliseconds(ns: f64) -> String {
 
 /// A number of something, rounded, with a comma between groups of three digits.
 fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    crate::grouped(number.round_ties_even() as u64)
 }
 
 #[cfg(test)]
