@@ -46,11 +46,11 @@ pub(super) fn split(variant: &Variant) -> Result<Split, CpuError> {
     let Some(process) = variant.server.process() else {
         // A server on this machine needs CPUs too, though nobody pins it; one elsewhere leaves all
         // of them to the load. With both sides named the split only checks them.
-        let server = match &variant.server.server {
-            Server::External { target, .. } if target.ip().is_loopback() => None,
-            _ => Some(allowed.as_slice()),
-        };
-        let server = if load.is_some() { Some(allowed.as_slice()) } else { server };
+        let is_here = matches!(
+            &variant.server.server,
+            Server::External { target, .. } if target.ip().is_loopback()
+        );
+        let server = (load.is_some() || !is_here).then_some(allowed.as_slice());
         let load = load.or_else(|| server.map(<[usize]>::to_vec));
         let Split { load, .. } = cpus::split(&allowed, server, load.as_deref())?;
         return Ok(Split { server: Vec::new(), load });

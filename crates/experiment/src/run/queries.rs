@@ -49,7 +49,7 @@ pub(super) fn zone(settings: &ZoneSettings) -> Result<SyntheticZone, QueriesErro
 
 /// Query lists by what they were made from. A list of a million queries takes a second to make, and
 /// variants mostly share one.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct QueryLists {
     made: Vec<(Queries, ZoneSettings, QueryOptions, Arc<QueryList>)>,
 }

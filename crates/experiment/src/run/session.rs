@@ -4,6 +4,7 @@
 mod conditions;
 mod replaced;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,6 +129,8 @@ pub struct Session {
     results: ResultsDirectory,
     facts: dnslab_measure::Session,
     guard: GuardProgram,
+    /// What is asked, made when the input is checked and kept for the runs.
+    lists: RefCell<QueryLists>,
 }
 
 impl Session {
@@ -167,7 +170,8 @@ impl Session {
         let path = unused(&options.results.join(format!("{compact}-{}", experiment.name)));
         let results = ResultsDirectory::create(&path, &facts)?;
         results.write("experiment.toml", experiment.to_toml().as_bytes())?;
-        Ok(Self { experiment, results, facts, guard: options.guard })
+        let lists = RefCell::new(lists);
+        Ok(Self { experiment, results, facts, guard: options.guard, lists })
     }
 
     /// Takes up an experiment whose runs are not all on disk. Old runs that a kill left put aside are
@@ -181,7 +185,8 @@ impl Session {
         let file = results.path().join("experiment.toml");
         let (experiment, _) = crate::load(&file.to_string_lossy(), &[])?;
         let facts = results.session()?;
-        let session = Self { experiment, results, facts, guard };
+        let lists = RefCell::default();
+        let session = Self { experiment, results, facts, guard, lists };
         for case in &session.facts.plan {
             replaced::settle(&session.results, case)?;
         }
@@ -248,7 +253,6 @@ impl Session {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<SessionEnd, SessionError> {
-        let mut lists = QueryLists::default();
         let remaining = self.remaining()?.cases;
         let done_before = self.facts.plan.len() - remaining.len();
         for (number, id) in remaining.iter().enumerate() {
@@ -256,7 +260,7 @@ impl Session {
                 return Ok(SessionEnd { interrupted: true });
             }
             observer.run_begins(id, done_before + number + 1, self.facts.plan.len());
-            let record = self.run_case(id, &mut lists, stop, observer)?;
+            let record = self.run_case(id, stop, observer)?;
             let written = self.results.write_run(&record);
             // Also when the disk refused: an old record takes its place again.
             let settled = replaced::settle(&self.results, id);
@@ -270,7 +274,6 @@ impl Session {
     fn run_case(
         &self,
         id: &CaseId,
-        lists: &mut QueryLists,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, SessionError> {
@@ -279,7 +282,7 @@ impl Session {
                 variant: id.variant.clone(),
                 reason: "it is in the plan but not in experiment.toml".to_owned(),
             })?;
-        let queries = lists.of(variant)?;
+        let queries = self.lists.borrow_mut().of(variant)?;
         let folder = self.results.run_path(id);
         replaced::put_aside(&self.results, id)?;
         let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
