@@ -152,7 +152,6 @@ impl<'a> Worker<'a> {
             self.take_arrivals(now);
             self.look_after_listed(now);
             self.expire(now);
-            self.report_interval(now);
             self.wait(now, &mut events)?;
             // What became due during the wait belongs to the intervals before now, and what comes
             // now to that of now.
