@@ -59,14 +59,14 @@ impl Iterator for Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Pace, Selection};
+    use crate::{Pace, Rate, Selection};
 
     /// The first arrivals of all workers with 12 clients and 7 queries, by time, with the client's
     /// number over all workers.
     fn merged(pace: Pace, selection: Selection, shards: u32) -> Vec<Arrival> {
         let mut all: Vec<Arrival> = (0..shards)
             .flat_map(|shard| {
-                let schedule = Schedule::new(pace, 50_000.0, 3, shard, shards);
+                let schedule = Schedule::new(&Rate::Constant(50_000.0), pace, 3, shard, shards);
                 let picker = Picker::new(selection, 7, 3, shard, shards);
                 Arrivals::new(schedule, 12 / shards, picker).take(600 / shards as usize).map(
                     move |arrival| Arrival { client: arrival.client * shards + shard, ..arrival },

@@ -8,16 +8,16 @@
 //! use std::time::Duration;
 //!
 //! use dnslab_traffic::{
-//!     Arrival, Arrivals, Pace, Picker, QueryList, Schedule, Selection, SyntheticZone,
+//!     Arrival, Arrivals, Pace, Picker, QueryList, Rate, Schedule, Selection, SyntheticZone, TypeMix,
 //! };
 //! use dnslab_wire::QueryOptions;
 //!
 //! let zone = SyntheticZone::new("example.".parse()?, 1_000, Duration::from_secs(1))?;
-//! let queries = QueryList::from_zone(&zone, &QueryOptions::default());
+//! let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
 //! assert_eq!(queries.get(0).to_string(), "host-000001.example. A");
 //!
 //! // The second of two workers, with 5 of 10 clients.
-//! let schedule = Schedule::new(Pace::Constant, 1_000.0, 1, 1, 2);
+//! let schedule = Schedule::new(&Rate::Constant(1_000.0), Pace::Constant, 1, 1, 2);
 //! let picker = Picker::new(Selection::InOrder, queries.len(), 1, 1, 2);
 //! let mut arrivals = Arrivals::new(schedule, 5, picker);
 //! assert_eq!(arrivals.next(), Some(Arrival { due_ns: 1_000_000, client: 0, query: 1 }));
@@ -29,16 +29,29 @@
 //! file either: it reads and writes what it is given.
 
 mod arrival;
+mod behaviour;
 mod choice;
+mod client_subnets;
+mod duration;
 mod pace;
 mod queries;
 mod query_file;
 mod random;
+mod rate;
+mod shape;
+mod source_addresses;
+mod type_mix;
 mod zone;
 
 pub use arrival::{Arrival, Arrivals};
+pub use behaviour::{ClientBehaviour, Connect, Truncated, UnknownConnect, UnknownTruncated};
 pub use choice::{Picker, Selection, UnknownSelection};
+pub use client_subnets::{ClientSubnets, ClientSubnetsError};
+pub use duration::{duration_text, parse_duration};
 pub use pace::{Pace, Schedule, UnknownPace};
 pub use queries::QueryList;
 pub use query_file::{LineFault, LineProblem, QueryFileError};
+pub use rate::{Rate, RateError};
+pub use source_addresses::{SourceAddresses, SourceAddressesError};
+pub use type_mix::{TypeMix, TypeMixError};
 pub use zone::{SyntheticZone, ZoneError};

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::Rate;
 use crate::random::{Purpose, stream};
+use crate::shape::{PARTS, Shape, integer_rate};
 
 /// How the queries of an open loop follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,7 +60,7 @@ impl FromStr for Pace {
 }
 
 /// The due instants of one worker in nanoseconds since the load began, in ascending order. It ends
-/// only when 2^64 ns are over, after 584 years.
+/// only when 2^64 ns are over, after 584 years, or when the rate has become 0 for good.
 #[derive(Clone, Debug)]
 pub struct Schedule(State);
 
@@ -83,37 +85,83 @@ enum State {
         /// number and nothing is rounded away however long the load is.
         part_ns: f64,
     },
+    /// A rate that changes with time.
+    Shaped {
+        shape: Shape,
+        positions: Positions,
+        /// The last due instant. None comes before it, however numbers are rounded.
+        last_ns: u64,
+    },
+}
+
+/// The positions of one worker's queries in the cumulated rate, in [`PARTS`] of a query.
+#[derive(Clone, Debug)]
+enum Positions {
+    /// The numbers of the queries themselves.
+    Whole {
+        /// Number of the next query over all workers.
+        next: u64,
+        /// Number of workers.
+        shards: u32,
+    },
+    /// The points of a Poisson process with a mean gap of the number of workers: `shards` of them
+    /// together have one point for each query.
+    Poisson {
+        random: Xoshiro256PlusPlus,
+        /// Mean gap.
+        mean: f64,
+        /// The last point.
+        last: u128,
+    },
 }
 
 /// Nanoseconds in the time for which [`State::Constant`] counts its rate: 10^6 seconds.
-const RATE_SPAN_NS: u128 = 1_000_000_000_000_000;
+const RATE_SPAN_NS: u128 = PARTS;
 
 impl Schedule {
-    /// The schedule of worker `shard` of `shards`, for `rate_qps` queries per second over all
-    /// workers.
+    /// The schedule of worker `shard` of `shards`, for a rate over all workers.
     ///
-    /// Constant: query `n` of all workers is due at `n / rate_qps` seconds, rounded to the
-    /// nanosecond; it is computed from `n` in integers, so nothing adds up. Worker `s` of `k` has
-    /// the queries `s`, `s + k`, ... The rate is taken to the millionth of a query per second.
+    /// Constant: query `n` of all workers is due when the rate, cumulated from the start, has
+    /// reached `n` (for a rate that does not change: at `n` divided by the rate), rounded to the
+    /// nanosecond. It is computed from `n`, so nothing adds up: in integers for constant rates and
+    /// steps; on a ramp in floating point, where it is off by less than a nanosecond. Worker `s` of
+    /// `k` has the queries `s`, `s + k`, ... Rates are taken to the millionth of a query per second.
     ///
-    /// Poisson: each worker has an independent process of `rate_qps / shards` from a stream of its
-    /// own; the superposition of Poisson processes is one of the whole rate. The instants therefore
-    /// depend on the number of workers, unlike those of the constant pace.
+    /// Poisson: each worker has an independent process of the rate divided by `shards`, from a
+    /// stream of its own; the superposition of Poisson processes is one of the whole rate. The
+    /// instants therefore depend on the number of workers, unlike those of the constant pace. A
+    /// rate that changes is a change of time: points of a process of rate 1 become due when the
+    /// cumulated rate reaches them (Lewis and Shedler, "Simulation of nonhomogeneous Poisson
+    /// processes by thinning", 1979).
     ///
     /// # Panics
-    /// When the rate is not a number above 0 or there is no such worker.
+    /// When the rate is not possible ([`Rate::check`]; but a constant one may be as low as it likes
+    /// above 0) or there is no such worker.
     #[must_use]
-    pub fn new(pace: Pace, rate_qps: f64, seed: u64, shard: u32, shards: u32) -> Self {
-        assert!(rate_qps.is_finite() && rate_qps > 0.0, "a rate of {rate_qps} qps has no schedule");
+    pub fn new(rate: &Rate, pace: Pace, seed: u64, shard: u32, shards: u32) -> Self {
         assert!(shard < shards, "worker {shard} of {shards} does not exist");
+        let random = || stream(seed, Purpose::Pace, shard);
+        let Rate::Constant(rate_qps) = *rate else {
+            let shape = Shape::of(rate).filter(|_| rate.check().is_ok());
+            let shape = shape.unwrap_or_else(|| panic!("the rate {rate} has no schedule"));
+            let positions = match pace {
+                Pace::Constant => Positions::Whole { next: shard.into(), shards },
+                Pace::Poisson => {
+                    let mean = f64::from(shards) * PARTS as f64;
+                    Positions::Poisson { random: random(), mean, last: 0 }
+                }
+            };
+            return Self(State::Shaped { shape, positions, last_ns: 0 });
+        };
+        assert!(rate_qps.is_finite() && rate_qps > 0.0, "a rate of {rate_qps} qps has no schedule");
         Self(match pace {
             Pace::Constant => {
-                // A conversion of a float saturates; the slowest rate is one query in 11 days.
-                let rate = ((rate_qps * 1e6).round() as u64).max(1);
+                // The slowest rate is one query in 11 days.
+                let rate = integer_rate(rate_qps).max(1);
                 State::Constant { next: shard.into(), shards, rate }
             }
             Pace::Poisson => State::Poisson {
-                random: stream(seed, Purpose::Pace, shard),
+                random: random(),
                 mean_gap_ns: 1e9 * f64::from(shards) / rate_qps,
                 whole_ns: 0,
                 part_ns: 0.0,
@@ -134,15 +182,43 @@ impl Iterator for Schedule {
                 Some(due_ns)
             }
             State::Poisson { random, mean_gap_ns, whole_ns, part_ns } => {
-                // 1 - u is in (0, 1], so its logarithm is finite.
-                let gap_ns = -(1.0 - random.random::<f64>()).ln() * *mean_gap_ns;
+                let gap_ns = unit_gap(random) * *mean_gap_ns;
                 let sum = *part_ns + gap_ns;
                 *whole_ns = whole_ns.checked_add(sum as u64)?;
                 *part_ns = sum.fract();
                 Some(*whole_ns)
             }
+            State::Shaped { shape, positions, last_ns } => {
+                *last_ns = shape.due(positions.next()?)?.max(*last_ns);
+                Some(*last_ns)
+            }
         }
     }
+}
+
+impl Positions {
+    /// The next position; `None` when numbers end.
+    #[inline]
+    fn next(&mut self) -> Option<u128> {
+        match self {
+            Self::Whole { next, shards } => {
+                let position = u128::from(*next) * PARTS;
+                *next = next.checked_add(u64::from(*shards))?;
+                Some(position)
+            }
+            Self::Poisson { random, mean, last } => {
+                *last = last.checked_add((unit_gap(random) * *mean) as u128)?;
+                Some(*last)
+            }
+        }
+    }
+}
+
+/// A gap of a Poisson process of rate 1.
+#[inline]
+fn unit_gap(random: &mut Xoshiro256PlusPlus) -> f64 {
+    // 1 - u is in (0, 1], so its logarithm is finite.
+    -(1.0 - random.random::<f64>()).ln()
 }
 
 /// When query `n` of a constant rate (in queries per 10^6 s) is due, rounded to the nanosecond;
@@ -154,133 +230,4 @@ fn due_of(n: u64, rate: u64) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constant_is_exact_after_any_number_of_queries() {
-        let cases: [(f64, u64, u64); 9] = [
-            (1_000.0, 1, 1_000_000),
-            (3.0, 1, 333_333_333),
-            (3.0, 2, 666_666_667),
-            (3.0, 3_000_000_000, 1_000_000_000_000_000_000),
-            // 150,000 qps has no whole number of microseconds, and must still be 150,000.
-            (150_000.0, 150_000, 1_000_000_000),
-            (150_000.0, 1_000_000_001, 6_666_666_673_333),
-            (70_001.0, 1_000_000_000, 14_285_510_206_997),
-            (0.5, 1, 2_000_000_000),
-            (1e9, 1_000_000_000, 1_000_000_000),
-        ];
-        for (rate_qps, n, due_ns) in cases {
-            let mut schedule = Schedule::new(Pace::Constant, rate_qps, 1, 0, 1);
-            let State::Constant { next, .. } = &mut schedule.0 else { panic!() };
-            *next = n;
-            assert_eq!(schedule.next(), Some(due_ns), "query {n} of {rate_qps} qps");
-        }
-    }
-
-    #[test]
-    fn constant_is_the_same_for_any_number_of_workers() {
-        let one: Vec<u64> = Schedule::new(Pace::Constant, 70_001.0, 1, 0, 1).take(840).collect();
-        for shards in 2..=7 {
-            let workers = (0..shards).flat_map(|shard| {
-                Schedule::new(Pace::Constant, 70_001.0, 1, shard, shards)
-                    .take(840 / shards as usize)
-            });
-            let mut all: Vec<u64> = workers.collect();
-            all.sort_unstable();
-            assert_eq!(all, one, "{shards} workers");
-        }
-    }
-
-    #[test]
-    fn a_schedule_ends_with_time() {
-        let mut schedule = Schedule::new(Pace::Constant, 1e-9, 1, 0, 1);
-        // The slowest rate is one query in 10^6 s.
-        assert_eq!(schedule.by_ref().nth(1), Some(1_000_000_000_000_000));
-        assert_eq!(schedule.count(), 18_445);
-        let mut slow = Schedule::new(Pace::Poisson, 1e-15, 1, 0, 1);
-        assert!((0..1_000).any(|_| slow.next().is_none()));
-    }
-
-    /// Counts of arrivals in windows of 10 ms, over all workers.
-    fn counts(pace: Pace, rate_qps: f64, seed: u64, shards: u32, windows: usize) -> Vec<f64> {
-        const WINDOW_NS: u64 = 10_000_000;
-        let mut counts = vec![0.0; windows];
-        for shard in 0..shards {
-            let mut last = 0;
-            for due_ns in Schedule::new(pace, rate_qps, seed, shard, shards) {
-                assert!(due_ns >= last, "arrivals are in order");
-                last = due_ns;
-                match counts.get_mut((due_ns / WINDOW_NS) as usize) {
-                    Some(count) => *count += 1.0,
-                    None => break,
-                }
-            }
-        }
-        counts
-    }
-
-    /// Mean, and variance over mean (1 for a Poisson process, 0 for equal counts).
-    fn mean_and_dispersion(counts: &[f64]) -> (f64, f64) {
-        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
-        let squares: f64 = counts.iter().map(|count| (count - mean).powi(2)).sum();
-        (mean, squares / (counts.len() - 1) as f64 / mean)
-    }
-
-    #[test]
-    fn poisson_has_the_mean_and_the_variance_of_one() {
-        const WINDOWS: usize = 2_000;
-        for (rate_qps, shards, seed) in
-            [(2_000.0, 1, 1), (2_000.0, 3, 2), (10_000.0, 1, 3), (10_000.0, 8, 4)]
-        {
-            let counts = counts(Pace::Poisson, rate_qps, seed, shards, WINDOWS);
-            let (mean, dispersion) = mean_and_dispersion(&counts);
-            let expected = rate_qps / 100.0;
-            let error = (expected / WINDOWS as f64).sqrt();
-            let case = format!("{rate_qps} qps, {shards} workers: {mean}, {dispersion}");
-            assert!((mean - expected).abs() < 5.0 * error, "{case}");
-            // The standard error of the dispersion is sqrt(2 / windows), 0.032.
-            assert!((dispersion - 1.0).abs() < 0.16, "{case}");
-            // Neighbouring windows must not know of each other (standard error 0.022).
-            let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
-            let covariance = counts.windows(2).map(product).sum::<f64>() / (WINDOWS - 1) as f64;
-            assert!((covariance / mean).abs() < 0.11, "{case}: {covariance}");
-        }
-    }
-
-    #[test]
-    fn constant_has_no_variance() {
-        for shards in [1, 3] {
-            let counts = counts(Pace::Constant, 10_000.0, 1, shards, 500);
-            assert!(counts.iter().all(|count| *count == 100.0), "{shards} workers");
-        }
-    }
-
-    #[test]
-    fn poisson_gaps_are_not_cut_to_nanoseconds() {
-        // Mean gap 2.5 ns: cut to whole ones it would be 2.0.
-        let instants = Schedule::new(Pace::Poisson, 4e8, 1, 0, 1).take(1_000_000);
-        let mean = instants.last().unwrap() as f64 / 1e6;
-        assert!((mean - 2.5).abs() < 0.0125, "{mean}");
-    }
-
-    #[test]
-    fn seeds_and_workers_have_streams_of_their_own() {
-        let first = |seed, shard| -> Vec<u64> {
-            Schedule::new(Pace::Poisson, 1_000.0, seed, shard, 4).take(10).collect()
-        };
-        assert_eq!(first(1, 2), first(1, 2));
-        assert_ne!(first(1, 2), first(1, 3));
-        assert_ne!(first(1, 2), first(2, 2));
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for pace in Pace::ALL {
-            assert_eq!(pace.to_string().parse(), Ok(pace));
-        }
-        let error = "steady".parse::<Pace>().unwrap_err().to_string();
-        assert_eq!(error, "unknown pace `steady`: it is one of constant, poisson");
-    }
-}
+mod tests;

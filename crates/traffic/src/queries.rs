@@ -3,10 +3,9 @@
 use std::io::BufRead;
 
 use dnslab_wire::{Query, QueryOptions};
-use domain::base::iana::Rtype;
 
 use crate::query_file::{QueryFileError, read};
-use crate::{Selection, SyntheticZone};
+use crate::{Selection, SyntheticZone, TypeMix};
 
 /// Queries encoded once, to be shared by all workers and never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,18 +14,41 @@ pub struct QueryList {
     description: String,
 }
 
+/// The most queries of a list that repeats its names with other types: 100 MB of memory.
+const MOST_MIXED: u32 = 1 << 20;
+
 impl QueryList {
-    /// One query of type A for each host of the zone, in the order of the zone.
+    /// Queries for the hosts of the zone: all of them in the order of the zone, once for a single
+    /// type, and again and again for a mix, until each name was asked for all types in proportion.
+    ///
+    /// Types change from name to name, in an order drawn from the seed, so that any stretch of the
+    /// list has them in proportion too. A list that would be longer than 2^20 queries, and longer
+    /// than the zone, ends after fewer rounds: names then are asked for some of the types only.
     #[must_use]
-    pub fn from_zone(zone: &SyntheticZone, options: &QueryOptions) -> Self {
-        let query = |index| {
-            Query::new(&zone.name(index), Rtype::A, options)
-                .expect("one question with a legal name fits in a message")
+    pub fn from_zone(
+        zone: &SyntheticZone,
+        types: &TypeMix,
+        seed: u64,
+        options: &QueryOptions,
+    ) -> Self {
+        let (names, cycle) = (zone.records(), types.cycle());
+        let order = types.shuffled(seed, names);
+        let rounds = (MOST_MIXED / names.max(1)).clamp(1, cycle);
+        let query = |(round, index): (u32, u32)| {
+            // One place on in the same cycle each round: after all rounds, every place was met.
+            let place = index % cycle;
+            let rtype = order[(index - place + (place + round) % cycle) as usize];
+            Query::new(&zone.name(index), rtype, options)
+                .expect("a question with a legal name, and options as checked, fit in a message")
         };
-        let queries = (0..zone.records()).map(query).collect();
+        let places = (0..rounds).flat_map(|round| (0..names).map(move |index| (round, index)));
+        let queries = places.map(query).collect();
+        let plural = if types.weights().len() == 1 { "" } else { "s" };
         let origin = zone.origin().fmt_with_dot();
-        let description =
-            format!("{} names of the zone {origin}, type A{}", zone.records(), described(options));
+        let description = format!(
+            "{names} names of the zone {origin}, type{plural} {types}{}",
+            described(options)
+        );
         Self { queries, description }
     }
 
@@ -103,24 +125,33 @@ impl QueryList {
 
 /// What the queries ask besides their question, to be put behind a description.
 fn described(options: &QueryOptions) -> String {
-    let mut text = String::new();
-    if options.recursion_desired {
-        text.push_str(", recursion desired");
+    let recursion = if options.recursion_desired { ", recursion desired" } else { "" };
+    let Some(edns) = &options.edns else { return recursion.to_owned() };
+    let mut parts = vec![format!("a payload size of {} octets", edns.payload_size)];
+    if edns.dnssec_ok {
+        parts.push("DNSSEC OK".to_owned());
     }
-    if let Some(edns) = options.edns {
-        text.push_str(&format!(", EDNS with a payload size of {} octets", edns.payload_size));
-        if edns.dnssec_ok {
-            text.push_str(" and DNSSEC OK");
-        }
+    for option in &edns.options {
+        parts.push(format!("option {} of {} octets", option.code, option.data.len()));
     }
-    text
+    if edns.keepalive {
+        parts.push("keep-alive".to_owned());
+    }
+    if let Some(block) = edns.padding {
+        parts.push(format!("padding to blocks of {block} octets"));
+    }
+    let last = parts.pop().unwrap_or_default();
+    let and = if parts.is_empty() { "" } else { " and " };
+    format!("{recursion}, EDNS with {}{and}{last}", parts.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::time::Duration;
 
-    use dnslab_wire::Edns;
+    use dnslab_wire::{Edns, EdnsOption};
+    use domain::base::iana::Rtype;
 
     use super::*;
 
@@ -128,7 +159,7 @@ mod tests {
     fn a_zone_is_asked_for_its_hosts() {
         let origin = "melmac.univ".parse().unwrap();
         let zone = SyntheticZone::new(origin, 1_000, Duration::from_secs(1)).unwrap();
-        let queries = QueryList::from_zone(&zone, &QueryOptions::default());
+        let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
         assert_eq!(queries.len(), 1_000);
         assert_eq!(queries.get(999).to_string(), "host-001000.melmac.univ. A");
         assert_eq!(queries.description(), "1000 names of the zone melmac.univ., type A");
@@ -137,8 +168,57 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_asked_for_all_types_in_proportion() {
+        let zone = SyntheticZone::new("x".parse().unwrap(), 57, Duration::from_secs(1)).unwrap();
+        let mix: TypeMix = "A:70,AAAA:25,HTTPS:5".parse().unwrap();
+        let list = |seed| QueryList::from_zone(&zone, &mix, seed, &QueryOptions::default());
+        let queries = list(1);
+        assert_eq!(queries, list(1));
+        assert_ne!(queries, list(2));
+        assert_eq!(queries.description(), "57 names of the zone x., types A:70,AAAA:25,HTTPS:5");
+        let mut asked: HashMap<String, usize> = HashMap::new();
+        for query in queries.iter() {
+            *asked.entry(query.to_string()).or_default() += 1;
+        }
+        assert_eq!(asked.len(), 57 * 3);
+        for (query, count) in asked {
+            let expected = match query.rsplit_once(' ').unwrap().1 {
+                "A" => 14,
+                "AAAA" => 5,
+                _ => 1,
+            };
+            assert_eq!(count, expected, "{query}");
+        }
+        // Names in the order of the zone, types in proportion in any stretch.
+        for (at, query) in (0..).zip(queries.iter()) {
+            assert_eq!(query.name().to_string(), zone.name(at % 57).to_string());
+        }
+        let types: Vec<Rtype> = queries.iter().map(|query| query.rtype()).collect();
+        for stretch in types.windows(100) {
+            let count = stretch.iter().filter(|rtype| **rtype == Rtype::A).count();
+            assert!((55..=85).contains(&count), "{count} of 100");
+        }
+    }
+
+    #[test]
+    fn a_large_zone_is_not_repeated_for_every_type() {
+        let check = |records: u32, mix: &str, expected: u32| {
+            let zone = SyntheticZone::new("x".parse().unwrap(), records, Duration::from_secs(1));
+            let (zone, mix) = (zone.unwrap(), mix.parse().unwrap());
+            let queries = QueryList::from_zone(&zone, &mix, 1, &QueryOptions::default());
+            assert_eq!(queries.len(), expected, "{records} names");
+            let count = queries.iter().filter(|query| query.rtype() == Rtype::A).count();
+            let share = count as f64 / f64::from(expected.max(1));
+            assert!(records == 0 || (share - 0.99).abs() < 0.001, "{share} of {records} names");
+        };
+        check(0, "A:9900,MX:99,TXT:1", 0);
+        check(10_000, "A:9900,MX:99,TXT:1", 1_040_000);
+        check(50, "A:99,MX:1", 5_000);
+    }
+
+    #[test]
     fn options_are_in_the_description() {
-        let edns = Some(Edns { payload_size: 1232, dnssec_ok: true });
+        let edns = Some(Edns { dnssec_ok: true, ..Edns::default() });
         let options = QueryOptions { recursion_desired: true, edns };
         let queries = QueryList::from_text(&b"a. A\nb. A"[..], "q.txt", &options).unwrap();
         assert_eq!(
@@ -147,5 +227,18 @@ mod tests {
              octets and DNSSEC OK; uniformly at random"
         );
         assert_eq!(queries.get(1).octets().len(), 12 + 3 + 4 + 11);
+        let edns = Some(Edns {
+            options: vec![EdnsOption { code: 65_001, data: vec![1, 2] }],
+            padding: Some(128),
+            keepalive: true,
+            ..Edns::default()
+        });
+        let options = QueryOptions { recursion_desired: false, edns };
+        let queries = QueryList::from_text(&b"a. A"[..], "q.txt", &options).unwrap();
+        assert_eq!(
+            queries.description(),
+            "1 queries of the file q.txt, EDNS with a payload size of 1232 octets, option 65001 of 2 \
+             octets, keep-alive and padding to blocks of 128 octets"
+        );
     }
 }

@@ -169,7 +169,7 @@ fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault
 }
 
 /// The type that a word names.
-fn rtype(word: &str) -> Option<Rtype> {
+pub(crate) fn rtype(word: &str) -> Option<Rtype> {
     // dnsperf's spelling, which is IANA's; the parser knows it without the hyphen.
     if word.eq_ignore_ascii_case("NSAP-PTR") { Some(Rtype::NSAPPTR) } else { word.parse().ok() }
 }

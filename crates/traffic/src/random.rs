@@ -11,6 +11,8 @@ pub(crate) enum Purpose {
     Pace,
     /// The choice of queries.
     Choice,
+    /// The types that the names of a zone are asked for.
+    Types,
 }
 
 /// The stream of one worker for one purpose. The streams of one seed are at least 2^128 numbers

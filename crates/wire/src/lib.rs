@@ -1,14 +1,27 @@
 //! DNS octets and vocabulary: the transports, queries that are encoded once and patched in place,
-//! summaries of responses made without allocation, and the length prefix of stream transports.
+//! what one client adds to them, summaries of responses made without allocation, signatures, and
+//! the length prefix of stream transports.
 //!
 //! This crate does no input or output, reads no clock, and holds no `unsafe`.
 
+mod client_subnet;
+mod cookie;
+mod edns;
 mod framing;
 mod query;
+mod rcode;
 mod response;
+mod response_options;
 mod transport;
+mod tsig;
 
+pub use client_subnet::{ClientSubnet, ClientSubnetError};
+pub use cookie::{Cookie, CookieFinding};
+pub use edns::{Edns, EdnsOption};
 pub use framing::{FrameReader, Frames, push_frame};
-pub use query::{Edns, Query, QueryError, QueryOptions};
-pub use response::{Malformed, Response, rcode_name};
+pub use query::{Additions, Query, QueryError, QueryOptions};
+pub use rcode::{BADCOOKIE, rcode_name};
+pub use response::{Malformed, Response};
+pub use response_options::ResponseOptions;
 pub use transport::{Transport, UnknownTransport};
+pub use tsig::{Signed, TsigFault, TsigKey, TsigKeyError};

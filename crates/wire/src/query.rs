@@ -3,8 +3,11 @@
 use domain::base::iana::Rtype;
 use domain::base::{MessageBuilder, Name, ToName};
 
+use crate::edns::{KEEPALIVE, OPTION_HEADER, PADDING, padding_length, push_option_header};
+use crate::{ClientSubnet, Cookie, Edns, Transport, client_subnet, cookie, tsig};
+
 /// What a query asks for besides its question.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryOptions {
     /// The RD bit (RFC 1035, section 4.1.1).
     pub recursion_desired: bool,
@@ -12,18 +15,46 @@ pub struct QueryOptions {
     pub edns: Option<Edns>,
 }
 
-/// The OPT record of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edns {
-    /// Largest UDP answer that the client takes, octets (RFC 6891, section 6.2.3).
-    pub payload_size: u16,
-    /// The DO bit (RFC 3225).
-    pub dnssec_ok: bool,
+impl QueryOptions {
+    /// The options as they may be sent over this transport: see [`Edns::for_transport`].
+    #[must_use]
+    pub fn for_transport(&self, transport: Transport) -> Self {
+        let edns = self.edns.clone().map(|edns| edns.for_transport(transport));
+        Self { recursion_desired: self.recursion_desired, edns }
+    }
+}
+
+/// What the queries of one client have beside what all have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Additions<'a> {
+    /// The client's cookie (RFC 7873).
+    pub cookie: Option<&'a Cookie>,
+    /// The network that the client is said to be in (RFC 7871).
+    pub subnet: Option<&'a ClientSubnet>,
+}
+
+impl Additions<'_> {
+    /// True if the queries of this client are those of all.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.cookie.is_none() && self.subnet.is_none()
+    }
+
+    /// Octets of the options.
+    #[inline]
+    fn length(&self) -> usize {
+        self.cookie.map_or(0, Cookie::option_length)
+            + self.subnet.map_or(0, ClientSubnet::option_length)
+    }
 }
 
 /// A query could not be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot encode a query for {name}: the message would be too long")]
+#[error(
+    "cannot encode a query for {name}: the message would be longer than 65535 octets; give fewer \
+     or shorter EDNS options or a smaller padding block"
+)]
 pub struct QueryError {
     /// The name asked for.
     pub name: String,
@@ -32,7 +63,7 @@ pub struct QueryError {
 /// One encoded query with message id 0.
 ///
 /// ```
-/// use dnslab_wire::{Query, QueryOptions};
+/// use dnslab_wire::{Additions, Cookie, Query, QueryOptions};
 /// use domain::base::{Name, iana::Rtype};
 /// use std::str::FromStr;
 ///
@@ -40,22 +71,43 @@ pub struct QueryError {
 /// let query = Query::new(&name, Rtype::A, &QueryOptions::default()).unwrap();
 /// assert_eq!(query.octets().len(), 12 + 13 + 4);
 /// assert_eq!(query.to_string(), "www.example. A");
+///
+/// let cookie = Cookie::new(*b"a client");
+/// let mut message = Vec::new();
+/// let additions = Additions { cookie: Some(&cookie), subnet: None };
+/// query.append_to(0x1234, &additions, &mut message);
+/// assert_eq!(message.len(), query.octets().len() + 11 + 4 + 8);
+/// assert_eq!(message[..2], [0x12, 0x34]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
+    /// The message as it is without additions. The OPT record follows the question and is the last
+    /// one; the padding option is its last option.
     octets: Box<[u8]>,
     /// Where the question ends; it begins at [`HEADER`].
     question_end: u16,
+    /// Where the padding option begins; the end of the message if there is none.
+    unpadded_end: u16,
+    /// To a multiple of so many octets the message is padded; 0 if it has no padding option.
+    padding_block: u16,
 }
 
 /// Length of the message header in octets (RFC 1035, section 4.1.1).
 pub(crate) const HEADER: usize = 12;
 
+/// Octets of an OPT record without options (RFC 6891, section 6.1.2).
+const OPT_FIXED: usize = 11;
+
+/// The most octets that a client can add: an OPT record too, if there was none, and a signature.
+const LONGEST_ADDITIONS: usize =
+    OPT_FIXED + cookie::LONGEST + client_subnet::LONGEST + tsig::LONGEST;
+
 impl Query {
     /// Encodes a query of class IN.
     ///
     /// # Errors
-    /// When the message does not fit, which no legal name brings about.
+    /// When the message would not fit, with the longest additions, into 65,535 octets, which only
+    /// options and padding bring about.
     pub fn new(
         name: &impl ToName,
         rtype: Rtype,
@@ -66,19 +118,85 @@ impl Query {
         message.header_mut().set_rd(options.recursion_desired);
         let mut question = message.question();
         question.push((name, rtype)).map_err(|_| too_long())?;
-        let question_end = question.as_slice().len();
-        let mut additional = question.additional();
-        if let Some(edns) = options.edns {
-            additional
-                .opt(|opt| {
-                    opt.set_udp_payload_size(edns.payload_size);
-                    opt.set_dnssec_ok(edns.dnssec_ok);
-                    Ok(())
-                })
-                .map_err(|_| too_long())?;
+        let question_end = question.as_slice().len() as u16;
+        let mut octets = question.finish();
+        let padding_block = match &options.edns {
+            Some(edns) => {
+                push_opt(&mut octets, edns);
+                edns.padding.map_or(0, |block| block.max(1))
+            }
+            None => 0,
+        };
+        let longest = octets.len() + LONGEST_ADDITIONS;
+        let padding = if padding_block == 0 {
+            0
+        } else {
+            OPTION_HEADER + padding_length(longest, padding_block)
+        };
+        if longest + padding > usize::from(u16::MAX) {
+            return Err(too_long());
         }
-        let question_end = u16::try_from(question_end).map_err(|_| too_long())?;
-        Ok(Self { octets: additional.finish().into_boxed_slice(), question_end })
+        let unpadded_end = octets.len() as u16;
+        push_padding(&mut octets, 0, padding_block);
+        if options.edns.is_some() {
+            set_rdlength(&mut octets, usize::from(question_end));
+        }
+        Ok(Self { octets: octets.into_boxed_slice(), question_end, unpadded_end, padding_block })
+    }
+
+    /// Appends the message with this id and what this client adds. Without additions this is a copy
+    /// of [`Query::octets`]. Padding is computed last, so that the length is a multiple of the
+    /// block with additions too.
+    ///
+    /// A query without an OPT record gets one for the additions: that of [`Edns::default`].
+    #[inline]
+    pub fn append_to(&self, id: u16, additions: &Additions<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        if additions.is_empty() {
+            out.extend_from_slice(&self.octets);
+        } else {
+            self.append_with(additions, out);
+        }
+        out[start..start + 2].copy_from_slice(&id.to_be_bytes());
+    }
+
+    /// The slow path of [`Query::append_to`]: the template without its padding, the additions, and
+    /// the padding anew.
+    fn append_with(&self, additions: &Additions<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.octets[..usize::from(self.unpadded_end)]);
+        if !self.has_opt() {
+            push_opt_fixed(out, start, Edns::default().payload_size, false);
+        }
+        if let Some(cookie) = additions.cookie {
+            cookie.push_option(out);
+        }
+        if let Some(subnet) = additions.subnet {
+            subnet.push_option(out);
+        }
+        push_padding(out, start, self.padding_block);
+        set_rdlength(&mut out[start..], usize::from(self.question_end));
+    }
+
+    /// The length in octets of what [`Query::append_to`] appends.
+    #[must_use]
+    #[inline]
+    pub fn length_with(&self, additions: &Additions<'_>) -> usize {
+        if additions.is_empty() {
+            return self.octets.len();
+        }
+        let opt = if self.has_opt() { 0 } else { OPT_FIXED };
+        let length = usize::from(self.unpadded_end) + opt + additions.length();
+        match self.padding_block {
+            0 => length,
+            block => length + OPTION_HEADER + padding_length(length, block),
+        }
+    }
+
+    /// The template has an OPT record.
+    #[inline]
+    fn has_opt(&self) -> bool {
+        self.octets.len() > usize::from(self.question_end)
     }
 
     /// The whole message, with id 0.
@@ -110,8 +228,8 @@ impl Query {
         Rtype::from_int(u16::from_be_bytes([question[at], question[at + 1]]))
     }
 
-    /// The length of an encoded message if it begins with this query's question: 0x20-folded, as
-    /// RFC 4343 compares names.
+    /// True if these octets are this query's question; letters of any case are equal, as RFC 4343
+    /// compares names.
     #[must_use]
     #[inline]
     pub fn asks_the_same(&self, question: &[u8]) -> bool {
@@ -121,6 +239,47 @@ impl Query {
     }
 }
 
+/// Appends the OPT record of a template, but for padding and RDLENGTH, to a message that ends with
+/// its question.
+fn push_opt(message: &mut Vec<u8>, edns: &Edns) {
+    push_opt_fixed(message, 0, edns.payload_size, edns.dnssec_ok);
+    for option in &edns.options {
+        // A length that does not fit is refused with the whole message, which then is too long.
+        push_option_header(message, option.code, option.data.len() as u16);
+        message.extend_from_slice(&option.data);
+    }
+    if edns.keepalive {
+        push_option_header(message, KEEPALIVE, 0);
+    }
+}
+
+/// Appends an OPT record without options (RFC 6891, section 6.1.2) to the message that begins at
+/// `start`, and counts it.
+#[inline]
+fn push_opt_fixed(out: &mut Vec<u8>, start: usize, payload_size: u16, dnssec_ok: bool) {
+    let [high, low] = payload_size.to_be_bytes();
+    let flags = if dnssec_ok { 0x80 } else { 0 };
+    out.extend_from_slice(&[0, 0, 41, high, low, 0, 0, flags, 0, 0, 0]);
+    out[start + 11] = 1;
+}
+
+/// Appends the padding option to the message that begins at `start`; a block of 0 is none.
+#[inline]
+fn push_padding(out: &mut Vec<u8>, start: usize, block: u16) {
+    if block > 0 {
+        let length = padding_length(out.len() - start, block);
+        push_option_header(out, PADDING, length as u16);
+        out.resize(out.len() + length, 0);
+    }
+}
+
+/// Writes the RDLENGTH of the OPT record that begins at `opt` and is the last of the message.
+#[inline]
+fn set_rdlength(message: &mut [u8], opt: usize) {
+    let length = (message.len() - opt - OPT_FIXED) as u16;
+    message[opt + OPT_FIXED - 2..opt + OPT_FIXED].copy_from_slice(&length.to_be_bytes());
+}
+
 impl std::fmt::Display for Query {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.name().fmt_with_dot(), self.rtype())
@@ -128,34 +287,4 @@ impl std::fmt::Display for Query {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::str::FromStr;
-
-    use super::*;
-
-    #[test]
-    fn edns_and_flags_are_encoded() {
-        let name = Name::<Vec<u8>>::from_str("a.example").unwrap();
-        let edns = Some(Edns { payload_size: 1232, dnssec_ok: true });
-        let query = Query::new(&name, Rtype::AAAA, &QueryOptions { recursion_desired: true, edns })
-            .unwrap();
-        let message = domain::base::Message::from_octets(query.octets()).unwrap();
-        assert!(message.header().rd());
-        let opt = message.opt().unwrap();
-        assert_eq!((opt.udp_payload_size(), opt.dnssec_ok()), (1232, true));
-        assert_eq!(query.to_string(), "a.example. AAAA");
-        assert!(query.asks_the_same(b"\x01A\x07exAMPle\x00\x00\x1c\x00\x01"));
-        assert!(!query.asks_the_same(b"\x01b\x07example\x00\x00\x1c\x00\x01"));
-    }
-
-    #[test]
-    fn names_are_printed_with_one_final_dot() {
-        for (name, expected) in
-            [(".", ". NS"), ("example", "example. NS"), ("a.example.", "a.example. NS")]
-        {
-            let name = Name::<Vec<u8>>::from_str(name).unwrap();
-            let query = Query::new(&name, Rtype::NS, &QueryOptions::default()).unwrap();
-            assert_eq!(query.to_string(), expected);
-        }
-    }
-}
+mod tests;

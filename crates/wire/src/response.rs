@@ -1,7 +1,5 @@
 //! What a response says, read without allocation.
 
-use std::borrow::Cow;
-
 use crate::query::HEADER;
 
 /// The parts of a response that an engine counts, borrowed from the message.
@@ -80,25 +78,6 @@ fn question(rest: &[u8]) -> Option<&[u8]> {
         }
     }
     rest.get(..at + 1 + 4)
-}
-
-/// The mnemonic of a header response code (IANA DNS RCODEs).
-#[must_use]
-pub fn rcode_name(rcode: u8) -> Cow<'static, str> {
-    Cow::Borrowed(match rcode {
-        0 => "NOERROR",
-        1 => "FORMERR",
-        2 => "SERVFAIL",
-        3 => "NXDOMAIN",
-        4 => "NOTIMP",
-        5 => "REFUSED",
-        6 => "YXDOMAIN",
-        7 => "YXRRSET",
-        8 => "NXRRSET",
-        9 => "NOTAUTH",
-        10 => "NOTZONE",
-        other => return Cow::Owned(format!("RCODE{other}")),
-    })
 }
 
 #[cfg(test)]

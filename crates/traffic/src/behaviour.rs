@@ -1,0 +1,219 @@
+//! How simulated clients use their connections.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::duration::duration_text;
+
+/// What a client does beside asking: plain values, each with a default that is the simplest client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientBehaviour {
+    /// Connections, or UDP sockets, that each client keeps at the same time; at least 1.
+    pub connections: u32,
+    /// A connection is closed when so many queries were asked on it, at least 1, and another one is
+    /// opened for the next. Without a number it is used as long as it lasts.
+    pub queries_per_connection: Option<u32>,
+    /// A connection without a query in flight is closed after this time (RFC 7766, section 6.2.3).
+    /// Without a time the client does not close it.
+    pub idle: Option<Duration>,
+    /// When connections are opened.
+    pub connect: Connect,
+    /// What is done with a truncated answer over UDP.
+    pub truncated: Truncated,
+}
+
+impl Default for ClientBehaviour {
+    /// One connection from the start to the end; truncated answers are answers.
+    fn default() -> Self {
+        Self {
+            connections: 1,
+            queries_per_connection: None,
+            idle: None,
+            connect: Connect::AtStart,
+            truncated: Truncated::Count,
+        }
+    }
+}
+
+impl fmt::Display for ClientBehaviour {
+    /// A sentence without its full stop, for records and pages.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: u32, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            _ => format!("{count} {noun}s"),
+        };
+        let queries = |count: u32| match count {
+            1 => "1 query".to_owned(),
+            _ => format!("{count} queries"),
+        };
+        let when = match self.connect {
+            Connect::AtStart => "opened at the start",
+            Connect::OnDemand => "opened when a query is due",
+        };
+        write!(formatter, "{} per client, {when}", plural(self.connections, "connection"))?;
+        match (self.queries_per_connection, self.idle) {
+            (None, None) => write!(formatter, " and never closed by the client")?,
+            (Some(count), None) => write!(formatter, " and closed after {}", queries(count))?,
+            (None, Some(idle)) => {
+                write!(formatter, " and closed when idle for {}", duration_text(idle))?;
+            }
+            (Some(count), Some(idle)) => write!(
+                formatter,
+                " and closed after {} or when idle for {}",
+                queries(count),
+                duration_text(idle)
+            )?,
+        }
+        match self.truncated {
+            Truncated::Count => Ok(()),
+            Truncated::AskOverTcp => {
+                formatter.write_str("; truncated answers are asked again over TCP")
+            }
+        }
+    }
+}
+
+/// When a client opens its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Connect {
+    /// Before the load begins, and again as soon as one is closed.
+    #[default]
+    AtStart,
+    /// When a query is due and none is open.
+    OnDemand,
+}
+
+/// What a client does with a truncated answer over UDP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Truncated {
+    /// It is an answer, and counted as truncated.
+    #[default]
+    Count,
+    /// The same query is asked again over TCP, as resolvers do (RFC 2181, section 9).
+    AskOverTcp,
+}
+
+/// The text names no moment to connect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown moment to connect `{0}`: it is one of at-start, on-demand")]
+pub struct UnknownConnect(
+    /// The text.
+    pub String,
+);
+
+/// The text names no way with truncated answers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown way with truncated answers `{0}`: it is one of count, ask-over-tcp")]
+pub struct UnknownTruncated(
+    /// The text.
+    pub String,
+);
+
+impl Connect {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::AtStart, Self::OnDemand];
+
+    /// The name in experiment files and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AtStart => "at-start",
+            Self::OnDemand => "on-demand",
+        }
+    }
+}
+
+impl Truncated {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Count, Self::AskOverTcp];
+
+    /// The name in experiment files and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::AskOverTcp => "ask-over-tcp",
+        }
+    }
+}
+
+impl fmt::Display for Connect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Truncated {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Connect {
+    type Err = UnknownConnect;
+
+    fn from_str(text: &str) -> Result<Self, UnknownConnect> {
+        let known = Self::ALL.into_iter().find(|connect| connect.name() == text);
+        known.ok_or_else(|| UnknownConnect(text.to_owned()))
+    }
+}
+
+impl FromStr for Truncated {
+    type Err = UnknownTruncated;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTruncated> {
+        let known = Self::ALL.into_iter().find(|truncated| truncated.name() == text);
+        known.ok_or_else(|| UnknownTruncated(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_behaviour_is_a_sentence() {
+        let check = |behaviour: ClientBehaviour, expected: &str| {
+            assert_eq!(behaviour.to_string(), expected);
+        };
+        let default = ClientBehaviour::default();
+        check(
+            default.clone(),
+            "1 connection per client, opened at the start and never closed by the client",
+        );
+        check(
+            ClientBehaviour { queries_per_connection: Some(1), ..default.clone() },
+            "1 connection per client, opened at the start and closed after 1 query",
+        );
+        check(
+            ClientBehaviour {
+                connections: 2,
+                queries_per_connection: Some(200),
+                idle: Some(Duration::from_secs(10)),
+                connect: Connect::OnDemand,
+                truncated: Truncated::AskOverTcp,
+            },
+            "2 connections per client, opened when a query is due and closed after 200 queries or \
+             when idle for 10s; truncated answers are asked again over TCP",
+        );
+        check(
+            ClientBehaviour { idle: Some(Duration::from_millis(1_500)), ..default },
+            "1 connection per client, opened at the start and closed when idle for 1500ms",
+        );
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for connect in Connect::ALL {
+            assert_eq!(connect.to_string().parse(), Ok(connect));
+        }
+        for truncated in Truncated::ALL {
+            assert_eq!(truncated.to_string().parse(), Ok(truncated));
+        }
+        let error = "later".parse::<Connect>().unwrap_err().to_string();
+        assert_eq!(error, "unknown moment to connect `later`: it is one of at-start, on-demand");
+        let error = "retry".parse::<Truncated>().unwrap_err().to_string();
+        assert!(error.ends_with("it is one of count, ask-over-tcp"), "{error}");
+    }
+}

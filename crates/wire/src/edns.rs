@@ -1,0 +1,93 @@
+//! The OPT record of a query (RFC 6891), as it is asked for.
+
+use crate::Transport;
+
+/// Code of the client subnet option (RFC 7871, section 6).
+pub(crate) const CLIENT_SUBNET: u16 = 8;
+/// Code of the COOKIE option (RFC 7873, section 4).
+pub(crate) const COOKIE: u16 = 10;
+/// Code of the edns-tcp-keepalive option (RFC 7828, section 3.1).
+pub(crate) const KEEPALIVE: u16 = 11;
+/// Code of the padding option (RFC 7830, section 3).
+pub(crate) const PADDING: u16 = 12;
+/// Code of the extended DNS error option (RFC 8914, section 2).
+pub(crate) const EXTENDED_ERROR: u16 = 15;
+
+/// Octets of an option before its data: code and length (RFC 6891, section 6.1.2).
+pub(crate) const OPTION_HEADER: usize = 4;
+
+/// The OPT record of a query: what is the same for all clients.
+///
+/// ```
+/// let edns = dnslab_wire::Edns { dnssec_ok: true, ..Default::default() };
+/// assert_eq!(edns.payload_size, 1232);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edns {
+    /// Largest UDP answer that the client takes, octets (RFC 6891, section 6.2.3).
+    pub payload_size: u16,
+    /// The DO bit (RFC 3225).
+    pub dnssec_ok: bool,
+    /// Any options, sent as they are, in this order, before all others. An option with the code of
+    /// one that a client adds (8 and 10) then stands twice in the message.
+    pub options: Vec<EdnsOption>,
+    /// Queries are padded to a multiple of so many octets (RFC 7830; RFC 8467, section 4.1: 128);
+    /// 0 and 1 are an empty padding option. For encrypted transports only.
+    pub padding: Option<u16>,
+    /// An empty edns-tcp-keepalive option asks for the server's idle time-out (RFC 7828, section
+    /// 3.2.1). For TCP and DoT only.
+    pub keepalive: bool,
+}
+
+/// One option of an OPT record (RFC 6891, section 6.1.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdnsOption {
+    /// Its code (IANA DNS EDNS0 Option Codes).
+    pub code: u16,
+    /// Its data, at most 65,535 octets.
+    pub data: Vec<u8>,
+}
+
+impl Default for Edns {
+    /// A record that asks for nothing, with the payload size that resolvers agreed upon on DNS flag
+    /// day 2020: the largest that no path in use fragments.
+    fn default() -> Self {
+        Self {
+            payload_size: 1232,
+            dnssec_ok: false,
+            options: Vec::new(),
+            padding: None,
+            keepalive: false,
+        }
+    }
+}
+
+impl Edns {
+    /// The record as it may be sent over this transport: without padding in the clear, where it
+    /// hides nothing (RFC 7830, section 6), and without keep-alive but on TCP and DoT: UDP must not
+    /// have it (RFC 7828, section 3.2.1), nor DoQ (RFC 9250, section 5.5.2), and HTTP has a
+    /// connection life of its own.
+    #[must_use]
+    pub fn for_transport(mut self, transport: Transport) -> Self {
+        if !transport.is_encrypted() {
+            self.padding = None;
+        }
+        self.keepalive &= matches!(transport, Transport::Tcp | Transport::Dot);
+        self
+    }
+}
+
+/// Appends the octets that come before an option's data.
+#[inline]
+pub(crate) fn push_option_header(out: &mut Vec<u8>, code: u16, length: u16) {
+    out.extend_from_slice(&code.to_be_bytes());
+    out.extend_from_slice(&length.to_be_bytes());
+}
+
+/// The length of the data of the padding option that brings a message of `length` octets, which has
+/// no padding option yet, to a multiple of `block`.
+#[inline]
+pub(crate) fn padding_length(length: usize, block: u16) -> usize {
+    let length = length + OPTION_HEADER;
+    length.next_multiple_of(usize::from(block.max(1))) - length
+}

@@ -1,0 +1,261 @@
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use domain::base::Message;
+use domain::base::iana::OptionCode;
+use domain::base::opt::{self, UnknownOptData};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{CookieFinding, EdnsOption, ResponseOptions};
+
+fn name(text: &str) -> Name<Vec<u8>> {
+    Name::from_str(text).unwrap()
+}
+
+#[test]
+fn edns_and_flags_are_encoded() {
+    let edns = Some(Edns { dnssec_ok: true, ..Edns::default() });
+    let options = QueryOptions { recursion_desired: true, edns };
+    let query = Query::new(&name("a.example"), Rtype::AAAA, &options).unwrap();
+    let message = Message::from_octets(query.octets()).unwrap();
+    assert!(message.header().rd());
+    let opt = message.opt().unwrap();
+    assert_eq!((opt.udp_payload_size(), opt.dnssec_ok()), (1232, true));
+    assert_eq!(query.to_string(), "a.example. AAAA");
+    assert!(query.asks_the_same(b"\x01A\x07exAMPle\x00\x00\x1c\x00\x01"));
+    assert!(!query.asks_the_same(b"\x01b\x07example\x00\x00\x1c\x00\x01"));
+}
+
+#[test]
+fn names_are_printed_with_one_final_dot() {
+    for (text, expected) in
+        [(".", ". NS"), ("example", "example. NS"), ("a.example.", "a.example. NS")]
+    {
+        let query = Query::new(&name(text), Rtype::NS, &QueryOptions::default()).unwrap();
+        assert_eq!(query.to_string(), expected);
+    }
+}
+
+/// A list of a million queries is kept in memory.
+#[test]
+fn a_query_is_small() {
+    assert!(size_of::<Query>() <= 24);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let check = |data: usize, padding: Option<u16>, fits: bool| {
+        let option = EdnsOption { code: 65_001, data: vec![1; data] };
+        let edns = Edns { options: vec![option], padding, ..Edns::default() };
+        let options = QueryOptions { recursion_desired: false, edns: Some(edns) };
+        let query = Query::new(&name("a.example"), Rtype::A, &options);
+        assert_eq!(query.is_ok(), fits, "{data} octets, padding {padding:?}");
+        if let Err(error) = query {
+            assert!(error.to_string().contains("a.example: the message would be longer"));
+        }
+    };
+    check(64_900, None, true);
+    check(65_500, None, false);
+    check(65_536, None, false);
+    check(1 << 20, None, false);
+    check(64_900, Some(128), true);
+    check(40_000, Some(40_000), false);
+    check(30_000, Some(40_000), true);
+    check(0, Some(u16::MAX), true);
+}
+
+#[test]
+fn transports_take_what_they_may() {
+    let asked = Edns { padding: Some(128), keepalive: true, ..Edns::default() };
+    let options = QueryOptions { recursion_desired: true, edns: Some(asked) };
+    let taken = Transport::ALL.map(|transport| {
+        let edns = options.for_transport(transport).edns.unwrap();
+        (transport.name(), edns.padding.is_some(), edns.keepalive)
+    });
+    assert_eq!(
+        taken,
+        [
+            ("udp", false, false),
+            ("tcp", false, true),
+            ("dot", true, true),
+            ("doh2", true, false),
+            ("doq", true, false),
+            ("doh3", true, false),
+        ]
+    );
+}
+
+/// What a client adds: what it learned of a server of cookies, and its subnet.
+#[derive(Clone, Debug)]
+struct Client {
+    cookie: Option<Cookie>,
+    subnet: Option<ClientSubnet>,
+}
+
+impl Client {
+    fn additions(&self) -> Additions<'_> {
+        Additions { cookie: self.cookie.as_ref(), subnet: self.subnet.as_ref() }
+    }
+}
+
+prop_compose! {
+    fn cookies()(
+        client in any::<[u8; 8]>(),
+        server in prop::option::of(prop::collection::vec(any::<u8>(), 8..=32)),
+    ) -> Cookie {
+        let mut cookie = Cookie::new(client);
+        if let Some(server) = server {
+            let option = [client.as_slice(), &server].concat();
+            assert_eq!(cookie.learn(&response(Some(&option))), CookieFinding::Learned);
+            assert_eq!(cookie.server(), server);
+        }
+        cookie
+    }
+}
+
+/// A response with nothing but this data of a COOKIE option.
+fn response(cookie: Option<&[u8]>) -> ResponseOptions<'_> {
+    ResponseOptions {
+        rcode: 0,
+        version: 0,
+        payload_size: 1232,
+        dnssec_ok: false,
+        cookie,
+        keepalive: None,
+        extended_error: None,
+    }
+}
+
+fn clients() -> impl Strategy<Value = Client> {
+    let subnet = (any::<IpAddr>(), 0u8..=128);
+    let subnet = subnet.prop_map(|(address, prefix)| ClientSubnet::of(address, prefix));
+    (prop::option::of(cookies()), prop::option::of(subnet))
+        .prop_map(|(cookie, subnet)| Client { cookie, subnet })
+}
+
+fn edns() -> impl Strategy<Value = Edns> {
+    // Codes for local use (RFC 6891, section 9), so that no option is mistaken for another.
+    let option = (65_001u16..=65_534, prop::collection::vec(any::<u8>(), 0..20))
+        .prop_map(|(code, data)| EdnsOption { code, data });
+    let padding = prop::option::of(prop_oneof![Just(128u16), 0u16..=1_024]);
+    let options = prop::collection::vec(option, 0..4);
+    (any::<u16>(), any::<bool>(), options, padding, any::<bool>()).prop_map(
+        |(payload_size, dnssec_ok, options, padding, keepalive)| Edns {
+            payload_size,
+            dnssec_ok,
+            options,
+            padding,
+            keepalive,
+        },
+    )
+}
+
+prop_compose! {
+    fn names()(labels in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..6))
+        -> Name<Vec<u8>>
+    {
+        let label = |label: &Vec<u8>| [&[label.len() as u8], label.as_slice()].concat();
+        let mut octets: Vec<u8> = labels.iter().flat_map(label).collect();
+        octets.push(0);
+        Name::from_octets(octets).unwrap()
+    }
+}
+
+/// The codes and data of all options, in order, as `domain` reads them.
+fn options_of(message: &Message<&[u8]>) -> Vec<(u16, Vec<u8>)> {
+    let Some(opt) = message.opt() else { return Vec::new() };
+    opt.opt()
+        .iter::<UnknownOptData<_>>()
+        .map(|option| option.unwrap())
+        .map(|option| (option.code().to_int(), option.as_slice().to_vec()))
+        .collect()
+}
+
+/// The codes and data that the options must have, but for padding.
+fn expected_options(edns: &Edns, client: &Client) -> Vec<(u16, Vec<u8>)> {
+    let mut expected: Vec<_> =
+        edns.options.iter().map(|option| (option.code, option.data.clone())).collect();
+    if edns.keepalive {
+        expected.push((OptionCode::TCP_KEEPALIVE.to_int(), Vec::new()));
+    }
+    if let Some(cookie) = &client.cookie {
+        let data = [cookie.client().as_slice(), cookie.server()].concat();
+        expected.push((OptionCode::COOKIE.to_int(), data));
+    }
+    if let Some(subnet) = &client.subnet {
+        let octets = match subnet.address() {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        let family = if subnet.address().is_ipv4() { 1 } else { 2 };
+        let touched = usize::from(subnet.prefix()).div_ceil(8);
+        let data = [&[0, family, subnet.prefix(), 0], &octets[..touched]].concat();
+        expected.push((OptionCode::CLIENT_SUBNET.to_int(), data));
+    }
+    expected
+}
+
+proptest! {
+    /// Whatever the options: the message is read back by `domain` as it was asked for, its length
+    /// is as foretold and a multiple of the block, and what was in the buffer before stays.
+    #[test]
+    fn additions_are_read_back(
+        name in names(),
+        rtype in any::<u16>(),
+        recursion_desired in any::<bool>(),
+        edns in prop::option::of(edns()),
+        client in clients(),
+        id in any::<u16>(),
+        before in prop::collection::vec(any::<u8>(), 0..30),
+    ) {
+        let options = QueryOptions { recursion_desired, edns };
+        let query = Query::new(&name, Rtype::from_int(rtype), &options).unwrap();
+        let mut out = before.clone();
+        query.append_to(id, &client.additions(), &mut out);
+        prop_assert_eq!(&out[..before.len()], &before);
+        let octets = &out[before.len()..];
+        prop_assert_eq!(octets.len(), query.length_with(&client.additions()));
+
+        let message = Message::from_octets(octets).unwrap();
+        prop_assert_eq!(message.header().id(), id);
+        prop_assert_eq!(message.header().rd(), recursion_desired);
+        prop_assert!(!message.header().qr());
+        let question = message.sole_question().unwrap();
+        prop_assert_eq!(question.qname(), &name);
+        prop_assert_eq!(question.qtype().to_int(), rtype);
+        prop_assert!(query.asks_the_same(&octets[HEADER..HEADER + query.question().len()]));
+
+        let has_opt = options.edns.is_some() || !client.additions().is_empty();
+        prop_assert_eq!(message.header_counts().arcount(), u16::from(has_opt));
+        prop_assert_eq!(message.opt().is_some(), has_opt);
+        prop_assert_eq!(ResponseOptions::read(octets).is_some(), has_opt);
+        let edns = options.edns.unwrap_or_default();
+        if let Some(opt) = message.opt() {
+            prop_assert_eq!(opt.udp_payload_size(), edns.payload_size);
+            prop_assert_eq!(opt.dnssec_ok(), edns.dnssec_ok);
+            let _: Vec<opt::AllOptData<_, _>> = opt.opt().iter().map(Result::unwrap).collect();
+        }
+        let mut found = options_of(&message);
+        if let Some(block) = edns.padding {
+            let (code, data) = found.pop().unwrap();
+            prop_assert_eq!(code, OptionCode::PADDING.to_int());
+            prop_assert!(data.iter().all(|octet| *octet == 0));
+            prop_assert!(data.len() < usize::from(block.max(1)));
+            prop_assert!(octets.len().is_multiple_of(usize::from(block.max(1))));
+        }
+        prop_assert_eq!(found, expected_options(&edns, &client));
+    }
+
+    /// A client that adds nothing sends the template.
+    #[test]
+    fn without_additions_it_is_the_template(edns in prop::option::of(edns()), id in any::<u16>()) {
+        let options = QueryOptions { recursion_desired: true, edns };
+        let query = Query::new(&name("www.example"), Rtype::A, &options).unwrap();
+        let mut out = Vec::new();
+        query.append_to(id, &Additions::default(), &mut out);
+        prop_assert_eq!(&out[..2], id.to_be_bytes());
+        prop_assert_eq!(&out[2..], &query.octets()[2..]);
+        prop_assert_eq!(&query.octets()[..2], [0, 0]);
+    }
+}

@@ -1,0 +1,228 @@
+//! Transaction signatures (RFC 8945) of queries, and of the responses to them.
+
+mod resumed;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use domain::base::iana::{Rcode, TsigRcode};
+use domain::base::{Message, MessageBuilder, Name};
+use domain::rdata::Tsig;
+use domain::rdata::tsig::Time48;
+use domain::tsig::{Algorithm, ClientTransaction, Key, KeyName, ValidationError};
+use domain::utils::base64;
+
+use resumed::Resumed;
+
+/// The most octets of a TSIG record (RFC 8945, section 4.2): a name, the fixed parts, the longest
+/// name of an algorithm, and the longest signature, of SHA-512.
+pub(crate) const LONGEST: usize = 255 + 10 + 13 + 16 + 64;
+
+/// Seconds since 1970 have 48 bits in a TSIG record (RFC 8945, section 4.2).
+const TIME_BITS: u64 = (1 << 48) - 1;
+
+/// A secret that a client and a server share, with its name and algorithm.
+///
+/// The secret is nowhere printed; cloning is cheap.
+///
+/// ```
+/// let key: dnslab_wire::TsigKey = "hmac-sha256:loadgen:c2VjcmV0".parse()?;
+/// assert_eq!(key.to_string(), "hmac-sha256:loadgen");
+/// # Ok::<(), dnslab_wire::TsigKeyError>(())
+/// ```
+#[derive(Clone)]
+pub struct TsigKey(Arc<Key>);
+
+/// The text is no key. It may hold a secret, so that no more of it is shown than its name or
+/// algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TsigKeyError {
+    /// Not two or three fields.
+    #[error("a TSIG key has {0} fields between colons: write [algorithm:]name:secret")]
+    Fields(
+        /// How many there are.
+        usize,
+    ),
+    /// No algorithm that can be had.
+    #[error(
+        "TSIG algorithm `{0}` is not supported: it is one of hmac-sha1, hmac-sha256 (when none is \
+         named), hmac-sha384, hmac-sha512; hmac-md5 must not be used any more (RFC 8945, section 6)"
+    )]
+    Algorithm(
+        /// Its name.
+        String,
+    ),
+    /// The name is no domain name.
+    #[error("TSIG key name `{name}` is no domain name: {reason}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The secret is not base64, or empty.
+    #[error("the secret of TSIG key `{0}` is not base64: copy it as tsig-keygen printed it")]
+    Secret(
+        /// The name of the key.
+        String,
+    ),
+}
+
+impl FromStr for TsigKey {
+    type Err = TsigKeyError;
+
+    /// Reads `[algorithm:]name:secret`, as dnsperf's `-y` does: the secret is base64. Without an
+    /// algorithm it is hmac-sha256, which must be implemented (RFC 8945, section 6), where
+    /// dnsperf 2 takes hmac-md5.
+    fn from_str(text: &str) -> Result<Self, TsigKeyError> {
+        let fields: Vec<&str> = text.split(':').collect();
+        let (algorithm, name, secret) = match fields[..] {
+            [name, secret] => ("hmac-sha256", name, secret),
+            [algorithm, name, secret] => (algorithm, name, secret),
+            _ => return Err(TsigKeyError::Fields(fields.len())),
+        };
+        let algorithm: Algorithm = algorithm
+            .to_ascii_lowercase()
+            .parse()
+            .map_err(|_| TsigKeyError::Algorithm(algorithm.to_owned()))?;
+        let wrong_secret = || TsigKeyError::Secret(name.to_owned());
+        let secret: Vec<u8> = base64::decode(secret).map_err(|_| wrong_secret())?;
+        if secret.is_empty() {
+            return Err(wrong_secret());
+        }
+        let key_name: KeyName = Name::from_str(name).map_err(|error| TsigKeyError::Name {
+            name: name.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let key = Key::new(algorithm, &secret, key_name, None, None)
+            .expect("signatures that are not cut short have a length in bounds");
+        Ok(Self(Arc::new(key)))
+    }
+}
+
+impl TsigKey {
+    /// Appends the TSIG record to a query, which is all that the vector holds: the last that may be
+    /// done to it. `now` is in seconds since 1970. What comes back checks the response.
+    ///
+    /// Padding comes before the signature and does not know of it, so that a padded query is longer
+    /// than its blocks by the record, which has the same length in all queries with one key.
+    ///
+    /// # Panics
+    /// When the message is shorter than a header.
+    pub fn sign(&self, message: &mut Vec<u8>, now: u64) -> Signed {
+        let message = MessageBuilder::from_target(Resumed::new(message));
+        let mut message = message.unwrap_or_else(|never| match never {}).additional();
+        let transaction = ClientTransaction::request(Arc::clone(&self.0), &mut message, time(now));
+        Signed(transaction.expect("a vector takes any record, and a query has few"))
+    }
+}
+
+impl fmt::Display for TsigKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.0.algorithm(), self.0.name())
+    }
+}
+
+impl fmt::Debug for TsigKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "TsigKey({self}:<secret>)")
+    }
+}
+
+impl PartialEq for TsigKey {
+    /// Keys are equal that make the same signatures.
+    fn eq(&self, other: &Self) -> bool {
+        let signed = |key: &Self| {
+            let mut message = vec![0; 12];
+            key.sign(&mut message, 0);
+            message
+        };
+        Arc::ptr_eq(&self.0, &other.0) || signed(self) == signed(other)
+    }
+}
+
+/// A query that was signed: what its response is held against. It keeps two states of the hash, 320
+/// octets, so it is for queries in flight only.
+pub struct Signed(ClientTransaction<Arc<Key>>);
+
+/// Why a response is not the signed one that was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TsigFault {
+    /// The server did not sign it.
+    #[error("the response is not signed")]
+    Unsigned,
+    /// The signature is another one, too short, or of another key.
+    #[error("the response has a wrong signature")]
+    BadSignature,
+    /// It was signed too long ago, or in the future.
+    #[error("the response was signed at a time too far from now: compare the clocks")]
+    BadTime,
+    /// The server says that it does not know the key (BADKEY).
+    #[error("the server does not know the key: give it one of this name and algorithm")]
+    ServerBadKey,
+    /// The server says that the query had a wrong signature (BADSIG).
+    #[error("the server found a wrong signature in the query: compare the secrets")]
+    ServerBadSignature,
+    /// The server says that the query was signed at a time too far from its own (BADTIME).
+    #[error("the server's clock says another time: compare the clocks")]
+    ServerBadTime,
+    /// The message or its TSIG record cannot be read.
+    #[error("the response or its TSIG record is malformed")]
+    Malformed,
+}
+
+impl Signed {
+    /// Checks the signature of the response to this query (RFC 8945, section 5.3). `now` is in
+    /// seconds since 1970. It may be tried again with another response.
+    ///
+    /// # Errors
+    /// When the response is not the one signed by the server with the same key, or says that the
+    /// server refused the signature of the query.
+    pub fn verify(&self, response: &[u8], now: u64) -> Result<(), TsigFault> {
+        // The record is taken out of the message when it is checked, so it needs a copy.
+        let mut message =
+            Message::from_octets(response.to_vec()).map_err(|_| TsigFault::Malformed)?;
+        self.0.answer(&mut message, time(now)).map_err(|error| match error {
+            ValidationError::ServerUnsigned => TsigFault::Unsigned,
+            // `domain` 0.12.3 signs the server's time, the other data of this refusal, as 8 octets
+            // where the RFC has 6 (section 5.2.3), so that it finds a right signature wrong. A
+            // query that was refused has no answer either way.
+            ValidationError::BadSig if says_bad_time(response) => TsigFault::ServerBadTime,
+            ValidationError::BadAlg
+            | ValidationError::BadSig
+            | ValidationError::BadTrunc
+            | ValidationError::BadKey => TsigFault::BadSignature,
+            ValidationError::BadTime => TsigFault::BadTime,
+            ValidationError::ServerBadKey => TsigFault::ServerBadKey,
+            ValidationError::ServerBadSig => TsigFault::ServerBadSignature,
+            ValidationError::ServerBadTime { .. } => TsigFault::ServerBadTime,
+            ValidationError::BadOther
+            | ValidationError::FormErr
+            | ValidationError::TooManyUnsigned => TsigFault::Malformed,
+        })
+    }
+}
+
+impl fmt::Debug for Signed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Signed(by {})", self.0.key())
+    }
+}
+
+/// True if the TSIG record of a response has the error BADTIME. Whether it is signed is not asked.
+fn says_bad_time(response: &[u8]) -> bool {
+    let Ok(message) = Message::from_octets(response) else { return false };
+    let Ok(section) = message.additional() else { return false };
+    let mut records = section.limit_to::<Tsig<_, _>>().filter_map(Result::ok);
+    message.header().rcode() == Rcode::NOTAUTH
+        && records.any(|record| record.data().error() == TsigRcode::BADTIME)
+}
+
+/// Seconds since 1970 as TSIG has them.
+fn time(now: u64) -> Time48 {
+    Time48::from_u64(now & TIME_BITS)
+}
+
+#[cfg(test)]
+mod tests;
