@@ -1,6 +1,7 @@
 //! Reasons to doubt a number.
 
 mod find;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,10 +44,24 @@ pub enum Caveat {
         /// Offered queries per second.
         offered_qps: f64,
     },
-    /// The median query left later than it was due by more than a tenth of the median latency.
+    /// Queries left later than they were due by more than a tenth of the latency: in the median, or
+    /// in the 0.99 quantile.
     SendLag {
         /// Median lag in nanoseconds.
         p50_ns: u64,
+        /// 0.99 quantile of the lag in nanoseconds; `None` in records that do not have it.
+        #[serde(default)]
+        p99_ns: Option<u64>,
+    },
+    /// An open loop sent at the asked rate on average but not evenly: more than one window of a
+    /// hundred was off by more than 1 %.
+    Pacing {
+        /// Width of a window, nanoseconds.
+        width_ns: u64,
+        /// Share of the windows that were within 1 %, in [0, 1].
+        share_within: f64,
+        /// 0.99 quantile of the error.
+        p99_error: f64,
     },
     /// The gathering of sends and receives is a large part of the latency.
     Horizon {
@@ -59,6 +74,25 @@ pub enum Caveat {
     GeneratorDrops {
         /// Dropped datagrams.
         datagrams: u64,
+    },
+    /// UDP sockets on the generator's host that are not its own dropped datagrams because their
+    /// buffers were full: those of a server there, or of others.
+    HostDrops {
+        /// Dropped datagrams.
+        datagrams: u64,
+        /// Those of them that the server under test is known to have dropped.
+        of_server: u64,
+    },
+    /// Connections did not come about, or ended before we ended them.
+    ConnectionsFailed {
+        /// Connection attempts.
+        attempted: u64,
+        /// Attempts that failed.
+        failed: u64,
+        /// Usable connections that ended.
+        lost: u64,
+        /// The last reason.
+        example: String,
     },
     /// Another machine on the same hardware took time from this one.
     Steal {
@@ -145,9 +179,13 @@ impl Caveat {
             Self::WindowNotFull { in_flight, window } => 1.0 - in_flight / window as f64,
             Self::ClientsNotConnected { open, clients } => 1.0 - open as f64 / clients as f64,
             Self::RateMissed { intended_qps, offered_qps } => 1.0 - offered_qps / intended_qps,
-            Self::SendLag { p50_ns } => p50_ns as f64,
+            Self::SendLag { p50_ns, p99_ns } => p99_ns.unwrap_or(0).max(p50_ns) as f64,
+            Self::Pacing { share_within, .. } => 1.0 - share_within,
             Self::Horizon { horizon_ns, p50_ns } => horizon_ns as f64 / p50_ns as f64,
-            Self::GeneratorDrops { datagrams } => datagrams as f64,
+            Self::GeneratorDrops { datagrams } | Self::HostDrops { datagrams, .. } => {
+                datagrams as f64
+            }
+            Self::ConnectionsFailed { failed, lost, .. } => (failed + lost) as f64,
             Self::Crowded { waited_share } => waited_share,
             Self::OtherProcesses { cpus } => cpus,
             Self::Steal { share }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Connections;
+
 /// How the queries that became due ended. Every one of them ends in exactly one field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcomes {
@@ -19,6 +21,10 @@ pub struct Outcomes {
     pub connection_lost: u64,
     /// A message with the query's id came that is no readable DNS answer.
     pub malformed: u64,
+    /// The server refused this query alone, without a DNS answer: by an HTTP status other than 200,
+    /// or by resetting the stream of the query.
+    #[serde(default)]
+    pub refused: u64,
 }
 
 /// The outcomes do not add up to the queries that became due: a fault of the engine.
@@ -35,7 +41,8 @@ impl Outcomes {
     /// The sum of all outcomes.
     #[must_use]
     pub fn settled(&self) -> u64 {
-        self.answered + self.timed_out + self.not_sent + self.connection_lost + self.malformed
+        let unanswered = self.timed_out + self.not_sent + self.connection_lost;
+        self.answered + unanswered + self.malformed + self.refused
     }
 
     /// Queries that became due and were not answered.
@@ -67,13 +74,15 @@ impl Outcomes {
         self.not_sent += other.not_sent;
         self.connection_lost += other.connection_lost;
         self.malformed += other.malformed;
+        self.refused += other.refused;
     }
 }
 
 /// What the answers were like.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
-    /// Matching answers by response code mnemonic (`NOERROR`, `NXDOMAIN`, ...).
+    /// Matching answers by response code mnemonic (`NOERROR`, `NXDOMAIN`, ...), extended ones
+    /// (`BADCOOKIE`, ...; RFC 6891, section 6.1.3) by theirs.
     pub rcodes: BTreeMap<String, u64>,
     /// Matching answers with the TC bit set (RFC 1035, section 4.1.1).
     pub truncated: u64,
@@ -83,6 +92,9 @@ pub struct Answers {
     pub empty: u64,
     /// Matching answers that are not what the experiment expects.
     pub wrong: u64,
+    /// Answers to signed queries whose TSIG record (RFC 8945) was absent or did not verify.
+    #[serde(default)]
+    pub bad_signature: u64,
     /// Answers to a query that had already timed out.
     pub late: u64,
     /// Second and further answers to one query.
@@ -93,23 +105,6 @@ pub struct Answers {
     pub octets: u64,
 }
 
-/// Life of the connections (TCP and TLS).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connections {
-    /// Connection attempts.
-    pub attempted: u64,
-    /// Connections that became usable (for TLS: after the handshake).
-    pub opened: u64,
-    /// Attempts that failed.
-    pub failed: u64,
-    /// Usable connections that the server, or an error, ended before we did.
-    pub lost: u64,
-    /// Full TLS handshakes.
-    pub full_handshakes: u64,
-    /// Resumed TLS handshakes.
-    pub resumed_handshakes: u64,
-}
-
 /// All counts of one phase (warm-up, or the measured window) of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
@@ -117,6 +112,10 @@ pub struct Counters {
     pub outcomes: Outcomes,
     /// Queries handed to the kernel.
     pub sent: u64,
+    /// Queries sent a second time, once for each time: over TCP after a truncated answer, with the
+    /// cookie of a BADCOOKIE answer (RFC 7873, section 5.3), or not processed before a GOAWAY.
+    #[serde(default)]
+    pub asked_again: u64,
     /// Octets of the DNS messages sent, without framing.
     pub sent_octets: u64,
     /// What the answers were like.
@@ -130,6 +129,7 @@ impl Counters {
     pub fn merge(&mut self, other: &Self) {
         self.outcomes.merge(&other.outcomes);
         self.sent += other.sent;
+        self.asked_again += other.asked_again;
         self.sent_octets += other.sent_octets;
         let (own, more) = (&mut self.answers, &other.answers);
         for (rcode, count) in &more.rcodes {
@@ -138,17 +138,12 @@ impl Counters {
         own.truncated += more.truncated;
         own.empty += more.empty;
         own.wrong += more.wrong;
+        own.bad_signature += more.bad_signature;
         own.late += more.late;
         own.duplicate += more.duplicate;
         own.unexpected += more.unexpected;
         own.octets += more.octets;
-        let (own, more) = (&mut self.connections, &other.connections);
-        own.attempted += more.attempted;
-        own.opened += more.opened;
-        own.failed += more.failed;
-        own.lost += more.lost;
-        own.full_handshakes += more.full_handshakes;
-        own.resumed_handshakes += more.resumed_handshakes;
+        self.connections.merge(&other.connections);
     }
 }
 
@@ -160,7 +155,7 @@ mod tests {
     fn sums_are_checked() {
         let mut outcomes = Outcomes { due: 5, answered: 3, timed_out: 1, ..Outcomes::default() };
         assert_eq!(outcomes.check().unwrap_err().settled, 4);
-        outcomes.not_sent = 1;
+        outcomes.refused = 1;
         outcomes.check().unwrap();
         assert_eq!(outcomes.lost(), 2);
         assert!((outcomes.lost_share() - 0.4).abs() < 1e-12);

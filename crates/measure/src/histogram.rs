@@ -46,6 +46,11 @@ impl Histogram {
         self.0.saturating_record(ns);
     }
 
+    /// Adds one duration in nanoseconds `count` times; beyond 100 s it counts as 100 s.
+    pub fn record_many_ns(&mut self, ns: u64, count: u64) {
+        self.0.saturating_record_n(ns, count);
+    }
+
     /// Adds every value of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.0.add(&other.0).expect("all histograms have the same bounds");

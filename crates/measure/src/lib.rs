@@ -18,32 +18,47 @@
 //!
 //! This crate opens no socket, starts no process and draws nothing.
 
+mod capacity;
 mod caveat;
+mod connections;
 mod counters;
 mod gate;
 mod grouped;
 mod histogram;
 mod limit;
+mod measured;
+mod network;
+pub mod number;
+mod objective;
+mod pacing;
 mod record;
 mod resources;
 mod results;
+pub mod self_check;
 mod series;
 pub mod statistics;
 mod summary;
 
+pub use capacity::{
+    Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
+    Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, threshold,
+};
 pub use caveat::Caveat;
-pub use counters::{Answers, Connections, Counters, Outcomes, Unbalanced};
+pub use connections::{ConnectionFigures, Connections};
+pub use counters::{Answers, Counters, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use limit::{Limit, LimitFigures, LimitKind};
-pub use record::{
-    LoadFacts, LoadMode, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, Tls,
-    WorkerFacts,
-};
+pub use measured::{Measured, Tls, WorkerFacts};
+pub use network::{NetworkCounters, NetworkDrops, NetworkError};
+pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};
+pub use pacing::{Pacing, PacingTally, PacingWindow};
+pub use record::{LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts};
 pub use resources::{ResourceSample, ResourceSeries};
 pub use results::{
     CaseId, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
 };
+pub use self_check::{Finding, SelfCheck};
 pub use series::Interval;
 pub use summary::{Summary, VariantCaveat, VariantSummary};

@@ -26,7 +26,7 @@ const GENERATOR_IDLE: f64 = 0.5;
 
 /// From this share of its CPUs on the server has none left. The work of several threads is never
 /// spread quite evenly, and interrupts take their part of the CPUs without being counted for it.
-const SERVER_BUSY: f64 = 0.90;
+pub(crate) const SERVER_BUSY: f64 = 0.90;
 
 /// Above this share of the answers, drops at the generator's own sockets bound the answered rate.
 const DROPS: f64 = 0.001;

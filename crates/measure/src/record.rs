@@ -2,11 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Counters, Histogram, Interval, Limit, ResourceSeries};
+use crate::{Caveat, Limit, Measured};
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
 /// misunderstand; readers keep reading all older ones.
-pub const RECORD_FORMAT: u32 = 1;
+///
+/// - 1: the first.
+/// - 2: `handshake_time` holds full handshakes only, which a reader of 1 would show as all of them;
+///   `refused` is an outcome, without which the sums of a reader of 1 do not hold; and there are
+///   caveats that it does not know.
+pub const RECORD_FORMAT: u32 = 2;
 
 /// Everything that one run of one variant left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +81,7 @@ pub enum LoadMode {
 /// The load as it was applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadFacts {
-    /// `udp`, `tcp` or `dot`.
+    /// `udp`, `tcp`, `dot`, `doh2`, `doq` or `doh3`.
     pub transport: String,
     /// Address and port that the queries went to.
     pub target: String,
@@ -102,6 +107,37 @@ pub struct LoadFacts {
     pub send_path: String,
     /// Longest time for which sends and receives are gathered into one system call, nanoseconds.
     pub horizon_ns: u64,
+    /// How the clients behave (connections, queries for each, idle time, truncated answers), as a
+    /// sentence; empty in records that do not have it.
+    #[serde(default)]
+    pub behaviour: String,
+    /// What TLS was to do; `None` without encryption and in records that do not have it.
+    #[serde(default)]
+    pub tls: Option<TlsFacts>,
+    /// `GET` or `POST` (RFC 8484, section 4.1); `None` without HTTP.
+    #[serde(default)]
+    pub http_method: Option<String>,
+    /// The EDNS parameters of the queries and what is signed, as a sentence; empty without any.
+    #[serde(default)]
+    pub edns: String,
+    /// Where the receive time of an answer comes from: `kernel` (a time stamp of the packet) or
+    /// `user` (a clock read after the system call); empty in records that do not have it.
+    #[serde(default)]
+    pub receive_time: String,
+    /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
+    #[serde(default)]
+    pub sources: Option<String>,
+}
+
+/// What TLS was to do; what it agreed on with the server is in [`crate::Tls`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsFacts {
+    /// Versions that were offered, e.g. `TLSv1.2`, `TLSv1.3`.
+    pub versions: Vec<String>,
+    /// Whether a client came back with the ticket of its last session (RFC 8446, section 2.2).
+    pub resumption: bool,
+    /// Whether a client that came back sent its first queries as early data (RFC 8446, section 2.3).
+    pub early_data: bool,
 }
 
 impl LoadFacts {
@@ -134,132 +170,4 @@ pub struct ServerFacts {
     pub cpus: Vec<usize>,
     /// What the adapter changed from the server's defaults and why, one sentence each.
     pub notes: Vec<String>,
-}
-
-/// One load worker.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkerFacts {
-    /// CPU that the thread was pinned to.
-    pub cpu: Option<usize>,
-    /// CPU time that the thread used in the measured window, nanoseconds.
-    pub cpu_ns: u64,
-    /// Time in the measured window for which the thread could have run but another one had its CPU,
-    /// nanoseconds.
-    #[serde(default)]
-    pub waited_ns: u64,
-    /// Length of the measured window as the thread saw it, nanoseconds.
-    pub elapsed_ns: u64,
-    /// Answers that its UDP sockets dropped.
-    pub drops: u64,
-    /// Clients that it simulated.
-    #[serde(default)]
-    pub clients: u32,
-    /// Clients that could send when the measured window began.
-    #[serde(default)]
-    pub open_clients: u32,
-}
-
-impl WorkerFacts {
-    /// Share of the time that the thread used its CPU, in [0, 1].
-    #[must_use]
-    pub fn busy_share(&self) -> f64 {
-        if self.elapsed_ns == 0 { 0.0 } else { self.cpu_ns as f64 / self.elapsed_ns as f64 }
-    }
-
-    /// Share of the time that the thread waited for its CPU, in [0, 1].
-    #[must_use]
-    pub fn waited_share(&self) -> f64 {
-        if self.elapsed_ns == 0 { 0.0 } else { self.waited_ns as f64 / self.elapsed_ns as f64 }
-    }
-}
-
-/// What TLS agreed on (RFC 8446; RFC 7858 for DNS).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tls {
-    /// `TLSv1.2` or `TLSv1.3`.
-    pub version: String,
-    /// Cipher suite.
-    pub cipher_suite: String,
-    /// Whether the certificate was verified.
-    pub verified: bool,
-}
-
-/// What a run measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Length of the measured window, nanoseconds; shorter than asked if the run was cut short.
-    pub window_ns: u64,
-    /// When the measured window began, nanoseconds after the load began.
-    pub window_start_ns: u64,
-    /// Queries sent inside the measured window, whenever they were due: what was offered.
-    pub sent_in_window: u64,
-    /// Answers received inside the measured window, whenever their query was due. Those of an open
-    /// loop that come later have an outcome, but are no rate that the server kept up.
-    pub answered_in_window: u64,
-    /// Counts of the queries that became due in the measured window.
-    pub counters: Counters,
-    /// Counts of the queries that became due in the warm-up.
-    pub warm_up: Counters,
-    /// received - due. A query that was lost, in whatever way, counts with the time-out at least.
-    pub latency: Histogram,
-    /// received - sent, of answered queries.
-    pub service_time: Histogram,
-    /// sent - due, of sent queries.
-    pub send_lag: Histogram,
-    /// Time from the connection attempt until the transport (TCP) was connected.
-    pub connect_time: Histogram,
-    /// Time of the TLS handshake, from the connected transport.
-    pub handshake_time: Histogram,
-    /// Warm-up and measured window, interval by interval.
-    pub intervals: Vec<Interval>,
-    /// The server's resources; empty samples when it could not be watched.
-    pub resources: ResourceSeries,
-    /// The workers.
-    pub workers: Vec<WorkerFacts>,
-    /// What TLS agreed on.
-    pub tls: Option<Tls>,
-}
-
-impl Measured {
-    /// Answered queries per second of the measured window.
-    #[must_use]
-    pub fn answered_qps(&self) -> f64 {
-        self.answered_in_window as f64 * 1e9 / self.window_ns as f64
-    }
-
-    /// Offered (sent) queries per second of the measured window.
-    #[must_use]
-    pub fn offered_qps(&self) -> f64 {
-        self.sent_in_window as f64 * 1e9 / self.window_ns as f64
-    }
-
-    /// The measured window as a span of the run's timeline, nanoseconds since the load began.
-    #[must_use]
-    pub fn window(&self) -> (i64, i64) {
-        (self.window_start_ns as i64, (self.window_start_ns + self.window_ns) as i64)
-    }
-
-    /// The server's CPU use in [0, 1] of the CPUs it was given, over the measured window.
-    #[must_use]
-    pub fn server_busy_share(&self) -> Option<f64> {
-        let (from, to) = self.window();
-        self.resources.busy_share(from, to)
-    }
-
-    /// The server's CPU time per answered query over the measured window, nanoseconds.
-    #[must_use]
-    pub fn server_cpu_per_query_ns(&self) -> Option<f64> {
-        let (from, to) = self.window();
-        let answered = self.answered_in_window;
-        let cpu_ns = self.resources.cpu_between_ns(from, to)?;
-        (answered > 0).then(|| cpu_ns as f64 / answered as f64)
-    }
-
-    /// The generator's CPU time per answered query over the measured window, nanoseconds.
-    #[must_use]
-    pub fn generator_cpu_per_query_ns(&self) -> Option<f64> {
-        let answered = self.answered_in_window;
-        let cpu_ns: u64 = self.workers.iter().map(|worker| worker.cpu_ns).sum();
-        (answered > 0).then(|| cpu_ns as f64 / answered as f64)
-    }
 }

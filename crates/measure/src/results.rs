@@ -174,6 +174,14 @@ impl ResultsDirectory {
         self.path.join("runs").join(case.folder())
     }
 
+    /// Writes the session again, for a plan that grows.
+    ///
+    /// # Errors
+    /// When the disk refuses; the earlier session stays as it was.
+    pub fn write_session(&self, session: &Session) -> Result<(), ResultsError> {
+        self.write("session.json", json(session).as_bytes())
+    }
+
     /// Reads the session.
     ///
     /// # Errors
@@ -256,7 +264,11 @@ fn json<T: Serialize>(value: &T) -> String {
     text
 }
 
-fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T, ResultsError> {
+/// Reads a file that names its format, unless that is newer than `known`.
+pub(crate) fn read_versioned<T: DeserializeOwned>(
+    path: &Path,
+    known: u32,
+) -> Result<T, ResultsError> {
     #[derive(Deserialize)]
     struct Version {
         format: u32,

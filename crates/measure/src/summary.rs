@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, mean};
 use crate::{
-    Caveat, Counters, Histogram, Limit, LoadMode, Measured, Outcomes, RunRecord, RunStatus, Session,
+    Caveat, ConnectionFigures, Counters, Histogram, Limit, LoadMode, Measured, NetworkDrops,
+    Outcomes, Pacing, RunRecord, RunStatus, Session,
 };
 
-/// The figures of one variant over its valid runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The figures of one variant over its valid runs; none of them by default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariantSummary {
     /// Its name.
     pub name: String,
@@ -41,10 +43,31 @@ pub struct VariantSummary {
     pub generator_cpu_per_query_ns: Option<f64>,
     /// TLS handshakes in all runs, full and resumed.
     pub handshakes: u64,
+    /// Queries sent a second time in the measured windows of all runs.
+    #[serde(default)]
+    pub asked_again: u64,
+    /// Answers of all runs whose signature was absent or did not verify.
+    #[serde(default)]
+    pub bad_signature: u64,
+    /// The connections of all runs and their times.
+    #[serde(default)]
+    pub connections: ConnectionFigures,
+    /// What the network stack of the generator's host dropped and sent again in all runs.
+    #[serde(default)]
+    pub network: NetworkDrops,
+    /// Send lags of all runs merged; empty for a closed loop, which has no schedule to lag behind.
+    #[serde(default)]
+    pub send_lag: Histogram,
+    /// The pacing of all runs; see [`Pacing::of_runs`].
+    #[serde(default)]
+    pub pacing: Option<Pacing>,
     /// The distinct limits that the runs named, most frequent first.
     pub limits: Vec<Limit>,
     /// The doubts of the valid runs: one per kind, in the order seen.
     pub caveats: Vec<VariantCaveat>,
+    /// What the measuring side says of itself.
+    #[serde(default)]
+    pub self_check: VariantSelfCheck,
 }
 
 /// One kind of doubt about the runs of a variant.
@@ -146,17 +169,22 @@ impl<'a> VariantRuns<'a> {
             .filter_map(|metric| Some((metric, mean(&self.values(metric), seed)?)));
         let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
         let mut counters = Counters::default();
-        let mut latency = Histogram::new();
-        let mut handshakes = 0;
-        for measured in self.measured() {
+        let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
+        let mut connections = ConnectionFigures::default();
+        let mut network = NetworkDrops::default();
+        for (record, measured) in &self.valid {
             counters.merge(&measured.counters);
             latency.merge(&measured.latency);
-            // Most connections are opened in the warm-up.
-            for phase in [&measured.warm_up, &measured.counters] {
-                let connections = &phase.connections;
-                handshakes += connections.full_handshakes + connections.resumed_handshakes;
+            if record.load.window().is_none() {
+                send_lag.merge(&measured.send_lag);
             }
+            connections.add(measured);
+            network.merge(&measured.network);
         }
+        let counts = &connections.counts;
+        let handshakes = counts.full_handshakes + counts.resumed_handshakes;
+        let caveats = caveats(self.valid.iter().map(|(record, _)| record.caveats.as_slice()));
+        let runs = self.valid.iter().map(|(record, _)| *record);
         VariantSummary {
             name: self.name.to_owned(),
             skipped: None,
@@ -175,8 +203,15 @@ impl<'a> VariantRuns<'a> {
                 .max(),
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
+            asked_again: counters.asked_again,
+            bad_signature: counters.answers.bad_signature,
+            connections,
+            network,
+            send_lag,
+            pacing: Pacing::of_runs(self.measured().filter_map(|run| run.pacing.as_ref())),
             limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
-            caveats: caveats(self.valid.iter().map(|(record, _)| record.caveats.as_slice())),
+            self_check: VariantSelfCheck::of(runs, &caveats),
+            caveats,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Writes a synthetic results directory and its report, to look at the page without a measurement:
-//! `cargo run -p dnslab-report --example sample -- FOLDER`. Prints the path of the page.
+//! `cargo run -p dnslab-report --example sample -- FOLDER`, with `open` after it for the sample of an
+//! open loop, `capacity` for that of a search for the highest rate, `window` for a sweep of windows. Prints the path of the page.
 
 use std::path::PathBuf;
 
@@ -10,8 +11,14 @@ mod sample;
 
 /// Writes the sample into the folder of the first argument, which must not exist yet.
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder: PathBuf = std::env::args_os().nth(1).ok_or("name a folder to create")?.into();
-    let results = sample::write(&folder)?;
+    let mut arguments = std::env::args_os().skip(1);
+    let folder: PathBuf = arguments.next().ok_or("name a folder to create")?.into();
+    let results = match arguments.next() {
+        Some(kind) if kind == "open" => sample::open::write(&folder, 2_000_000_000)?,
+        Some(kind) if kind == "capacity" => sample::capacity::write_rate(&folder)?,
+        Some(kind) if kind == "window" => sample::capacity::write_window(&folder)?,
+        _ => sample::write(&folder)?,
+    };
     println!("{}", write_report(&results)?.page.display());
     Ok(())
 }

@@ -284,12 +284,13 @@ fn short(value: f64) -> f64 {
 fn outcomes(summary: &Summary) -> Vec<Bar> {
     let all = summary.variants.iter().map(|variant| variant.outcomes);
     type Pick = fn(&dnslab_measure::Outcomes) -> u64;
-    let picks: [(&str, Pick); 5] = [
+    let picks: [(&str, Pick); 6] = [
         ("answered", |of| of.answered),
         ("timed out", |of| of.timed_out),
         ("not sent", |of| of.not_sent),
         ("connection lost", |of| of.connection_lost),
         ("malformed", |of| of.malformed),
+        ("refused", |of| of.refused),
     ];
     let bar = |(name, pick): (&str, Pick)| {
         let pairs = all.clone().map(|outcomes| (pick(&outcomes), outcomes.due));
@@ -352,6 +353,10 @@ mod tests {
             send_lag: Histogram::new(),
             connect_time: Histogram::new(),
             handshake_time: Histogram::new(),
+            resumed_handshake_time: Histogram::new(),
+            early_data_time: Histogram::new(),
+            pacing: None,
+            network: Default::default(),
             intervals: (0..intervals).map(interval).collect(),
             resources: Default::default(),
             workers: Vec::new(),

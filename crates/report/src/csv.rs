@@ -3,9 +3,16 @@
 //! Durations are in nanoseconds or, where the heading says so, in seconds; shares are in [0, 1]; a
 //! figure that was not measured is an empty field.
 
-use dnslab_measure::{Histogram, LoadMode, Measured, ResourceSample, RunRecord, RunStatus};
+use dnslab_measure::{
+    Finding, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord, RunStatus,
+    SelfCheck,
+};
 
 use crate::doubt::limit_name;
+
+/// Widths of the windows of the pacing as headings name them, and in nanoseconds.
+const PACING_WIDTHS: [(&str, u64); 4] =
+    [("1s", 1_000_000_000), ("100ms", 100_000_000), ("10ms", 10_000_000), ("1ms", 1_000_000)];
 
 /// One row per run, in the order of execution, with all figures of its measured window.
 pub(crate) fn runs(records: &[RunRecord]) -> String {
@@ -90,15 +97,29 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
         ("latency", measured.map(|measured| &measured.latency)),
         ("service_time", measured.map(|measured| &measured.service_time)),
         ("send_lag", measured.filter(|_| scheduled).map(|measured| &measured.send_lag)),
+        ("connect", measured.map(|measured| &measured.connect_time)),
+        ("full_handshake", measured.map(|measured| &measured.handshake_time)),
+        ("resumed_handshake", measured.map(|measured| &measured.resumed_handshake_time)),
+        ("early_data", measured.map(|measured| &measured.early_data_time)),
     ] {
         fields.extend(histogram_fields(name, histogram));
     }
+    for (name, width_ns) in PACING_WIDTHS {
+        let pacing = measured.and_then(|measured| measured.pacing.as_ref());
+        fields.extend(pacing_fields(name, pacing.and_then(|pacing| pacing.of_width(width_ns))));
+    }
     fields.extend(owned(resource_fields(measured)));
+    fields.extend(owned(network_fields(measured)));
     // A run that was not measured had no limit.
     let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.limit);
     fields.extend(owned(vec![
         ("limit", text(limit, |limit| limit_name(limit.kind).to_owned())),
         ("limit_evidence", text(limit, |limit| limit.evidence.clone())),
+    ]));
+    let check = record.and_then(SelfCheck::of);
+    fields.extend(owned(vec![
+        ("self_check", text(check.as_ref(), |check| check.verdict.word().to_owned())),
+        ("self_check_findings", text(check.as_ref(), findings)),
     ]));
     fields
 }
@@ -157,18 +178,24 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("not_sent", text(outcomes, |outcomes| outcomes.not_sent.to_string())),
         ("connection_lost", text(outcomes, |outcomes| outcomes.connection_lost.to_string())),
         ("malformed", text(outcomes, |outcomes| outcomes.malformed.to_string())),
+        ("refused", text(outcomes, |outcomes| outcomes.refused.to_string())),
+        ("asked_again", text(measured, |measured| measured.counters.asked_again.to_string())),
         ("rcodes", text(answers, rcodes)),
         ("truncated", text(answers, |answers| answers.truncated.to_string())),
         ("empty", text(answers, |answers| answers.empty.to_string())),
         ("wrong", text(answers, |answers| answers.wrong.to_string())),
+        ("bad_signature", text(answers, |answers| answers.bad_signature.to_string())),
         ("late", text(answers, |answers| answers.late.to_string())),
         ("duplicate", text(answers, |answers| answers.duplicate.to_string())),
         ("unexpected", text(answers, |answers| answers.unexpected.to_string())),
         ("connections_opened", text(connections, |all| all.opened.to_string())),
         ("connections_failed", text(connections, |all| all.failed.to_string())),
         ("connections_lost", text(connections, |all| all.lost.to_string())),
+        ("connections_closed", text(connections, |all| all.closed.to_string())),
+        ("not_processed", text(connections, |all| all.not_processed.to_string())),
         ("full_handshakes", text(connections, |all| all.full_handshakes.to_string())),
         ("resumed_handshakes", text(connections, |all| all.resumed_handshakes.to_string())),
+        ("early_data_handshakes", text(connections, |all| all.early_data.to_string())),
     ]
 }
 
@@ -186,6 +213,40 @@ fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, S
     .into_iter()
     .map(|(figure, value)| (format!("{name}_{figure}_ns"), value))
     .collect()
+}
+
+/// The pacing errors in windows of one width.
+fn pacing_fields(name: &str, window: Option<&PacingWindow>) -> Vec<(String, String)> {
+    let window = window.filter(|window| window.windows > 0);
+    let error = |of: fn(&PacingWindow) -> f64| number(window.map(of));
+    [
+        ("windows", whole(window.map(|window| window.windows))),
+        ("within_1_percent", whole(window.map(|window| window.within_1_percent))),
+        ("mean_error", error(|window| window.mean_error)),
+        ("p50_error", error(|window| window.p50_error)),
+        ("p99_error", error(|window| window.p99_error)),
+        ("max_error", error(|window| window.max_error)),
+    ]
+    .into_iter()
+    .map(|(figure, value)| (format!("pacing_{name}_{figure}"), value))
+    .collect()
+}
+
+/// What the generator's host dropped and sent again, on behalf of whatever process.
+fn network_fields(measured: Option<&Measured>) -> Vec<Field> {
+    let drops = measured.map(|measured| &measured.network);
+    vec![
+        ("host_udp_receive_drops", text(drops, |drops| drops.udp_receive_buffer.to_string())),
+        ("host_udp_send_drops", text(drops, |drops| drops.udp_send_buffer.to_string())),
+        ("host_udp_no_port", text(drops, |drops| drops.udp_no_port.to_string())),
+        ("host_listen_overflows", text(drops, |drops| drops.tcp_listen_overflows.to_string())),
+        ("host_tcp_retransmitted", text(drops, |drops| drops.tcp_retransmitted.to_string())),
+    ]
+}
+
+/// The findings of a self-check as sentences.
+fn findings(check: &SelfCheck) -> String {
+    check.findings.iter().map(Finding::text).collect::<Vec<_>>().join(" ")
 }
 
 /// The server's and the generator's resources over the measured window.
@@ -245,7 +306,7 @@ fn seconds(ns: u64) -> String {
 }
 
 /// Adds one row; fields with a comma, a quotation mark or a line break are quoted.
-fn push_row(text: &mut String, fields: impl IntoIterator<Item = String>) {
+pub(crate) fn push_row(text: &mut String, fields: impl IntoIterator<Item = String>) {
     for (place, field) in fields.into_iter().enumerate() {
         if place > 0 {
             text.push(',');

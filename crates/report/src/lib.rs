@@ -23,19 +23,23 @@
 //! This crate computes no statistics (that is `dnslab_measure::Summary`), sends nothing over a
 //! network, and its page never loads anything.
 
+mod capacity;
 mod chart;
 mod csv;
 mod doubt;
 mod markdown;
-pub mod number;
 mod page;
 mod phrases;
 mod remark;
 mod sentence;
 mod table;
+mod transport;
 mod write;
 
+pub use capacity::{capacity_answer, capacity_table, judged_text};
+pub use dnslab_measure::number;
 pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
 pub use sentence::{Answer, Part, answer, sentences};
 pub use table::{Table, mark, table};
+pub use transport::transport_name;
 pub use write::{ReportError, ReportPaths, write_report};

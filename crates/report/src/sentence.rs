@@ -231,10 +231,8 @@ fn doubt(summary: &Summary, comparison: &Comparison) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::BTreeMap;
-
     use dnslab_measure::statistics::Estimate;
-    use dnslab_measure::{Caveat, Histogram, Limit, LimitKind, LoadMode, Outcomes, VariantCaveat};
+    use dnslab_measure::{Caveat, Limit, LimitKind, LoadMode, VariantCaveat};
 
     use super::*;
 
@@ -242,21 +240,10 @@ pub(crate) mod tests {
     pub(crate) fn variant(name: &str, limit: LimitKind) -> VariantSummary {
         VariantSummary {
             name: name.to_owned(),
-            skipped: None,
             valid_runs: 3,
-            other_runs: 0,
             mode: Some(LoadMode::Closed { outstanding: 100 }),
-            metrics: BTreeMap::new(),
-            p999_ns: None,
-            outcomes: Outcomes::default(),
-            rcodes: BTreeMap::new(),
-            latency: Histogram::new(),
-            server_busy_share: None,
-            peak_memory_octets: None,
-            generator_cpu_per_query_ns: None,
-            handshakes: 0,
             limits: vec![Limit { kind: limit, evidence: String::new() }],
-            caveats: Vec::new(),
+            ..VariantSummary::default()
         }
     }
 

@@ -1,5 +1,6 @@
 //! The table of variants, the same in the terminal, in Markdown and on the page.
 
+use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{Summary, VariantSummary};
 
@@ -55,7 +56,7 @@ pub fn mark(place: usize) -> String {
 /// The table of variants of `summary`.
 #[must_use]
 pub fn table(summary: &Summary) -> Table {
-    let marked = MarkedTable::of(summary);
+    let marked = MarkedTable::of(summary, Notes::All);
     let rows = marked.rows.iter().map(|row| {
         let mut cells = row.cells.clone();
         if !row.notes.is_empty() {
@@ -88,16 +89,25 @@ pub(crate) struct MarkedRow {
     pub(crate) notes: Vec<usize>,
 }
 
+/// Which doubts are to stand below the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notes {
+    /// All of them.
+    All,
+    /// Those that are not in a self-check: the page tells that beside the table.
+    BesideSelfCheck,
+}
+
 impl MarkedTable {
     /// The table of variants of `summary`.
-    pub(crate) fn of(summary: &Summary) -> Self {
+    pub(crate) fn of(summary: &Summary, which: Notes) -> Self {
         let mut notes: Vec<String> = Vec::new();
         let rows = summary
             .variants
             .iter()
             .map(|variant| {
                 let mut own = Vec::new();
-                for text in doubts(variant) {
+                for text in doubts(variant, which) {
                     let known = notes.iter().position(|note| *note == text);
                     own.push(known.unwrap_or_else(|| {
                         notes.push(text);
@@ -117,12 +127,25 @@ pub(crate) fn header() -> [&'static str; 14] {
     HEADER
 }
 
-/// Every doubt about a variant: runs that do not count, then its caveats.
-fn doubts(variant: &VariantSummary) -> Vec<String> {
-    let mut texts = Vec::new();
+/// The doubts about a variant: runs that do not count, what the self-check found, then the other
+/// caveats.
+fn doubts(variant: &VariantSummary, which: Notes) -> Vec<String> {
     if let Some(reason) = &variant.skipped {
         return vec![format!("Not run: {reason}.")];
     }
+    let mut texts = missing_runs(variant);
+    if which == Notes::All {
+        texts.extend(self_check_notes(&variant.self_check));
+    }
+    let others = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
+    texts.extend(others.map(|caveat| variant_caveat_text(caveat, variant.valid_runs)));
+    texts.extend(second_queries(variant));
+    texts
+}
+
+/// What is to be said of the number of runs.
+fn missing_runs(variant: &VariantSummary) -> Vec<String> {
+    let mut texts = Vec::new();
     match (variant.valid_runs, variant.other_runs) {
         (0, 0) => texts.push("No run of this variant has ended.".to_owned()),
         (0, _) => texts.push("No run of this variant is valid: see the runs.".to_owned()),
@@ -136,9 +159,51 @@ fn doubts(variant: &VariantSummary) -> Vec<String> {
             variant.other_runs
         ));
     }
-    let caveats = variant.caveats.iter();
-    texts.extend(caveats.map(|caveat| variant_caveat_text(caveat, variant.valid_runs)));
     texts
+}
+
+/// The verdict of a self-check that is not clean, then what it found and can be remedied.
+fn self_check_notes(check: &VariantSelfCheck) -> Vec<String> {
+    let Some(verdict) = check.verdict().filter(|verdict| *verdict != SelfVerdict::Clean) else {
+        return Vec::new();
+    };
+    let mut texts = vec![format!(
+        "Self-check: {}{}.",
+        verdict.word(),
+        in_runs(check.runs_with(verdict), check.runs())
+    )];
+    let found = check.findings.iter().filter(|found| !found.finding.remedy.is_empty());
+    texts.extend(found.map(|found| match in_runs(found.runs, check.runs()).trim() {
+        "" => found.finding.text(),
+        runs => format!("{} ({runs})", found.finding.text()),
+    }));
+    texts
+}
+
+/// In how many runs, if not in all: ` in 1 of 3 runs`.
+pub(crate) fn in_runs(runs: u32, all: u32) -> String {
+    if runs == all { String::new() } else { format!(" in {runs} of {all} runs") }
+}
+
+/// Queries that were sent twice, refused one by one, or answered with a bad signature.
+fn second_queries(variant: &VariantSummary) -> Vec<String> {
+    let told =
+        |count: u64, text: &str| (count > 0).then(|| format!("{} {text}", number::count(count)));
+    let again = "queries were sent a second time: over TCP after a truncated answer, with the \
+                 cookie that the server asked for, or because the server had not processed \
+                 them. Each \
+                 counts once, with the time since it was due.";
+    let refused = "queries were refused one by one (an HTTP status other than 200, or a reset \
+                   stream); they count as lost.";
+    let signature = "answers had no valid signature (TSIG).";
+    [
+        told(variant.asked_again, again),
+        told(variant.outcomes.refused, refused),
+        told(variant.bad_signature, signature),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The cells of one variant.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, Session, Summary};
 use serde::Serialize;
 
+use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
 use crate::page::Page;
 use crate::sentence::{answer, sentences};
 use crate::{csv, markdown, table};
@@ -48,7 +49,7 @@ pub enum ReportError {
 }
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
-/// directory, from what is in it. An earlier report is replaced file by file.
+/// directory, and `capacity.csv` into that of a search, from what is in it. An earlier report is replaced file by file.
 ///
 /// # Errors
 /// When a file of the directory cannot be read, was written by a newer dnslab or contradicts
@@ -62,25 +63,38 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
         server_files.insert(case.clone(), results.server_files(&case)?);
     }
-    let summary = Summary::of(&session, &records);
+    let mut summary = Summary::of(&session, &records);
+    let capacity = results.capacity()?;
+    if capacity.is_some() {
+        // Its variants are steps: none is a change of another.
+        summary.comparisons.clear();
+    }
     let page = Page {
         session: &session,
         records: &records,
         summary: &summary,
+        capacity: capacity.as_ref(),
         server_files: &server_files,
+    };
+    let answer = match &capacity {
+        Some(capacity) => capacity_answer(capacity).to_string(),
+        None => answer(&summary, session.margin).to_string(),
     };
     let table_text = markdown::document(
         &session.question,
-        &answer(&summary, session.margin).to_string(),
-        &table(&summary),
+        &answer,
+        &capacity.as_ref().map_or_else(|| table(&summary), capacity_table),
         &sentences(&summary, session.margin),
     );
     let write = |name: &str, content: &str| -> Result<PathBuf, ReportError> {
         results.write(name, content.as_bytes())?;
         Ok(results.path().join(name))
     };
+    if let Some(capacity) = &capacity {
+        write("capacity.csv", &capacity_csv(capacity))?;
+    }
     Ok(ReportPaths {
-        summary: write("summary.json", &summary_json(&session, &summary))?,
+        summary: write("summary.json", &summary_json(&session, &summary, answer))?,
         runs: write("runs.csv", &csv::runs(&records))?,
         series: write("series.csv", &csv::series(&records))?,
         table: write("table.md", &table_text)?,
@@ -102,7 +116,7 @@ fn check_plan(results: &ResultsDirectory, session: &Session) -> Result<(), Repor
 }
 
 /// The summary with its words. Ends of unbounded intervals are `null`.
-fn summary_json(session: &Session, summary: &Summary) -> String {
+fn summary_json(session: &Session, summary: &Summary, answer: String) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
         format: u32,
@@ -117,7 +131,7 @@ fn summary_json(session: &Session, summary: &Summary) -> String {
         format: SUMMARY_FORMAT,
         question: &session.question,
         margin: session.margin,
-        answer: answer(summary, session.margin).to_string(),
+        answer,
         sentences: sentences(summary, session.margin),
         summary,
     };

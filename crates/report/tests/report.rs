@@ -2,10 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use dnslab_measure::{LoadMode, ResultsDirectory, ResultsError, RunRecord, RunStatus, Session};
+use dnslab_measure::{
+    LoadMode, RECORD_FORMAT, ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT,
+    Session,
+};
 use dnslab_report::{ReportError, write_report};
 
+mod capacity;
 mod sample;
 
 /// Every file of a report.
@@ -55,7 +60,7 @@ fn the_same_directory_gives_the_same_bytes() {
 
 #[test]
 fn samples_of_every_format_are_read() {
-    for version in ["v1"] {
+    for version in ["v1", "v2"] {
         let folder = tempfile::tempdir().unwrap();
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(version);
         copy(&kept, folder.path());
@@ -97,10 +102,13 @@ fn copy(from: &Path, to: &Path) {
 fn a_newer_format_is_refused_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let results = sample::write(&folder.path().join("results")).unwrap();
-    for name in ["runs/udp-1/record.json", "session.json"] {
+    for (name, format) in
+        [("runs/udp-1/record.json", RECORD_FORMAT), ("session.json", SESSION_FORMAT)]
+    {
         let path = results.path().join(name);
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replacen("\"format\": 1", "\"format\": 99", 1)).unwrap();
+        let newer = text.replacen(&format!("\"format\": {format}"), "\"format\": 99", 1);
+        fs::write(&path, newer).unwrap();
         let error = write_report(&results).unwrap_err();
         let ReportError::Results(ResultsError::Newer { path: named, found, .. }) = error else {
             panic!("{error}");
@@ -230,8 +238,126 @@ fn a_caveat_of_some_runs_says_of_how_many() {
     let session = sample::session(3);
     let [page, _, _, _, table] = report_of(&session, &runs_of(&session));
     assert!(table.contains("(in 1 of 3 runs)"), "{table}");
-    assert!(page.contains("(in 1 of 3 runs)"));
+    assert!(table.contains("Self-check: doubtful in 1 of 3 runs."), "{table}");
+    assert!(page.contains("; in 1 of 3 runs)"));
     assert!(!table.contains("(in 3 of 3 runs)"), "{table}");
+}
+
+/// The report of the sample of an open loop, made once.
+static OPEN_LOOP: LazyLock<[String; 5]> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let results = sample::open::write(&folder.path().join("results"), 1_000_000_000).unwrap();
+    write_report(&results).unwrap();
+    read(results.path())
+});
+
+/// The part of a page between two texts.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = page.split_once(from).unwrap_or_else(|| panic!("no {from} in the page")).1;
+    rest.split_once(to).unwrap_or_else(|| panic!("no {to} after {from}")).0
+}
+
+/// The content of the cells of a table row that has this text in it, without markup.
+fn cells(section: &str, text: &str) -> Vec<String> {
+    let row = section.split("<tr>").find(|row| row.contains(text)).unwrap();
+    let cell = |cell: &str| {
+        let mut inside = false;
+        let mut kept = String::new();
+        for letter in cell.chars() {
+            match letter {
+                '<' => inside = true,
+                '>' if inside => (inside, kept) = (false, kept + " "),
+                _ if !inside => kept.push(letter),
+                _ => {}
+            }
+        }
+        kept.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    row.split("</td>").flat_map(|part| part.split("</th>")).map(cell).collect()
+}
+
+#[test]
+fn every_variant_has_the_verdict_of_its_self_check() {
+    let [page, summary, runs, _, table] = &*OPEN_LOOP;
+    let section = between(page, "<section id=\"self-check\">", "</section>");
+    for (variant, verdict, found) in [
+        (">udp<", "clean", "the server had"),
+        (">doh2<", "clean", ""),
+        (">doq<", "doubtful", "The hypervisor kept time from this machine"),
+        (">doh3<", "generator-limited", "The load generator had no CPU left"),
+    ] {
+        let cells = cells(section, variant);
+        assert_eq!(cells[1], verdict, "{variant}");
+        assert!(cells[2].contains(found), "{variant}: {}", cells[2]);
+    }
+    // The remedy knows how many workers there were.
+    assert!(section.contains("<code>--workers 2</code>"), "{section}");
+    // The verdict stands beside the figure, and every run has its own.
+    let variants = between(page, "<table class=\"variants\">", "</table>");
+    assert_eq!(variants.matches("href=\"#self-check\"").count(), 2);
+    let all_runs = between(page, "<table class=\"runs\">", "</table>");
+    for (verdict, count) in [("clean", 4), ("doubtful", 1), ("generator-limited", 2)] {
+        let marked = format!("<span class=\"verdict {verdict}\">");
+        assert_eq!(all_runs.matches(&marked).count(), count, "{verdict}");
+    }
+    assert!(table.contains("Self-check: generator-limited.  "), "{table}");
+    assert!(!table.contains("Self-check: clean"), "{table}");
+    let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+    assert_eq!(summary["variants"][3]["self_check"]["generator_limited"], 2);
+    let text = summary["variants"][3]["self_check"]["findings"][0]["finding"]["figure"].as_str();
+    assert_eq!(text, Some("busiest worker: 99.0 % of its CPU"));
+    assert_eq!(runs.matches(",clean,").count(), 4);
+    assert_eq!(runs.matches(",generator-limited,\"The load generator").count(), 2);
+}
+
+#[test]
+fn an_open_loop_shows_its_pacing_and_a_closed_one_has_none() {
+    let [page, _, runs, ..] = &*OPEN_LOOP;
+    let section = between(page, "<section id=\"pacing\">", "</section>");
+    assert_eq!(section.matches("<td>10 ms</td><td>200</td><td>200</td>").count(), 3);
+    // One run of doq counts.
+    assert_eq!(section.matches("<td>10 ms</td><td>100</td><td>200</td>").count(), 1);
+    assert_eq!(section.matches("<td>1 s</td>").count(), 4);
+    let lags = between(section, "aria-label=\"Send lag\"", "</table>");
+    assert_eq!(lags.matches("<tr><th scope=\"rowgroup\"").count(), 4);
+    assert_eq!(first_field(runs, "pacing_10ms_windows"), "100");
+    assert_ne!(first_field(runs, "pacing_1ms_max_error"), "");
+    let session = sample::session(1);
+    let [page, _, runs, ..] = report_of(&session, &runs_of(&session));
+    assert!(!page.contains("id=\"pacing\""));
+    assert_eq!(first_field(&runs, "pacing_10ms_windows"), "");
+}
+
+#[test]
+fn connect_and_each_kind_of_handshake_are_figures_of_their_own() {
+    let [page, _, runs, ..] = &*OPEN_LOOP;
+    let section = between(page, "<section id=\"connections\">", "</section>");
+    let cells = |name: &str| cells(section, name);
+    assert!(!section.contains(">udp<"), "there are no connections over UDP");
+    let doh2 = cells(">doh2<");
+    assert_eq!(doh2[1..7], ["DoH (HTTP/2)", "1,400", "4", "0", "1,384", "14"]);
+    assert!(doh2[7].ends_with("1,400 times") && doh2[8].ends_with("400 times"), "{doh2:?}");
+    assert!(doh2[9].ends_with("1,000 times") && doh2[10] == "-", "{doh2:?}");
+    let doq = cells(">doq<");
+    assert_eq!((doq[1].as_str(), doq[7].as_str()), ("DoQ", "-"), "QUIC connects by its handshake");
+    assert!(doq[9].ends_with("240 times") && doq[10].ends_with("260 times"), "{doq:?}");
+    assert_eq!(cells(">doh3<")[1], "DoH (HTTP/3)");
+    assert!(section.contains("doh2: 6 TCP segments sent again"), "{section}");
+    for heading in ["connect_p50_ns", "full_handshake_p50_ns", "resumed_handshake_p99_ns"] {
+        assert_eq!(first_field(runs, heading), "", "{heading} of udp");
+    }
+}
+
+#[test]
+fn queries_that_were_refused_or_sent_twice_are_told() {
+    let [page, _, runs, _, table] = &*OPEN_LOOP;
+    for text in ["24 queries were refused one by one", "82 queries were sent a second time"] {
+        assert!(table.contains(text), "{table}");
+        assert!(page.contains(text));
+    }
+    assert_eq!((first_field(runs, "asked_again"), first_field(runs, "refused")), ("41", "0"));
+    let data = between(page, "id=\"data\">", "</script>");
+    assert!(data.contains("{\"name\":\"refused\",\"counts\":[0,24,0,0]"), "no bar of them");
 }
 
 #[test]

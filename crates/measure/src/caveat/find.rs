@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::Caveat;
 use crate::limit::{GENERATOR_BUSY, RATE_MET, busiest, increase};
-use crate::{Interval, LoadFacts, LoadMode, Measured, ServerFacts, WorkerFacts};
+use crate::{Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts, WorkerFacts};
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
 const STEAL: f64 = 0.01;
@@ -16,8 +16,23 @@ const CROWDED: f64 = 0.05;
 /// CPUs that other processes may use. The sampler and the live view take some hundredths.
 const OTHERS: f64 = 0.1;
 
-/// A median send lag above this share of the median latency is a visible part of it.
+/// A send lag above this share of the latency is a visible part of it, in the median as well as in
+/// the 0.99 quantile.
 const SEND_LAG: f64 = 0.1;
+
+/// Width of the windows in which the pacing of an open loop is judged, nanoseconds.
+const PACED_WIDTH_NS: u64 = 10_000_000;
+
+/// Queries that must be due in a window on average to judge it. With fewer, a single query that
+/// leaves on the other side of an end of the window is an error of more than 1 %.
+const PACED_DUE: f64 = 100.0;
+
+/// Share of the windows that must be within 1 %.
+const PACED: f64 = 0.99;
+
+/// Above this share of the queries, datagrams that the host's other sockets dropped are more than
+/// an accident of somebody else's.
+const HOST_DROPS: f64 = 0.001;
 
 /// A closed loop's window counts as full from this share of it on. Between an answer and the next
 /// query of its place lies a part of one round of the worker, which is no service time; more than a
@@ -57,8 +72,8 @@ const BEYOND_CHANCE: f64 = 4.0;
 
 impl Caveat {
     /// Finds the doubts that follow from the figures of a run alone, in the order of this enum:
-    /// from a limited generator to stray answers. The others (wrong answers, an unwatched server,
-    /// ...) are known only to those who ran it, who add them.
+    /// from a limited generator to stray answers. The others (failed connections, wrong answers, an
+    /// unwatched server, ...) are known only to those who ran it, who add them.
     ///
     /// `host_cpus` is the number of CPUs of the machine that made the load.
     #[must_use]
@@ -76,8 +91,10 @@ impl Caveat {
             Self::clients_not_connected(measured),
             Self::rate_missed(load, measured),
             Self::send_lag(load, measured),
+            Self::pacing(load, measured),
             Self::horizon(load, measured),
             Self::generator_drops(measured),
+            Self::host_drops(load, measured),
             Self::steal(measured, host_cpus),
             Self::crowded(measured),
             Self::other_processes(measured),
@@ -133,15 +150,39 @@ impl Caveat {
         missed.then_some(Self::RateMissed { intended_qps, offered_qps })
     }
 
-    /// The median query of an open loop left late by more than a tenth of the median latency. A
-    /// closed loop has no schedule to lag behind.
+    /// The queries of an open loop left late by more than a tenth of their latency, in the median or
+    /// in the 0.99 quantile. A closed loop has no schedule to lag behind.
     fn send_lag(load: &LoadFacts, measured: &Measured) -> Option<Self> {
         if load.window().is_some() {
             return None;
         }
-        let p50_ns = measured.send_lag.quantile_ns(0.5)?;
-        let latency_ns = measured.latency.quantile_ns(0.5)?;
-        (p50_ns as f64 > SEND_LAG * latency_ns as f64).then_some(Self::SendLag { p50_ns })
+        let is_visible = |quantile| {
+            let latency_ns = measured.latency.quantile_ns(quantile)?;
+            let lag_ns = measured.send_lag.quantile_ns(quantile)?;
+            Some(lag_ns as f64 > SEND_LAG * latency_ns as f64)
+        };
+        let is_late = is_visible(0.5)? || is_visible(0.99)?;
+        let (p50_ns, p99_ns) =
+            (measured.send_lag.quantile_ns(0.5)?, measured.send_lag.quantile_ns(0.99));
+        is_late.then_some(Self::SendLag { p50_ns, p99_ns })
+    }
+
+    /// More than one window of a hundred was off by more than 1 %, in windows of 10 ms or, where too
+    /// few queries are due in those, in the next wider ones. A rate that was not reached at all is
+    /// said already.
+    fn pacing(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        if Self::rate_missed(load, measured).is_some() {
+            return None;
+        }
+        let wide_enough = |window: &&PacingWindow| {
+            let has_due = window.mean_due().is_some_and(|due| due >= PACED_DUE);
+            window.width_ns >= PACED_WIDTH_NS && has_due
+        };
+        let widths = measured.pacing.as_ref()?.windows.iter().filter(wide_enough);
+        let window = widths.min_by_key(|window| window.width_ns)?;
+        let share_within = window.share_within_1_percent()?;
+        let PacingWindow { width_ns, p99_error, .. } = *window;
+        (share_within < PACED).then_some(Self::Pacing { width_ns, share_within, p99_error })
     }
 
     /// The median latency is below ten times the time for which sends and receives are gathered.
@@ -155,6 +196,23 @@ impl Caveat {
     fn generator_drops(measured: &Measured) -> Option<Self> {
         let datagrams = measured.workers.iter().map(|worker| worker.drops).sum();
         (datagrams > 0).then_some(Self::GeneratorDrops { datagrams })
+    }
+
+    /// Sockets of the host that are not the generator's dropped more than 0.1 % as many datagrams as
+    /// it sent queries. Over TCP there are none of its datagrams to drop.
+    fn host_drops(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        if !matches!(load.transport.as_str(), "udp" | "doq" | "doh3") {
+            return None;
+        }
+        let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
+        let datagrams = measured.network.udp_receive_buffer.saturating_sub(own);
+        let samples = &measured.resources.samples;
+        let known = samples.first().zip(samples.last());
+        let of_server =
+            known.map_or(0, |(first, last)| last.udp_drops.saturating_sub(first.udp_drops));
+        let sent = measured.counters.sent + measured.warm_up.sent;
+        let any = datagrams as f64 > HOST_DROPS * sent as f64;
+        any.then_some(Self::HostDrops { datagrams, of_server: of_server.min(datagrams) })
     }
 
     /// The hypervisor kept more than 1 % of the time of all CPUs in the measured window.

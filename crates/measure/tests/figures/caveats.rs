@@ -2,7 +2,7 @@
 
 use dnslab_measure::{
     Answers, Caveat, Histogram, Interval, Limit, LimitFigures, LimitKind, LoadFacts, LoadMode,
-    Measured, Outcomes, ResourceSample, ServerFacts,
+    Measured, Outcomes, PacingTally, ResourceSample, ServerFacts,
 };
 
 use crate::example;
@@ -163,26 +163,91 @@ fn the_rate() {
 
 #[test]
 fn send_lag() {
-    let lag = |ns| {
+    // The latency is 1 ms throughout. Of 100 lags, `late` are `ns`, the others none.
+    let lags = |ns, late| {
         move |run: &mut Run| {
             run.measured.send_lag = Histogram::new();
-            run.measured.send_lag.record_ns(ns);
+            (0..100).for_each(|n| run.measured.send_lag.record_ns(if n < late { ns } else { 1 }));
         }
     };
-    check(lag(99_000), &[]);
-    let mut stored = Histogram::new();
-    stored.record_ns(101_000);
-    let p50_ns = stored.quantile_ns(0.5).unwrap();
-    check(lag(101_000), &[Caveat::SendLag { p50_ns }]);
+    let stored = |ns| {
+        let mut stored = Histogram::new();
+        stored.record_ns(ns);
+        stored.quantile_ns(0.5).unwrap()
+    };
+    check(lags(99_000, 100), &[]);
+    let p99_ns = Some(stored(101_000));
+    check(lags(101_000, 100), &[Caveat::SendLag { p50_ns: stored(101_000), p99_ns }]);
+    // The tail alone, from two of a hundred on.
+    check(lags(101_000, 1), &[]);
+    check(lags(101_000, 2), &[Caveat::SendLag { p50_ns: 1, p99_ns }]);
     check(|run| run.measured.latency = Histogram::new(), &[]);
     // A closed loop has no schedule to lag behind.
     check(
         |run| {
             closed(1, 1, 1_000)(run);
-            lag(101_000)(run);
+            lags(101_000, 100)(run);
         },
         &[Caveat::ClosedLoop { window: 1 }],
     );
+}
+
+#[test]
+fn pacing() {
+    /// An open loop of `due_per_ms` queries per millisecond, of which every window of 10 ms sends
+    /// one in fifty too few or too many, if it is one of the first `uneven` of a hundred.
+    fn paced(due_per_ms: u32, uneven: u32) -> impl FnOnce(&mut Run) {
+        move |run: &mut Run| {
+            let mut tally = PacingTally::new();
+            for ms in 0..1_000 {
+                let window = ms / 10;
+                let off = if ms % 10 == 0 && window < uneven { due_per_ms / 5 } else { 0 };
+                let sent = if window % 2 == 0 { due_per_ms - off } else { due_per_ms + off };
+                tally.push(due_per_ms, sent);
+            }
+            run.measured.pacing = Some(tally.finish());
+        }
+    }
+    let uneven =
+        |share_within| Caveat::Pacing { width_ns: 10_000_000, share_within, p99_error: 0.02 };
+    check(paced(100, 0), &[]);
+    check(paced(100, 1), &[]);
+    check(paced(100, 2), &[uneven(0.98)]);
+    // With 100 due in a window one query is 1 % of them; with 50 the next wider window is judged,
+    // in which the errors cancel out.
+    check(paced(10, 2), &[uneven(0.98)]);
+    check(paced(5, 2), &[]);
+    // A rate that was not met is said once.
+    check(
+        |run| {
+            paced(100, 50)(run);
+            run.measured.sent_in_window = 900;
+        },
+        &[Caveat::RateMissed { intended_qps: 1_000.0, offered_qps: 900.0 }],
+    );
+}
+
+#[test]
+fn full_sockets_of_the_host() {
+    // 1,000 queries were sent, so one drop is 0.1 %.
+    let dropped = |all, own, server| {
+        move |run: &mut Run| {
+            run.measured.network.udp_receive_buffer = all;
+            run.measured.workers[0].drops = own;
+            run.measured.resources.samples[2].udp_drops = server;
+        }
+    };
+    check(dropped(1, 0, 0), &[]);
+    check(dropped(2, 0, 0), &[Caveat::HostDrops { datagrams: 2, of_server: 0 }]);
+    check(dropped(9, 0, 7), &[Caveat::HostDrops { datagrams: 9, of_server: 7 }]);
+    check(dropped(9, 0, 70), &[Caveat::HostDrops { datagrams: 9, of_server: 9 }]);
+    // The generator's own are said once.
+    check(dropped(9, 9, 0), &[Caveat::GeneratorDrops { datagrams: 9 }]);
+    let over_tcp = |run: &mut Run| {
+        dropped(9, 0, 0)(run);
+        run.load.transport = "dot".to_owned();
+    };
+    check(over_tcp, &[]);
 }
 
 #[test]

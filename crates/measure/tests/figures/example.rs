@@ -1,8 +1,8 @@
 //! Records with round figures, to be changed by each test.
 
 use dnslab_measure::{
-    CaseId, Counters, Histogram, Limit, LimitKind, LoadFacts, LoadMode, Measured, Outcomes,
-    RECORD_FORMAT, ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT,
+    CaseId, Counters, Histogram, Limit, LimitKind, LoadFacts, LoadMode, Measured, NetworkDrops,
+    Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT,
     ServerFacts, Session, WorkerFacts,
 };
 
@@ -44,6 +44,12 @@ pub(crate) fn load() -> LoadFacts {
         seed: 1,
         send_path: "sendmmsg".to_owned(),
         horizon_ns: 50_000,
+        behaviour: String::new(),
+        tls: None,
+        http_method: None,
+        edns: String::new(),
+        receive_time: String::new(),
+        sources: None,
     }
 }
 
@@ -83,6 +89,10 @@ pub(crate) fn measured(answered: u64) -> Measured {
         send_lag,
         connect_time: Histogram::new(),
         handshake_time: Histogram::new(),
+        resumed_handshake_time: Histogram::new(),
+        early_data_time: Histogram::new(),
+        pacing: None,
+        network: NetworkDrops::default(),
         intervals: Vec::new(),
         resources: ResourceSeries {
             cpus: 1,

@@ -1,5 +1,7 @@
-//! What is computed from whole records: caveats, limits, and the summary of an experiment.
+//! What is computed from whole records: caveats, limits, self-checks, and the summary of an experiment.
 
+mod capacity;
 mod caveats;
 mod example;
+mod self_check;
 mod summary;

@@ -32,6 +32,14 @@ export interface ChartOptions {
   atLeast?: number;
   /** Where the measured window begins on the horizontal axis; what is before it is shaded. */
   shadedUntil?: number;
+  /** The ends of the horizontal axis; by default from 0 to the last place. */
+  xRange?: [number, number];
+  /** Figures that the vertical axis has to reach, on its scale. */
+  including?: number[];
+  /** Draws what lies under the lines. */
+  under?: (plot: uPlot) => void;
+  /** Draws what lies over the lines. */
+  over?: (plot: uPlot) => void;
   /** Charts with the same key move their cursors together. */
   sync?: string;
 }
@@ -130,12 +138,14 @@ function plotOptions(place: HTMLElement, options: ChartOptions, legend: Legend):
     series,
     bands,
     scales: {
-      x: { time: false, range: (_plot, _min, max) => [0, max] },
+      x: { time: false, range: (_plot, _min, max) => options.xRange ?? [0, max] },
       y: { range: (_plot, min, max) => yRange(options, min, max) },
     },
     axes: axes(options),
     hooks: {
       drawClear: [(plot) => shade(plot, options.shadedUntil)],
+      drawAxes: [(plot) => options.under?.(plot)],
+      draw: [(plot) => options.over?.(plot)],
       setCursor: [(plot) => legend.show(plot.cursor.idx ?? null)],
     },
   };
@@ -161,8 +171,10 @@ function cursorPoint(variant: number): HTMLElement {
 function yRange(options: ChartOptions, min: number | null, max: number | null): uPlot.Range.MinMax {
   if (min === null || max === null) return [0, 1];
   if (options.log) {
-    const room = Math.max((max - min) * 0.06, 0.05);
-    return [min - room, max + room];
+    const including = options.including ?? [];
+    const [least, most] = [Math.min(min, ...including), Math.max(max, ...including)];
+    const room = Math.max((most - least) * 0.06, 0.05);
+    return [least - room, most + room];
   }
   return [0, Math.max(max * 1.06, options.atLeast ?? 0)];
 }

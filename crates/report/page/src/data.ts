@@ -40,9 +40,30 @@ export interface Charts {
   rcodes: Bar[];
 }
 
+/** One step of a search for the capacity. */
+export interface CapacityStep {
+  /** Intended queries per second, or queries outstanding over all clients. */
+  at: number;
+  outcome: "met" | "violated" | "generator-limited";
+  /** Answered queries per second. */
+  answered: number;
+  p50_ms: number | null;
+  p99_ms: number | null;
+}
+
+/** A search for the capacity; `src/capacity/chart.rs` writes it. */
+export interface CapacityPoints {
+  sought: "rate" | "window";
+  steps: CapacityStep[];
+  /** Bounds of the objective on latency. */
+  bounds: { text: string; ms: number }[];
+  /** The answer with the ends of its interval, in the unit of `at`. */
+  answer: [number, number, number] | null;
+}
+
 /** Reads the data block of the page. */
-export function readCharts(): Charts {
+export function readCharts(): Charts | { capacity: CapacityPoints } {
   const text = document.getElementById("data")?.textContent;
   if (!text) throw new Error("the page has no data block");
-  return JSON.parse(text) as Charts;
+  return JSON.parse(text) as Charts | { capacity: CapacityPoints };
 }

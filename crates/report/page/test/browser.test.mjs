@@ -18,10 +18,12 @@ const isSample = process.env.DNSLAB_REPORT === undefined;
 
 let browser;
 let report;
+let openLoop;
 
 before(async () => {
   mkdirSync(shots, { recursive: true });
-  report = isSample ? makeSample() : resolve(process.env.DNSLAB_REPORT);
+  report = isSample ? makeSample("results") : resolve(process.env.DNSLAB_REPORT);
+  openLoop = makeSample("open-loop", "open");
   browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -41,10 +43,10 @@ after(async () => {
   console.log(`screenshots: ${shots}`);
 });
 
-/** Writes the synthetic results directory and its report; returns the path of the page. */
-function makeSample() {
+/** Writes a synthetic results directory and its report; returns the path of the page. */
+function makeSample(name, ...kind) {
   const args = ["run", "--quiet", "-p", "dnslab-report", "--example", "sample", "--"];
-  const output = execFileSync("cargo", [...args, join(scratch, "results")], {
+  const output = execFileSync("cargo", [...args, join(scratch, name), ...kind], {
     cwd: join(here, "../.."),
     encoding: "utf8",
   });
@@ -52,7 +54,7 @@ function makeSample() {
 }
 
 /** Opens the page; `run` gets it and a list to which every complaint and request is added. */
-async function open({ width, colorScheme, javaScriptEnabled = true }, run) {
+async function open({ width, colorScheme, javaScriptEnabled = true, at = report }, run) {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     deviceScaleFactor: 1,
@@ -76,7 +78,7 @@ async function open({ width, colorScheme, javaScriptEnabled = true }, run) {
     });
   });
   try {
-    await page.goto(pathToFileURL(report).href);
+    await page.goto(pathToFileURL(at).href);
     await run(page);
   } catch (error) {
     // What the browser said is often the reason.
@@ -135,6 +137,36 @@ for (const width of [1280, 400]) {
   }
 }
 
+for (const width of [1280, 400]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`open loop: ${width} px, ${colorScheme}`, () =>
+      open({ width, colorScheme, at: openLoop }, async (page) => {
+        for (const id of ["self-check", "pacing", "connections"]) {
+          const rows = await page.$$(`#${id} tbody tr`);
+          assert.ok(rows.length >= 3, `${id} has ${rows.length} rows`);
+        }
+        // A verdict is told from the others by its colour, and leads to what was found.
+        const colours = await page.$$eval("#self-check .verdict", (all) =>
+          all.map((one) => getComputedStyle(one).color),
+        );
+        assert.equal(new Set(colours).size, 3, `the verdicts have the colours ${colours}`);
+        await page.click(".variants .verdict.generator-limited");
+        assert.ok(await page.$eval("#self-check", (section) => section.matches(":target")));
+        const sizes = await page.$$eval(".wide", (all) =>
+          all.map((one) => [one.getAttribute("aria-label"), one.scrollWidth - one.clientWidth]),
+        );
+        if (width === 1280) {
+          for (const [label, excess] of sizes) assert.equal(excess, 0, `${label} must be scrolled`);
+        }
+        const excess = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.equal(excess, 0, `the page is ${excess} px wider than the window`);
+        await page.screenshot({ path: join(shots, `open-${width}-${colorScheme}.png`), fullPage: true });
+      }));
+  }
+}
+
 test("every control is reached by Tab and works by key", () =>
   open({ width: 1280, colorScheme: "light" }, async (page) => {
     const reached = new Set();
@@ -187,7 +219,7 @@ test("the cursor shows figures, by mouse and by key, and a variant can be switch
 test("without JavaScript the answer, the tables and the sentences are there", () =>
   open({ width: 1280, colorScheme: "light", javaScriptEnabled: false }, async (page) => {
     const text = await page.innerText("main");
-    for (const heading of ["Variants", "In words", "Every run", "Method", "Provenance"]) {
+    for (const heading of ["Variants", "In words", "Self-check", "Every run", "Method", "Provenance"]) {
       assert.ok(text.includes(heading), `no ${heading}`);
     }
     assert.ok(text.includes("The charts need JavaScript"));

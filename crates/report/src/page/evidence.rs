@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::statistics::Metric;
-use dnslab_measure::{CaseId, LoadFacts, LoadMode, RunRecord, RunStatus};
+use dnslab_measure::{CaseId, LoadFacts, LoadMode, RunRecord, RunStatus, SelfCheck, TlsFacts};
 
 use super::Page;
 use super::html::{collapsed_text, definitions, escape, prose};
+use super::self_check::{finding_html, verdict_html};
 use crate::csv::status;
 use crate::doubt::{caveat_text, limit_text};
 use crate::number::{self, NONE};
+use crate::transport::transport_name;
 
 /// The sections at the end of the page.
 pub(crate) fn sections(page: &Page<'_>) -> String {
@@ -29,7 +31,7 @@ fn runs(page: &Page<'_>) -> String {
         "p99.9",
         "server CPU",
         "generator",
-        "limit and reasons",
+        "self-check, limit and reasons",
     ];
     let mut html = String::from(
         "<section>\n<h2>Every run</h2>\n\
@@ -89,6 +91,7 @@ fn run_row(record: &RunRecord) -> String {
     ] {
         let _ = write!(html, "<td>{}</td>", escape(&cell));
     }
+    let check = SelfCheck::of(record);
     let mut remarks: Vec<String> = Vec::new();
     if !reason.is_empty() {
         remarks.push(reason.to_owned());
@@ -96,18 +99,31 @@ fn run_row(record: &RunRecord) -> String {
     if measured.is_some() {
         remarks.push(limit_text(&record.limit));
     }
-    let _ = write!(html, "<td class=\"text\">{}", prose(&remarks.join("; ")));
-    if !record.caveats.is_empty() {
-        let plural = if record.caveats.len() == 1 { "" } else { "s" };
-        let _ =
-            write!(html, "<details><summary>{} caveat{plural}</summary><ul>", record.caveats.len());
-        for caveat in &record.caveats {
-            let _ = write!(html, "<li>{}</li>", prose(&caveat_text(caveat)));
-        }
-        html.push_str("</ul></details>");
-    }
+    let verdict = check.as_ref().map(|check| format!("{} \u{b7} ", verdict_html(check.verdict)));
+    let verdict = verdict.unwrap_or_default();
+    let _ = write!(html, "<td class=\"text\">{verdict}{}", prose(&remarks.join("; ")));
+    html.push_str(&doubts(record, check.as_ref()));
     html.push_str("</td></tr>\n");
     html
+}
+
+/// What the self-check of a run found and its other caveats, collapsed.
+fn doubts(record: &RunRecord, check: Option<&SelfCheck>) -> String {
+    let found = check.map(|check| check.findings.as_slice()).unwrap_or_default();
+    let mut items: Vec<String> = found.iter().map(|finding| finding_html(finding, "")).collect();
+    let others = record.caveats.iter().filter(|caveat| !caveat.is_of_measuring_side());
+    let caveats: Vec<String> = others.map(|caveat| prose(&caveat_text(caveat))).collect();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let titles = [(items.len(), "finding"), (caveats.len(), "caveat")];
+    let titles = titles.into_iter().filter(|(count, _)| *count > 0);
+    let titles: Vec<_> =
+        titles.map(|(count, name)| format!("{count} {name}{}", plural(count))).collect();
+    items.extend(caveats);
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: String = items.iter().map(|item| format!("<li>{item}</li>")).collect();
+    format!("<details><summary>{}</summary><ul>{items}</ul></details>", titles.join(", "))
 }
 
 /// Which planned run a record belongs to.
@@ -193,7 +209,7 @@ fn variant_facts(record: &RunRecord) -> String {
     let server = &record.server;
     let threads = if server.threads == 0 { String::new() } else { server.threads.to_string() };
     definitions([
-        ("transport", transport.clone()),
+        ("transport", transport_name(transport).to_owned()),
         ("load", format!("{clients} clients, {mode}")),
         (
             "time",
@@ -204,12 +220,18 @@ fn variant_facts(record: &RunRecord) -> String {
                 seconds(record.load.timeout_ns)
             ),
         ),
+        ("clients", record.load.behaviour.clone()),
+        ("source addresses", record.load.sources.clone().unwrap_or_default()),
         ("queries", queries.clone()),
+        ("EDNS", record.load.edns.clone()),
+        ("HTTP method", record.load.http_method.clone().unwrap_or_default()),
         ("target", target.clone()),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", record.load.send_path.clone()),
         ("horizon", seconds(record.load.horizon_ns)),
+        ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),
+        ("TLS asked for", record.load.tls.as_ref().map(asked_tls).unwrap_or_default()),
         ("server", format!("{} {}", server.kind, server.version).trim().to_owned()),
         ("server threads", threads),
         ("server CPUs", pinned(&server.cpus)),
@@ -217,6 +239,29 @@ fn variant_facts(record: &RunRecord) -> String {
         ("server command", server.command.join(" ")),
         ("changed from defaults", server.notes.join(" ")),
     ])
+}
+
+/// Where the receive times come from, in words.
+fn receive_time(source: &str) -> String {
+    match source {
+        "kernel" => "stamped by the kernel",
+        "user" => "read after the system call",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// What TLS was to do, in words.
+fn asked_tls(tls: &TlsFacts) -> String {
+    let resumption = match (tls.resumption, tls.early_data) {
+        (false, _) => "no resumption",
+        (true, false) => "resumption",
+        (true, true) => "resumption with early data",
+    };
+    match tls.versions.as_slice() {
+        [] => resumption.to_owned(),
+        versions => format!("{}, {resumption}", versions.join(" or ")),
+    }
 }
 
 /// Configuration and log of each run's server, collapsed.

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use dnslab_measure::{LoadMode, RunRecord, Session, Summary};
 
 use super::html::{escape, prose};
-use crate::table::{self, MarkedTable, mark};
+use super::self_check::verdict_link;
+use crate::table::{self, MarkedTable, Notes, mark};
 
 /// The column of [`table::header`] that the page sets below the figure of the column before it.
 const INTERVAL: usize = 2;
@@ -21,7 +22,7 @@ pub(crate) fn colour_class(place: usize) -> String {
 
 /// The table of variants with its notes.
 pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
-    let marked = MarkedTable::of(summary);
+    let marked = MarkedTable::of(summary, Notes::BesideSelfCheck);
     let mut html = format!(
         "<section>\n<h2>Variants</h2>\n<p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of variants\">\n\
@@ -44,13 +45,14 @@ pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
                     "<th scope=\"row\"><i class=\"key {}\"></i>{cell}</th>",
                     colour_class(place)
                 ),
-                // The marks stand at the answered rate, the figure that they qualify, and its
-                // interval below it.
+                // The marks stand at the answered rate, the figure that they qualify, its interval
+                // and the verdict of the self-check below it.
                 _ if column + 1 == INTERVAL => write!(
                     html,
-                    "<td><b>{cell}</b>{}<small>{}</small></td>",
+                    "<td><b>{cell}</b>{}<small>{}</small>{}</td>",
                     marks(&row.notes),
-                    escape(&row.cells[INTERVAL])
+                    escape(&row.cells[INTERVAL]),
+                    verdict_link(&summary.variants[place].self_check)
                 ),
                 INTERVAL => Ok(()),
                 _ => write!(html, "<td>{cell}</td>"),

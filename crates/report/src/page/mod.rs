@@ -1,15 +1,20 @@
 //! The page `report.html`: one file that needs no network and, but for its charts, no script.
 
+mod capacity;
+mod connections;
 mod differences;
 mod evidence;
 mod figures;
 mod html;
 mod method;
+mod pacing;
+mod self_check;
 
 use std::collections::BTreeMap;
 
-use dnslab_measure::{CaseId, LoadMode, RunRecord, Session, Summary};
+use dnslab_measure::{Capacity, CaseId, LoadMode, RunRecord, Session, Summary};
 
+use crate::capacity::CapacityChart;
 use crate::chart::Charts;
 use crate::number;
 use crate::sentence::{Answer, Part, answer, sentences};
@@ -32,6 +37,8 @@ pub(crate) struct Page<'a> {
     pub(crate) records: &'a [RunRecord],
     /// The figures.
     pub(crate) summary: &'a Summary,
+    /// The search that the runs are steps of, if they are.
+    pub(crate) capacity: Option<&'a Capacity>,
     /// Text files of the servers, by run and name.
     pub(crate) server_files: &'a BTreeMap<CaseId, BTreeMap<String, String>>,
 }
@@ -39,8 +46,11 @@ pub(crate) struct Page<'a> {
 impl Page<'_> {
     /// The whole document.
     pub(crate) fn render(&self) -> String {
-        let charts = Charts::of(self.records, self.summary);
-        let data = serde_json::to_string(&charts).expect("chart data has string keys only");
+        let data = match self.capacity {
+            Some(capacity) => serde_json::to_string(&CapacityChart::of(capacity)),
+            None => serde_json::to_string(&Charts::of(self.records, self.summary)),
+        };
+        let data = data.expect("chart data has string keys only");
         let title = escape(&format!("{} - dnslab report", self.session.name));
         let (script_hash, style_hash) = (SCRIPT_HASH.trim(), STYLE_HASH.trim());
         format!(
@@ -51,19 +61,33 @@ impl Page<'_> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             {top}<main>\n{hero}{variants}{charts}{method}{evidence}</main>\n\
+             {top}<main>\n{content}{evidence}</main>\n\
              <footer>dnslab {version}</footer>\n\
              <script type=\"application/json\" id=\"data\">{data}</script>\n\
              <script>{SCRIPT}</script>\n</body>\n</html>\n",
             top = self.top(),
-            hero = self.hero(),
-            variants = figures::variants(self.session, self.summary),
-            charts = figures::charts(self.records),
-            method = method::section(self.session, self.records),
+            content = self.content(),
             evidence = evidence::sections(self),
             version = escape(&self.session.dnslab),
             data = escape_json(&data),
         )
+    }
+
+    /// What the runs have shown, and by which method.
+    fn content(&self) -> String {
+        if let Some(capacity) = self.capacity {
+            return capacity::sections(self, capacity);
+        }
+        [
+            self.hero(),
+            figures::variants(self.session, self.summary),
+            self_check::section(self.summary),
+            figures::charts(self.records),
+            pacing::section(self.summary),
+            connections::section(self.records, self.summary),
+            method::section(self.session, self.records),
+        ]
+        .concat()
     }
 
     /// The bar with the name of the experiment and the theme switch.

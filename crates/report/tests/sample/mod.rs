@@ -1,14 +1,17 @@
 //! A synthetic results directory, for tests and for looking at the page. Nothing in it was
 //! measured.
 
+pub(crate) mod capacity;
+pub(crate) mod open;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use dnslab_measure::{
     Answers, CaseId, Caveat, Connections, Counters, Fact, Histogram, Interval, Limit, LimitKind,
-    LoadFacts, LoadMode, Measured, Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries,
-    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session,
-    SkippedVariant, Tls, WorkerFacts,
+    LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes, RECORD_FORMAT, ResourceSample,
+    ResourceSeries, ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT,
+    ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
 };
 
 /// Nanoseconds in a millisecond.
@@ -171,6 +174,12 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         seed: 1,
         send_path: "sendmmsg".to_owned(),
         horizon_ns: 50_000,
+        behaviour: String::new(),
+        tls: None,
+        http_method: None,
+        edns: String::new(),
+        receive_time: String::new(),
+        sources: None,
     }
 }
 
@@ -188,6 +197,7 @@ fn measured(
     let counters = Counters {
         outcomes,
         sent: answered + lost,
+        asked_again: 0,
         sent_octets: answered * 40,
         answers: Answers {
             rcodes: BTreeMap::from([
@@ -217,6 +227,10 @@ fn measured(
         send_lag: Histogram::new(),
         connect_time: Histogram::new(),
         handshake_time: Histogram::new(),
+        resumed_handshake_time: Histogram::new(),
+        early_data_time: Histogram::new(),
+        pacing: None,
+        network: NetworkDrops::default(),
         intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
         resources: resources(of, warm_up_ns + window_ns, noise),
         workers: vec![WorkerFacts {

@@ -1,6 +1,6 @@
-//! How figures are written: the same in the terminal, in Markdown and on the page.
+//! How figures are written: the same in findings, in the terminal, in Markdown and on the page.
 
-use dnslab_measure::statistics::Estimate;
+use crate::statistics::Estimate;
 
 /// From this relative difference on, "3.5 times" is easier to read than "250 % more".
 pub const TIMES_FROM: f64 = 1.0;
@@ -11,7 +11,7 @@ pub const NONE: &str = "-";
 /// A whole number with a comma between groups of three digits: `1,234,567`.
 #[must_use]
 pub fn count(value: u64) -> String {
-    dnslab_measure::grouped(value)
+    crate::grouped(value)
 }
 
 /// A rate in queries per second, to the whole query, with thousands separators.
@@ -23,7 +23,7 @@ pub fn qps(value: f64) -> String {
 /// A number with three significant digits, and all its digits before the point.
 ///
 /// ```
-/// use dnslab_report::number::three_digits;
+/// use dnslab_measure::number::three_digits;
 ///
 /// assert_eq!(three_digits(0.01234), "0.0123");
 /// assert_eq!(three_digits(9.999), "10.0");

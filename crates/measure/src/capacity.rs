@@ -1,0 +1,218 @@
+//! The search for a server's capacity: its steps, and the answer that follows from them.
+//!
+//! `capacity.json` in a results directory holds a [`Capacity`]; the runs of its steps are records
+//! like any other.
+
+mod answer;
+mod judge;
+mod threshold;
+mod window;
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::read_versioned;
+use crate::{CaseId, Measured, Objective, ResultsDirectory, ResultsError};
+
+pub use answer::{Answer, Outlook};
+pub use judge::{Breach, Judged};
+pub use threshold::{Trial, threshold};
+pub use window::{BestWindow, WindowFigures};
+
+/// Version of `capacity.json`; see [`crate::RECORD_FORMAT`] for the rule.
+pub const CAPACITY_FORMAT: u32 = 1;
+
+/// Name of the file in the results directory.
+const FILE: &str = "capacity.json";
+
+/// A search for the capacity of a server, on its way or at its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// [`CAPACITY_FORMAT`] at the time of writing.
+    pub format: u32,
+    /// Who was asked, as the user wrote it.
+    pub target: String,
+    /// What is looked for, and how.
+    pub sought: Sought,
+    /// The steps so far, in the order of execution. Each is one run.
+    pub steps: Vec<Step>,
+    /// Why there is no further step; `None` while there is one.
+    pub end: Option<End>,
+}
+
+/// What is looked for, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "sought", rename_all = "kebab-case")]
+pub enum Sought {
+    /// The highest rate of an open loop that meets the objective.
+    Rate(RateSearch),
+    /// The smallest window of a closed loop that gets nearly the highest answered rate.
+    Window(WindowSweep),
+}
+
+/// How the highest rate is looked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateSearch {
+    /// What has to be met.
+    pub objective: Objective,
+    /// The first rate of the ramp, queries per second, above 0.
+    pub from_qps: f64,
+    /// No higher rate is tried, queries per second; at least `from_qps`.
+    pub max_qps: f64,
+    /// The bisection ends when the bracket is at most this wide: 0.05 = its upper end is 5 % above
+    /// its lower one. Above 0.
+    pub tolerance: f64,
+    /// Runs at each rate around the edge, at least 1.
+    pub repeats: u32,
+    /// Seed of the order of the repeats.
+    pub seed: u64,
+}
+
+/// How the windows are swept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WindowSweep {
+    /// What a window has to meet to be named, if anything.
+    pub objective: Option<Objective>,
+    /// Clients that the window is spread over, at least 1.
+    pub clients: u32,
+    /// No larger window is tried, queries outstanding over all clients; at least 1.
+    pub largest: u64,
+    /// Runs at each window, at least 1.
+    pub repeats: u32,
+    /// Seed of the order of the repeats, and of the bootstrap.
+    pub seed: u64,
+}
+
+/// Where in the search a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// From the first rate up by factors of two; also the first round of a window sweep.
+    Ramp,
+    /// Halving the bracket.
+    Bracket,
+    /// Repeats around the edge; also those of a window sweep.
+    Repeat,
+    /// Repeats at a rate that was met and above which there is no further step.
+    Confirm,
+}
+
+impl Phase {
+    /// Its name, at most seven letters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ramp => "ramp",
+            Self::Bracket => "bracket",
+            Self::Repeat => "repeat",
+            Self::Confirm => "confirm",
+        }
+    }
+}
+
+/// One step: one run at one rate or window, and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The run.
+    pub case: CaseId,
+    /// Where in the search it is.
+    pub phase: Phase,
+    /// Intended queries per second, or queries outstanding over all clients.
+    pub at: f64,
+    /// What is said of it.
+    #[serde(flatten)]
+    pub judged: Judged,
+    /// Its figures; `None` if the run failed.
+    pub figures: Option<StepFigures>,
+}
+
+/// The figures of a step that are shown. Rates are in queries per second, times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepFigures {
+    /// Queries sent.
+    pub offered_qps: f64,
+    /// Queries answered.
+    pub answered_qps: f64,
+    /// Lost queries as a share of the due ones.
+    pub lost_share: f64,
+    /// Median latency; `None` if no query ended.
+    pub p50_ns: Option<u64>,
+    /// 0.99 quantile of the latency.
+    pub p99_ns: Option<u64>,
+}
+
+impl StepFigures {
+    /// The figures of a run.
+    #[must_use]
+    pub fn of(measured: &Measured) -> Self {
+        Self {
+            offered_qps: measured.offered_qps(),
+            answered_qps: measured.answered_qps(),
+            lost_share: measured.counters.outcomes.lost_share(),
+            p50_ns: measured.latency.quantile_ns(0.5),
+            p99_ns: measured.latency.quantile_ns(0.99),
+        }
+    }
+}
+
+/// Why a search has no further step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "kebab-case")]
+pub enum End {
+    /// The edge was found and repeated; or all windows were.
+    Edge,
+    /// The highest rate that was allowed is met.
+    Max {
+        /// That rate, queries per second.
+        qps: f64,
+    },
+    /// The generator cannot do more.
+    Generator {
+        /// The highest rate that was met and confirmed, queries per second; `None` if none was.
+        qps: Option<f64>,
+    },
+    /// Even the lowest rate violates the objective.
+    Lowest,
+    /// The server could not be measured any more.
+    Failed {
+        /// What happened.
+        reason: String,
+    },
+    /// The user ended it.
+    Interrupted,
+}
+
+impl Sought {
+    /// What has to be met, if anything.
+    #[must_use]
+    pub fn objective(&self) -> Option<&Objective> {
+        match self {
+            Self::Rate(search) => Some(&search.objective),
+            Self::Window(sweep) => sweep.objective.as_ref(),
+        }
+    }
+}
+
+impl ResultsDirectory {
+    /// Reads the search of this directory; `None` if it holds none.
+    ///
+    /// # Errors
+    /// When the file cannot be read or a newer dnslab wrote it.
+    pub fn capacity(&self) -> Result<Option<Capacity>, ResultsError> {
+        let path = self.path().join(FILE);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        read_versioned(&path, CAPACITY_FORMAT).map(Some)
+    }
+
+    /// Writes the search as it is now.
+    ///
+    /// # Errors
+    /// When the disk refuses; the earlier state stays as it was.
+    pub fn write_capacity(&self, capacity: &Capacity) -> Result<(), ResultsError> {
+        let mut text =
+            serde_json::to_string_pretty(capacity).expect("our types have string keys only");
+        text.push('\n');
+        self.write(FILE, text.as_bytes())
+    }
+}

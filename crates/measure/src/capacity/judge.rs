@@ -1,0 +1,224 @@
+//! What is said of one run in a search for the capacity.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limit::{GENERATOR_BUSY, RATE_MET};
+use crate::objective::{Demand, Quantity};
+use crate::{Caveat, Finding, LimitFigures, Measured, Objective, RunRecord, RunStatus, number};
+
+/// Share of the answers that may come after the window before the server counts as one that does
+/// not keep up. At a rate that it does keep up, as many come after the window as came in it to
+/// queries of the warm-up. A stall of 40 ms at the end of a window of 2 s is within this.
+const BACKLOG: f64 = 0.02;
+
+/// So many answers may be missing however short the window: at low rates single queries decide.
+const FEW: f64 = 10.0;
+
+/// Below this busy share of its busiest worker, a generator whose connections took less than was
+/// due is not short of CPU time: it waits for the server.
+const GENERATOR_IDLE: f64 = 0.5;
+
+/// From this share of the lost queries on, drops at the generator's own sockets have a part in the
+/// loss.
+const DROPS: f64 = 0.5;
+
+/// What is said of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Judged {
+    /// Everything is met.
+    Met,
+    /// The server does not meet it.
+    Violated {
+        /// What is not met; not empty.
+        breaches: Vec<Breach>,
+    },
+    /// It is not met, and the generator explains all of it: the server may do more.
+    GeneratorLimited {
+        /// What is not met; not empty.
+        breaches: Vec<Breach>,
+        /// What the generator lacked, and the remedy.
+        generator: Finding,
+    },
+    /// The run failed, so nothing can be said.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One thing that is not met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "breach", rename_all = "kebab-case")]
+pub enum Breach {
+    /// A demand of the objective.
+    Demand {
+        /// The demand.
+        demand: Demand,
+        /// The figure: a share in [0, 1], or nanoseconds; `None` if there was no query.
+        found: Option<f64>,
+    },
+    /// Fewer queries were sent than became due: it was not the rate that should be tried.
+    NotOffered {
+        /// Queries that became due.
+        due: u64,
+        /// Queries that were sent.
+        sent: u64,
+    },
+    /// Fewer answers came inside the window than its queries got in the end: the server does not
+    /// keep up, and in a longer window the latency would grow further.
+    Backlog {
+        /// Queries of the window that were answered in the end.
+        answered: u64,
+        /// Answers that came inside the window.
+        in_window: u64,
+    },
+    /// The run does not count: its answers were wrong, or there was none.
+    Invalid {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Judged {
+    /// Judges a run against an objective, if there is one. An open loop has to send what was due
+    /// and the server to keep up besides: else a short window hides that the latency grows.
+    #[must_use]
+    pub fn of(record: &RunRecord, objective: Option<&Objective>) -> Self {
+        let measured = match (&record.status, &record.measured) {
+            (RunStatus::Failed { reason, .. }, _) => {
+                return Self::Failed { reason: reason.clone() };
+            }
+            (_, None) => return Self::Failed { reason: "nothing was measured".to_owned() },
+            (_, Some(measured)) => measured,
+        };
+        let mut breaches = breaches(record, measured, objective);
+        if let RunStatus::Invalid { reason } = &record.status {
+            breaches.push(Breach::Invalid { reason: reason.clone() });
+        }
+        if breaches.is_empty() {
+            return Self::Met;
+        }
+        match generator(record, measured, &breaches) {
+            Some(generator) => Self::GeneratorLimited { breaches, generator },
+            None => Self::Violated { breaches },
+        }
+    }
+
+    /// True if everything is met.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        *self == Self::Met
+    }
+
+    /// What is not met.
+    #[must_use]
+    pub fn breaches(&self) -> &[Breach] {
+        match self {
+            Self::Violated { breaches } | Self::GeneratorLimited { breaches, .. } => breaches,
+            Self::Met | Self::Failed { .. } => &[],
+        }
+    }
+}
+
+fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objective>) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    for demand in objective.map_or(&[][..], Objective::demands) {
+        let found = demand.figure(measured);
+        if !found.is_some_and(|figure| demand.is_met_by(figure)) {
+            breaches.push(Breach::Demand { demand: *demand, found });
+        }
+    }
+    if record.load.window().is_some() {
+        return breaches;
+    }
+    let (due, sent) = (measured.counters.outcomes.due, measured.sent_in_window);
+    if is_missed(due, sent) {
+        breaches.push(Breach::NotOffered { due, sent });
+    }
+    let (answered, in_window) = (measured.counters.outcomes.answered, measured.answered_in_window);
+    if (in_window as f64) < (1.0 - BACKLOG) * answered as f64 - FEW {
+        breaches.push(Breach::Backlog { answered, in_window });
+    }
+    breaches
+}
+
+/// What the generator lacked, if that explains everything that is not met.
+///
+/// A worker without CPU time left explains all of it: what it sends late it sends in bursts, which a
+/// server's socket buffer may not take. A server without CPU time left is the limit all the same,
+/// unless the worker was busier: as in [`crate::Limit::decide`], the more saturated of the two holds
+/// the other up. The question is another one than there, though: an open loop of which nearly
+/// everything is answered has its rate as its limit, and may violate a latency all the same.
+fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Finding> {
+    let figures = LimitFigures::of(&record.load, measured);
+    let busy_share = figures.generator_busy_share;
+    let server = figures.server_busy_share;
+    if breaches.iter().any(|breach| matches!(breach, Breach::Invalid { .. })) {
+        return None;
+    }
+    let workers = Some(record.load.workers);
+    if busy_share >= GENERATOR_BUSY && server.is_none_or(|server| busy_share >= server) {
+        return Some(Caveat::GeneratorLimited { busy_share }.finding_with(workers));
+    }
+    let reasons = breaches.iter().map(|breach| match breach {
+        Breach::Demand { demand, found } if demand.quantity.is_latency() => {
+            late(*demand, (*found)?, &figures, measured)
+        }
+        Breach::Demand { .. } => dropped(&figures, measured).map(|it| it.finding_with(workers)),
+        Breach::NotOffered { .. } | Breach::Backlog { .. } => {
+            not_offered(&figures, measured).map(|it| it.finding_with(workers))
+        }
+        Breach::Invalid { .. } => None,
+    });
+    // One that is not explained is the server's.
+    reasons.collect::<Option<Vec<Finding>>>()?.into_iter().next()
+}
+
+/// Drops at the generator's own sockets, if they are most of what was lost.
+fn dropped(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
+    let datagrams = figures.generator_drops;
+    let lost = measured.counters.outcomes.lost();
+    let is_most = datagrams > 0 && datagrams as f64 >= DROPS * lost as f64;
+    is_most.then_some(Caveat::GeneratorDrops { datagrams })
+}
+
+/// Too little sent, if that was not for want of a server that reads.
+fn not_offered(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
+    let waits_for_server = figures.is_stream && figures.generator_busy_share < GENERATOR_IDLE;
+    let due = measured.counters.outcomes.due;
+    let missed = !waits_for_server && is_missed(due, measured.sent_in_window);
+    missed.then(|| Caveat::RateMissed {
+        intended_qps: due as f64 * 1e9 / measured.window_ns as f64,
+        offered_qps: measured.offered_qps(),
+    })
+}
+
+/// The send lag, if without it the demand on latency would be met. Not for streams: their queries
+/// lag behind when the server does not read.
+fn late(
+    demand: Demand,
+    found: f64,
+    figures: &LimitFigures,
+    measured: &Measured,
+) -> Option<Finding> {
+    let lag = &measured.send_lag;
+    let ns = match demand.quantity {
+        Quantity::Percentile(percentile) => lag.quantile_ns(percentile / 100.0).map(|ns| ns as f64),
+        Quantity::Mean => lag.mean_ns(),
+        Quantity::Max => lag.max_ns().map(|ns| ns as f64),
+        Quantity::Lost | Quantity::Answered => None,
+    }?;
+    (!figures.is_stream && demand.is_met_by(found - ns)).then(|| {
+        Finding::new(
+            format!("Queries left late: without that `{demand}` might be met"),
+            format!("{} of the send lag {}", demand.quantity, number::duration(ns)),
+            "Give the load CPUs that nobody else uses (`load.cpus`), or another machine",
+        )
+    })
+}
+
+/// True if fewer queries were sent than an open loop should send.
+fn is_missed(due: u64, sent: u64) -> bool {
+    (sent as f64) < RATE_MET * due as f64 - FEW
+}

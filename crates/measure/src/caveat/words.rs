@@ -1,0 +1,309 @@
+//! Caveats in words: the doubt, its figure, and what can be done about it.
+
+use super::Caveat;
+use crate::number;
+use crate::self_check::Finding;
+
+impl Caveat {
+    /// The caveat in words.
+    #[must_use]
+    pub fn finding(&self) -> Finding {
+        self.finding_with(None)
+    }
+
+    /// The caveat in words, with the remedies for a load of this many workers.
+    pub(crate) fn finding_with(&self, workers: Option<u32>) -> Finding {
+        self.of_generator(workers).or_else(|| self.of_host()).unwrap_or_else(|| self.of_the_rest())
+    }
+
+    /// What the generator did, or failed to do.
+    fn of_generator(&self, workers: Option<u32>) -> Option<Finding> {
+        let add_worker = add_worker(workers);
+        Some(match self {
+            Self::GeneratorLimited { busy_share } => Finding::new(
+                "The load generator had no CPU left: the server may do more than this figure says",
+                format!("busiest worker: {} of its CPU", number::share(*busy_share)),
+                format!("{add_worker}, or give the server fewer CPUs"),
+            ),
+            Self::RateMissed { intended_qps, offered_qps } => Finding::new(
+                "Fewer queries were sent than intended; the limit says on which side",
+                format!(
+                    "{} of {} queries per second",
+                    number::qps(*offered_qps),
+                    number::qps(*intended_qps)
+                ),
+                format!("{add_worker}, or ask for a lower rate"),
+            ),
+            Self::SendLag { p50_ns, p99_ns } => Finding::new(
+                "Queries left later than they were due, by more than a tenth of the latency: that \
+                 part of it passed before they were sent, in the generator or before a full \
+                 connection",
+                lags(*p50_ns, *p99_ns),
+                format!("{add_worker}, or ask for a lower rate"),
+            ),
+            Self::Pacing { width_ns, share_within, p99_error } => Finding::new(
+                "The rate was met on average but not evenly, so the server saw gaps and bursts",
+                format!(
+                    "{} of the windows of {} within 1 %, 1 in 100 off by {} or more",
+                    number::share(*share_within),
+                    number::duration(*width_ns as f64).replace(".0 ", " "),
+                    number::share(*p99_error)
+                ),
+                format!("{add_worker}, or ask for a lower rate"),
+            ),
+            Self::Horizon { horizon_ns, p50_ns } => Finding::new(
+                "The gathering of sends and receives is a large part of the latency, and in a \
+                 closed loop it bounds the rate too",
+                format!(
+                    "horizon {}, median latency {}",
+                    number::duration(*horizon_ns as f64),
+                    number::duration(*p50_ns as f64)
+                ),
+                "Set `load.horizon = \"0us\"`",
+            ),
+            Self::GeneratorDrops { datagrams } => Finding::new(
+                "The generator's own sockets dropped answers, which count as lost although the \
+                 server answered",
+                format!("{} datagrams", number::count(*datagrams)),
+                format!("Raise `net.core.rmem_max`. {add_worker}"),
+            ),
+            Self::ConnectionsFailed { attempted, failed, lost, example } => Finding::new(
+                "Connections failed or were lost",
+                connections(*attempted, *failed, *lost, example),
+                "Look at the server's limits on connections and its log, or ask with fewer \
+                 clients",
+            ),
+            Self::WindowNotFull { in_flight, window } => window_not_full(*in_flight, *window),
+            Self::ClientsNotConnected { open, clients } => Finding::new(
+                "Not all clients were connected when the measured window began",
+                format!("{} of the {} clients", number::count(*open), number::count(*clients)),
+                "Lengthen the warm-up (`load.warm_up`), or find why the others were not",
+            ),
+            _ => return None,
+        })
+    }
+
+    /// What the machine under the generator did.
+    fn of_host(&self) -> Option<Finding> {
+        const END_OTHERS: &str = "End what else runs on this machine, and measure again";
+        Some(match self {
+            Self::SharedCpus => Finding::new(
+                "Server and load generator shared CPUs, so each took time from the other",
+                "",
+                "Pin them to different CPUs, or put the generator on another machine",
+            ),
+            Self::HostDrops { datagrams, of_server } => Finding::new(
+                "Full sockets on the generator's host dropped datagrams; they are not the \
+                 generator's",
+                format!(
+                    "{} datagrams, {} of them known to be the server's",
+                    number::count(*datagrams),
+                    number::count(*of_server)
+                ),
+                "If the server is on this host, raise `net.core.rmem_max` and the buffer that it \
+                 asks for, or ask with less in flight",
+            ),
+            Self::Steal { share } => Finding::new(
+                "The hypervisor kept time from this machine",
+                format!("{} of the time of all CPUs", number::share(*share)),
+                "Measure on a machine of your own, or at a quieter hour",
+            ),
+            Self::Crowded { waited_share } => Finding::new(
+                "Others held the CPUs of the load generator while it could have run",
+                format!("it waited for {} of the time", number::share(*waited_share)),
+                END_OTHERS,
+            ),
+            Self::OtherProcesses { cpus } => Finding::new(
+                "Processes that are neither server nor load used CPU time",
+                format!("{} CPUs busy", number::three_digits(*cpus)),
+                END_OTHERS,
+            ),
+            _ => return None,
+        })
+    }
+
+    /// What the server and its answers were like, and how the run was made.
+    fn of_the_rest(&self) -> Finding {
+        match self {
+            Self::ClosedLoop { window } => closed_loop(*window),
+            Self::Lost { share } => Finding::new(
+                "Queries were not answered; each counts in the latency with its time-out at least",
+                number::share(*share),
+                "See how the queries ended, and ask for less if the server was full",
+            ),
+            Self::Truncated { share } => Finding::new(
+                "Answers were truncated (TC); a real client asks again over TCP, which is in no \
+                 figure here unless the clients were told to",
+                format!("{} of the answers", number::share(*share)),
+                "Ask for smaller answers, or measure `tcp` beside it",
+            ),
+            Self::EmptyAnswers { share } => Finding::new(
+                "Answers were NOERROR without a record: NODATA, or referrals",
+                format!("{} of the answers", number::share(*share)),
+                "Make sure that this is the right zone, or the right resolver, for these queries",
+            ),
+            Self::Unsteady { lowest_qps, median_qps } => Finding::new(
+                "The rate broke down inside the measured window",
+                format!(
+                    "{} answers per second in the worst interval, {} in the median one",
+                    number::qps(*lowest_qps),
+                    number::qps(*median_qps)
+                ),
+                "Look at it over time, end what else runs on this machine, and measure longer",
+            ),
+            Self::StrayAnswers { late, duplicate, unexpected } => Finding::new(
+                "Stray answers",
+                format!(
+                    "{} after the time-out, {} for the second time, {} to questions never asked",
+                    number::count(*late),
+                    number::count(*duplicate),
+                    number::count(*unexpected)
+                ),
+                "Raise the time-out if the late ones matter; look at the path if the others do",
+            ),
+            Self::WrongAnswers { count, example } => Finding::new(
+                "Answers were not what the experiment expects",
+                format!("{}, for example: {example}", number::count(*count)),
+                "Correct the zone or the expected answer",
+            ),
+            Self::ServerNotWatched { reason } => Finding::new(
+                "The server's CPU and memory could not be watched",
+                reason.clone(),
+                "Run dnslab on the server's machine, with permission to read its process",
+            ),
+            Self::CutShort { measured_ns } => Finding::new(
+                "The run was ended before its time",
+                format!("after {} of measurement", number::duration(*measured_ns as f64)),
+                "Resume the experiment to repeat it",
+            ),
+            Self::CertificateNotVerified => Finding::new(
+                "The certificate of the server was not verified, so the cost of verifying it is \
+                 not in the figures",
+                "",
+                "Leave `--insecure` away",
+            ),
+            other => {
+                let text = if let Self::Other { text } = other { text.as_str() } else { "" };
+                Finding::new(text.trim_end_matches('.'), "", "")
+            }
+        }
+    }
+}
+
+/// The remedy for a generator that is short of CPU time.
+fn add_worker(workers: Option<u32>) -> String {
+    match workers {
+        Some(workers) => {
+            format!(
+                "Add a worker with a CPU of its own (`--workers {}`)",
+                workers.saturating_add(1)
+            )
+        }
+        None => "Add a worker with a CPU of its own (`--workers`)".to_owned(),
+    }
+}
+
+/// The send lag as a figure.
+fn lags(p50_ns: u64, p99_ns: Option<u64>) -> String {
+    let p99 = p99_ns.map(|ns| format!(", p99 {}", number::duration(ns as f64))).unwrap_or_default();
+    format!("send lag p50 {}{p99}", number::duration(p50_ns as f64))
+}
+
+/// The fate of the connections as a figure.
+fn connections(attempted: u64, failed: u64, lost: u64, example: &str) -> String {
+    let last = match example {
+        "" => String::new(),
+        reason => format!("; the last one: {reason}"),
+    };
+    format!(
+        "{} attempts, {} failed, {} lost{last}",
+        number::count(attempted),
+        number::count(failed),
+        number::count(lost)
+    )
+}
+
+/// A closed loop whose window was not full; both in queries over all clients.
+fn window_not_full(in_flight: f64, window: u64) -> Finding {
+    let in_flight =
+        if in_flight < 99.95 { number::three_digits(in_flight) } else { number::qps(in_flight) };
+    Finding::new(
+        "Answered queries took up only a part of the window, so the rate is that of a smaller \
+         one: lost queries hold their places until they time out, as behind a server's full \
+         socket buffer, or clients were not connected",
+        format!("{in_flight} of the {} places", number::count(window)),
+        "Ask with a smaller window (`load.outstanding`) or a shorter time-out, or find what was \
+         lost",
+    )
+}
+
+/// A rate that is the one at its window.
+fn closed_loop(window: u64) -> Finding {
+    Finding::new(
+        "A closed loop waits when the server stalls, so it hides stalls from the latency figures \
+         (coordinated omission); and the rate is the one at this window, another gives another",
+        format!("{} outstanding queries", number::count(window)),
+        "Use an open loop (`rate`) to see the stalls",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_caveat_names_its_figures() {
+        let failed = |example: &str| Caveat::ConnectionsFailed {
+            attempted: 1_000,
+            failed: 2,
+            lost: 3,
+            example: example.to_owned(),
+        };
+        let uneven = Caveat::Pacing { width_ns: 10_000_000, share_within: 0.5, p99_error: 0.25 };
+        let cases = [
+            (Caveat::GeneratorLimited { busy_share: 0.98 }, "98.0 %"),
+            (Caveat::ClosedLoop { window: 1_000 }, "1,000 outstanding"),
+            (Caveat::RateMissed { intended_qps: 5e4, offered_qps: 49_000.0 }, "49,000 of 50,000"),
+            (Caveat::WindowNotFull { in_flight: 1_234.4, window: 4_000 }, "1,234 of the 4,000"),
+            (Caveat::WindowNotFull { in_flight: 0.85, window: 1 }, "0.850 of the 1 "),
+            (Caveat::ClientsNotConnected { open: 3, clients: 1_000 }, "3 of the 1,000 clients"),
+            (Caveat::SendLag { p50_ns: 51_000, p99_ns: None }, "(send lag p50 51.0 us)"),
+            (Caveat::SendLag { p50_ns: 51_000, p99_ns: Some(70_000) }, "51.0 us, p99 70.0 us"),
+            (uneven.clone(), "50.0 % of the windows of 10 ms within 1 %"),
+            (uneven, "off by 25.0 % or more"),
+            (Caveat::Horizon { horizon_ns: 50_000, p50_ns: 70_000 }, "`load.horizon = \"0us\"`"),
+            (Caveat::Lost { share: 0.012 }, "1.2 %"),
+            (Caveat::Truncated { share: 0.5 }, "50.0 %"),
+            (Caveat::EmptyAnswers { share: 0.2 }, "20.0 %"),
+            (Caveat::Unsteady { lowest_qps: 0.0, median_qps: 5e4 }, "50,000 in the median"),
+            (Caveat::GeneratorDrops { datagrams: 12 }, "12 datagrams"),
+            (Caveat::GeneratorDrops { datagrams: 12 }, "`net.core.rmem_max`"),
+            (Caveat::HostDrops { datagrams: 1_200, of_server: 7 }, "1,200 datagrams, 7 of them"),
+            (failed(""), "(1,000 attempts, 2 failed, 3 lost)."),
+            (failed("refused"), "3 lost; the last one: refused)."),
+            (Caveat::Steal { share: 0.031 }, "3.1 %"),
+            (Caveat::Crowded { waited_share: 0.2 }, "waited for 20.0 %"),
+            (Caveat::OtherProcesses { cpus: 0.5 }, "0.500 CPUs"),
+            (Caveat::StrayAnswers { late: 7, duplicate: 8, unexpected: 9 }, "9 to questions"),
+            (Caveat::WrongAnswers { count: 3, example: "a. A".into() }, "a. A"),
+            (Caveat::ServerNotWatched { reason: "another machine".into() }, "another machine"),
+            (Caveat::CutShort { measured_ns: 1_500_000_000 }, "1.50 s"),
+            (Caveat::CertificateNotVerified, "--insecure"),
+            (Caveat::SharedCpus, "shared CPUs"),
+            (Caveat::Other { text: "The moon was full.".into() }, "The moon was full."),
+        ];
+        for (caveat, expected) in cases {
+            let text = caveat.finding().text();
+            assert!(text.contains(expected), "{text:?} lacks {expected:?}");
+            assert!(!text.contains("  "), "{text:?} has a doubled space");
+            assert!(text.ends_with('.') && !text.ends_with(".."), "{text:?} is no sentence");
+        }
+    }
+
+    #[test]
+    fn a_remedy_counts_the_workers_that_there_are() {
+        let limited = Caveat::GeneratorLimited { busy_share: 1.0 };
+        assert!(limited.finding().remedy.contains("(`--workers`)"));
+        assert!(limited.finding_with(Some(3)).remedy.contains("(`--workers 4`)"));
+    }
+}

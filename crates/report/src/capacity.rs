@@ -1,0 +1,137 @@
+//! A search for the capacity in words, as a table and as CSV.
+
+mod chart;
+mod words;
+
+use dnslab_measure::{Capacity, Judged, Sought, Step, WindowFigures};
+
+use crate::csv::push_row;
+use crate::number::{self, NONE};
+use crate::table::Table;
+
+pub(crate) use chart::CapacityChart;
+pub use words::{capacity_answer, judged_text};
+
+/// The table of the rates or windows that were tried, from the smallest.
+#[must_use]
+pub fn capacity_table(capacity: &Capacity) -> Table {
+    match &capacity.sought {
+        Sought::Rate(_) => rates(&capacity.steps),
+        Sought::Window(sweep) => windows(&WindowFigures::all(sweep, &capacity.steps)),
+    }
+}
+
+/// One row for each rate.
+fn rates(steps: &[Step]) -> Table {
+    let header = ["intended qps", "met", "answered qps", "lost", "p50", "p99", "not met"];
+    let mut tried: Vec<f64> = steps.iter().map(|step| step.at).collect();
+    tried.sort_by(f64::total_cmp);
+    tried.dedup();
+    let row = |at: f64| {
+        let own: Vec<&Step> = steps.iter().filter(|step| step.at == at).collect();
+        let met = own.iter().filter(|step| step.judged.is_met()).count();
+        let mean = |figure: &dyn Fn(&Step) -> Option<f64>| {
+            let values: Vec<f64> = own.iter().filter_map(|step| figure(step)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let cell = |value: Option<f64>, write: fn(f64) -> String| {
+            value.map_or_else(|| NONE.to_owned(), write)
+        };
+        vec![
+            number::qps(at),
+            format!("{met} of {}", own.len()),
+            cell(mean(&|step| Some(step.figures?.answered_qps)), number::qps),
+            cell(mean(&|step| Some(step.figures?.lost_share)), number::share),
+            cell(mean(&|step| Some(step.figures?.p50_ns? as f64)), number::duration),
+            cell(mean(&|step| Some(step.figures?.p99_ns? as f64)), number::duration),
+            reasons(&own),
+        ]
+    };
+    Table {
+        header: header.map(str::to_owned).to_vec(),
+        rows: tried.into_iter().map(row).collect(),
+        legend: "Means over the runs at each rate; what was not met, with the number of runs."
+            .to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+/// What was not met in these runs, each with its number: `lost 2, p99 3`.
+fn reasons(steps: &[&Step]) -> String {
+    let mut counts: Vec<(String, u32)> = Vec::new();
+    for step in steps {
+        let mut names: Vec<String> = step.judged.breaches().iter().map(words::name).collect();
+        match &step.judged {
+            Judged::GeneratorLimited { .. } => names.push("generator".to_owned()),
+            Judged::Failed { .. } => names.push("failed".to_owned()),
+            Judged::Met | Judged::Violated { .. } => {}
+        }
+        for name in names {
+            match counts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((name, 1)),
+            }
+        }
+    }
+    let texts = counts.into_iter().map(|(name, count)| format!("{name} {count}"));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// One row for each window.
+fn windows(all: &[WindowFigures]) -> Table {
+    let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99"];
+    let row = |figures: &WindowFigures| {
+        let answered = &figures.answered_qps;
+        let interval = if answered.is_bounded() {
+            format!("{} to {}", number::qps(answered.low), number::qps(answered.high))
+        } else {
+            NONE.to_owned()
+        };
+        let duration = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), number::duration);
+        vec![
+            number::count(figures.window),
+            format!("{} of {}", figures.met, figures.runs),
+            number::qps(answered.value),
+            interval,
+            duration(figures.p50_ns),
+            duration(figures.p99_ns),
+        ]
+    };
+    Table {
+        header: header.map(str::to_owned).to_vec(),
+        rows: all.iter().map(row).collect(),
+        legend:
+            "Queries outstanding over all clients; means over the runs at each window. A closed \
+                 loop hides stalls from its latency."
+                .to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+/// `capacity.csv`: one row for each step, in the order of execution.
+pub(crate) fn csv(capacity: &Capacity) -> String {
+    let mut text = String::from(
+        "step,run,phase,at,outcome,offered_qps,answered_qps,lost_share,p50_ns,p99_ns,reason\n",
+    );
+    for (place, step) in capacity.steps.iter().enumerate() {
+        let figures = step.figures.as_ref();
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let whole = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let (outcome, reason) = words::outcome(&step.judged);
+        let row = [
+            (place + 1).to_string(),
+            step.case.folder(),
+            step.phase.name().to_owned(),
+            step.at.to_string(),
+            outcome.to_owned(),
+            number(figures.map(|figures| figures.offered_qps)),
+            number(figures.map(|figures| figures.answered_qps)),
+            number(figures.map(|figures| figures.lost_share)),
+            whole(figures.and_then(|figures| figures.p50_ns)),
+            whole(figures.and_then(|figures| figures.p99_ns)),
+            reason,
+        ];
+        push_row(&mut text, row);
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! What the charts of a search draw, as the JSON that the page's script reads;
+//! `page/src/capacity.ts` declares the same form for TypeScript.
+
+use dnslab_measure::{Answer, Capacity, Judged, Sought};
+use serde::Serialize;
+
+/// The data block of the page of a search.
+#[derive(Debug, Serialize)]
+pub(crate) struct CapacityChart {
+    capacity: Points,
+}
+
+/// Every step, and what is drawn around them.
+#[derive(Debug, Serialize)]
+struct Points {
+    /// `rate` or `window`.
+    sought: &'static str,
+    /// The steps that were measured.
+    steps: Vec<Point>,
+    /// Bounds of the objective on latency.
+    bounds: Vec<Bound>,
+    /// The capacity with its interval, queries per second; or the window to use, three times.
+    answer: Option<[f64; 3]>,
+}
+
+/// One step.
+#[derive(Debug, Serialize)]
+struct Point {
+    /// Intended queries per second, or queries outstanding over all clients.
+    at: f64,
+    /// `met`, `violated` or `generator-limited`.
+    outcome: &'static str,
+    /// Answered queries per second.
+    answered: f64,
+    /// Median latency, milliseconds.
+    p50_ms: Option<f64>,
+    /// 0.99 quantile of the latency, milliseconds.
+    p99_ms: Option<f64>,
+}
+
+/// A demand on latency.
+#[derive(Debug, Serialize)]
+struct Bound {
+    /// The demand as text.
+    text: String,
+    /// Its bound, milliseconds.
+    ms: f64,
+}
+
+impl CapacityChart {
+    /// What the charts draw of this search.
+    pub(crate) fn of(capacity: &Capacity) -> Self {
+        let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
+        let point = |step: &dnslab_measure::Step| {
+            let figures = step.figures.as_ref()?;
+            Some(Point {
+                at: step.at,
+                outcome: match step.judged {
+                    Judged::Met => "met",
+                    Judged::Violated { .. } => "violated",
+                    Judged::GeneratorLimited { .. } => "generator-limited",
+                    Judged::Failed { .. } => return None,
+                },
+                answered: figures.answered_qps,
+                p50_ms: ms(figures.p50_ns),
+                p99_ms: ms(figures.p99_ns),
+            })
+        };
+        let demands = capacity.sought.objective().map(|objective| objective.demands());
+        let bounds = demands.unwrap_or_default().iter().filter(|it| it.quantity.is_latency());
+        let answer = match capacity.answer() {
+            Answer::Found { qps } => Some([qps.value, qps.low, qps.high]),
+            Answer::AtLeast { qps, .. } => Some([qps; 3]),
+            Answer::Window(best) => Some([best.best.window as f64; 3]),
+            Answer::Below { .. } | Answer::Nothing { .. } => None,
+        };
+        Self {
+            capacity: Points {
+                sought: match capacity.sought {
+                    Sought::Rate(_) => "rate",
+                    Sought::Window(_) => "window",
+                },
+                steps: capacity.steps.iter().filter_map(point).collect(),
+                bounds: bounds
+                    .map(|demand| Bound { text: demand.to_string(), ms: demand.bound / 1e6 })
+                    .collect(),
+                answer,
+            },
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What the page of a search for the capacity has in the place of variants and their charts.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::{Capacity, RunRecord, Sought};
+
+use super::html::{definitions, escape};
+use super::{Page, answer_html, remarks_html};
+use crate::capacity::{capacity_answer, capacity_table};
+use crate::number;
+
+/// The answer, the table and the charts.
+pub(super) fn sections(page: &Page<'_>, capacity: &Capacity) -> String {
+    format!("{}{}{}{}", hero(page, capacity), charts(capacity), table(capacity), method(capacity))
+}
+
+fn hero(page: &Page<'_>, capacity: &Capacity) -> String {
+    let answer = capacity_answer(capacity);
+    format!(
+        "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1>{}</h1>\n{}\
+         <p class=\"scope\">{}</p>\n</section>\n",
+        escape(&page.session.question),
+        answer_html(&answer),
+        remarks_html(&answer.remarks),
+        escape(&scope(page, capacity))
+    )
+}
+
+/// What was measured, in half a line.
+fn scope(page: &Page<'_>, capacity: &Capacity) -> String {
+    let load = |record: &RunRecord| {
+        let seconds = record.load.duration_ns as f64 / 1e9;
+        format!("{} \u{b7} {seconds} s each", crate::transport_name(&record.load.transport))
+    };
+    let mut parts = vec![format!("{} steps", number::count(capacity.steps.len() as u64))];
+    parts.extend(page.records.first().map(load));
+    parts.push(page.session.started.clone());
+    parts.join(" \u{b7} ")
+}
+
+fn table(capacity: &Capacity) -> String {
+    let table = capacity_table(capacity);
+    let (title, last_is_text) = match capacity.sought {
+        Sought::Rate(_) => ("Rates", true),
+        Sought::Window(_) => ("Windows", false),
+    };
+    let mut html = format!(
+        "<section>\n<h2>{title}</h2>\n<p class=\"hint\">{}</p>\n\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n\
+         <table class=\"capacity\">\n<thead><tr>",
+        escape(&table.legend)
+    );
+    let is_text = |column: usize| last_is_text && column + 1 == table.header.len();
+    for (column, heading) in table.header.iter().enumerate() {
+        let class = if is_text(column) { " class=\"text\"" } else { "" };
+        let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escape(heading));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in &table.rows {
+        html.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            let _ = match column {
+                0 => write!(html, "<th scope=\"row\">{}</th>", escape(cell)),
+                _ if is_text(column) => {
+                    write!(html, "<td class=\"text\">{}</td>", escape(cell))
+                }
+                _ => write!(html, "<td>{}</td>", escape(cell)),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+    html
+}
+
+/// Places and captions of the charts; the script fills them.
+fn charts(capacity: &Capacity) -> String {
+    let figures = match capacity.sought {
+        Sought::Rate(_) => [
+            (
+                "Answered against offered",
+                "Dashed: everything offered is answered. Shaded: the capacity with its interval.",
+            ),
+            (
+                "Latency against offered rate",
+                "Dashed: the bounds of the objective. Logarithmic scale. A lost query counts with \
+                 the time-out at least.",
+            ),
+        ],
+        Sought::Window(_) => [
+            (
+                "Answered against window",
+                "Queries outstanding over all clients, logarithmic scale. Shaded: the window to use.",
+            ),
+            ("Latency against window", "Both scales are logarithmic."),
+        ],
+    };
+    let mut html = String::from(
+        "<section class=\"charts\">\n<h2>Charts</h2>\n\
+         <noscript><p>The charts need JavaScript; every figure behind them is in \
+         <code>capacity.csv</code>.</p></noscript>\n\
+         <p class=\"hint\">Each dot is a run that met everything, each cross one that did not; the \
+         lines are means over the runs, the bands run from the smallest to the largest. Arrow keys \
+         move along a chart.</p>\n",
+    );
+    for (id, (title, text)) in ["answered", "latency"].into_iter().zip(figures) {
+        let _ = writeln!(
+            html,
+            "<figure class=\"chart full\" id=\"chart-capacity-{id}\">\n<figcaption><h3>{title}</h3>\
+             <p>{}</p></figcaption>\n<div class=\"plot\"></div>\n</figure>",
+            escape(text)
+        );
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// How the answer was found.
+fn method(capacity: &Capacity) -> String {
+    let items: Vec<(&str, String)> = match &capacity.sought {
+        Sought::Rate(search) => vec![
+            (
+                "Search",
+                format!(
+                    "Open loop from {} queries per second by factors of two until the objective is \
+                     violated twice in a row; bisection until the bracket is within {}; then {} \
+                     runs at each rate around the edge, in rounds of random order (seed {}).",
+                    number::qps(search.from_qps),
+                    number::size(search.tolerance),
+                    search.repeats,
+                    search.seed
+                ),
+            ),
+            (
+                "Capacity",
+                "The rate that half of the undisturbed runs meet: the median of what the server \
+                 does from run to run. The 95 % interval is that of its posterior distribution, \
+                 given which runs met the objective at which rates; how much the capacity differs \
+                 from run to run, and how often a disturbance spoils one, are found from the same \
+                 runs."
+                    .to_owned(),
+            ),
+            (
+                "Met",
+                "Besides the objective, at least 99 % of the due queries have to be sent and the \
+                 server has to keep up: a backlog of answers after the window is a violation, \
+                 since a longer run would show a growing latency."
+                    .to_owned(),
+            ),
+        ],
+        Sought::Window(sweep) => vec![
+            (
+                "Sweep",
+                format!(
+                    "Closed loop with 1, 2, 4, ... queries outstanding, spread over up to {} \
+                     clients, until three doublings in a row gain less than 2 %; then every window \
+                     again, {} runs in all, in rounds of random order (seed {}).",
+                    sweep.clients, sweep.repeats, sweep.seed
+                ),
+            ),
+            (
+                "Window to use",
+                "The smallest whose mean answered rate is within 2 % of the highest: a larger one \
+                 only makes the queue longer."
+                    .to_owned(),
+            ),
+        ],
+    };
+    format!("<section>\n<h2>How it was found</h2>\n{}</section>\n", definitions(items))
+        .replace("<dl>", "<dl class=\"method\">")
+}

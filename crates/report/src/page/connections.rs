@@ -1,0 +1,118 @@
+//! The connections and how long it took to make them.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::{Histogram, RunRecord, Summary, VariantSummary};
+
+use super::figures::colour_class;
+use super::html::escape;
+use crate::number::{self, NONE};
+use crate::transport::transport_name;
+
+/// Headings of the columns.
+const HEADER: [&str; 11] = [
+    "variant",
+    "transport",
+    "opened",
+    "failed",
+    "lost",
+    "closed by us",
+    "not processed",
+    "connect",
+    "full handshake",
+    "resumed handshake",
+    "early data",
+];
+
+/// Counts and times of the connections of each variant that has any.
+pub(crate) fn section(records: &[RunRecord], summary: &Summary) -> String {
+    let connected: Vec<(usize, &VariantSummary)> = summary
+        .variants
+        .iter()
+        .enumerate()
+        .filter(|(_, variant)| variant.connections.counts.attempted > 0)
+        .collect();
+    if connected.is_empty() {
+        return String::new();
+    }
+    let header: String =
+        HEADER.iter().map(|heading| format!("<th scope=\"col\">{heading}</th>")).collect();
+    let mut html = format!(
+        "<section id=\"connections\">\n<h2>Connections</h2>\n\
+         <p class=\"hint\">Of all valid runs, warm-up included. Times: the median, the p99 and how \
+         many. Connect: until the TCP connection was there. Handshakes: TLS from there on, QUIC \
+         from the first packet; with early data, until the handshake was confirmed (queries leave \
+         before). Lost: ended before we ended them. Not processed: queries that the server left \
+         alone when it ended the connection.</p>\n\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Connections\">\n\
+         <table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
+    );
+    for &(place, variant) in &connected {
+        let record = records.iter().find(|record| record.variant == variant.name);
+        let transport = record.map_or(NONE, |record| transport_name(&record.load.transport));
+        html.push_str(&row(place, variant, transport));
+    }
+    html.push_str("</tbody>\n</table>\n</div>\n");
+    html.push_str(&network(&connected));
+    html.push_str("</section>\n");
+    html
+}
+
+/// One variant.
+fn row(place: usize, variant: &VariantSummary, transport: &str) -> String {
+    let of = &variant.connections;
+    let mut html = format!(
+        "<tr><th scope=\"row\"><i class=\"key {}\"></i>{}</th><td>{}</td>",
+        colour_class(place),
+        escape(&variant.name),
+        escape(transport)
+    );
+    let counts = &of.counts;
+    for count in [counts.opened, counts.failed, counts.lost, counts.closed, counts.not_processed] {
+        let _ = write!(html, "<td>{}</td>", number::count(count));
+    }
+    for time in
+        [&of.connect_time, &of.handshake_time, &of.resumed_handshake_time, &of.early_data_time]
+    {
+        let _ = write!(html, "<td>{}</td>", time_html(time));
+    }
+    html.push_str("</tr>\n");
+    html
+}
+
+/// Median, p99 and number of some times.
+fn time_html(times: &Histogram) -> String {
+    let Some((p50, p99)) = times.quantile_ns(0.5).zip(times.quantile_ns(0.99)) else {
+        return NONE.to_owned();
+    };
+    format!(
+        "<b>{}</b><small>p99 {}</small><small>{} times</small>",
+        escape(&number::duration(p50 as f64)),
+        escape(&number::duration(p99 as f64)),
+        number::count(times.len())
+    )
+}
+
+/// What the host's TCP did besides, where it did anything.
+fn network(variants: &[(usize, &VariantSummary)]) -> String {
+    let told = variants.iter().filter_map(|(_, variant)| {
+        let drops = &variant.network;
+        let (again, overflows) = (drops.tcp_retransmitted, drops.tcp_listen_overflows);
+        (again + overflows > 0).then(|| {
+            format!(
+                "{}: {} TCP segments sent again, {} connections refused by a full listening queue",
+                variant.name,
+                number::count(again),
+                number::count(overflows)
+            )
+        })
+    });
+    let told: Vec<_> = told.collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p class=\"hint\">On the generator&#39;s host, by whatever process: {}.</p>\n",
+        escape(&told.join("; "))
+    )
+}

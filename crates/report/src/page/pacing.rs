@@ -1,0 +1,125 @@
+//! How close to their schedules the open loops sent.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::{Histogram, PacingWindow, Summary};
+
+use super::figures::colour_class;
+use super::html::escape;
+use crate::number::{self, NONE};
+
+/// Send lag and pacing of the open loops; empty if there is none.
+pub(crate) fn section(summary: &Summary) -> String {
+    let (mut lags, mut errors) = (String::new(), String::new());
+    for (place, variant) in summary.variants.iter().enumerate() {
+        let name =
+            format!("<i class=\"key {}\"></i>{}", colour_class(place), escape(&variant.name));
+        if !variant.send_lag.is_empty() {
+            lags.push_str(&row(&name, 1, &lag_cells(&variant.send_lag)));
+        }
+        let windows = variant.pacing.iter().flat_map(|pacing| &pacing.windows);
+        let windows: Vec<_> = windows.filter(|window| window.windows > 0).collect();
+        for (nth, window) in windows.iter().enumerate() {
+            let name = if nth == 0 { name.as_str() } else { "" };
+            errors.push_str(&row(name, windows.len(), &error_cells(window)));
+        }
+    }
+    if lags.is_empty() && errors.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from("<section id=\"pacing\">\n<h2>Pacing</h2>\n");
+    if !lags.is_empty() {
+        html.push_str(
+            "<p class=\"hint\">Send lag: how much later than due the queries left, over all valid \
+             runs. It is a part of the latency.</p>\n",
+        );
+        let header = ["variant", "p50", "p95", "p99", "p99.9", "largest"];
+        html.push_str(&table("Send lag", &header, &lags));
+    }
+    if !errors.is_empty() {
+        html.push_str(
+            "<p class=\"hint\">Pacing error: in windows of each width, the difference between the \
+             queries sent and those due, as a share of those due. Counts and means are over the \
+             windows of all valid runs; quantiles are those of the worst run. Where few are due in \
+             a window, a single one that crosses its end is a large share.</p>\n",
+        );
+        let header = [
+            "variant",
+            "window",
+            "windows",
+            "due in each",
+            "within 1 %",
+            "mean error",
+            "p50",
+            "p99",
+            "largest",
+        ];
+        html.push_str(&table("Pacing error", &header, &errors));
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// A table with these rows.
+fn table(label: &str, header: &[&str], rows: &str) -> String {
+    let header: String = header
+        .iter()
+        .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
+        .collect();
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n\
+         <table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
+         </table>\n</div>\n"
+    )
+}
+
+/// One row. The first one of a variant has its name, over `rows` of them.
+fn row(name: &str, rows: usize, cells: &[String]) -> String {
+    let mut html = String::from("<tr>");
+    if !name.is_empty() {
+        let _ = write!(html, "<th scope=\"rowgroup\" rowspan=\"{rows}\">{name}</th>");
+    }
+    for cell in cells {
+        let _ = write!(html, "<td>{}</td>", escape(cell));
+    }
+    html.push_str("</tr>\n");
+    html
+}
+
+/// Quantiles of the send lag.
+fn lag_cells(lag: &Histogram) -> Vec<String> {
+    let write =
+        |ns: Option<u64>| ns.map_or_else(|| NONE.to_owned(), |ns| number::duration(ns as f64));
+    let mut cells: Vec<_> =
+        [0.5, 0.95, 0.99, 0.999].map(|share| write(lag.quantile_ns(share))).to_vec();
+    cells.push(write(lag.max_ns()));
+    cells
+}
+
+/// The errors in windows of one width.
+fn error_cells(window: &PacingWindow) -> Vec<String> {
+    let share = |share: Option<f64>| share.map_or_else(|| NONE.to_owned(), number::share);
+    vec![
+        width(window.width_ns),
+        number::count(window.windows),
+        window.mean_due().map_or_else(|| NONE.to_owned(), due),
+        share(window.share_within_1_percent()),
+        number::share(window.mean_error),
+        number::share(window.p50_error),
+        number::share(window.p99_error),
+        number::share(window.max_error),
+    ]
+}
+
+/// Queries due in a window on average.
+fn due(mean: f64) -> String {
+    if mean < 99.95 { number::three_digits(mean) } else { number::qps(mean) }
+}
+
+/// A width that was chosen: digits that say nothing are left away.
+fn width(ns: u64) -> String {
+    match ns {
+        ns if ns % 1_000_000_000 == 0 => format!("{} s", ns / 1_000_000_000),
+        ns => format!("{} ms", ns / 1_000_000),
+    }
+}
