@@ -1,14 +1,18 @@
 //! One query, one answer: to find out whether a server is ready and what it says.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::sync::Arc;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use dnslab_wire::{Query, Response, Transport, push_frame};
-use rustls::{ClientConnection, StreamOwned};
+use dnslab_wire::{Additions, Query, Response, Transport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_error;
 
-use crate::TlsSettings;
+use crate::channel::{self, Channel, ChannelEnd, ClientTls, Delivery, Route, Scratch};
+use crate::clock::{Clock, Nanos, nanos};
+use crate::sys::Outbox;
+use crate::{HttpSettings, ReceiveTime, TlsSettings};
 
 /// Why there was no answer.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +39,8 @@ pub enum AskError {
     },
 }
 
-/// Asks one query and gives back the whole answer. Waits for `timeout` at each step (connect,
-/// handshake, answer).
+/// Asks one query over a channel of the engine and gives back the whole answer. Waits for `timeout`
+/// at each step (opening, answer). `http` is for the transports over it.
 ///
 /// # Errors
 /// When there is no answer in time, or one to another question.
@@ -45,63 +49,124 @@ pub fn ask(
     transport: Transport,
     query: &Query,
     tls: Option<&TlsSettings>,
+    http: &HttpSettings,
     timeout: Duration,
 ) -> Result<Vec<u8>, AskError> {
-    let exchange = match transport {
-        Transport::Udp => over_udp(target, query, timeout),
-        Transport::Tcp => connect(target, timeout).and_then(|stream| over_stream(stream, query)),
-        Transport::Dot => connect(target, timeout).and_then(|stream| over_tls(stream, query, tls)),
+    let failed = |source| AskError::Exchange { transport, target, source };
+    let tls = match (transport.is_encrypted(), tls) {
+        (false, _) => None,
+        (true, Some(settings)) => Some(ClientTls::new(settings, transport)),
+        (true, None) => return Err(failed(io::Error::other("no TLS settings are given"))),
     };
-    let answer = exchange.map_err(|source| AskError::Exchange { transport, target, source })?;
+    let clock = Clock::start();
+    let route = Route {
+        target,
+        transport,
+        source: None,
+        client: 0,
+        tls: tls.as_ref(),
+        http,
+        clock,
+        receive_time: ReceiveTime::User,
+    };
+    let channel = channel::open(&route, clock.now()).map_err(|end| failed(as_io(end)))?;
+    let asking = Asking { channel, clock, scratch: Scratch::default(), timeout: nanos(timeout) };
+    let answer = asking.exchange(query).map_err(failed)?;
     match Response::parse(&answer) {
         Ok(response) if response.id == ID && query.asks_the_same(response.question) => Ok(answer),
         _ => Err(AskError::Mismatch { transport, target, query: query.to_string() }),
     }
 }
 
-/// The message id; one query per socket needs no other.
+/// The message id; one query per channel needs no other.
 const ID: u16 = 0x1ab1;
 
-fn patched(query: &Query) -> Vec<u8> {
-    let mut message = query.octets().to_vec();
-    message[..2].copy_from_slice(&ID.to_be_bytes());
-    message
+/// A channel on which one query is asked.
+struct Asking {
+    channel: Box<dyn Channel>,
+    clock: Clock,
+    scratch: Scratch,
+    /// Longest time for each step.
+    timeout: Nanos,
 }
 
-fn over_udp(target: SocketAddr, query: &Query, timeout: Duration) -> io::Result<Vec<u8>> {
-    let any = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(target)?;
-    socket.set_read_timeout(Some(timeout))?;
-    socket.send(&patched(query))?;
-    let mut answer = vec![0; usize::from(u16::MAX)];
-    let length = socket.recv(&mut answer)?;
-    answer.truncate(length);
-    Ok(answer)
+impl Asking {
+    /// The message that came back.
+    fn exchange(mut self, query: &Query) -> io::Result<Vec<u8>> {
+        let mut outbox = Outbox::default();
+        outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
+        let mut is_sent = false;
+        let mut deadline = self.clock.now() + self.timeout;
+        loop {
+            if !is_sent && self.channel.is_open() {
+                is_sent = self.channel.send(&outbox, &mut self.scratch).map_err(as_io)? > 0;
+                deadline = self.clock.now() + self.timeout;
+            }
+            self.wait(deadline)?;
+            let mut came = None;
+            let mut deliver = |delivery: Delivery<'_>| came = Some(content(delivery));
+            let advanced = self.channel.advance(&self.clock, &mut self.scratch, &mut deliver);
+            if let Some(came) = came {
+                self.channel.close(&mut self.scratch);
+                return came;
+            }
+            advanced.map_err(as_io)?;
+            if self.clock.now() >= deadline {
+                let step = if is_sent { "no answer" } else { "no connection" };
+                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{step} in time")));
+            }
+        }
+    }
+
+    /// Waits until the socket is ready, a timer of the channel is due, or the time is over.
+    fn wait(&self, deadline: Nanos) -> io::Result<()> {
+        let until = self.channel.next_timer().map_or(deadline, |timer| timer.min(deadline));
+        let left = until.saturating_sub(self.clock.now());
+        let left = Timespec {
+            tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: (left % 1_000_000_000) as _,
+        };
+        let mut interest = PollFlags::IN;
+        interest.set(PollFlags::OUT, self.channel.wants_to_write());
+        let socket = self.channel.descriptor();
+        let mut ready = [PollFd::from_borrowed_fd(socket, interest)];
+        match poll(&mut ready, Some(&left)) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        if ready[0].revents().contains(PollFlags::ERR) { refusal(socket) } else { Ok(()) }
+    }
 }
 
-fn connect(target: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&target, timeout)?;
-    stream.set_read_timeout(Some(timeout))?;
-    stream.set_write_timeout(Some(timeout))?;
-    Ok(stream)
+/// The error that waits at a socket: channels over UDP make nothing of an ICMP message, for which a
+/// query among many is lost; here it says that nobody is there.
+fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
+    match socket_error(socket)? {
+        Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
-fn over_tls(stream: TcpStream, query: &Query, tls: Option<&TlsSettings>) -> io::Result<Vec<u8>> {
-    let tls = tls.ok_or_else(|| io::Error::other("no TLS settings are given"))?;
-    let connection = ClientConnection::new(Arc::new(tls.config.clone()), tls.server_name.clone())
-        .map_err(io::Error::other)?;
-    over_stream(StreamOwned::new(connection, stream), query)
+/// The message that was delivered.
+fn content(delivery: Delivery<'_>) -> io::Result<Vec<u8>> {
+    let refused = |reason: &str| Err(io::Error::other(reason.to_owned()));
+    match delivery {
+        Delivery::Message(received) => Ok(received.octets.to_vec()),
+        Delivery::Refused { .. } => refused(
+            "the server refused the query without a DNS message: an HTTP status other than 200, or \
+             a stream that was reset",
+        ),
+        Delivery::NotProcessed { .. } => {
+            refused("the server went away without a look at the query")
+        }
+    }
 }
 
-fn over_stream(mut stream: impl Read + Write, query: &Query) -> io::Result<Vec<u8>> {
-    let mut frame = Vec::new();
-    push_frame(&mut frame, &patched(query));
-    stream.write_all(&frame)?;
-    stream.flush()?;
-    let mut length = [0; 2];
-    stream.read_exact(&mut length)?;
-    let mut answer = vec![0; usize::from(u16::from_be_bytes(length))];
-    stream.read_exact(&mut answer)?;
-    Ok(answer)
+/// The end of a channel as the error of an exchange.
+fn as_io(end: ChannelEnd) -> io::Error {
+    match end {
+        ChannelEnd::Connect(error) | ChannelEnd::Broken(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
 }

@@ -1,6 +1,6 @@
 //! The only module of the engine that reads a clock.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -19,11 +19,51 @@ impl Clock {
         Self { origin }
     }
 
+    /// A timeline whose zero is now.
+    pub(crate) fn start() -> Self {
+        Self::starting_at(Instant::now())
+    }
+
     /// Now; zero before the origin.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
         nanos(self.origin.elapsed())
     }
+
+    /// An instant of the timeline as the standard library has it.
+    pub(crate) fn instant(&self, at: Nanos) -> Instant {
+        self.origin + Duration::from_nanos(at)
+    }
+
+    /// Such an instant on the timeline; zero before the origin.
+    pub(crate) fn nanos_at(&self, at: Instant) -> Nanos {
+        nanos(at.saturating_duration_since(self.origin))
+    }
+}
+
+/// Brings the kernel's time stamps, which are of the time of day, onto the timeline. The distance of
+/// the two clocks is read once for each batch, so that a step of the time of day does little harm.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    /// The time of day, nanoseconds since 1970, at the instant that the batch was read.
+    wall: Option<u64>,
+}
+
+impl Stamps {
+    /// The instant of a stamp, in nanoseconds since 1970, of a batch that was read at `now`.
+    pub(crate) fn on_timeline(&mut self, clock: &Clock, now: Nanos, stamp: u64) -> Nanos {
+        let wall = *self.wall.get_or_insert_with(|| {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            // The time of day is read after `now`: less what passed between them.
+            nanos(since.unwrap_or_default()).saturating_sub(clock.now().saturating_sub(now))
+        });
+        now.saturating_sub(wall.saturating_sub(stamp))
+    }
+}
+
+/// Seconds since 1970 in UTC, as TSIG records count them (RFC 8945, section 4.2).
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// A duration as nanoseconds; 584 years are enough.

@@ -10,14 +10,12 @@ use crate::clock::Nanos;
 pub(crate) enum Demand {
     /// A window per client: a query is due when an earlier one has ended.
     Closed {
-        /// Queries outstanding per client.
-        outstanding: usize,
         /// Which query is next.
         picker: Picker,
     },
     /// A schedule that does not wait for the server.
     Open {
-        /// What is due, when, for which of the worker's clients.
+        /// What is due, when, on which of the worker's lanes.
         arrivals: Box<Peekable<Arrivals>>,
     },
 }

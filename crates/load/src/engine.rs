@@ -3,96 +3,31 @@
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Barrier, OnceLock};
+use std::sync::{Barrier, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{
-    Counters, Histogram, Interval, LoadFacts, Measured, ResourceSeries, Unbalanced, WorkerFacts,
-};
-use dnslab_traffic::{Arrivals, Picker, Schedule};
+use dnslab_measure::{Interval, NetworkCounters};
+use dnslab_traffic::{Arrivals, Connect, Picker, Schedule};
+use dnslab_wire::{Cookie, Transport};
+use rand::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
-use crate::channel::ClientTls;
-use crate::client::{Client, Judge};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::demand::Demand;
+use crate::gather::Gathered;
+use crate::judge::Judge;
+use crate::lane::Lane;
+use crate::result::finish;
 use crate::tally::{IntervalTally, Phases};
+use crate::tls::ClientTls;
 use crate::worker::{Orders, Worker, WorkerEnd};
-use crate::{LoadSpec, Mode};
-
-/// Why a load did not begin, or cannot be trusted.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A number is outside its range.
-    #[error("{what} must be {range}, not {value}")]
-    OutOfRange {
-        /// Which number.
-        what: &'static str,
-        /// Its range.
-        range: &'static str,
-        /// What was given.
-        value: String,
-    },
-    /// There is nothing to ask.
-    #[error("the query list is empty: name a query file with at least one query")]
-    NoQueries,
-    /// An encrypted transport without TLS settings.
-    #[error("transport {0} needs TLS settings: name an authority, or switch verification off")]
-    NoTls(dnslab_wire::Transport),
-    /// More sockets than the process may open.
-    #[error(
-        "{clients} clients need {clients} sockets, but this process may open {limit} files: use \
-         fewer clients, or raise the limit (`ulimit -n`)"
-    )]
-    TooManyClients {
-        /// Clients asked for.
-        clients: u32,
-        /// The limit on open files.
-        limit: u64,
-    },
-    /// A worker could not begin.
-    #[error("cannot start a load worker: {0}")]
-    Worker(#[source] io::Error),
-    /// A CPU cannot be used.
-    #[error(
-        "cannot pin a load worker to CPU {cpu}: {source}; `dnslab doctor` lists the usable CPUs"
-    )]
-    Pin {
-        /// The CPU.
-        cpu: usize,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The outcomes do not add up: a fault of the engine, and the run is worthless.
-    #[error("the sums of this run do not hold: {0}; please report this fault")]
-    Sums(#[from] Unbalanced),
-}
-
-/// What a load brought.
-#[derive(Debug)]
-pub struct LoadResult {
-    /// Zero of the run's timeline.
-    pub origin: Instant,
-    /// The load as it was applied.
-    pub facts: LoadFacts,
-    /// What was measured; the server's resources are for the caller to fill in.
-    pub measured: Measured,
-    /// The first answer that was not the expected one.
-    pub wrong_example: Option<String>,
-    /// The last reason for which a connection ended or did not come about.
-    pub last_connection_end: Option<String>,
-    /// The load was interrupted before its time.
-    pub cut_short: bool,
-}
+use crate::{LoadError, LoadResult, LoadSpec, Mode};
 
 /// Files that the process needs besides the sockets of the clients.
 const OTHER_FILES: u64 = 64;
-
-/// Longest silence towards the observer.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Time between the last worker's readiness and the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
@@ -118,6 +53,7 @@ pub fn run(
 ) -> Result<LoadResult, LoadError> {
     check(spec)?;
     let phases = phases(spec);
+    let network = network_counters();
     let origin = OnceLock::new();
     let barrier = Barrier::new(spec.workers as usize + 1);
     let (sender, reports) = mpsc::channel();
@@ -133,7 +69,7 @@ pub fn run(
         barrier.wait();
         origin.set(Instant::now() + LEAD).expect("the origin is set once, here");
         barrier.wait();
-        let series = gather(&reports, spec.workers, &phases, observe);
+        let series = Gathered::from_reports(&reports, spec.workers, &phases, observe);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
             Ok(end) => end,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -141,7 +77,19 @@ pub fn run(
         (threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, LoadError>>(), series)
     });
     let origin = *origin.get().expect("set before the workers began");
-    finish(spec, phases, origin, ends?, series)
+    let mut result = finish(spec, phases, origin, ends?, series)?;
+    if let (Some(before), Some(after)) = (network, network_counters()) {
+        result.measured.network = after.since(&before);
+    }
+    Ok(result)
+}
+
+/// The counters of this process's network namespace; `None` where the kernel does not give them.
+fn network_counters() -> Option<NetworkCounters> {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok();
+    let counters = NetworkCounters::parse(&read("snmp")?, &read("netstat")?).ok()?;
+    // Without IPv6 there is no file of it.
+    Some(read("snmp6").and_then(|snmp6| counters.with_ipv6(&snmp6).ok()).unwrap_or(counters))
 }
 
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
@@ -152,14 +100,21 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     let workers = spec.workers;
     let fits = workers >= 1 && workers <= spec.clients;
     range(fits, "workers", "between 1 and the number of clients", workers.to_string())?;
-    match spec.mode {
+    let behaviour = &spec.behaviour;
+    let connections = behaviour.connections;
+    range(connections >= 1, "connections", "at least 1", connections.to_string())?;
+    let quota = behaviour.queries_per_connection;
+    range(quota != Some(0), "queries per connection", "at least 1", "0".to_owned())?;
+    match &spec.mode {
         Mode::Closed { outstanding } => {
-            let fits = (1..=65_536).contains(&outstanding);
-            range(fits, "outstanding", "between 1 and 65536", outstanding.to_string())?;
+            let fits = (connections..=65_536).contains(outstanding);
+            let allowed = "between the number of connections per client and 65536";
+            range(fits, "outstanding", allowed, outstanding.to_string())?;
         }
-        Mode::Open { rate_qps, .. } => {
+        Mode::Open { rate, .. } => {
+            let rate_qps = rate.mean(spec.warm_up + spec.duration);
             let fits = rate_qps.is_finite() && rate_qps > 0.0;
-            range(fits, "rate", "above 0", rate_qps.to_string())?;
+            range(fits, "rate", "above 0", rate.to_string())?;
         }
     }
     let duration = format!("{:?}", spec.duration);
@@ -168,22 +123,39 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     if spec.queries.is_empty() {
         return Err(LoadError::NoQueries);
     }
+    if let Some(sources) = &spec.sources
+        && sources.get(0).is_ipv4() != spec.target.is_ipv4()
+    {
+        let sources = sources.to_string();
+        return Err(LoadError::SourceFamily { sources, target: spec.target });
+    }
     if spec.transport.is_encrypted() && spec.tls.is_none() {
         return Err(LoadError::NoTls(spec.transport));
     }
-    check_clients(spec.clients)
+    check_sockets(spec.sockets())
 }
 
-/// Checks that the process may open a socket for every client.
+/// Checks that the process may have so many sockets open at once.
 ///
 /// # Errors
-/// [`LoadError::TooManyClients`] when it may not.
-pub fn check_clients(clients: u32) -> Result<(), LoadError> {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    if u64::from(clients) + OTHER_FILES > limit {
-        return Err(LoadError::TooManyClients { clients, limit });
+/// [`LoadError::TooManySockets`] when it may not.
+pub fn check_sockets(sockets: u64) -> Result<(), LoadError> {
+    let limit = file_limit();
+    if sockets + OTHER_FILES > limit {
+        return Err(LoadError::TooManySockets { sockets, limit });
     }
     Ok(())
+}
+
+/// Files that the process may open.
+fn file_limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Sockets that each worker may have open at once; at least one, so that none waits for ever.
+fn most_open(workers: u32) -> usize {
+    let files = file_limit().saturating_sub(OTHER_FILES) / u64::from(workers);
+    usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
 
 /// Intervals are 100 ms long, or longer so that there are at most 200 of them.
@@ -216,32 +188,60 @@ impl Start<'_> {
         stop: &AtomicBool,
         reports: mpsc::Sender<IntervalTally>,
     ) -> Result<WorkerEnd, LoadError> {
-        let prepared = self.pin().map(|()| self.clients());
+        let prepared = self.pin().map(|()| (self.lanes(), self.cookies()));
         self.barrier.wait();
         self.barrier.wait();
-        let clients = prepared?;
+        let (lanes, cookies) = prepared?;
         let origin = *self.origin.get().expect("set between the two waits");
         let spec = self.spec;
-        let orders = Orders {
-            clock: Clock::starting_at(origin),
+        let demand = self.demand();
+        let orders = self.orders(Clock::starting_at(origin), stop, reports);
+        let judge = Judge {
+            queries: &spec.queries,
+            timeout: orders.timeout,
+            expected: spec.expected,
+            retries_over_tcp: spec.retries_over_tcp(),
+            reads_options: spec.cookies || spec.keepalive,
+            cookies,
+            again: Vec::new(),
+            wrong_example: None,
+        };
+        let worker = Worker::new(orders, judge, demand, lanes).map_err(LoadError::Worker)?;
+        thread::sleep(origin.saturating_duration_since(Instant::now()));
+        worker.run().map_err(LoadError::Worker)
+    }
+
+    fn orders<'s>(
+        &'s self,
+        clock: Clock,
+        stop: &'s AtomicBool,
+        reports: mpsc::Sender<IntervalTally>,
+    ) -> Orders<'s> {
+        let (spec, behaviour) = (self.spec, &self.spec.behaviour);
+        let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
+        Orders {
+            clock,
             phases: self.phases,
             target: spec.target,
             transport: spec.transport,
             timeout: nanos(spec.timeout),
             horizon: nanos(spec.effective_horizon()),
+            shard: self.shard,
+            shards: spec.workers,
+            clients: self.client_count(),
+            quota: behaviour.queries_per_connection.unwrap_or(u32::MAX),
+            idle: behaviour.idle.map_or(Nanos::MAX, nanos),
+            keeps_open: behaviour.connect == Connect::AtStart && behaviour.idle.is_none(),
+            most_open: most_open(spec.workers),
+            sources: spec.sources.as_ref(),
+            subnets: spec.subnets.as_ref(),
+            tsig: spec.tsig.as_ref(),
+            tls: tls.map(|tls| ClientTls::new(tls, spec.transport)),
+            http: &spec.http,
+            receive_time: spec.receive_time,
             stop,
             reports,
-        };
-        let judge = Judge {
-            queries: &spec.queries,
-            timeout: orders.timeout,
-            expected: spec.expected,
-            wrong_example: None,
-        };
-        let demand = self.demand(clients.len() as u32);
-        let worker = Worker::new(orders, judge, demand, clients).map_err(LoadError::Worker)?;
-        thread::sleep(origin.saturating_duration_since(Instant::now()));
-        worker.run().map_err(LoadError::Worker)
+        }
     }
 
     fn pin(&self) -> Result<(), LoadError> {
@@ -263,161 +263,54 @@ impl Start<'_> {
         (!cpus.is_empty()).then(|| cpus[self.shard as usize % cpus.len()])
     }
 
-    /// The clients of this worker: every `workers`-th.
-    fn clients(&self) -> Vec<Client> {
-        let spec = self.spec;
-        let outstanding = match spec.mode {
-            Mode::Closed { outstanding } => outstanding as usize,
-            Mode::Open { .. } => 1,
-        };
-        let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
-        (self.shard..spec.clients)
-            .step_by(spec.workers as usize)
-            .map(|_| Client::new(outstanding, tls.map(ClientTls::new)))
-            .collect()
+    /// How many clients this worker has: every `workers`-th.
+    fn client_count(&self) -> u32 {
+        (self.spec.clients - self.shard).div_ceil(self.spec.workers)
     }
 
-    fn demand(&self, clients: u32) -> Demand {
+    /// The lanes of this worker's clients: see [`Worker`]. A client's window is divided among its
+    /// connections.
+    fn lanes(&self) -> Vec<Lane> {
+        let (spec, clients) = (self.spec, self.client_count());
+        let connections = spec.behaviour.connections;
+        let outstanding = match spec.mode {
+            Mode::Closed { outstanding } => outstanding,
+            Mode::Open { .. } => 0,
+        };
+        let usual = (0..connections).flat_map(|connection| {
+            let widest = outstanding / connections;
+            let widest = widest + u32::from(connection < outstanding % connections);
+            (0..clients).map(move |client| Lane::new(client, spec.transport, widest))
+        });
+        let retries = if spec.retries_over_tcp() { clients } else { 0 };
+        let retries = (0..retries).map(|client| Lane::new(client, Transport::Tcp, 0));
+        usual.chain(retries).collect()
+    }
+
+    /// The cookies of this worker's clients: random, as RFC 9018, section 3, wants them, and the
+    /// same for the same seed.
+    fn cookies(&self) -> Vec<Cookie> {
+        if !self.spec.cookies {
+            return Vec::new();
+        }
+        let seed = self.spec.seed ^ u64::from(self.shard).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        (0..self.client_count()).map(|_| Cookie::new(random.random())).collect()
+    }
+
+    fn demand(&self) -> Demand {
         let spec = self.spec;
         let (shard, shards) = (self.shard, spec.workers);
         let count = spec.queries.len();
         let picker = Picker::new(spec.selection, count, spec.seed, shard, shards);
-        match spec.mode {
-            Mode::Closed { outstanding } => {
-                Demand::Closed { outstanding: outstanding as usize, picker }
-            }
-            Mode::Open { rate_qps, pace } => {
-                let schedule = Schedule::new(pace, rate_qps, spec.seed, shard, shards);
-                let arrivals = Arrivals::new(schedule, clients, picker);
+        match &spec.mode {
+            Mode::Closed { .. } => Demand::Closed { picker },
+            Mode::Open { rate, pace } => {
+                let schedule = Schedule::new(rate, *pace, spec.seed, shard, shards);
+                let lanes = self.client_count() * spec.behaviour.connections;
+                let arrivals = Arrivals::new(schedule, lanes, picker);
                 Demand::Open { arrivals: Box::new(arrivals.peekable()) }
             }
         }
-    }
-}
-
-/// Puts the workers' intervals together until all workers have ended.
-fn gather(
-    reports: &Receiver<IntervalTally>,
-    workers: u32,
-    phases: &Phases,
-    observe: &mut dyn FnMut(Progress<'_>),
-) -> Vec<Interval> {
-    let mut open: std::collections::BTreeMap<u64, (u32, IntervalTally)> = Default::default();
-    let mut series = Vec::new();
-    loop {
-        let report = match reports.recv_timeout(TICK) {
-            Ok(report) => report,
-            Err(RecvTimeoutError::Timeout) => {
-                observe(Progress::Tick);
-                continue;
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
-        };
-        let number = report.number;
-        let (count, merged) = open
-            .entry(number)
-            .or_insert_with(|| (0, IntervalTally { number, ..IntervalTally::default() }));
-        merged.merge(&report);
-        *count += 1;
-        if *count == workers {
-            let interval = merged.finish(phases);
-            open.remove(&number);
-            observe(Progress::Interval(&interval));
-            series.push(interval);
-        }
-    }
-    // After an interrupt the workers may end in different intervals.
-    series.extend(open.values().map(|(_, merged)| merged.finish(phases)));
-    series.sort_by_key(|interval| interval.at_ns);
-    series
-}
-
-/// Adds up what the workers counted, and asserts the sums.
-fn finish(
-    spec: &LoadSpec,
-    phases: Phases,
-    origin: Instant,
-    ends: Vec<WorkerEnd>,
-    mut series: Vec<Interval>,
-) -> Result<LoadResult, LoadError> {
-    let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
-    series.retain(|interval| interval.at_ns < until);
-    for interval in &mut series {
-        interval.length_ns = interval.length_ns.min(until - interval.at_ns);
-    }
-    let mut measured = Measured {
-        window_ns: until.saturating_sub(phases.measured_from).max(1),
-        window_start_ns: phases.measured_from,
-        sent_in_window: 0,
-        answered_in_window: 0,
-        counters: Counters::default(),
-        warm_up: Counters::default(),
-        latency: Histogram::new(),
-        service_time: Histogram::new(),
-        send_lag: Histogram::new(),
-        connect_time: Histogram::new(),
-        handshake_time: Histogram::new(),
-        intervals: series,
-        resources: ResourceSeries::default(),
-        workers: Vec::new(),
-        tls: None,
-    };
-    let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
-    for (shard, end) in ends.into_iter().enumerate() {
-        let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
-        let facts = WorkerFacts {
-            cpu,
-            cpu_ns: end.time.cpu,
-            waited_ns: end.time.waited,
-            elapsed_ns: end.elapsed,
-            drops: end.drops,
-            clients: end.clients,
-            open_clients: end.open_clients,
-        };
-        measured.sent_in_window += end.tally.sent_in_window;
-        measured.answered_in_window += end.tally.answered_in_window;
-        measured.workers.push(facts);
-        measured.latency.merge(&end.tally.latency);
-        measured.service_time.merge(&end.tally.service_time);
-        measured.send_lag.merge(&end.tally.send_lag);
-        measured.connect_time.merge(&end.tally.connect_time);
-        measured.handshake_time.merge(&end.tally.handshake_time);
-        measured.tls = measured.tls.take().or(end.tls);
-        wrong_example = wrong_example.or(end.wrong_example);
-        last_connection_end = last_connection_end.or(end.last_end);
-        send_path = send_path.or(end.send_path);
-        let (warm_up, counters) = end.tally.into_counters();
-        measured.warm_up.merge(&warm_up);
-        measured.counters.merge(&counters);
-    }
-    measured.warm_up.outcomes.check()?;
-    measured.counters.outcomes.check()?;
-    let cut_short = until < phases.until;
-    let facts = facts(spec, send_path.unwrap_or("none: no channel was open at the end"));
-    Ok(LoadResult { origin, facts, measured, wrong_example, last_connection_end, cut_short })
-}
-
-fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
-    let workers = spec.workers as usize;
-    LoadFacts {
-        transport: spec.transport.to_string(),
-        target: spec.target.to_string(),
-        clients: spec.clients,
-        mode: spec.mode.facts(),
-        duration_ns: nanos(spec.duration),
-        warm_up_ns: nanos(spec.warm_up),
-        timeout_ns: nanos(spec.timeout),
-        workers: spec.workers,
-        cpus: spec
-            .cpus
-            .iter()
-            .copied()
-            .cycle()
-            .take(workers.min(workers * spec.cpus.len()))
-            .collect(),
-        queries: spec.queries.description().to_owned(),
-        seed: spec.seed,
-        send_path: send_path.to_owned(),
-        horizon_ns: nanos(spec.effective_horizon()),
     }
 }

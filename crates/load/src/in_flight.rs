@@ -13,6 +13,8 @@ pub(crate) struct Entry {
     pub(crate) sent: Nanos,
     /// Its place in the query list.
     pub(crate) query: u32,
+    /// How often it was sent before.
+    pub(crate) sent_before: u8,
 }
 
 /// What became of the query that last had a message id.
@@ -73,18 +75,29 @@ const PAST: usize = 4;
 const MOST: usize = 1 << 16;
 
 impl InFlightTable {
-    /// A table for `expected` queries in flight, and the past of three times as many.
-    pub(crate) fn new(expected: usize) -> Self {
-        let expected = expected.saturating_mul(PAST);
-        let mut table = Self {
+    /// A table without memory; it has some from its first query until it is released.
+    pub(crate) const fn new() -> Self {
+        Self {
             slots: Vec::new(),
             free: Vec::new(),
             free_first: 0,
             free_count: 0,
             timed_out: VecDeque::new(),
-        };
-        table.grow_to(expected.clamp(1, MOST).next_power_of_two());
-        table
+        }
+    }
+
+    /// Makes room for `expected` queries in flight, and the past of three times as many.
+    pub(crate) fn expect(&mut self, expected: usize) {
+        let size = expected.saturating_mul(PAST).clamp(1, MOST).next_power_of_two();
+        if size > self.slots.len() {
+            self.grow_to(size);
+        }
+    }
+
+    /// Gives the memory back. No query may be in flight.
+    pub(crate) fn release(&mut self) {
+        debug_assert_eq!(self.len(), 0, "queries in flight would be lost");
+        *self = Self::new();
     }
 
     /// Queries in flight.
@@ -99,7 +112,7 @@ impl InFlightTable {
             if self.slots.len() == MOST {
                 return None;
             }
-            self.grow_to(self.slots.len() * 2);
+            self.grow_to((self.slots.len() * 2).max(PAST));
         }
         let number = self.free[self.free_first];
         self.free_first = (self.free_first + 1) & (self.free.len() - 1);
@@ -116,7 +129,9 @@ impl InFlightTable {
     /// What is known of an id.
     #[inline]
     pub(crate) fn look_up(&self, id: u16) -> Known {
-        let slot = &self.slots[usize::from(id) & (self.slots.len() - 1)];
+        let Some(slot) = self.slots.get(usize::from(id) & self.slots.len().wrapping_sub(1)) else {
+            return Known::Nothing;
+        };
         if slot.id != id {
             return self.look_up_timed_out(id);
         }
@@ -132,7 +147,7 @@ impl InFlightTable {
     fn look_up_timed_out(&self, id: u16) -> Known {
         let remembered = self.timed_out.iter().rev().find(|(its, _)| *its == id);
         remembered.map_or(Known::Nothing, |(_, query)| {
-            Known::TimedOut(Entry { due: 0, sent: 0, query: *query })
+            Known::TimedOut(Entry { due: 0, sent: 0, query: *query, sent_before: 0 })
         })
     }
 
@@ -156,6 +171,30 @@ impl InFlightTable {
     /// Takes back an insert: the query was not sent after all.
     pub(crate) fn take_back(&mut self, id: u16) {
         self.end(id, State::Never);
+    }
+
+    /// Ends every query that was sent at `instant` or before with its time-out, and tells `ended`
+    /// of each and its id; the instant at which the oldest of the others was sent. Without an instant,
+    /// none ends.
+    pub(crate) fn expire(
+        &mut self,
+        instant: Option<Nanos>,
+        mut ended: impl FnMut(u16, Entry),
+    ) -> Option<Nanos> {
+        let mut oldest = None;
+        for number in 0..self.slots.len() {
+            let Slot { entry, id, state } = self.slots[number];
+            if state != State::InFlight {
+                continue;
+            }
+            if instant.is_some_and(|instant| entry.sent <= instant) {
+                self.timed_out(id);
+                ended(id, entry);
+            } else {
+                oldest = Some(oldest.map_or(entry.sent, |oldest: Nanos| oldest.min(entry.sent)));
+            }
+        }
+        oldest
     }
 
     /// Ends every query in flight, because the connection is gone, and tells `ended` of each.
@@ -185,7 +224,7 @@ impl InFlightTable {
     /// Grows to `size` slots, a power of two. Queries in flight keep their ids: two ids that differ
     /// in their low bits before still do after.
     fn grow_to(&mut self, size: usize) {
-        let nothing = Entry { due: 0, sent: 0, query: 0 };
+        let nothing = Entry { due: 0, sent: 0, query: 0, sent_before: 0 };
         let old = std::mem::take(&mut self.slots);
         self.slots = (0..size)
             .map(|number| Slot { entry: nothing, id: number as u16, state: State::Never })
@@ -212,12 +251,47 @@ mod tests {
     use super::*;
 
     fn entry(query: u32) -> Entry {
-        Entry { due: 1, sent: 2, query }
+        Entry { due: 1, sent: 2, query, sent_before: 0 }
+    }
+
+    fn table(expected: usize) -> InFlightTable {
+        let mut table = InFlightTable::new();
+        table.expect(expected);
+        table
+    }
+
+    #[test]
+    fn a_table_has_memory_only_while_it_is_used() {
+        let mut table = InFlightTable::new();
+        assert_eq!(table.look_up(7), Known::Nothing);
+        assert_eq!(table.len(), 0);
+        let id = table.insert(entry(1)).unwrap();
+        assert_eq!(table.look_up(id), Known::InFlight(entry(1)));
+        table.answered(id);
+        table.release();
+        assert_eq!((table.slots.capacity(), table.free.capacity()), (0, 0));
+        table.drain(|_| panic!("nothing is in flight"));
+    }
+
+    #[test]
+    fn what_is_older_than_the_time_out_expires() {
+        let mut table = table(4);
+        let sent_at = |sent| Entry { sent, ..entry(sent as u32) };
+        let ids: Vec<u16> = [30, 10, 20].map(|at| table.insert(sent_at(at)).unwrap()).to_vec();
+        let mut ended = Vec::new();
+        assert_eq!(table.expire(Some(5), |_, entry| ended.push(entry.sent)), Some(10));
+        assert_eq!(table.expire(Some(20), |_, entry| ended.push(entry.sent)), Some(30));
+        ended.sort_unstable();
+        assert_eq!(ended, [10, 20]);
+        assert_eq!(table.look_up(ids[1]), Known::TimedOut(sent_at(10)));
+        assert_eq!(table.expire(None, |_, _| {}), Some(30));
+        assert_eq!(table.expire(Some(30), |_, _| {}), None);
+        assert_eq!(table.len(), 0);
     }
 
     #[test]
     fn the_past_of_an_id_is_remembered() {
-        let mut table = InFlightTable::new(4);
+        let mut table = table(4);
         let (a, b) = (table.insert(entry(1)).unwrap(), table.insert(entry(2)).unwrap());
         table.answered(a);
         table.timed_out(b);
@@ -229,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_timed_out_id_is_remembered_while_others_are_answered() {
-        let mut table = InFlightTable::new(4);
+        let mut table = table(4);
         let slow = table.insert(entry(7)).unwrap();
         table.timed_out(slow);
         for number in 0..1_000 {
@@ -243,7 +317,7 @@ mod tests {
 
     #[test]
     fn all_ids_can_be_in_flight_and_no_more() {
-        let mut table = InFlightTable::new(1);
+        let mut table = table(1);
         let ids: std::collections::HashSet<u16> =
             (0..MOST as u32).map(|n| table.insert(entry(n)).unwrap()).collect();
         assert_eq!(ids.len(), MOST);
@@ -259,7 +333,7 @@ mod tests {
         /// Against a plain map: ids are unique in flight, and each gives back what was put in.
         #[test]
         fn agrees_with_a_map(steps in prop::collection::vec((any::<u8>(), any::<u16>()), 0..3000)) {
-            let mut table = InFlightTable::new(2);
+            let mut table = InFlightTable::new();
             let mut model: HashMap<u16, Entry> = HashMap::new();
             for (number, (kind, pick)) in steps.into_iter().enumerate() {
                 let chosen = model.keys().nth(usize::from(pick) % model.len().max(1)).copied();

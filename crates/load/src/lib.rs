@@ -11,12 +11,19 @@
 //! This crate never starts a process and never decides what a difference means.
 
 mod ask;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bench;
 mod channel;
-mod client;
 mod clock;
 mod demand;
 mod engine;
+mod error;
+mod gather;
 mod in_flight;
+mod judge;
+mod lane;
+mod result;
 mod spec;
 mod sys;
 mod tally;
@@ -24,7 +31,12 @@ mod tls;
 mod worker;
 
 pub use ask::{AskError, ask};
-pub use client::Expected;
-pub use engine::{LoadError, LoadResult, Progress, check_clients, run};
-pub use spec::{LoadSpec, Mode};
-pub use tls::{Records, TlsSettings, TlsSettingsError, Verification};
+pub use dnslab_carrier::{Method, UnknownMethod};
+pub use engine::{Progress, check_sockets, run};
+pub use error::LoadError;
+pub use judge::Expected;
+pub use result::LoadResult;
+pub use spec::{HttpSettings, LoadSpec, Mode, ReceiveTime, UnknownReceiveTime};
+pub use tls::{
+    Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownTlsVersions, Verification,
+};

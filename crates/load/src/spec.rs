@@ -1,17 +1,22 @@
 //! A load, as it is asked for.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dnslab_carrier::Method;
 use dnslab_measure::LoadMode;
-use dnslab_traffic::{Pace, QueryList, Selection};
-use dnslab_wire::Transport;
+use dnslab_traffic::{
+    ClientBehaviour, ClientSubnets, Pace, QueryList, Rate, Selection, SourceAddresses, Truncated,
+};
+use dnslab_wire::{Transport, TsigKey};
 
 use crate::{Expected, TlsSettings};
 
 /// How queries are paced.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Mode {
     /// A window of outstanding queries per client; the next is sent when one ends.
     Closed {
@@ -20,23 +25,91 @@ pub enum Mode {
     },
     /// A schedule that does not wait for the server.
     Open {
-        /// Queries per second over all clients, above 0.
-        rate_qps: f64,
+        /// Queries per second over all clients, and how that changes with time.
+        rate: Rate,
         /// How the due instants are spread.
         pace: Pace,
     },
 }
 
 impl Mode {
-    /// The mode in the form of the record.
+    /// The mode in the form of the record, for a load of this length.
     #[must_use]
-    pub fn facts(&self) -> LoadMode {
+    pub fn facts(&self, length: Duration) -> LoadMode {
         match self {
             Self::Closed { outstanding } => LoadMode::Closed { outstanding: *outstanding },
-            Self::Open { rate_qps, pace } => {
-                LoadMode::Open { rate_qps: *rate_qps, pace: pace.to_string() }
+            Self::Open { rate, pace } => {
+                let pace = match rate {
+                    Rate::Constant(_) => pace.to_string(),
+                    changing => format!("{pace}, {changing}"),
+                };
+                LoadMode::Open { rate_qps: rate.mean(length), pace }
             }
         }
+    }
+}
+
+/// How DNS messages become HTTP requests (RFC 8484).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// GET or POST.
+    pub method: Method,
+    /// Path of the resource, without the variable `dns`.
+    pub path: String,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self { method: Method::default(), path: "/dns-query".to_owned() }
+    }
+}
+
+/// Whose clock says when a datagram came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReceiveTime {
+    /// Ours, read once for each batch after it was read from the kernel: what a client sees, with
+    /// the wait for its CPU and for the horizon.
+    #[default]
+    User,
+    /// The kernel's, stamped when the datagram came to the host (`SO_TIMESTAMPNS`, socket(7)):
+    /// without what the generator itself adds after it. UDP only.
+    Kernel,
+}
+
+impl ReceiveTime {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::User, Self::Kernel];
+
+    /// The name in experiment files, on the command line and in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+impl fmt::Display for ReceiveTime {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// The text names no receive time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown receive time `{0}`: it is one of user, kernel")]
+pub struct UnknownReceiveTime(
+    /// The text.
+    pub String,
+);
+
+impl FromStr for ReceiveTime {
+    type Err = UnknownReceiveTime;
+
+    fn from_str(text: &str) -> Result<Self, UnknownReceiveTime> {
+        let named = |time: &Self| time.name() == text;
+        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownReceiveTime(text.to_owned()))
     }
 }
 
@@ -47,7 +120,7 @@ pub struct LoadSpec {
     pub target: SocketAddr,
     /// How they travel.
     pub transport: Transport,
-    /// Simulated clients, each with its own socket; at least 1.
+    /// Simulated clients, each with sockets of its own; at least 1.
     pub clients: u32,
     /// Closed or open loop.
     pub mode: Mode,
@@ -74,9 +147,57 @@ pub struct LoadSpec {
     /// Longest time for which sends and receives are gathered, where that gathers anything: see
     /// [`LoadSpec::effective_horizon`]. Zero acts on each wake-up.
     pub horizon: Duration,
+    /// When clients connect, how often, for how long, and what they do with truncated answers.
+    pub behaviour: ClientBehaviour,
+    /// Addresses that the clients send from, in turn; the kernel chooses where there is none.
+    pub sources: Option<SourceAddresses>,
+    /// Client subnets (RFC 7871) that the clients' queries carry, in turn.
+    pub subnets: Option<ClientSubnets>,
+    /// Queries ask for the server's idle time-out, and clients close a connection that has been idle
+    /// for so long (RFC 7828). The queries themselves hold the option.
+    pub keepalive: bool,
+    /// Queries carry a DNS cookie, each client's own (RFC 7873).
+    pub cookies: bool,
+    /// Queries are signed with this key, and answers must be (RFC 8945).
+    pub tsig: Option<TsigKey>,
+    /// HTTP, for the transports over it.
+    pub http: HttpSettings,
+    /// Whose clock says when a datagram came.
+    pub receive_time: ReceiveTime,
 }
 
 impl LoadSpec {
+    /// A load of one client with one query outstanding for ten seconds after one second of warm-up,
+    /// from one worker thread, with a time-out of two seconds; to be changed as needed.
+    #[must_use]
+    pub fn new(target: SocketAddr, transport: Transport, queries: Arc<QueryList>) -> Self {
+        Self {
+            target,
+            transport,
+            clients: 1,
+            mode: Mode::Closed { outstanding: 1 },
+            duration: Duration::from_secs(10),
+            warm_up: Duration::from_secs(1),
+            timeout: Duration::from_secs(2),
+            workers: 1,
+            cpus: Vec::new(),
+            queries,
+            selection: Selection::default(),
+            seed: 1,
+            expected: None,
+            tls: None,
+            horizon: Duration::from_micros(50),
+            behaviour: ClientBehaviour::default(),
+            sources: None,
+            subnets: None,
+            keepalive: false,
+            cookies: false,
+            tsig: None,
+            http: HttpSettings::default(),
+            receive_time: ReceiveTime::default(),
+        }
+    }
+
     /// The horizon as it is applied: all of it, or zero where next to nothing would be gathered and
     /// the wait would only add to the latency. That is a window of at most four queries for each
     /// worker, or a schedule with less than one arrival in a horizon. It follows from what was
@@ -85,13 +206,39 @@ impl LoadSpec {
     #[must_use]
     pub fn effective_horizon(&self) -> Duration {
         let workers = f64::from(self.workers.max(1));
-        let gathers = match self.mode {
+        let gathers = match &self.mode {
             Mode::Closed { outstanding } => {
-                f64::from(self.clients) * f64::from(outstanding) / workers > 4.0
+                f64::from(self.clients) * f64::from(*outstanding) / workers > 4.0
             }
-            Mode::Open { rate_qps, .. } => rate_qps / workers * self.horizon.as_secs_f64() >= 1.0,
+            Mode::Open { rate, .. } => {
+                let rate_qps = rate.mean(self.warm_up + self.duration);
+                rate_qps / workers * self.horizon.as_secs_f64() >= 1.0
+            }
         };
         if gathers { self.horizon } else { Duration::ZERO }
+    }
+
+    /// Truncated answers are asked again over TCP.
+    pub(crate) fn retries_over_tcp(&self) -> bool {
+        self.behaviour.truncated == Truncated::AskOverTcp && !self.transport.is_connection()
+    }
+
+    /// Sockets that the clients may have open at the same time, before any limit: one for each of
+    /// their connections, and one more for truncated answers asked again. Where clients close idle
+    /// connections, no more than come about within an idle time and a time-out.
+    #[must_use]
+    pub fn sockets(&self) -> u64 {
+        let clients = u64::from(self.clients);
+        let retries = if self.retries_over_tcp() { clients } else { 0 };
+        let all = clients * u64::from(self.behaviour.connections) + retries;
+        match (&self.mode, self.behaviour.idle) {
+            (Mode::Open { rate, .. }, Some(idle)) => {
+                let length = self.warm_up + self.duration;
+                let most_qps = rate.at(Duration::ZERO).max(rate.at(length)).max(rate.mean(length));
+                all.min((most_qps * (idle + self.timeout).as_secs_f64()).ceil() as u64)
+            }
+            _ => all,
+        }
     }
 }
 
@@ -99,38 +246,53 @@ impl LoadSpec {
 mod tests {
     use super::*;
 
+    fn spec() -> LoadSpec {
+        let queries = QueryList::from_text(&b"a.example A\n"[..], "test", &Default::default());
+        let target = "127.0.0.1:53".parse().unwrap();
+        LoadSpec::new(target, Transport::Udp, Arc::new(queries.unwrap()))
+    }
+
+    fn open(rate_qps: f64) -> Mode {
+        Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant }
+    }
+
     #[test]
     fn the_horizon_is_applied_where_it_gathers() {
-        let target = "127.0.0.1:53".parse().unwrap();
-        let queries = QueryList::from_text(&b"a.example A\n"[..], "test", &Default::default());
-        let queries = Arc::new(queries.unwrap());
         let horizon_us = |clients, workers, mode| {
-            let spec = LoadSpec {
-                target,
-                transport: Transport::Udp,
-                clients,
-                mode,
-                duration: Duration::from_secs(1),
-                warm_up: Duration::ZERO,
-                timeout: Duration::from_secs(1),
-                workers,
-                cpus: Vec::new(),
-                queries: Arc::clone(&queries),
-                selection: Selection::InOrder,
-                seed: 1,
-                expected: None,
-                tls: None,
-                horizon: Duration::from_micros(50),
-            };
+            let spec = LoadSpec { clients, workers, mode, ..spec() };
             spec.effective_horizon().as_micros()
         };
         let closed = |outstanding| Mode::Closed { outstanding };
-        let open = |rate_qps| Mode::Open { rate_qps, pace: Pace::Constant };
         assert_eq!(horizon_us(4, 1, closed(1)), 0);
         assert_eq!(horizon_us(5, 1, closed(1)), 50);
         assert_eq!(horizon_us(8, 2, closed(1)), 0);
         assert_eq!(horizon_us(1, 1, open(19_999.0)), 0);
         assert_eq!(horizon_us(1, 1, open(20_000.0)), 50);
         assert_eq!(horizon_us(2, 2, open(39_999.0)), 0);
+    }
+
+    #[test]
+    fn idle_clients_need_fewer_sockets() {
+        let sockets = |mode, idle: Option<u64>, connections, truncated| {
+            let idle = idle.map(Duration::from_secs);
+            let behaviour =
+                ClientBehaviour { connections, idle, truncated, ..ClientBehaviour::default() };
+            LoadSpec { clients: 100_000, mode, behaviour, ..spec() }.sockets()
+        };
+        let closed = Mode::Closed { outstanding: 1 };
+        assert_eq!(sockets(closed.clone(), None, 1, Truncated::Count), 100_000);
+        assert_eq!(sockets(closed.clone(), Some(1), 1, Truncated::Count), 100_000);
+        assert_eq!(sockets(closed, None, 2, Truncated::AskOverTcp), 300_000);
+        assert_eq!(sockets(open(1_000.0), None, 1, Truncated::Count), 100_000);
+        assert_eq!(sockets(open(1_000.0), Some(8), 1, Truncated::Count), 10_000);
+        assert_eq!(sockets(open(1e6), Some(8), 1, Truncated::Count), 100_000);
+    }
+
+    #[test]
+    fn receive_times_are_read_back() {
+        for time in ReceiveTime::ALL {
+            assert_eq!(time.to_string().parse(), Ok(time));
+        }
+        assert!("nic".parse::<ReceiveTime>().unwrap_err().to_string().contains("`nic`"));
     }
 }

@@ -1,8 +1,11 @@
 //! What one worker counts.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use dnslab_measure::{Counters, Histogram, Interval};
 use dnslab_wire::rcode_name;
 
+use crate::channel::HandshakeKind;
 use crate::clock::Nanos;
 use crate::in_flight::Entry;
 
@@ -26,6 +29,7 @@ pub(crate) enum Loss {
     NotSent,
     ConnectionLost,
     Malformed,
+    Refused,
 }
 
 /// Messages that match no query in flight.
@@ -45,13 +49,61 @@ pub(crate) struct IntervalTally {
     pub(crate) answered: u64,
     pub(crate) lost: u64,
     pub(crate) latency: Histogram,
+    /// Open loop: the milliseconds of the timeline since the last interval that was reported; the
+    /// first is `first_millisecond`.
+    pub(crate) milliseconds: Vec<Millisecond>,
+    pub(crate) first_millisecond: u64,
 }
+
+/// Queries due and sent in one millisecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Millisecond {
+    pub(crate) due: u32,
+    pub(crate) sent: u32,
+}
+
+/// Response codes that are counted without a search: those of the header, and of the extended ones
+/// all that are in use.
+const USUAL_RCODES: usize = 24;
 
 /// Counts of one phase, with response codes by number.
 #[derive(Clone, Debug, Default)]
 struct Phase {
     counters: Counters,
-    rcodes: [u64; 16],
+    rcodes: [u64; USUAL_RCODES],
+    unusual_rcodes: BTreeMap<u16, u64>,
+}
+
+/// How close to its schedule an open loop sends, millisecond by millisecond.
+#[derive(Clone, Debug, Default)]
+struct Paced {
+    /// From `first` on.
+    milliseconds: VecDeque<Millisecond>,
+    /// Number of the first millisecond, from the beginning of the load.
+    first: u64,
+}
+
+/// A millisecond in nanoseconds.
+const MILLISECOND: Nanos = 1_000_000;
+
+impl Paced {
+    #[inline]
+    fn at(&mut self, instant: Nanos) -> &mut Millisecond {
+        let place = (instant / MILLISECOND).saturating_sub(self.first) as usize;
+        if place >= self.milliseconds.len() {
+            self.milliseconds.resize(place + 1, Millisecond::default());
+        }
+        &mut self.milliseconds[place]
+    }
+
+    /// Hands out the milliseconds that have ended.
+    fn ended(&mut self, now: Nanos) -> (u64, Vec<Millisecond>) {
+        let (first, until) = (self.first, now / MILLISECOND);
+        let count = until.saturating_sub(first) as usize;
+        self.milliseconds.resize(self.milliseconds.len().max(count), Millisecond::default());
+        self.first = until.max(first);
+        (first, self.milliseconds.drain(..count).collect())
+    }
 }
 
 /// Everything that one worker counts. Queries belong to the phase in which they were due; messages
@@ -65,19 +117,28 @@ pub(crate) struct Tally {
     pub(crate) sent_in_window: u64,
     /// Answers received inside the measured window, whenever their query was due.
     pub(crate) answered_in_window: u64,
-    pub(crate) latency: Histogram,
-    pub(crate) service_time: Histogram,
-    pub(crate) send_lag: Histogram,
+    latency: Histogram,
+    service_time: Histogram,
+    send_lag: Histogram,
+    /// Latencies that are service times, too: of queries that were sent when they were due, which
+    /// are all of a closed loop.
+    both: Histogram,
+    /// Queries that were sent when they were due.
+    without_lag: u64,
     pub(crate) connect_time: Histogram,
     pub(crate) handshake_time: Histogram,
+    pub(crate) resumed_handshake_time: Histogram,
+    pub(crate) early_data_time: Histogram,
     pub(crate) interval: IntervalTally,
+    /// Open loop only.
+    paced: Option<Box<Paced>>,
 }
 
 /// The parts of an answer that are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerFacts {
-    /// Header response code, 0 to 15.
-    pub(crate) rcode: u8,
+    /// Response code, with the bits of the OPT record where that was read (RFC 6891).
+    pub(crate) rcode: u16,
     /// The TC bit.
     pub(crate) truncated: bool,
     /// NOERROR without a record in the answer section.
@@ -89,7 +150,7 @@ pub(crate) struct AnswerFacts {
 }
 
 impl Tally {
-    pub(crate) fn new(phases: Phases) -> Self {
+    pub(crate) fn new(phases: Phases, is_paced: bool) -> Self {
         Self {
             phases,
             warm_up: Phase::default(),
@@ -99,9 +160,14 @@ impl Tally {
             latency: Histogram::new(),
             service_time: Histogram::new(),
             send_lag: Histogram::new(),
+            both: Histogram::new(),
+            without_lag: 0,
             connect_time: Histogram::new(),
             handshake_time: Histogram::new(),
+            resumed_handshake_time: Histogram::new(),
+            early_data_time: Histogram::new(),
             interval: IntervalTally::default(),
+            paced: is_paced.then(Box::default),
         }
     }
 
@@ -115,18 +181,53 @@ impl Tally {
     pub(crate) fn due(&mut self, at: Nanos) {
         self.phase(at).counters.outcomes.due += 1;
         self.interval.due += 1;
+        if let Some(paced) = &mut self.paced {
+            paced.at(at).due += 1;
+        }
     }
 
-    /// A query was handed to the kernel.
+    /// A query was handed to the kernel, for the first time or again.
     #[inline]
-    pub(crate) fn sent(&mut self, due: Nanos, at: Nanos, octets: usize) {
+    pub(crate) fn sent(&mut self, due: Nanos, at: Nanos, octets: usize, first: bool) {
+        let is_measured = self.is_measured(due);
+        let is_in_window = self.is_in_window(at);
         let phase = self.phase(due);
         phase.counters.sent += 1;
         phase.counters.sent_octets += octets as u64;
+        if !first {
+            return;
+        }
         self.interval.sent += 1;
-        self.sent_in_window += u64::from(self.is_in_window(at));
-        if self.is_measured(due) {
-            self.send_lag.record_ns(at.saturating_sub(due));
+        self.sent_in_window += u64::from(is_in_window);
+        if is_measured {
+            match at.saturating_sub(due) {
+                0 => self.without_lag += 1,
+                lag => self.send_lag.record_ns(lag),
+            }
+        }
+        if let Some(paced) = &mut self.paced {
+            paced.at(at).sent += 1;
+        }
+    }
+
+    /// A query that was sent at `at` or answered then is not over, and is asked again.
+    pub(crate) fn asked_again(&mut self, at: Nanos, is_truncated: bool) {
+        let counters = &mut self.phase(at).counters;
+        counters.asked_again += 1;
+        counters.answers.truncated += u64::from(is_truncated);
+    }
+
+    /// An answer to a signed query was not signed as it must be.
+    pub(crate) fn bad_signature(&mut self, at: Nanos) {
+        self.phase(at).counters.answers.bad_signature += 1;
+    }
+
+    /// Where the times of this kind of handshakes are kept.
+    pub(crate) fn handshake_time(&mut self, kind: HandshakeKind) -> &mut Histogram {
+        match kind {
+            HandshakeKind::Full => &mut self.handshake_time,
+            HandshakeKind::Resumed => &mut self.resumed_handshake_time,
+            HandshakeKind::EarlyData => &mut self.early_data_time,
         }
     }
 
@@ -135,7 +236,10 @@ impl Tally {
     pub(crate) fn answered(&mut self, query: &Entry, received: Nanos, answer: AnswerFacts) {
         let phase = self.phase(query.due);
         phase.counters.outcomes.answered += 1;
-        phase.rcodes[usize::from(answer.rcode & 0x0f)] += 1;
+        match phase.rcodes.get_mut(usize::from(answer.rcode)) {
+            Some(count) => *count += 1,
+            None => *phase.unusual_rcodes.entry(answer.rcode).or_default() += 1,
+        }
         let answers = &mut phase.counters.answers;
         answers.truncated += u64::from(answer.truncated);
         answers.empty += u64::from(answer.empty);
@@ -146,8 +250,12 @@ impl Tally {
         let latency = received.saturating_sub(query.due);
         self.interval.latency.record_ns(latency);
         if self.is_measured(query.due) {
-            self.latency.record_ns(latency);
-            self.service_time.record_ns(received.saturating_sub(query.sent));
+            if query.sent == query.due {
+                self.both.record_ns(latency);
+            } else {
+                self.latency.record_ns(latency);
+                self.service_time.record_ns(received.saturating_sub(query.sent));
+            }
         }
     }
 
@@ -159,6 +267,7 @@ impl Tally {
             Loss::NotSent => outcomes.not_sent += 1,
             Loss::ConnectionLost => outcomes.connection_lost += 1,
             Loss::Malformed => outcomes.malformed += 1,
+            Loss::Refused => outcomes.refused += 1,
         }
         self.interval.lost += 1;
         // A client without an answer has waited for its time-out at least, however early the
@@ -196,7 +305,27 @@ impl Tally {
         }
         let number = self.interval.number + 1;
         let next = IntervalTally { number, ..IntervalTally::default() };
-        Some(std::mem::replace(&mut self.interval, next))
+        let mut ended = std::mem::replace(&mut self.interval, next);
+        if let Some(paced) = &mut self.paced {
+            let end = (number * interval).min(until);
+            (ended.first_millisecond, ended.milliseconds) = paced.ended(end);
+        }
+        Some(ended)
+    }
+
+    /// Adds the measured latencies, service times and send lags to these.
+    pub(crate) fn add_times(
+        &self,
+        latency: &mut Histogram,
+        service_time: &mut Histogram,
+        send_lag: &mut Histogram,
+    ) {
+        latency.merge(&self.latency);
+        latency.merge(&self.both);
+        service_time.merge(&self.service_time);
+        service_time.merge(&self.both);
+        send_lag.merge(&self.send_lag);
+        send_lag.record_many_ns(0, self.without_lag);
     }
 
     /// The counts of the warm-up and of the measured window.
@@ -221,7 +350,7 @@ impl Tally {
 
 impl Phase {
     fn finish(mut self) -> Counters {
-        for (rcode, count) in (0u8..).zip(self.rcodes) {
+        for (rcode, count) in (0u16..).zip(self.rcodes).chain(self.unusual_rcodes) {
             if count > 0 {
                 self.counters.answers.rcodes.insert(rcode_name(rcode).into_owned(), count);
             }
@@ -238,6 +367,13 @@ impl IntervalTally {
         self.answered += other.answered;
         self.lost += other.lost;
         self.latency.merge(&other.latency);
+        self.first_millisecond = other.first_millisecond;
+        let longer = self.milliseconds.len().max(other.milliseconds.len());
+        self.milliseconds.resize(longer, Millisecond::default());
+        for (own, more) in self.milliseconds.iter_mut().zip(&other.milliseconds) {
+            own.due += more.due;
+            own.sent += more.sent;
+        }
     }
 
     /// The interval in the form of the record.

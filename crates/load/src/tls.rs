@@ -1,22 +1,29 @@
-//! TLS settings of a load: whom to trust, which name to ask for.
+//! TLS settings of a load: whom to trust, which name to ask for, what of earlier connections is
+//! used again.
 
-use std::path::{Path, PathBuf};
+mod client;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tickets;
+mod verification;
+
+pub(crate) use client::ClientTls;
+pub(crate) use session::TlsSession;
+pub(crate) use tickets::TicketStore;
+pub use verification::Verification;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-
-/// Whether and against what the server's certificate is verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verification {
-    /// Against the authorities in this PEM file.
-    Authority(PathBuf),
-    /// Not at all; every record then carries a caveat.
-    Off,
-}
+use dnslab_wire::Transport;
+use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, SupportedProtocolVersion, version};
+use rustls_pki_types::ServerName;
 
 /// How queries are put into TLS records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,13 +36,28 @@ pub enum Records {
     PerQuery,
 }
 
+/// Versions of TLS that are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TlsVersions {
+    /// TLS 1.2 alone (RFC 5246).
+    V12,
+    /// TLS 1.3 alone (RFC 8446).
+    V13,
+    /// Both; the server chooses, and most choose 1.3.
+    #[default]
+    Both,
+}
+
 /// TLS as a load uses it.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
     pub(crate) records: Records,
-    pub(crate) config: ClientConfig,
     pub(crate) server_name: ServerName<'static>,
     pub(crate) verified: bool,
+    verifier: Arc<dyn ServerCertVerifier>,
+    versions: TlsVersions,
+    resumption: bool,
+    early_data: bool,
 }
 
 /// The TLS settings cannot be used.
@@ -69,93 +91,155 @@ pub enum TlsSettingsError {
 }
 
 impl TlsSettings {
-    /// Settings for DNS over TLS (RFC 7858): TLS 1.2 and 1.3, ALPN `dot` (RFC 7858 as registered
-    /// by IANA), `server_name` sent as SNI if it is a host name, and verified against.
+    /// TLS 1.2 and 1.3, `server_name` sent as SNI if it is a host name and verified against,
+    /// resumption with the tickets of each client's earlier connections, no early data.
     ///
     /// # Errors
     /// When the authority cannot be read or the name cannot be in a certificate.
     pub fn new(server_name: &str, verification: &Verification) -> Result<Self, TlsSettingsError> {
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| TlsSettingsError::Name(server_name.to_owned()))?;
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()?;
-        let mut config = match verification {
-            Verification::Authority(path) => {
-                builder.with_root_certificates(authorities(path)?).with_no_client_auth()
-            }
-            Verification::Off => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AcceptAny { provider }))
-                .with_no_client_auth(),
-        };
-        config.alpn_protocols = vec![b"dot".to_vec()];
-        let verified = matches!(verification, Verification::Authority(_));
-        Ok(Self { records: Records::default(), config, server_name: name, verified })
+        let verifier = verification::verifier(verification, &Arc::new(ring::default_provider()))?;
+        Ok(Self {
+            records: Records::default(),
+            server_name: name,
+            verified: matches!(verification, Verification::Authority(_)),
+            verifier,
+            versions: TlsVersions::default(),
+            resumption: true,
+            early_data: false,
+        })
     }
 
     /// The same with queries put into records in this way.
     #[must_use]
-    pub fn with_records(mut self, records: Records) -> Self {
-        self.records = records;
-        self
+    pub fn with_records(self, records: Records) -> Self {
+        Self { records, ..self }
+    }
+
+    /// The same with these versions offered. QUIC has TLS 1.3 whatever is said here (RFC 9001,
+    /// section 4.2).
+    #[must_use]
+    pub fn with_versions(self, versions: TlsVersions) -> Self {
+        Self { versions, ..self }
+    }
+
+    /// The same with the tickets of earlier connections used, or not (RFC 5077; RFC 8446, section
+    /// 2.2). Each simulated client has its own.
+    #[must_use]
+    pub fn with_resumption(self, resumption: bool) -> Self {
+        Self { resumption, ..self }
+    }
+
+    /// The same with queries sent together with the first packet of a resumed connection, if its
+    /// ticket allows it (RFC 8446, section 2.3), or not. Without resumption nothing can be resumed.
+    #[must_use]
+    pub fn with_early_data(self, early_data: bool) -> Self {
+        Self { early_data, ..self }
+    }
+
+    /// The versions offered.
+    #[must_use]
+    pub fn versions(&self) -> TlsVersions {
+        self.versions
+    }
+
+    /// True if tickets are used.
+    #[must_use]
+    pub fn resumption(&self) -> bool {
+        self.resumption
+    }
+
+    /// True if early data is sent where a ticket allows it.
+    #[must_use]
+    pub fn early_data(&self) -> bool {
+        self.early_data
+    }
+
+    /// The settings of connections that speak `protocol`, with tickets kept there, if at all.
+    pub(crate) fn config(&self, protocol: &[u8], tickets: Resumption) -> ClientConfig {
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(self.versions.offered(protocol))
+            .expect("each version has cipher suites in the provider")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&self.verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        config.resumption = if self.resumption { tickets } else { Resumption::disabled() };
+        config.enable_early_data = self.early_data && self.resumption;
+        config
     }
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, TlsSettingsError> {
-    let error = |source| TlsSettingsError::Authority { path: path.to_owned(), source };
-    let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(error)? {
-        store
-            .add(certificate.map_err(error)?)
-            .map_err(|source| TlsSettingsError::Unusable { path: path.to_owned(), source })?;
-    }
-    if store.is_empty() {
-        return Err(TlsSettingsError::NoCertificate(path.to_owned()));
-    }
-    Ok(store)
+/// Names of protocols in ALPN.
+pub(crate) mod alpn {
+    /// DNS over TLS (RFC 7858 as registered by IANA).
+    pub(crate) const DOT: &[u8] = b"dot";
+    /// HTTP/2 (RFC 9113, section 3.2).
+    pub(crate) const DOH2: &[u8] = b"h2";
+    /// DNS over QUIC (RFC 9250, section 4.1).
+    pub(crate) const DOQ: &[u8] = b"doq";
+    /// HTTP/3 (RFC 9114, section 3.1).
+    pub(crate) const DOH3: &[u8] = b"h3";
 }
 
-/// Accepts every certificate, but still checks that the server holds its key: the handshake costs
-/// what it costs with verification, less the chain.
-#[derive(Debug)]
-struct AcceptAny {
-    provider: Arc<CryptoProvider>,
+/// The name of a transport in ALPN; empty for those without TLS.
+fn alpn_of(transport: Transport) -> &'static [u8] {
+    match transport {
+        Transport::Udp | Transport::Tcp => b"",
+        Transport::Dot => alpn::DOT,
+        Transport::Doh2 => alpn::DOH2,
+        Transport::Doq => alpn::DOQ,
+        Transport::Doh3 => alpn::DOH3,
+    }
 }
 
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+impl TlsVersions {
+    /// All choices.
+    pub const ALL: [Self; 3] = [Self::V12, Self::V13, Self::Both];
+
+    /// The name in experiment files, on the command line and in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V12 => "1.2",
+            Self::V13 => "1.3",
+            Self::Both => "1.2-1.3",
+        }
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
+    /// What is offered to a server that is to speak `protocol`.
+    fn offered(self, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
+        static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
+        static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
+        match self {
+            _ if [alpn::DOQ, alpn::DOH3].contains(&protocol) => &V13,
+            Self::V12 => &V12,
+            Self::V13 => &V13,
+            Self::Both => rustls::DEFAULT_VERSIONS,
+        }
     }
+}
 
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
+impl fmt::Display for TlsVersions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
     }
+}
 
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+/// The text names no versions of TLS.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown versions of TLS `{0}`: it is one of 1.2, 1.3, 1.2-1.3")]
+pub struct UnknownTlsVersions(
+    /// The text.
+    pub String,
+);
+
+impl FromStr for TlsVersions {
+    type Err = UnknownTlsVersions;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTlsVersions> {
+        let named = |versions: &Self| versions.name() == text;
+        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownTlsVersions(text.to_owned()))
     }
 }

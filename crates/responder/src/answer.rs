@@ -183,7 +183,7 @@ impl<'o> Reply<'o> {
             (Transport::Udp, Some(edns)) => {
                 usize::from(edns.payload_size).clamp(CLASSIC_DATAGRAM, LARGEST_DATAGRAM)
             }
-            (Transport::Tcp | Transport::Dot, _) => usize::from(u16::MAX),
+            _ => usize::from(u16::MAX),
         };
         let opt = if request.edns.is_some() { OPT_LENGTH } else { 0 };
         let question_end = HEADER + request.question.len();

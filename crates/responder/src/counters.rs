@@ -11,6 +11,12 @@ pub struct Counters {
     pub tcp: Messages,
     /// Messages over DNS over TLS.
     pub dot: Messages,
+    /// Messages over DNS over HTTPS with HTTP/2.
+    pub doh2: Messages,
+    /// Messages over DNS over QUIC.
+    pub doq: Messages,
+    /// Messages over DNS over HTTPS with HTTP/3.
+    pub doh3: Messages,
     /// Life of the TCP and TLS connections.
     pub connections: Connections,
     /// How much later than programmed delayed answers were handed to the kernel.
@@ -49,6 +55,8 @@ pub struct Connections {
     pub full_handshakes: u64,
     /// TLS handshakes resumed from a ticket.
     pub resumed_handshakes: u64,
+    /// Connections whose client sent queries before the handshake ended, and they were taken.
+    pub early_data: u64,
     /// TLS handshakes that failed.
     pub failed_handshakes: u64,
 }
@@ -72,6 +80,9 @@ impl Counters {
             Transport::Udp => &self.udp,
             Transport::Tcp => &self.tcp,
             Transport::Dot => &self.dot,
+            Transport::Doh2 => &self.doh2,
+            Transport::Doq => &self.doq,
+            Transport::Doh3 => &self.doh3,
         }
     }
 
@@ -81,6 +92,9 @@ impl Counters {
             Transport::Udp => &mut self.udp,
             Transport::Tcp => &mut self.tcp,
             Transport::Dot => &mut self.dot,
+            Transport::Doh2 => &mut self.doh2,
+            Transport::Doq => &mut self.doq,
+            Transport::Doh3 => &mut self.doh3,
         }
     }
 
@@ -100,6 +114,7 @@ impl Counters {
         own.timed_out += more.timed_out;
         own.full_handshakes += more.full_handshakes;
         own.resumed_handshakes += more.resumed_handshakes;
+        own.early_data += more.early_data;
         own.failed_handshakes += more.failed_handshakes;
         self.lateness.merge(&other.lateness);
         self.receive_drops += other.receive_drops;

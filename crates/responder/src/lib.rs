@@ -1,5 +1,5 @@
-//! The embedded DNS responder: an authoritative server for one zone, over UDP, TCP and DNS over
-//! TLS, that also plays a programmed delay, loss and stalls.
+//! The embedded DNS responder: an authoritative server for one zone, over UDP, TCP, DNS over TLS,
+//! DNS over HTTPS and DNS over QUIC, that also plays a programmed delay, loss and stalls.
 //!
 //! It is two things. As a server it is what an experiment measures when nothing else is installed.
 //! As a ruler it is what the load engine is measured with: a delay drawn from a known distribution

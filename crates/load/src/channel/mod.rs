@@ -1,22 +1,26 @@
 //! How queries reach a server: one state machine per transport, behind one interface that takes
 //! batches. A channel knows no schedule, no time-out and no outcome.
 
+mod doh2;
+mod doh3;
+mod doq;
 mod dot;
+mod quic;
 mod stream;
 mod tcp;
 mod udp;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use dnslab_measure::Tls;
 use dnslab_wire::Transport;
 
-pub(crate) use dot::ClientTls;
-
 use crate::clock::{Clock, Nanos};
 use crate::sys::{Inbox, Outbox};
+pub(crate) use crate::tls::ClientTls;
+use crate::{HttpSettings, ReceiveTime};
 
 /// Why a channel came to its end.
 #[derive(Debug, thiserror::Error)]
@@ -24,15 +28,38 @@ pub(crate) enum ChannelEnd {
     /// No connection came about.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
+    /// The process, or the machine, has no file descriptor left.
+    #[error("cannot connect: no file descriptor is left; use fewer clients, or an idle time")]
+    NoFiles,
+    /// The client's address has no port left, or the host has not that address.
+    #[error(
+        "cannot connect: the source address is not this host's, or has no port left (closed TCP \
+         connections keep theirs for a minute); give more source addresses"
+    )]
+    NoPorts,
     /// The server closed the connection.
     #[error("the server closed the connection")]
     Closed,
     /// The connection broke.
     #[error("connection broke: {0}")]
     Broken(#[source] io::Error),
+    /// HTTP or QUIC failed, or the server closed the connection with an error of theirs.
+    #[error("{0}")]
+    Protocol(String),
     /// TLS failed.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
+}
+
+impl ChannelEnd {
+    /// A connection that did not come about, with the remedy where there is one.
+    pub(crate) fn connect(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => Self::NoFiles,
+            Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Self::NoPorts,
+            _ => Self::Connect(error),
+        }
+    }
 }
 
 /// A message from the server.
@@ -42,6 +69,27 @@ pub(crate) struct Received<'a> {
     pub(crate) octets: &'a [u8],
     /// When it was read from the kernel.
     pub(crate) at: Nanos,
+}
+
+/// What came of a query on a channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Delivery<'a> {
+    /// A message, to be matched by id and question.
+    Message(Received<'a>),
+    /// The server refused the query with this id alone, without a DNS message: an HTTP status other
+    /// than 200, a stream that was reset.
+    Refused {
+        /// The id that the query was sent with.
+        id: u16,
+        /// When it was read from the kernel.
+        at: Nanos,
+    },
+    /// The server said that it did not look at the query with this id (GOAWAY): it may be asked
+    /// again on the next connection, and is no loss.
+    NotProcessed {
+        /// The id that the query was sent with.
+        id: u16,
+    },
 }
 
 /// How a channel was opened.
@@ -56,12 +104,23 @@ pub(crate) struct Opened {
 /// A TLS handshake that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
-    /// From the connected transport to the first moment at which queries may be sent.
+    /// From the connected transport (QUIC: from the first packet) to the end of the handshake.
     pub(crate) duration: Nanos,
-    /// A ticket of an earlier connection was accepted.
-    pub(crate) resumed: bool,
+    /// Whether a ticket of an earlier connection was used.
+    pub(crate) kind: HandshakeKind,
     /// What was agreed on.
     pub(crate) agreed: Tls,
+}
+
+/// How much of a handshake was saved (RFC 8446, section 2.2 and 2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandshakeKind {
+    /// Nothing: certificates went over the wire.
+    Full,
+    /// A ticket of an earlier connection was accepted.
+    Resumed,
+    /// And queries that went with the first packet were accepted, too.
+    EarlyData,
 }
 
 /// Buffers of a worker that all its channels use in turn, so that an idle channel holds none.
@@ -82,8 +141,16 @@ pub(crate) trait Channel {
     /// The socket, for readiness.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Queries may be sent.
+    /// Queries may be sent: the connection is there, or early data may go with its first packet,
+    /// and neither side has begun to close it.
     fn is_open(&self) -> bool;
+
+    /// Nothing more may be sent, but answers may still come: the server has announced its end
+    /// (GOAWAY, an idle time of zero in RFC 7828). The channel is closed when its last query has
+    /// its outcome.
+    fn is_draining(&self) -> bool {
+        false
+    }
 
     /// Octets wait until the socket is writable.
     fn wants_to_write(&self) -> bool;
@@ -107,8 +174,22 @@ pub(crate) trait Channel {
         &mut self,
         clock: &Clock,
         scratch: &mut Scratch,
-        deliver: &mut dyn FnMut(Received<'_>),
+        deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd>;
+
+    /// When [`Channel::advance`] must be called even if the socket stays silent (QUIC's timers);
+    /// looked at after each call of `send` and `advance`.
+    fn next_timer(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Nobody waits for the answer to the query with this id any more: it has timed out. Where each
+    /// query has a stream of its own, that stream is given up, or it would be taken for ever.
+    fn forget(&mut self, _id: u16) {}
+
+    /// Says good-bye as the transport has it (close_notify, GOAWAY, CONNECTION_CLOSE), as far as
+    /// the socket takes it at once. The channel is dropped after it.
+    fn close(&mut self, _scratch: &mut Scratch) {}
 
     /// How the channel was opened; once, when it has been.
     fn take_opened(&mut self) -> Option<Opened>;
@@ -122,22 +203,55 @@ pub(crate) trait Channel {
     }
 }
 
+/// The way of one client to a server: what a channel is opened with.
+pub(crate) struct Route<'a> {
+    /// The server.
+    pub(crate) target: SocketAddr,
+    /// How queries travel.
+    pub(crate) transport: Transport,
+    /// The client's own address, if it is not the kernel's to choose.
+    pub(crate) source: Option<IpAddr>,
+    /// The client whose tickets and cookies are used: its place among those of the worker.
+    pub(crate) client: u32,
+    /// TLS of the worker's clients.
+    pub(crate) tls: Option<&'a ClientTls>,
+    /// HTTP, where there is any.
+    pub(crate) http: &'a HttpSettings,
+    /// The timeline of `now` and of timers.
+    pub(crate) clock: Clock,
+    /// Whose clock says when a datagram came.
+    pub(crate) receive_time: ReceiveTime,
+}
+
+impl Route<'_> {
+    /// What a socket is bound to before it connects: the client's address, and any port.
+    pub(crate) fn source(&self) -> SocketAddr {
+        let any: IpAddr = match self.target {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        SocketAddr::new(self.source.unwrap_or(any), 0)
+    }
+}
+
 /// Begins to open a channel for one client.
 ///
 /// # Errors
 /// When no socket is to be had, or the address cannot be reached at all.
-pub(crate) fn open(
-    transport: Transport,
-    target: SocketAddr,
-    tls: Option<&ClientTls>,
-    now: Nanos,
-) -> Result<Box<dyn Channel>, ChannelEnd> {
-    Ok(match transport {
-        Transport::Udp => Box::new(udp::UdpChannel::open(target)?),
-        Transport::Tcp => Box::new(stream::Stream::connect(target, tcp::Plain, now)?),
-        Transport::Dot => {
-            let tls = tls.expect("a client of an encrypted transport has TLS settings");
-            Box::new(stream::Stream::connect(target, tls.layer()?, now)?)
+pub(crate) fn open(route: &Route<'_>, now: Nanos) -> Result<Box<dyn Channel>, ChannelEnd> {
+    let tls = || route.tls.expect("a client of an encrypted transport has TLS settings");
+    Ok(match route.transport {
+        Transport::Udp => Box::new(udp::UdpChannel::open(route)?),
+        Transport::Tcp => {
+            Box::new(stream::Stream::connect(route, tcp::Framed::over(tcp::Nothing), now)?)
         }
+        Transport::Dot => {
+            Box::new(stream::Stream::connect(route, dot::layer(tls(), route.client)?, now)?)
+        }
+        Transport::Doh2 => {
+            Box::new(stream::Stream::connect(route, doh2::layer(tls(), route)?, now)?)
+        }
+        Transport::Doq => Box::new(doq::open(tls(), route, now)?),
+        Transport::Doh3 => Box::new(doh3::open(tls(), route, now)?),
     })
 }

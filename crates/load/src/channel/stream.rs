@@ -1,47 +1,81 @@
-//! What TCP and TLS share: connecting, framing, one write per batch, large reads.
+//! What the transports over TCP share: connecting, one write per batch, large reads.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use dnslab_wire::{Frames, push_frame};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Channel, ChannelEnd, Handshake, Opened, Received, Scratch};
+use super::{Channel, ChannelEnd, Delivery, Handshake, Opened, Route, Scratch};
 use crate::clock::{Clock, Nanos};
-use crate::sys::Outbox;
+use crate::sys::{self, Outbox};
 
 /// Octets read in one call at most: some hundreds of answers.
 const READ: usize = 64 * 1024;
 
 /// Messages in one write at most.
-const BATCH: usize = 512;
+pub(super) const BATCH: usize = 512;
 
-/// What lies between messages and the TCP stream: nothing, or TLS. A state machine that is handed
-/// octets; it does no input or output.
+/// What lies between messages and the TCP stream: length prefixes, with TLS below them or without,
+/// or HTTP/2. A state machine that is handed octets; it does no input or output.
 pub(crate) trait Layer {
     /// How a batch travels, for the record.
     fn send_path(&self) -> &'static str;
 
     /// The transport is connected: appends to `write` what must go out first.
-    fn begin(&mut self, write: &mut Vec<u8>) -> Result<(), ChannelEnd>;
+    fn begin(&mut self, _write: &mut Vec<u8>) {}
 
-    /// Messages may be sent.
-    fn is_ready(&self) -> bool;
+    /// Whatever must be agreed on before is agreed on: the handshake has ended.
+    fn is_established(&self) -> bool;
 
-    /// Appends the octets that carry `plain` to `write`.
-    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd>;
+    /// Messages may be sent, perhaps before the handshake has ended.
+    fn may_send(&self) -> bool {
+        self.is_established()
+    }
 
-    /// Appends what `read` carries to `plain`, and what must go out in return to `write`.
+    /// The server has announced its end.
+    fn is_draining(&self) -> bool {
+        false
+    }
+
+    /// Messages that are taken at most now; at least 1.
+    fn batch_limit(&self) -> usize {
+        BATCH
+    }
+
+    /// Appends the octets that carry the messages to `write`; how many messages were taken, in
+    /// order. `plain` is empty, and free to be used.
+    fn seal(
+        &mut self,
+        outbox: &Outbox,
+        plain: &mut Vec<u8>,
+        write: &mut Vec<u8>,
+    ) -> Result<usize, ChannelEnd>;
+
+    /// Delivers what `read` carries, and appends what must go out in return to `write`. `plain` is
+    /// empty, and free to be used.
+    ///
+    /// # Errors
+    /// When the connection is at its end; what came before it has been delivered.
     fn open(
         &mut self,
         read: &[u8],
+        at: Nanos,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
+        deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<(), ChannelEnd>;
 
-    /// The handshake that made the layer ready, and took `duration`; `None` if there is none.
-    fn handshake(&self, duration: Nanos) -> Option<Handshake>;
+    /// Nobody waits for the answer to the query with this id any more.
+    fn forget(&mut self, _id: u16) {}
+
+    /// Appends what says good-bye to `write`.
+    fn close(&mut self, _plain: &mut Vec<u8>, _write: &mut Vec<u8>) {}
+
+    /// The handshake that established the layer, and took `duration`; `None` if there is none.
+    fn handshake(&self, _duration: Nanos) -> Option<Handshake> {
+        None
+    }
 }
 
 enum State {
@@ -60,24 +94,27 @@ pub(crate) struct Stream<L> {
     opened: Option<Opened>,
     /// Octets that the kernel did not take yet.
     unsent: Vec<u8>,
-    /// The beginning of a message whose rest has not come yet.
-    partial: Vec<u8>,
 }
 
 impl<L: Layer> Stream<L> {
     /// Begins to connect.
-    pub(crate) fn connect(target: SocketAddr, layer: L, now: Nanos) -> Result<Self, ChannelEnd> {
+    pub(crate) fn connect(route: &Route<'_>, layer: L, now: Nanos) -> Result<Self, ChannelEnd> {
         let socket = (|| {
-            let family = Domain::for_address(target);
+            let family = Domain::for_address(route.target);
             let socket = Socket::new(family, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
             // Batches are made above; the kernel must not hold back a small last one.
             socket.set_tcp_nodelay(true)?;
-            match socket.connect(&target.into()) {
+            if route.source.is_some() {
+                // The port is chosen at connecting, so that it need only be free towards the target.
+                sys::bind_address_without_port(socket.as_fd()).ok();
+                socket.bind(&route.source().into())?;
+            }
+            match socket.connect(&route.target.into()) {
                 Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
                 _ => Ok(TcpStream::from(socket)),
             }
         })()
-        .map_err(ChannelEnd::Connect)?;
+        .map_err(ChannelEnd::connect)?;
         Ok(Self {
             socket,
             layer,
@@ -86,7 +123,6 @@ impl<L: Layer> Stream<L> {
             connect: 0,
             opened: None,
             unsent: Vec::new(),
-            partial: Vec::new(),
         })
     }
 
@@ -103,7 +139,7 @@ impl<L: Layer> Stream<L> {
         self.connect = now.saturating_sub(self.began);
         self.state = State::Handshaking { connected: now };
         let mut first = Vec::new();
-        self.layer.begin(&mut first)?;
+        self.layer.begin(&mut first);
         self.write(&first)
     }
 
@@ -156,9 +192,10 @@ impl<L: Layer> Stream<L> {
         }
     }
 
-    fn note_ready(&mut self, now: Nanos) {
+    /// Takes note of the end of the handshake.
+    fn note_established(&mut self, now: Nanos) {
         if let State::Handshaking { connected } = self.state
-            && self.layer.is_ready()
+            && self.layer.is_established()
         {
             self.state = State::Open;
             let handshake = self.layer.handshake(now.saturating_sub(connected));
@@ -182,7 +219,13 @@ impl<L: Layer> Channel for Stream<L> {
     }
 
     fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+        !matches!(self.state, State::Connecting)
+            && self.layer.may_send()
+            && !self.layer.is_draining()
+    }
+
+    fn is_draining(&self) -> bool {
+        self.layer.is_draining()
     }
 
     fn wants_to_write(&self) -> bool {
@@ -190,7 +233,7 @@ impl<L: Layer> Channel for Stream<L> {
     }
 
     fn batch_limit(&self) -> usize {
-        BATCH
+        self.layer.batch_limit()
     }
 
     fn send(&mut self, outbox: &Outbox, scratch: &mut Scratch) -> Result<usize, ChannelEnd> {
@@ -201,23 +244,20 @@ impl<L: Layer> Channel for Stream<L> {
         }
         scratch.plain.clear();
         scratch.write.clear();
-        for message in outbox.messages() {
-            push_frame(&mut scratch.plain, message);
-        }
-        self.layer.seal(&scratch.plain, &mut scratch.write)?;
+        let taken = self.layer.seal(outbox, &mut scratch.plain, &mut scratch.write)?;
         self.write(&scratch.write)?;
-        Ok(outbox.len())
+        Ok(taken)
     }
 
     fn advance(
         &mut self,
         clock: &Clock,
         scratch: &mut Scratch,
-        deliver: &mut dyn FnMut(Received<'_>),
+        deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd> {
         if matches!(self.state, State::Connecting) {
             self.connected(clock.now())?;
-            self.note_ready(clock.now());
+            self.note_established(clock.now());
         }
         if !self.unsent.is_empty() {
             self.write_unsent()?;
@@ -227,22 +267,32 @@ impl<L: Layer> Channel for Stream<L> {
         }
         let Some(count) = self.read(&mut scratch.read)? else { return Ok(false) };
         let at = clock.now();
-        scratch.plain.clear();
-        scratch.plain.append(&mut self.partial);
-        scratch.write.clear();
-        let opened =
-            self.layer.open(&scratch.read[..count], &mut scratch.plain, &mut scratch.write);
-        let mut frames = Frames::new(&scratch.plain);
-        for octets in frames.by_ref() {
-            deliver(Received { octets, at });
-        }
-        self.partial = frames.rest().to_vec();
-        // Answers that came before an alert count; then the alert ends the channel.
-        let alert = self.write(&scratch.write);
+        let Scratch { read, plain, write, .. } = scratch;
+        plain.clear();
+        write.clear();
+        let opened = self.layer.open(&read[..count], at, plain, write, deliver);
+        // What came before an alert has been delivered; then the alert ends the channel, and ours
+        // in return is written as far as that goes.
+        let written = self.write(write);
         opened?;
-        alert?;
-        self.note_ready(at);
+        written?;
+        self.note_established(at);
         Ok(count == READ)
+    }
+
+    fn forget(&mut self, id: u16) {
+        self.layer.forget(id);
+    }
+
+    fn close(&mut self, scratch: &mut Scratch) {
+        if matches!(self.state, State::Connecting) || !self.unsent.is_empty() {
+            return;
+        }
+        scratch.plain.clear();
+        scratch.write.clear();
+        self.layer.close(&mut scratch.plain, &mut scratch.write);
+        // A server that is gone needs no good-bye.
+        self.write(&scratch.write).ok();
     }
 
     fn take_opened(&mut self) -> Option<Opened> {

@@ -1,13 +1,13 @@
 //! Plain UDP: a connected socket per client, datagrams in batches.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Channel, ChannelEnd, Opened, Received, Scratch};
-use crate::clock::Clock;
+use super::{Channel, ChannelEnd, Delivery, Opened, Received, Route, Scratch};
+use crate::ReceiveTime;
+use crate::clock::{Clock, Stamps};
 use crate::sys::{self, Outbox};
 
 /// Socket buffers asked for, octets. The kernel grants at most `net.core.rmem_max`, often 208 KiB;
@@ -18,51 +18,70 @@ pub(crate) struct UdpChannel {
     socket: Socket,
     opened: Option<Opened>,
     blocked: bool,
-    /// The kernel, or the path, cuts groups into datagrams for us.
-    segments: bool,
+    /// So many datagrams form a group at most, which the kernel cuts for us: 1 for none.
+    longest: usize,
 }
 
 impl UdpChannel {
-    pub(crate) fn open(target: SocketAddr) -> Result<Self, ChannelEnd> {
-        let socket = (|| {
-            let family = Domain::for_address(target);
-            let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-            // Refusal is no error: the kernel grants what it allows, and drops are counted.
-            socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
-            socket.set_send_buffer_size(SOCKET_BUFFER).ok();
-            let any: SocketAddr = if target.is_ipv4() {
-                (Ipv4Addr::UNSPECIFIED, 0).into()
-            } else {
-                (Ipv6Addr::UNSPECIFIED, 0).into()
-            };
-            socket.bind(&any.into())?;
-            socket.connect(&target.into())?;
-            Ok(socket)
-        })()
-        .map_err(ChannelEnd::Connect)?;
+    pub(crate) fn open(route: &Route<'_>) -> Result<Self, ChannelEnd> {
+        let socket = connected_socket(route)?;
         let opened = Some(Opened { connect: None, handshake: None });
-        // Where the kernel does not know groups, datagrams come one by one.
-        sys::enable_receive_groups(socket.as_fd());
-        Ok(Self { socket, opened, blocked: false, segments: true })
+        if route.receive_time == ReceiveTime::Kernel {
+            // Where the kernel gives no stamps, our clock does.
+            sys::enable_stamps(socket.as_fd());
+        }
+        Ok(Self { socket, opened, blocked: false, longest: LONGEST[0] })
+    }
+}
+
+/// A socket that is connected to the server, with large buffers, for groups of datagrams.
+///
+/// # Errors
+/// When none is to be had, or the server cannot be reached from here.
+pub(super) fn connected_socket(route: &Route<'_>) -> Result<Socket, ChannelEnd> {
+    let socket = (|| {
+        let family = Domain::for_address(route.target);
+        let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+        // Refusal is no error: the kernel grants what it allows, and drops are counted.
+        socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
+        socket.set_send_buffer_size(SOCKET_BUFFER).ok();
+        socket.bind(&route.source().into())?;
+        socket.connect(&route.target.into())?;
+        Ok(socket)
+    })()
+    .map_err(ChannelEnd::connect)?;
+    // Where the kernel does not know groups, datagrams come one by one.
+    sys::enable_receive_groups(socket.as_fd());
+    Ok(socket)
+}
+
+impl UdpChannel {
+    /// Falls back to smaller groups, and in the end to none.
+    fn group_less(&mut self) {
+        let smaller = LONGEST.into_iter().find(|longest| *longest < self.longest);
+        self.longest = smaller.unwrap_or(1);
     }
 }
 
 /// An ICMP error about an earlier datagram, which the kernel reports at the next call. The query
 /// it was about will time out; this call's datagrams are not concerned.
-fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
+pub(super) fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
     matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }
 
 /// The device's queue is full (`ENOBUFS`), or a packet filter or a full connection table forbids
 /// this datagram (`EPERM`): the socket stays good, and the query may go out later.
-fn is_for_now(error: &io::Error) -> bool {
+pub(super) fn is_for_now(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM | libc::EACCES))
 }
 
+/// How many datagrams are grouped: what Linux cuts since 6.9, what it cut before, none.
+const LONGEST: [usize; 3] = [sys::BATCH, 64, 1];
+
 /// A kernel before 4.18 does not know segments (`EINVAL`), a device without checksum offload cannot
 /// make them (`EIO`), and a segment must fit the path (`EMSGSIZE`).
-fn refuses_segments(error: &io::Error) -> bool {
+pub(super) fn refuses_segments(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE))
 }
 
@@ -91,13 +110,13 @@ impl Channel for UdpChannel {
         let mut calls_left = 2 * outbox.len();
         while taken < outbox.len() && calls_left > 0 {
             calls_left -= 1;
-            match sys::send_batch(self.socket.as_fd(), outbox, taken, self.segments) {
+            match sys::send_batch(self.socket.as_fd(), outbox, taken, self.longest) {
                 Ok(count) => taken += count,
                 Err(error) if is_about_an_earlier_datagram(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_for_now(&error) => break,
-                Err(error) if self.segments && refuses_segments(&error) => self.segments = false,
+                Err(error) if self.longest > 1 && refuses_segments(&error) => self.group_less(),
                 Err(error) if taken == 0 => return Err(ChannelEnd::Broken(error)),
                 Err(_) => break,
             }
@@ -110,7 +129,7 @@ impl Channel for UdpChannel {
         &mut self,
         clock: &Clock,
         scratch: &mut Scratch,
-        deliver: &mut dyn FnMut(Received<'_>),
+        deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd> {
         self.blocked = false;
         let (slots, more) = match sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox) {
@@ -120,9 +139,11 @@ impl Channel for UdpChannel {
             Err(error) if is_about_an_earlier_datagram(&error) => return Ok(true),
             Err(error) => return Err(ChannelEnd::Broken(error)),
         };
-        let at = clock.now();
-        for octets in scratch.inbox.datagrams(slots) {
-            deliver(Received { octets, at });
+        let now = clock.now();
+        let mut stamps = Stamps::default();
+        for (octets, stamp) in scratch.inbox.stamped(slots) {
+            let at = stamp.map_or(now, |stamp| stamps.on_timeline(clock, now, stamp));
+            deliver(Delivery::Message(Received { octets, at }));
         }
         Ok(more)
     }
@@ -132,7 +153,7 @@ impl Channel for UdpChannel {
     }
 
     fn send_path(&self) -> &'static str {
-        if self.segments {
+        if self.longest > 1 {
             "sendmmsg with UDP_SEGMENT, recvmmsg with UDP_GRO; a connected socket per client"
         } else {
             "sendmmsg and recvmmsg; a connected socket per client"

@@ -7,6 +7,7 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use super::outbox::{BATCH, Outbox, Run};
+use super::socket::switch_on;
 
 /// Datagrams, or groups of them, received in one call at most.
 const SLOTS: usize = 32;
@@ -15,51 +16,75 @@ const SLOTS: usize = 32;
 /// to cost memory.
 const SLOT: usize = 64 * 1024;
 
-/// Room for one control message with a 16 or 32 bit value, aligned as the kernel wants it.
+/// Room for two control messages, one with a length and one with a time (24 and 32 octets), aligned
+/// as the kernel wants them.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Control([u8; 32]);
+struct Control([u8; 56]);
+
+/// A received datagram, or a group of them, in its slot.
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    /// Octets of all of them.
+    length: usize,
+    /// Octets of each but the last.
+    segment: usize,
+    /// When the kernel had the first of them, nanoseconds since 1970, if it was asked to say.
+    stamp: Option<u64>,
+}
 
 /// Buffers and headers to receive a batch into; one per worker, reused by all its sockets.
 pub(crate) struct Inbox {
     octets: Box<[u8]>,
-    /// Of each filled slot: its true length, and the length of the datagrams in it.
-    filled: [(usize, usize); SLOTS],
+    filled: [Filled; SLOTS],
 }
 
 impl Default for Inbox {
     fn default() -> Self {
-        Self { octets: vec![0; SLOTS * SLOT].into_boxed_slice(), filled: [(0, 0); SLOTS] }
+        Self {
+            octets: vec![0; SLOTS * SLOT].into_boxed_slice(),
+            filled: [Filled::default(); SLOTS],
+        }
     }
 }
 
 impl Inbox {
     /// The datagrams in the first `slots` slots.
+    #[cfg(test)]
     pub(crate) fn datagrams(&self, slots: usize) -> impl Iterator<Item = &[u8]> {
+        self.stamped(slots).map(|(octets, _)| octets)
+    }
+
+    /// The groups in the first `slots` slots, each with the length of its datagrams; the last may be
+    /// shorter.
+    pub(crate) fn groups(&self, slots: usize) -> impl Iterator<Item = (&[u8], usize)> {
+        let filled = self.octets.chunks(SLOT).zip(self.filled).take(slots);
+        filled.map(|(octets, filled)| (&octets[..filled.length.min(SLOT)], filled.segment))
+    }
+
+    /// The datagrams in the first `slots` slots, each with the time at which the kernel had the
+    /// first of its group, in nanoseconds since 1970, if [`enable_stamps`] was called before.
+    pub(crate) fn stamped(&self, slots: usize) -> impl Iterator<Item = (&[u8], Option<u64>)> {
         self.octets.chunks(SLOT).zip(self.filled).take(slots).flat_map(|(octets, filled)| {
-            let (length, segment) = filled;
+            let Filled { length, segment, stamp } = filled;
             let octets = &octets[..length.min(SLOT)];
             // An empty datagram is one too, though it has no chunk.
             let empty = octets.is_empty().then_some(octets);
-            empty.into_iter().chain(octets.chunks(segment.max(1)))
+            let datagrams = empty.into_iter().chain(octets.chunks(segment.max(1)));
+            datagrams.map(move |octets| (octets, stamp))
         })
     }
 }
 
 /// Asks the kernel to hand over groups of datagrams; false where it does not.
 pub(crate) fn enable_receive_groups(socket: BorrowedFd<'_>) -> bool {
-    let on: libc::c_int = 1;
-    // SAFETY: the pointer and the length describe `on`, which outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_UDP,
-            libc::UDP_GRO,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    result == 0
+    switch_on(socket, libc::SOL_UDP, libc::UDP_GRO).is_ok()
+}
+
+/// Asks the kernel to say when each datagram came (`SO_TIMESTAMPNS`, socket(7)); false where it
+/// does not.
+pub(crate) fn enable_stamps(socket: BorrowedFd<'_>) -> bool {
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS).is_ok()
 }
 
 /// Receives without waiting into at most 32 slots of `inbox`; how many were filled. True beside it
@@ -72,7 +97,7 @@ pub(crate) fn receive_batch(
     inbox: &mut Inbox,
 ) -> io::Result<(usize, bool)> {
     let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; SLOTS];
-    let mut controls = [Control([0; 32]); SLOTS];
+    let mut controls = [Control([0; 56]); SLOTS];
     // SAFETY: all-zero is a valid value of this plain C structure.
     let mut headers: [libc::mmsghdr; SLOTS] = unsafe { zeroed() };
     let slots = inbox.octets.chunks_mut(SLOT);
@@ -100,28 +125,41 @@ pub(crate) fn receive_batch(
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     for (filled, header) in inbox.filled.iter_mut().zip(&headers[..count]) {
         let length = header.msg_len as usize;
-        *filled = (length, segment_of(&header.msg_hdr).unwrap_or(length));
+        *filled = Filled { length, segment: length, stamp: None };
+        read_controls(&header.msg_hdr, filled);
     }
     Ok((count, count == SLOTS))
 }
 
-/// The length of the datagrams in a received group, if the kernel says that it is one.
-fn segment_of(header: &libc::msghdr) -> Option<usize> {
+/// Takes what the kernel says beside a received group: the length of the datagrams in it, and when
+/// it came.
+fn read_controls(header: &libc::msghdr, filled: &mut Filled) {
     // SAFETY: the kernel has filled the control buffer that the header points to, and the macros
-    // stay inside of it.
+    // stay inside of it; each value is read as what its type says it is.
     unsafe {
-        let control = libc::CMSG_FIRSTHDR(header).as_ref()?;
-        if (control.cmsg_level, control.cmsg_type) != (libc::SOL_UDP, libc::UDP_GRO) {
-            return None;
+        let mut next = libc::CMSG_FIRSTHDR(header);
+        while let Some(control) = next.as_ref() {
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let value = data.cast::<libc::c_int>().read_unaligned();
+                    filled.segment = usize::try_from(value).unwrap_or(filled.length);
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    let stamp = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                    filled.stamp = Some(stamp);
+                }
+                _ => {}
+            }
+            next = libc::CMSG_NXTHDR(header, control);
         }
-        let value: libc::c_int = libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned();
-        usize::try_from(value).ok()
     }
 }
 
-/// Sends the messages of `outbox` from number `first` on, at most 64, as one datagram each to the
-/// connected peer without waiting; how many the kernel took. With `segments` the neighbours of one
-/// length go down as one group.
+/// Sends the messages of `outbox` from number `first` on, at most [`BATCH`] groups, as one datagram
+/// each to the connected peer without waiting; how many the kernel took. Up to `longest` neighbours
+/// of one length go down as one group.
 ///
 /// # Errors
 /// As sendmmsg(2), when it took none.
@@ -129,15 +167,14 @@ pub(crate) fn send_batch(
     socket: BorrowedFd<'_>,
     outbox: &Outbox,
     first: usize,
-    segments: bool,
+    longest: usize,
 ) -> io::Result<usize> {
     let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
-    let mut controls = [Control([0; 32]); BATCH];
+    let mut controls = [Control([0; 56]); BATCH];
     let mut counts = [0; BATCH];
     // SAFETY: all-zero is a valid value of this plain C structure.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
     let mut used = 0;
-    let longest = if segments { BATCH } else { 1 };
     for (number, run) in outbox.runs(first, longest).take(BATCH).enumerate() {
         parts[number].iov_base = run.octets.as_ptr().cast_mut().cast();
         parts[number].iov_len = run.octets.len();
@@ -190,16 +227,16 @@ mod tests {
 
     /// Whatever is grouped on the way, the same messages arrive in the same order.
     #[track_caller]
-    fn check(lengths: &[usize], send_groups: bool, receive_groups: bool) {
+    fn check(lengths: &[usize], longest: usize, receive_groups: bool) {
         let (a, b) = pair();
         assert!(!receive_groups || enable_receive_groups(b.as_fd()));
         let mut outbox = Outbox::default();
-        for (id, length) in lengths.iter().enumerate() {
-            outbox.push(id as u16, &vec![*length as u8; *length]);
+        for (number, length) in lengths.iter().enumerate() {
+            outbox.push_with(|octets| octets.resize(octets.len() + length, number as u8));
         }
         let mut sent = 0;
         while sent < lengths.len() {
-            sent += send_batch(a.as_fd(), &outbox, sent, send_groups).unwrap();
+            sent += send_batch(a.as_fd(), &outbox, sent, longest).unwrap();
         }
         let mut inbox = Inbox::default();
         let mut seen: Vec<Vec<u8>> = Vec::new();
@@ -219,10 +256,9 @@ mod tests {
         let mixed: Vec<usize> = (0..BATCH).map(|number| 20 + number / 5 % 3).collect();
         let all_different: Vec<usize> = (0..BATCH).map(|number| 2 + number).collect();
         for lengths in [&one_length[..], &mixed, &all_different, &[1_400; 40], &[17]] {
-            for (send_groups, receive_groups) in
-                [(false, false), (true, false), (false, true), (true, true)]
-            {
-                check(lengths, send_groups, receive_groups);
+            for longest in [1, 64, BATCH] {
+                check(lengths, longest, false);
+                check(lengths, longest, true);
             }
         }
     }
@@ -234,6 +270,28 @@ mod tests {
         let mut inbox = Inbox::default();
         let (slots, _) = receive_batch(b.as_fd(), &mut inbox).unwrap();
         assert_eq!(inbox.datagrams(slots).collect::<Vec<_>>(), [&[] as &[u8]]);
+    }
+
+    #[test]
+    fn the_kernel_says_when_datagrams_came() {
+        let (a, b) = pair();
+        let now = || {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            since.unwrap().as_nanos() as u64
+        };
+        enable_receive_groups(b.as_fd());
+        assert!(enable_stamps(b.as_fd()));
+        let before = now();
+        let mut outbox = Outbox::default();
+        for _ in 0..3 {
+            outbox.push_with(|octets| octets.resize(octets.len() + 30, 1));
+        }
+        assert_eq!(send_batch(a.as_fd(), &outbox, 0, 64).unwrap(), 3);
+        let mut inbox = Inbox::default();
+        let (slots, _) = receive_batch(b.as_fd(), &mut inbox).unwrap();
+        let stamps: Vec<u64> = inbox.stamped(slots).filter_map(|(_, stamp)| stamp).collect();
+        assert_eq!(stamps.len(), 3);
+        assert!(stamps.iter().all(|stamp| (before..=now()).contains(stamp)), "{stamps:?}");
     }
 
     #[test]

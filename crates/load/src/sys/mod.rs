@@ -4,9 +4,13 @@
 #![expect(unsafe_code, reason = "recvmmsg, sendmmsg and SO_MEMINFO have no safe binding")]
 
 mod datagrams;
+mod groups;
 mod outbox;
 mod socket;
 
-pub(crate) use datagrams::{Inbox, enable_receive_groups, receive_batch, send_batch};
+pub(crate) use datagrams::{
+    Inbox, enable_receive_groups, enable_stamps, receive_batch, send_batch,
+};
+pub(crate) use groups::send_group;
 pub(crate) use outbox::{BATCH, Outbox};
-pub(crate) use socket::socket_drops;
+pub(crate) use socket::{bind_address_without_port, socket_drops};

@@ -1,5 +1,6 @@
 //! Figures that the kernel keeps per socket.
 
+use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 /// Index of the drop count among the figures of `SO_MEMINFO` (`linux/sock_diag.h`).
@@ -24,4 +25,38 @@ pub(crate) fn socket_drops(socket: BorrowedFd<'_>) -> u64 {
         )
     };
     if result == 0 { u64::from(figures[SK_MEMINFO_DROPS]) } else { 0 }
+}
+
+/// Leaves the choice of the port to connect(2), where it need only be free towards the peer
+/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)): a source address then has as many connections as ports to
+/// each server, and ports in TIME-WAIT can be used again as without bind(2).
+///
+/// # Errors
+/// Before Linux 4.2.
+pub(crate) fn bind_address_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // The option is one of both address families.
+    switch_on(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT)
+}
+
+/// Switches a socket option on whose value is an `int`.
+///
+/// # Errors
+/// Where the kernel does not know the option.
+pub(super) fn switch_on(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer and the length describe `on`, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const on).cast(),
+            std::mem::size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,6 +1,7 @@
 //! The one worker loop: every transport, every schedule, one OS thread, nothing shared.
 
-mod channels;
+mod alarms;
+mod lanes;
 mod sending;
 
 use std::cmp::Reverse;
@@ -11,17 +12,19 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use dnslab_measure::Tls;
-use dnslab_wire::Transport;
+use dnslab_traffic::{ClientSubnets, SourceAddresses};
+use dnslab_wire::{Transport, TsigKey};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use crate::channel::Scratch;
-use crate::client::{Client, Judge};
+use crate::channel::{ClientTls, Scratch};
 use crate::clock::{Clock, Nanos, ThreadTime};
 use crate::demand::Demand;
-use crate::in_flight::Known;
+use crate::judge::Judge;
+use crate::lane::Lane;
 use crate::sys::Outbox;
-use crate::tally::{IntervalTally, Loss, Phases, Tally};
+use crate::tally::{IntervalTally, Phases, Tally};
+use crate::{HttpSettings, ReceiveTime};
 
 /// What a worker needs to know, fixed for its whole life.
 pub(crate) struct Orders<'a> {
@@ -32,8 +35,36 @@ pub(crate) struct Orders<'a> {
     pub(crate) timeout: Nanos,
     /// Shortest time between two rounds of the loop while anything is in flight; 0 for none.
     pub(crate) horizon: Nanos,
+    /// This worker's number; its clients are those whose number over all workers is `shard` plus a
+    /// multiple of `shards`.
+    pub(crate) shard: u32,
+    pub(crate) shards: u32,
+    /// How many clients it has.
+    pub(crate) clients: u32,
+    /// Queries on one connection, or from one UDP socket, before it is closed.
+    pub(crate) quota: u32,
+    /// A client closes what has been idle for so long; [`Nanos::MAX`] for never.
+    pub(crate) idle: Nanos,
+    /// Clients open their lanes when the load begins, and again when they are lost, without
+    /// something to send.
+    pub(crate) keeps_open: bool,
+    /// Sockets that this worker may have open at once.
+    pub(crate) most_open: usize,
+    pub(crate) sources: Option<&'a SourceAddresses>,
+    pub(crate) subnets: Option<&'a ClientSubnets>,
+    pub(crate) tsig: Option<&'a TsigKey>,
+    pub(crate) tls: Option<ClientTls>,
+    pub(crate) http: &'a HttpSettings,
+    pub(crate) receive_time: ReceiveTime,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) reports: Sender<IntervalTally>,
+}
+
+impl Orders<'_> {
+    /// The number over all workers of one of this worker's clients.
+    pub(crate) fn client_number(&self, client: u32) -> u32 {
+        client * self.shards + self.shard
+    }
 }
 
 /// What a worker leaves behind.
@@ -51,17 +82,11 @@ pub(crate) struct WorkerEnd {
     pub(crate) drops: u64,
     /// Which system calls carried the messages; `None` if no channel was ever opened.
     pub(crate) send_path: Option<&'static str>,
-    pub(crate) tls: Option<Tls>,
+    /// What TLS agreed on first.
+    pub(crate) agreed: Option<Tls>,
     pub(crate) wrong_example: Option<String>,
     /// The last reason for which a channel ended.
     pub(crate) last_end: Option<String>,
-}
-
-/// A sent query's time-out.
-struct Deadline {
-    at: Nanos,
-    client: u32,
-    id: u16,
 }
 
 /// Longest sleep, so that an interrupt is noticed soon.
@@ -74,28 +99,41 @@ pub(crate) struct Worker<'a> {
     orders: Orders<'a>,
     judge: Judge<'a>,
     demand: Demand,
-    clients: Vec<Client>,
+    /// For each client its connections, the first ones of all clients first; then, if truncated
+    /// answers are asked again over TCP, one more of each client for that.
+    lanes: Vec<Lane>,
     poll: rustix::fd::OwnedFd,
-    /// Clients whose window or queue must be looked after.
+    /// Lanes that must be looked after.
     listed: Vec<u32>,
-    /// Time-outs of sent queries, in order.
-    deadlines: VecDeque<Deadline>,
-    /// Time-outs of queries that wait to be sent, in order.
-    unsent_deadlines: VecDeque<(Nanos, u32)>,
-    /// When to connect which client again.
-    reconnects: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// When to give up which client's attempt to connect, and when that attempt began; in order.
-    connecting: VecDeque<(Nanos, u32, Nanos)>,
+    /// When to look after which lane because of the time; those that are not the alarm of their
+    /// lane any more are passed over.
+    alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Lanes to open, the first that wanted it first.
+    to_open: VecDeque<u32>,
+    /// Idle lanes, the longest idle first, with the instant since when.
+    idle: VecDeque<(Nanos, u32)>,
+    /// Channels that are there.
+    open: usize,
+    /// Channels that are there and were not open yet.
+    connecting: usize,
     /// Clients that could send when the measured window began.
     open_clients: u32,
+    /// Queries that became due and have no outcome yet.
     unsettled: usize,
+    /// The lengths of the queries differ.
+    mixed_lengths: bool,
     tally: Tally,
     outbox: Outbox,
+    /// A message before it is signed.
+    unsigned: Vec<u8>,
     scratch: Scratch,
     until: Nanos,
+    /// When the last wait ended.
+    woke: Nanos,
     time_at_start: Option<(Nanos, ThreadTime)>,
     time_at_end: Option<(Nanos, ThreadTime)>,
-    tls: Option<Tls>,
+    send_path: Option<&'static str>,
+    agreed: Option<Tls>,
     last_end: Option<String>,
 }
 
@@ -104,30 +142,36 @@ impl<'a> Worker<'a> {
         orders: Orders<'a>,
         judge: Judge<'a>,
         demand: Demand,
-        clients: Vec<Client>,
+        lanes: Vec<Lane>,
     ) -> std::io::Result<Self> {
-        let tally = Tally::new(orders.phases);
+        let is_paced = matches!(demand, Demand::Open { .. });
+        let tally = Tally::new(orders.phases, is_paced);
         let until = orders.phases.until;
         Ok(Self {
             poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            mixed_lengths: sending::are_mixed(judge.queries.iter()),
             orders,
             judge,
             demand,
-            clients,
+            lanes,
             listed: Vec::new(),
-            deadlines: VecDeque::new(),
-            unsent_deadlines: VecDeque::new(),
-            reconnects: BinaryHeap::new(),
-            connecting: VecDeque::new(),
+            alarms: BinaryHeap::new(),
+            to_open: VecDeque::new(),
+            idle: VecDeque::new(),
+            open: 0,
+            connecting: 0,
             open_clients: 0,
             unsettled: 0,
             tally,
             outbox: Outbox::default(),
+            unsigned: Vec::new(),
             scratch: Scratch::default(),
             until,
+            woke: 0,
             time_at_start: None,
             time_at_end: None,
-            tls: None,
+            send_path: None,
+            agreed: None,
             last_end: None,
         })
     }
@@ -137,8 +181,8 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When the kernel lacks what the loop stands on.
     pub(crate) fn run(mut self) -> std::io::Result<WorkerEnd> {
-        for number in 0..self.clients.len() as u32 {
-            self.open(number, self.orders.clock.now());
+        for number in 0..self.lanes.len() as u32 {
+            self.list(number);
         }
         let mut events = Vec::with_capacity(EVENTS);
         loop {
@@ -147,15 +191,16 @@ impl<'a> Worker<'a> {
             if now >= self.until && self.unsettled == 0 {
                 break;
             }
-            self.give_up_connecting(now);
-            self.reconnect(now);
+            self.serve_alarms(now);
+            self.close_idle(now);
             self.take_arrivals(now);
             self.look_after_listed(now);
-            self.expire(now);
+            self.open_queued(now);
             self.wait(now, &mut events)?;
             // What became due during the wait belongs to the intervals before now, and what comes
             // now to that of now.
             let now = self.orders.clock.now();
+            self.woke = now;
             self.take_arrivals(now);
             self.report_interval(now);
             for event in events.drain(..) {
@@ -163,6 +208,11 @@ impl<'a> Worker<'a> {
             }
         }
         Ok(self.finish())
+    }
+
+    /// The lane on which a client asks again over TCP.
+    fn retry_lane(&self, client: u32) -> u32 {
+        self.lanes.len() as u32 - self.orders.clients + client
     }
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
@@ -173,7 +223,8 @@ impl<'a> Worker<'a> {
         }
         if self.time_at_start.is_none() && now >= self.orders.phases.measured_from {
             self.time_at_start = Some((now, ThreadTime::now()));
-            let open = self.clients.iter().filter(|client| client.is_open()).count();
+            let firsts = &self.lanes[..self.orders.clients as usize];
+            let open = firsts.iter().filter(|lane| lane.is_open()).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
         if self.time_at_end.is_none() && now >= self.until {
@@ -181,49 +232,18 @@ impl<'a> Worker<'a> {
         }
     }
 
-    pub(super) fn list(&mut self, number: u32) {
-        let client = &mut self.clients[number as usize];
-        if !client.listed {
-            client.listed = true;
+    /// Sees to it that a lane is looked after in this round, or the next.
+    fn list(&mut self, number: u32) {
+        let lane = &mut self.lanes[number as usize];
+        if !lane.listed {
+            lane.listed = true;
             self.listed.push(number);
-        }
-    }
-
-    /// Gives up what has waited for the time-out, sent or not.
-    fn expire(&mut self, now: Nanos) {
-        while let Some(deadline) = self.deadlines.front()
-            && deadline.at <= now
-        {
-            let Deadline { at, client: number, id } =
-                self.deadlines.pop_front().expect("the queue has a front");
-            let client = &mut self.clients[number as usize];
-            // The id may be a later query's by now.
-            if let Known::InFlight(entry) = client.table.look_up(id)
-                && entry.sent + self.orders.timeout == at
-            {
-                client.table.timed_out(id);
-                client.window = client.window.saturating_sub(1);
-                self.tally.lost(entry.due, now, Loss::TimedOut);
-                self.unsettled -= 1;
-                self.list(number);
-            }
-        }
-        while let Some((at, number)) = self.unsent_deadlines.front().copied()
-            && at <= now
-        {
-            self.unsent_deadlines.pop_front();
-            while let Some(pending) = self.clients[number as usize].pending.front().copied()
-                && pending.due.is_some_and(|due| due + self.orders.timeout <= now)
-            {
-                self.clients[number as usize].pending.pop_front();
-                self.give_up(pending, now);
-            }
-            self.list(number);
         }
     }
 
     fn report_interval(&mut self, now: Nanos) {
         while let Some(interval) = self.tally.finished_interval(now) {
+            self.send_path = self.lanes.iter().find_map(Lane::send_path).or(self.send_path);
             // Nobody listens any more only when the whole load is being given up.
             self.orders.reports.send(interval).ok();
         }
@@ -235,19 +255,21 @@ impl<'a> Worker<'a> {
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
     fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) -> std::io::Result<()> {
         if self.orders.horizon > 0 && self.unsettled > 0 {
-            // Gather what comes meanwhile into fewer, larger calls.
-            std::thread::sleep(Duration::from_nanos(self.orders.horizon));
+            // Gather what comes meanwhile into fewer, larger calls. A round that took longer than
+            // that has gathered enough.
+            let rest = (self.woke + self.orders.horizon).saturating_sub(self.orders.clock.now());
+            if rest > 0 {
+                std::thread::sleep(Duration::from_nanos(rest));
+            }
         }
         let interval = self.orders.phases.interval;
         let mut wake = (now + LONGEST_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
         earlier(self.demand.next_due().filter(|_| now < self.until));
-        earlier(self.deadlines.front().map(|deadline| deadline.at));
-        earlier(self.unsent_deadlines.front().map(|(at, _)| *at));
-        earlier(self.connecting.front().map(|(at, ..)| *at));
-        earlier(self.reconnects.peek().map(|Reverse((at, _))| *at));
+        earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
+        earlier(self.next_idle_end());
         earlier((now < self.until).then_some(self.until));
-        earlier((!self.listed.is_empty()).then_some(now));
+        earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
         let left = wake.saturating_sub(self.orders.clock.now());
         let timeout = Timespec {
             tv_sec: (left / 1_000_000_000) as i64,
@@ -267,17 +289,17 @@ impl<'a> Worker<'a> {
         self.report_interval(now);
         let (from, time_from) = self.time_at_start.unwrap_or((now, ThreadTime::now()));
         let (to, time_to) = self.time_at_end.unwrap_or((now, ThreadTime::now()));
-        let open = |client: &Client| client.channel.as_ref().map_or(0, |channel| channel.drops());
+        let open = |lane: &Lane| lane.channel.as_ref().map_or(0, |channel| channel.drops());
         WorkerEnd {
-            send_path: self.clients.iter().find_map(|client| client.send_path()),
-            clients: u32::try_from(self.clients.len()).unwrap_or(u32::MAX),
+            send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
+            clients: self.orders.clients,
             open_clients: self.open_clients,
-            drops: self.clients.iter().map(|client| client.drops + open(client)).sum(),
+            drops: self.lanes.iter().map(|lane| lane.drops + open(lane)).sum(),
             tally: self.tally,
             time: time_to.since(time_from),
             elapsed: to.saturating_sub(from),
             until: self.until,
-            tls: self.tls,
+            agreed: self.agreed,
             wrong_example: self.judge.wrong_example,
             last_end: self.last_end,
         }

@@ -1,21 +1,23 @@
-//! What is due becomes batches: arrivals, windows, queues, message ids.
+//! From what is due to what is sent.
 
-use super::{Deadline, Worker};
+use dnslab_wire::{Additions, Query};
+
+use super::Worker;
 use crate::channel::ChannelEnd;
-use crate::client::Pending;
-use crate::clock::Nanos;
+use crate::clock::{self, Nanos};
 use crate::demand::Demand;
 use crate::in_flight::Entry;
+use crate::lane::Pending;
 use crate::tally::Loss;
 
 /// Messages in one batch at most, whatever the channel would take.
 const BATCH_LIMIT: usize = 512;
 
-/// Places by which a client's window opens in one round of the loop. An answer frees its place at
+/// Places by which a lane's window opens in one round of the loop. An answer frees its place at
 /// once; a place that was never open, or whose query timed out, opens in these steps. Else the
 /// whole window, at the start and one time-out after a loss, would come as one burst, be lost in a
 /// full socket buffer, and come again.
-const STEP: usize = 8;
+const STEP: u32 = 8;
 
 impl Worker<'_> {
     /// Takes what the schedule has made due.
@@ -23,127 +25,181 @@ impl Worker<'_> {
         let Demand::Open { arrivals } = &mut self.demand else { return };
         let last = now.min(self.until.saturating_sub(1));
         while let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last) {
-            let pending = Pending { due: Some(arrival.due_ns), query: arrival.query };
+            let due = Some(arrival.due_ns);
             self.tally.due(arrival.due_ns);
             self.unsettled += 1;
-            let client = &mut self.clients[arrival.client as usize];
-            client.pending.push_back(pending);
-            if !client.listed {
-                client.listed = true;
+            let lane = &mut self.lanes[arrival.client as usize];
+            lane.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
+            if !lane.listed {
+                lane.listed = true;
                 self.listed.push(arrival.client);
             }
         }
     }
 
-    /// Fills windows and sends what is due, for every client where something changed.
+    /// Does what is to be done for every lane where something changed: opens it, fills its window,
+    /// sends what is due, closes it.
     pub(super) fn look_after_listed(&mut self, now: Nanos) {
         let mut listed = std::mem::take(&mut self.listed);
         for number in listed.drain(..) {
-            self.clients[number as usize].listed = false;
+            self.lanes[number as usize].listed = false;
             self.fill_window(number, now);
             self.send_pending(number);
+            self.rest(number, now);
         }
         // The list keeps its memory, and what was listed meanwhile.
         listed.append(&mut self.listed);
         self.listed = listed;
     }
 
-    /// Closed loop: what is missing in the client's window is to be sent. It becomes due when it is
+    /// Closed loop: what is missing in the lane's window is to be sent. It becomes due when it is
     /// sent; what has not been sent when the measured window ends never does.
-    pub(super) fn fill_window(&mut self, number: u32, now: Nanos) {
-        let Demand::Closed { outstanding, picker } = &mut self.demand else { return };
-        let client = &mut self.clients[number as usize];
+    fn fill_window(&mut self, number: u32, now: Nanos) {
+        let retries = self.retries_of(number);
+        let Demand::Closed { picker } = &mut self.demand else { return };
+        let lane = &mut self.lanes[number as usize];
         if now >= self.until {
-            client.pending.clear();
+            lane.pending.retain(|pending| pending.due.is_some());
             return;
         }
-        if !client.is_open() {
+        if lane.widest == 0 || !lane.is_open() {
             return;
         }
-        client.window = (client.window + STEP).min(*outstanding);
-        for _ in client.outstanding()..client.window {
-            client.pending.push_back(Pending { due: None, query: picker.next_query() });
+        lane.window = (lane.window + STEP).min(lane.widest);
+        for _ in lane.outstanding() + retries..lane.window as usize {
+            let query = picker.next_query();
+            lane.pending.push_back(Pending { due: None, query, sent_before: 0 });
         }
-        if client.window < *outstanding {
+        if lane.window < lane.widest {
             self.list(number);
         }
     }
 
-    /// Sends what the client has pending, in batches, as far as its channel takes it.
-    pub(super) fn send_pending(&mut self, number: u32) {
-        loop {
-            let client = &mut self.clients[number as usize];
-            if client.pending.is_empty() {
-                break;
-            }
-            if !client.is_open() {
-                self.await_sending(number);
-                break;
-            }
+    /// Queries of the lane's window that its client is asking again over TCP.
+    fn retries_of(&self, number: u32) -> usize {
+        if !self.judge.retries_over_tcp {
+            return 0;
+        }
+        let client = self.lanes[number as usize].client;
+        self.lanes[self.retry_lane(client) as usize].outstanding()
+    }
+
+    /// Sends what the lane has pending, in batches, as far as its channel takes it.
+    fn send_pending(&mut self, number: u32) {
+        while self.may_send(number) {
             match self.send_batch(number) {
                 Ok(true) => {}
-                Ok(false) => {
-                    self.await_sending(number);
-                    break;
-                }
+                Ok(false) => break,
                 Err(end) => {
-                    self.end_channel(number, &end);
-                    self.await_sending(number);
+                    self.end_after_reading(number, &end);
                     break;
                 }
             }
+        }
+        let unsent = self.lanes[number as usize].pending.front().and_then(|pending| pending.due);
+        if let Some(due) = unsent {
+            self.arm(number, due + self.orders.timeout);
         }
         self.watch(number);
     }
 
+    /// Something waits, and the connection takes it.
+    #[inline]
+    fn may_send(&self, number: u32) -> bool {
+        let lane = &self.lanes[number as usize];
+        !lane.pending.is_empty() && lane.sent < self.orders.quota && lane.is_open()
+    }
+
     /// Sends one batch; true if the channel took all of it.
-    pub(super) fn send_batch(&mut self, number: u32) -> Result<bool, ChannelEnd> {
-        let client = &mut self.clients[number as usize];
-        let channel = client.channel.as_mut().expect("the channel was found open");
-        let mut ids = [0u16; BATCH_LIMIT];
-        let limit = channel.batch_limit().min(BATCH_LIMIT).min(client.pending.len());
-        self.outbox.clear();
+    fn send_batch(&mut self, number: u32) -> Result<bool, ChannelEnd> {
         let sent = self.orders.clock.now();
+        let lane = &mut self.lanes[number as usize];
         if sent >= self.until {
             // A round may last beyond the end of the window: what is due when it is sent is not
             // due any more.
-            client.pending.retain(|pending| pending.due.is_some());
+            lane.pending.retain(|pending| pending.due.is_some());
         }
-        let limit = limit.min(client.pending.len());
+        let channel = lane.channel.as_mut().expect("the channel was found open");
+        let quota = (self.orders.quota - lane.sent) as usize;
+        let limit = channel.batch_limit().min(BATCH_LIMIT).min(quota).min(lane.pending.len());
         if limit == 0 {
-            return Ok(true);
+            return Ok(lane.pending.is_empty());
         }
-        let mut offered = 0;
-        for (pending, id) in client.pending.iter().zip(&mut ids[..limit]) {
-            let due = pending.due.unwrap_or(sent);
-            let entry = Entry { due, sent, query: pending.query };
-            let Some(free) = client.table.insert(entry) else { break };
-            *id = free;
-            self.outbox.push(free, self.judge.queries.get(pending.query).octets());
-            offered += 1;
-        }
+        let mut ids = [0u16; BATCH_LIMIT];
+        let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
+        let lane = &mut self.lanes[number as usize];
         if offered == 0 {
             // All 65,536 ids of this socket are in flight: the query cannot be sent.
-            let pending = client.pending.pop_front().expect("the queue was found filled");
+            let pending = lane.pending.pop_front().expect("the queue was found filled");
             self.give_up(pending, sent);
             return Ok(true);
         }
+        let channel = lane.channel.as_mut().expect("the channel was found open");
         let result = channel.send(&self.outbox, &mut self.scratch);
         let taken = *result.as_ref().unwrap_or(&0);
         for id in &ids[taken..offered] {
-            client.table.take_back(*id);
+            lane.table.take_back(*id);
         }
-        for (pending, id) in client.pending.drain(..taken).zip(ids) {
-            let octets = self.judge.queries.get(pending.query).octets().len();
+        self.book_sent(number, sent, taken);
+        result.map(|taken| taken == offered)
+    }
+
+    /// Puts the first queries that wait into the outbox, each with an id of its own; how many.
+    fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
+        let lane = &mut self.lanes[number as usize];
+        let queries = self.judge.queries;
+        if self.mixed_lengths && ids.len() > 1 && !lane.watches_writing {
+            // Neighbours of one length can go down as one segmented datagram. All of them are due,
+            // so nothing moves by more than this batch; while a socket is blocked the order stays,
+            // so that no length waits for ever.
+            let length = |pending: &Pending| queries.get(pending.query).octets().len();
+            let first = &mut lane.pending.make_contiguous()[..ids.len()];
+            first.sort_unstable_by_key(|pending| (length(pending), pending.due));
+        }
+        let client = self.orders.client_number(lane.client);
+        let subnet = self.orders.subnets.map(|subnets| subnets.of_client(client));
+        let cookie = self.judge.cookies.get(lane.client as usize);
+        let additions = Additions { cookie, subnet: subnet.as_ref() };
+        self.outbox.clear();
+        let mut offered = 0;
+        for (pending, id) in lane.pending.iter().zip(ids) {
+            let Pending { due, query, sent_before } = *pending;
+            let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before };
+            let Some(free) = lane.table.insert(entry) else { break };
+            *id = free;
+            let query = queries.get(query);
+            match self.orders.tsig {
+                None => self.outbox.push_with(|octets| query.append_to(free, &additions, octets)),
+                Some(key) => {
+                    self.unsigned.clear();
+                    query.append_to(free, &additions, &mut self.unsigned);
+                    let signed = key.sign(&mut self.unsigned, clock::unix_seconds());
+                    lane.signed.get_or_insert_default().insert(free, signed);
+                    self.outbox.push_with(|octets| octets.extend_from_slice(&self.unsigned));
+                }
+            }
+            offered += 1;
+        }
+        offered
+    }
+
+    /// Books the first `taken` queries that wait as sent.
+    fn book_sent(&mut self, number: u32, sent: Nanos, taken: usize) {
+        if taken == 0 {
+            return;
+        }
+        let lane = &mut self.lanes[number as usize];
+        lane.sent += taken as u32;
+        lane.active_at = sent;
+        for (pending, octets) in lane.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
                 self.tally.due(sent);
                 self.unsettled += 1;
             }
-            self.tally.sent(pending.due.unwrap_or(sent), sent, octets);
-            let at = sent + self.orders.timeout;
-            self.deadlines.push_back(Deadline { at, client: number, id });
+            let first = pending.sent_before == 0;
+            self.tally.sent(pending.due.unwrap_or(sent), sent, octets, first);
         }
-        result.map(|taken| taken == offered)
+        self.arm(number, sent + self.orders.timeout);
     }
 
     /// Books a query that was due and will not be sent.
@@ -154,16 +210,34 @@ impl Worker<'_> {
         }
     }
 
-    /// Makes sure that what could not be sent now is given up at its time-out. Due times rise, so
-    /// one entry for the youngest is enough for all before it.
-    pub(super) fn await_sending(&mut self, number: u32) {
-        let client = &mut self.clients[number as usize];
-        if let Some(due) = client.pending.back().and_then(|youngest| youngest.due) {
-            let at = due + self.orders.timeout;
-            if at > client.gives_up_at {
-                client.gives_up_at = at;
-                self.unsent_deadlines.push_back((at, number));
-            }
+    /// What a lane does when it has sent what it could: closes at the end of its quota or because
+    /// the server has announced its own end, or is opened, or is idle.
+    fn rest(&mut self, number: u32, now: Nanos) {
+        let lane = &self.lanes[number as usize];
+        let is_over = lane.is_draining() || lane.sent >= self.orders.quota && lane.is_open();
+        if is_over && lane.table.len() == 0 {
+            self.close(number, now);
+        }
+        let lane = &self.lanes[number as usize];
+        if lane.channel.is_some() {
+            self.note_idle(number);
+        } else if self.wants_channel(number, now) {
+            self.queue_opening(number, now);
         }
     }
+
+    /// Whether a lane without a channel is to have one: when it has something to send, or when its
+    /// client keeps it open.
+    pub(super) fn wants_channel(&self, number: u32, now: Nanos) -> bool {
+        let lane = &self.lanes[number as usize];
+        let sends_at_once = lane.widest > 0;
+        let keeps_open = self.orders.keeps_open && lane.transport == self.orders.transport;
+        !lane.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
+    }
+}
+
+/// The lengths of a list of queries differ.
+pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> bool {
+    let first = queries.next().map(|query| query.octets().len());
+    queries.any(|query| Some(query.octets().len()) != first)
 }

@@ -18,6 +18,8 @@ pub(super) struct WorkerSockets {
     pub(super) datagrams: Vec<UdpSocket>,
     /// TCP, for plain DNS or for TLS.
     pub(super) listeners: Vec<(TcpListener, Transport)>,
+    /// UDP, for QUIC.
+    pub(super) quic: Vec<(UdpSocket, Transport)>,
 }
 
 /// Wished size of a UDP receive buffer in octets: at 100 k queries a second and the 768 octets that
@@ -54,23 +56,52 @@ pub(super) fn bind_plain(
     }
 }
 
-/// Binds one UDP socket for every worker.
+/// Binds one UDP socket for every worker, for plain DNS.
 fn bind_datagrams(
     address: SocketAddr,
     workers: &mut [WorkerSockets],
 ) -> Result<SocketAddr, ResponderError> {
-    let mut made = Vec::new();
-    let bound = bind_all(address, Transport::Udp, workers.len(), &mut made)?;
+    let (bound, made) = bind_udp(address, Transport::Udp, workers.len())?;
     for (socket, worker) in made.into_iter().zip(workers) {
-        let fault = |source| ResponderError::bind(bound, Transport::Udp, source);
+        worker.datagrams.push(socket);
+    }
+    Ok(bound)
+}
+
+/// Binds one UDP socket for every worker, for a transport over QUIC.
+///
+/// # Errors
+/// When a socket cannot be bound.
+pub(super) fn bind_quic(
+    address: SocketAddr,
+    transport: Transport,
+    workers: &mut [WorkerSockets],
+) -> Result<SocketAddr, ResponderError> {
+    let (bound, made) = bind_udp(address, transport, workers.len())?;
+    for (socket, worker) in made.into_iter().zip(workers) {
+        sys::enable_receive_groups(socket.as_fd());
+        worker.quic.push((socket, transport));
+    }
+    Ok(bound)
+}
+
+/// Binds so many UDP sockets to one address.
+fn bind_udp(
+    address: SocketAddr,
+    transport: Transport,
+    count: usize,
+) -> Result<(SocketAddr, Vec<UdpSocket>), ResponderError> {
+    let mut made = Vec::new();
+    let bound = bind_all(address, transport, count, &mut made)?;
+    for socket in &made {
+        let fault = |source| ResponderError::bind(bound, transport, source);
         // A smaller buffer only shortens the stall that it can bridge.
         let _ = sys::enlarge_receive_buffer(socket.as_fd(), RECEIVE_BUFFER);
         if bound.ip().is_unspecified() {
             sys::report_local_address(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
         }
-        worker.datagrams.push(socket.into());
     }
-    Ok(bound)
+    Ok((bound, made.into_iter().map(UdpSocket::from).collect()))
 }
 
 /// Binds one TCP listener for every worker.
@@ -120,8 +151,8 @@ fn bind_all(
 /// Binds one socket.
 fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Result<Socket> {
     let (kind, protocol) = match transport {
-        Transport::Udp => (Type::DGRAM, Protocol::UDP),
-        Transport::Tcp | Transport::Dot => (Type::STREAM, Protocol::TCP),
+        transport if transport.runs_over_tcp() => (Type::STREAM, Protocol::TCP),
+        _ => (Type::DGRAM, Protocol::UDP),
     };
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     socket.set_nonblocking(true)?;
@@ -129,7 +160,7 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
         // `[::]` and `0.0.0.0` can then be listened on side by side.
         socket.set_only_v6(true)?;
     }
-    if transport.is_stream() {
+    if transport.runs_over_tcp() {
         // A server that was just stopped leaves connections in TIME-WAIT behind.
         socket.set_reuse_address(true)?;
     }

@@ -1,7 +1,7 @@
 //! The only place of this crate that reads the clock or sleeps.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io;
 use rustix::time::{
@@ -14,6 +14,11 @@ pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // The monotonic clock counts up from the start of the machine, so neither part is negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Now, as the standard library has it; it is the monotonic clock too.
+pub(super) fn now() -> Instant {
+    Instant::now()
 }
 
 /// Sleeps; as a stalled server does.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use dnslab_carrier::quic::RequestId;
 use dnslab_wire::Transport;
 
 use super::poller::ConnectionId;
@@ -22,7 +23,18 @@ pub(super) enum Destination {
     Stream {
         /// The connection.
         id: ConnectionId,
-        /// TCP or DoT, for the counters.
+        /// TCP, DoT or DoH over HTTP/2, for the counters.
+        transport: Transport,
+        /// Over HTTP, the request that is answered; else 0.
+        request: u32,
+    },
+    /// To a QUIC connection, if it still is there.
+    Quic {
+        /// The worker's QUIC socket.
+        socket: u32,
+        /// The connection and the stream.
+        request: RequestId,
+        /// DoQ or DoH3, for the counters.
         transport: Transport,
     },
 }
@@ -102,7 +114,7 @@ mod tests {
     #[test]
     fn answers_leave_in_order_and_not_early() {
         let id = ConnectionId { place: 0, generation: 0 };
-        let destination = Destination::Stream { id, transport: Transport::Tcp };
+        let destination = Destination::Stream { id, transport: Transport::Tcp, request: 0 };
         let mut queue = DelayQueue::default();
         for (due_ns, text) in [(30, "c"), (10, "a"), (20, "b"), (10, "A"), (40, "d")] {
             queue.push(due_ns, destination, text.as_bytes());

@@ -4,7 +4,9 @@ mod bind;
 mod clock;
 mod connections;
 mod delayed;
+mod doh2;
 mod poller;
+mod quic;
 mod respond;
 mod stream;
 mod tls;
@@ -23,9 +25,10 @@ use std::time::Duration;
 
 use dnslab_wire::Transport;
 use rustix::event::{EventfdFlags, eventfd};
-use rustls::ServerConfig;
 
 use self::bind::WorkerSockets;
+use self::quic::{QuicLimits, QuicSettings};
+use self::tls::{Resumption, TlsConfigs};
 use self::worker::Worker;
 use crate::counters::Counters;
 use crate::program::{Player, Program};
@@ -40,8 +43,22 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Addresses for DNS over TLS; they need a certificate.
     pub dot_listen: Vec<SocketAddr>,
-    /// The certificate for DNS over TLS.
+    /// Addresses for DNS over HTTPS with HTTP/2; they need a certificate.
+    pub doh2_listen: Vec<SocketAddr>,
+    /// Addresses for DNS over QUIC; they need a certificate.
+    pub doq_listen: Vec<SocketAddr>,
+    /// Addresses for DNS over HTTPS with HTTP/3; they need a certificate.
+    pub doh3_listen: Vec<SocketAddr>,
+    /// The path at which DNS over HTTPS is served (RFC 8484); any other is not found (404).
+    pub http_path: String,
+    /// The certificate for the encrypted transports.
     pub certificate: Option<CertificateFiles>,
+    /// Clients get tickets with which they can resume their TLS sessions.
+    pub tickets: bool,
+    /// Queries in the first packet of a resumed connection are answered (RFC 8446, section 2.3).
+    /// Needs tickets. Sessions are then remembered here instead of in the tickets, and each can be
+    /// resumed once.
+    pub early_data: bool,
     /// What happens to the answers.
     pub program: Program,
     /// Event loops, each on a thread and with sockets of its own.
@@ -56,14 +73,20 @@ pub struct Config {
 
 impl Config {
     /// One thread, no program, no addresses, connections idle for at most 10 s (as BIND's default
-    /// is 30 s and Knot's 10 s), 10,000 of them.
+    /// is 30 s and Knot's 10 s), 10,000 of them; tickets, no early data, the path `/dns-query`.
     #[must_use]
     pub fn new(zone: Arc<Zone>) -> Self {
         Self {
             zone,
             listen: Vec::new(),
             dot_listen: Vec::new(),
+            doh2_listen: Vec::new(),
+            doq_listen: Vec::new(),
+            doh3_listen: Vec::new(),
+            http_path: "/dns-query".to_owned(),
             certificate: None,
+            tickets: true,
+            early_data: false,
             program: Program::default(),
             threads: NonZeroUsize::MIN,
             seed: 1,
@@ -73,21 +96,41 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The encrypted transports with an address to listen on, each with its first one.
+    fn encrypted(&self) -> Vec<(Transport, SocketAddr)> {
+        [
+            (Transport::Dot, &self.dot_listen),
+            (Transport::Doh2, &self.doh2_listen),
+            (Transport::Doq, &self.doq_listen),
+            (Transport::Doh3, &self.doh3_listen),
+        ]
+        .into_iter()
+        .filter_map(|(transport, addresses)| Some((transport, *addresses.first()?)))
+        .collect()
+    }
+}
+
 /// The server cannot start or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ResponderError {
     /// There is nowhere to listen.
-    #[error("no address to listen on: give one for UDP and TCP, or one for DNS over TLS")]
+    #[error("no address to listen on: give one for UDP and TCP, or for an encrypted transport")]
     NoAddress,
-    /// DNS over TLS has no certificate.
-    #[error("DNS over TLS on {address} needs a certificate: give a chain and a key as PEM files")]
+    /// An encrypted transport has no certificate.
+    #[error("{transport} on {address} needs a certificate: give a chain and a key as PEM files")]
     NoCertificate {
-        /// The first address for DNS over TLS.
+        /// The transport.
+        transport: Transport,
+        /// Its first address.
         address: SocketAddr,
     },
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The certificate cannot be used for QUIC.
+    #[error(transparent)]
+    Quic(#[from] dnslab_carrier::quic::QuicError),
     /// A socket cannot be bound.
     #[error("cannot listen on {address} ({transport}): {source}; {remedy}")]
     Bind {
@@ -154,9 +197,12 @@ impl StopHandle {
 struct Shared {
     /// The zone.
     zone: Arc<Zone>,
-    /// TLS settings, if DNS over TLS is spoken; the ticket keys are in there, so that a client can
-    /// resume at another worker.
-    tls: Option<Arc<ServerConfig>>,
+    /// TLS settings; the ticket keys are in there, so that a client can resume at another worker.
+    tls: TlsConfigs,
+    /// See [`Config::http_path`].
+    http_path: String,
+    /// Settings of the transports over QUIC.
+    quic: QuicSettings,
     /// See [`Config::idle_timeout`].
     idle_timeout: Duration,
     /// Each worker's part of [`Config::max_connections`].
@@ -182,6 +228,12 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     /// Addresses bound for DNS over TLS.
     dot_addresses: Vec<SocketAddr>,
+    /// Addresses bound for DNS over HTTPS with HTTP/2.
+    doh2_addresses: Vec<SocketAddr>,
+    /// Addresses bound for DNS over QUIC.
+    doq_addresses: Vec<SocketAddr>,
+    /// Addresses bound for DNS over HTTPS with HTTP/3.
+    doh3_addresses: Vec<SocketAddr>,
 }
 
 impl Server {
@@ -190,13 +242,20 @@ impl Server {
     /// # Errors
     /// When there is no address, an address cannot be had, or the certificate cannot be used.
     pub fn bind(config: Config) -> Result<Self, ResponderError> {
-        if config.listen.is_empty() && config.dot_listen.is_empty() {
+        let encrypted = config.encrypted();
+        if config.listen.is_empty() && encrypted.is_empty() {
             return Err(ResponderError::NoAddress);
         }
-        let tls = match (config.dot_listen.first(), &config.certificate) {
-            (None, _) => None,
-            (Some(_), Some(files)) => Some(tls::server_config(files)?),
-            (Some(&address), None) => return Err(ResponderError::NoCertificate { address }),
+        let resumption = Resumption { tickets: config.tickets, early_data: config.early_data };
+        let tls = match (encrypted.first(), &config.certificate) {
+            (None, _) => TlsConfigs::default(),
+            (Some(_), Some(files)) => {
+                let transports = encrypted.iter().map(|(transport, _)| *transport);
+                TlsConfigs::new(files, transports, resumption)?
+            }
+            (Some(&(transport, address)), None) => {
+                return Err(ResponderError::NoCertificate { transport, address });
+            }
         };
         let mut workers = bind::for_workers(config.threads);
         let mut addresses = Vec::new();
@@ -207,18 +266,42 @@ impl Server {
         for address in config.dot_listen {
             dot_addresses.push(bind::bind_stream(address, Transport::Dot, &mut workers)?);
         }
+        let mut quic_addresses = |transport, listen: Vec<SocketAddr>| {
+            let bind = |address| bind::bind_quic(address, transport, &mut workers);
+            listen.into_iter().map(bind).collect::<Result<Vec<_>, _>>()
+        };
+        let doq_addresses = quic_addresses(Transport::Doq, config.doq_listen)?;
+        let doh3_addresses = quic_addresses(Transport::Doh3, config.doh3_listen)?;
+        let mut doh2_addresses = Vec::new();
+        for address in config.doh2_listen {
+            doh2_addresses.push(bind::bind_stream(address, Transport::Doh2, &mut workers)?);
+        }
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| ResponderError::EventLoop(error.into()))?;
+        let connections_per_worker = config.max_connections.get().div_ceil(config.threads.get());
+        let limits = QuicLimits { idle_timeout: config.idle_timeout, connections_per_worker };
         let shared = Shared {
+            quic: QuicSettings::new(&tls, &config.http_path, limits)?,
             zone: config.zone,
             tls,
+            http_path: config.http_path,
             idle_timeout: config.idle_timeout,
-            connections_per_worker: config.max_connections.get().div_ceil(config.threads.get()),
+            connections_per_worker,
             stop: Arc::new(StopState { is_set: AtomicBool::new(false), wake }),
             first_query_ns: OnceLock::new(),
         };
         let (program, seed) = (config.program, config.seed);
-        Ok(Self { shared, workers, program, seed, addresses, dot_addresses })
+        Ok(Self {
+            shared,
+            workers,
+            program,
+            seed,
+            addresses,
+            dot_addresses,
+            doh2_addresses,
+            doq_addresses,
+            doh3_addresses,
+        })
     }
 
     /// Addresses bound for UDP and TCP, with their ports, in the order of the configuration.
@@ -231,6 +314,26 @@ impl Server {
     #[must_use]
     pub fn dot_addresses(&self) -> &[SocketAddr] {
         &self.dot_addresses
+    }
+
+    /// Addresses bound for DNS over HTTPS with HTTP/2, with their ports, in the order of the
+    /// configuration.
+    #[must_use]
+    pub fn doh2_addresses(&self) -> &[SocketAddr] {
+        &self.doh2_addresses
+    }
+
+    /// Addresses bound for DNS over QUIC, with their ports, in the order of the configuration.
+    #[must_use]
+    pub fn doq_addresses(&self) -> &[SocketAddr] {
+        &self.doq_addresses
+    }
+
+    /// Addresses bound for DNS over HTTPS with HTTP/3, with their ports, in the order of the
+    /// configuration.
+    #[must_use]
+    pub fn doh3_addresses(&self) -> &[SocketAddr] {
+        &self.doh3_addresses
     }
 
     /// A handle that stops this server.

@@ -21,6 +21,8 @@ pub(super) enum Token {
     Listener(u32),
     /// A connection.
     Connection(ConnectionId),
+    /// The QUIC socket of this number.
+    Quic(u32),
 }
 
 /// Names a connection, and only that one: a later one in the same place has another generation.
@@ -51,6 +53,7 @@ impl Token {
             Self::Datagrams(number) => (2, 0, number),
             Self::Listener(number) => (3, 0, number),
             Self::Connection(id) => (4, id.generation & GENERATION, id.place),
+            Self::Quic(number) => (5, 0, number),
         };
         u64::from(kind << 28 | generation) << 32 | u64::from(place)
     }
@@ -63,7 +66,8 @@ impl Token {
             1 => Self::Timer,
             2 => Self::Datagrams(place),
             3 => Self::Listener(place),
-            _ => Self::Connection(ConnectionId { place, generation: upper & GENERATION }),
+            4 => Self::Connection(ConnectionId { place, generation: upper & GENERATION }),
+            _ => Self::Quic(place),
         }
     }
 }
@@ -152,6 +156,7 @@ mod tests {
             Token::Datagrams(7),
             Token::Listener(9),
             Token::Connection(id),
+            Token::Quic(8),
         ] {
             assert_eq!(Token::decode(token.encode()), token);
         }

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_wire::{Transport, push_frame};
+use dnslab_wire::Transport;
 
 use super::clock;
 use super::delayed::{DelayQueue, Destination};
-use super::poller::ConnectionId;
 use crate::answer::answer;
 use crate::counters::Counters;
 use crate::program::{Fate, Player};
@@ -58,13 +57,13 @@ impl Responder {
         }
     }
 
-    /// Answers one message of a stream, to the end of `out`.
-    pub(super) fn stream_message(
+    /// Answers one message of a connection: with `put` at once, or later to `destination`, or never.
+    pub(super) fn message(
         &mut self,
         query: &[u8],
-        id: ConnectionId,
         transport: Transport,
-        out: &mut Vec<u8>,
+        destination: Destination,
+        put: impl FnOnce(&[u8]),
     ) -> Reaction {
         let messages = self.counters.messages_mut(transport);
         messages.received += 1;
@@ -76,11 +75,10 @@ impl Responder {
         match self.player.next_fate() {
             Fate::AtOnce => {
                 messages.answered += 1;
-                push_frame(out, octets);
+                put(octets);
             }
             Fate::Lost => messages.lost_by_program += 1,
             Fate::After(delay) => {
-                let destination = Destination::Stream { id, transport };
                 self.delayed.push(due_ns(clock::now_ns(), delay), destination, octets);
                 return Reaction::Held;
             }

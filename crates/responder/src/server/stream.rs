@@ -1,14 +1,17 @@
-//! One connection, TCP or DNS over TLS: a state machine over octets in and octets out.
+//! One connection, TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets
+//! out.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
 use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustix::event::epoll::EventFlags;
-use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use rustls::{HandshakeKind, ServerConnection};
 
+use super::Shared;
+use super::delayed::Destination;
+use super::doh2::Http;
 use super::poller::ConnectionId;
 use super::respond::{Reaction, Responder};
 
@@ -18,11 +21,15 @@ pub(super) struct Connection {
     id: ConnectionId,
     /// The socket, non-blocking.
     socket: TcpStream,
-    /// The TLS session of DNS over TLS.
+    /// What is spoken on it.
+    transport: Transport,
+    /// The TLS session of the encrypted transports.
     tls: Option<Box<ServerConnection>>,
-    /// Octets of queries, already decrypted.
+    /// The HTTP session of DNS over HTTPS.
+    http: Option<Http>,
+    /// Octets of queries, already decrypted. With HTTP nothing stays in it.
     reader: FrameReader,
-    /// Framed answers, not yet encrypted.
+    /// Answers as they are carried, not yet encrypted.
     unwritten: Vec<u8>,
     /// How many of these octets have been written.
     written: usize,
@@ -33,6 +40,8 @@ pub(super) struct Connection {
     input_ended: bool,
     /// The TLS handshake has not ended.
     is_handshaking: bool,
+    /// Queries came before the handshake ended.
+    had_early_data: bool,
     /// What epoll was told to watch for.
     pub(super) interest: EventFlags,
     /// When octets last moved, in nanoseconds of the monotonic clock.
@@ -67,18 +76,23 @@ impl Connection {
     pub(super) fn new(
         id: ConnectionId,
         socket: TcpStream,
-        tls: Option<Arc<ServerConfig>>,
+        transport: Transport,
+        shared: &Shared,
         now_ns: u64,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         // One write per wake-up is all the batching there is; Nagle would only hold it back.
         socket.set_nodelay(true)?;
-        let tls = tls.map(ServerConnection::new).transpose().map_err(io::Error::other)?;
+        let tls = shared.tls.of(transport).map(ServerConnection::new);
+        let tls = tls.transpose().map_err(io::Error::other)?;
         Ok(Self {
             id,
             socket,
+            transport,
+            http: transport.is_http().then(|| Http::new(&shared.http_path)),
             is_handshaking: tls.is_some(),
             tls: tls.map(Box::new),
+            had_early_data: false,
             reader: FrameReader::default(),
             unwritten: Vec::new(),
             written: 0,
@@ -98,11 +112,6 @@ impl Connection {
         wanted
     }
 
-    /// Which transport it is.
-    pub(super) fn transport(&self) -> Transport {
-        if self.tls.is_some() { Transport::Dot } else { Transport::Tcp }
-    }
-
     /// True while the program holds answers back: then silence is not idleness.
     pub(super) fn is_waiting(&self) -> bool {
         self.held > 0
@@ -118,16 +127,23 @@ impl Connection {
         self.advance(responder)
     }
 
-    /// Takes a held answer whose time has come. Call [`Connection::advance`] after the last.
-    pub(super) fn push_held(&mut self, message: &[u8]) {
+    /// Takes a held answer whose time has come; false if the client has given its request up. Call
+    /// [`Connection::advance`] after the last.
+    pub(super) fn push_held(&mut self, request: u32, message: &[u8]) -> bool {
         self.held -= 1;
-        push_frame(&mut self.unwritten, message);
+        match &mut self.http {
+            Some(http) => http.answer(request, message),
+            None => {
+                push_frame(&mut self.unwritten, message);
+                true
+            }
+        }
     }
 
     /// Answers queries that are already here and writes, until one of them cannot go on.
     pub(super) fn advance(&mut self, responder: &mut Responder) -> Result<(), Ended> {
         loop {
-            let stopped_early = self.answer_frames(responder)?;
+            let stopped_early = self.answer_messages(responder)?;
             self.flush()?;
             if !stopped_early || self.is_backlogged() {
                 break;
@@ -143,9 +159,13 @@ impl Connection {
     /// Says good-bye in TLS, so that the client can tell the end from a cut (RFC 8446,
     /// section 6.1).
     pub(super) fn close(&mut self) {
+        if let Some(http) = &mut self.http {
+            http.close(&mut self.unwritten);
+            // The client may be gone already, here and below; there is nobody left to tell.
+            let _ = self.flush();
+        }
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // The client may be gone already; there is nobody left to tell.
             let _ = tls.write_tls(&mut self.socket);
         }
     }
@@ -173,7 +193,7 @@ impl Connection {
                 Some(0) => self.input_ended = true,
                 Some(count) => {
                     self.reader.filled(count);
-                    self.answer_frames(responder)?;
+                    self.answer_messages(responder)?;
                     if count < room {
                         return Ok(());
                     }
@@ -220,43 +240,91 @@ impl Connection {
                     _ => connections.full_handshakes += 1,
                 }
             }
+            self.read_early_data(responder)?;
             self.read_decrypted()?;
-            self.answer_frames(responder)?;
+            self.answer_messages(responder)?;
         }
         Ok(())
     }
 
-    /// Moves decrypted octets into the frame reader.
-    fn read_decrypted(&mut self) -> Result<(), Ended> {
-        let Some(tls) = &mut self.tls else { return Ok(()) };
+    /// Moves early data on, if there is any.
+    fn read_early_data(&mut self, responder: &mut Responder) -> Result<(), Ended> {
         loop {
+            let Some(tls) = &mut self.tls else { return Ok(()) };
+            let Some(mut early_data) = tls.early_data() else { return Ok(()) };
+            let space = self.reader.space();
+            let Ok(count @ 1..) = early_data.read(space) else { return Ok(()) };
+            if !self.had_early_data {
+                self.had_early_data = true;
+                responder.counters.connections.early_data += 1;
+            }
+            self.take_decrypted(count);
+        }
+    }
+
+    /// Takes note of so many decrypted octets in the reader's space.
+    fn take_decrypted(&mut self, count: usize) {
+        match &mut self.http {
+            Some(http) => http.receive(&self.reader.space()[..count]),
+            None => self.reader.filled(count),
+        }
+    }
+
+    /// Moves decrypted octets on.
+    fn read_decrypted(&mut self) -> Result<(), Ended> {
+        loop {
+            let Some(tls) = &mut self.tls else { return Ok(()) };
             match tls.reader().read(self.reader.space()) {
                 Ok(0) => {
                     self.input_ended = true;
                     return Ok(());
                 }
-                Ok(count) => self.reader.filled(count),
+                Ok(count) => self.take_decrypted(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => return Err(Ended::Broken),
             }
         }
     }
 
-    /// Answers whole queries in the frame reader; true if it stopped before the last of them.
-    fn answer_frames(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
-        let transport = self.transport();
+    /// Answers whole queries that are here; true if it stopped before the last of them.
+    fn answer_messages(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
+        if self.http.is_some() {
+            return self.answer_requests(responder);
+        }
         loop {
             if self.is_backlogged() {
                 return Ok(true);
             }
+            let (id, transport) = (self.id, self.transport);
+            let destination = Destination::Stream { id, transport, request: 0 };
             let Some(query) = self.reader.next_frame() else { return Ok(false) };
-            match responder.stream_message(query, self.id, transport, &mut self.unwritten) {
+            let unwritten = &mut self.unwritten;
+            let put = |octets: &[u8]| push_frame(unwritten, octets);
+            match responder.message(query, transport, destination, put) {
                 Reaction::Done => {}
                 Reaction::Held => self.held += 1,
                 // Octets that are no DNS are most likely out of step for good.
                 Reaction::NoQuery => return Err(Ended::Broken),
             }
         }
+    }
+
+    /// Answers whole requests that are here; true if it stopped before the last of them.
+    fn answer_requests(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
+        let Some(http) = &mut self.http else { return Ok(false) };
+        let mut polled = http.poll(&mut self.unwritten);
+        let room = MOST_HELD.saturating_sub(self.held);
+        let (held, stopped_early) = http.answer_requests(self.id, responder, room);
+        self.held += held;
+        if polled.is_ok() {
+            polled = http.poll(&mut self.unwritten);
+        }
+        if polled.is_err() {
+            // What there is to be written says why.
+            let _ = self.flush();
+            return Err(Ended::Broken);
+        }
+        Ok(stopped_early)
     }
 
     /// Writes as much as the socket takes.

@@ -1,10 +1,12 @@
-//! The certificate and the TLS settings of DNS over TLS (RFC 7858, RFC 8310).
+//! The certificate and the TLS settings of the encrypted transports (RFC 7858, RFC 8310).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dnslab_wire::Transport;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
+use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -50,36 +52,133 @@ pub enum TlsError {
     },
 }
 
-/// The protocol name of DNS over TLS in ALPN (IANA; RFC 7858 has none, so clients may leave it
-/// out).
-const ALPN_DOT: &[u8] = b"dot";
+/// What of earlier connections clients may use again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resumption {
+    /// See [`super::Config::tickets`].
+    pub(super) tickets: bool,
+    /// See [`super::Config::early_data`].
+    pub(super) early_data: bool,
+}
 
-/// Reads the certificate and makes the settings that all connections share: TLS 1.2 and 1.3,
-/// session tickets (RFC 5077; RFC 8446, section 2.2), ALPN `dot`.
-///
-/// # Errors
-/// When a file cannot be read, or certificate and key do not belong together.
-pub(super) fn server_config(files: &CertificateFiles) -> Result<Arc<ServerConfig>, TlsError> {
-    let pem = |what, path: &Path| {
-        let path = path.to_owned();
-        move |source| TlsError::Pem { what, path, source }
-    };
-    let chain: Vec<_> = CertificateDer::pem_file_iter(&files.chain)
-        .and_then(Iterator::collect)
-        .map_err(pem("certificate chain", &files.chain))?;
-    if chain.is_empty() {
-        return Err(TlsError::NoCertificate { path: files.chain.clone() });
+/// The certificate and its key, read.
+struct Identity {
+    /// The server's certificate and then its issuers.
+    chain: Vec<CertificateDer<'static>>,
+    /// The private key.
+    key: PrivateKeyDer<'static>,
+    /// Where they were, for messages.
+    files: CertificateFiles,
+}
+
+/// Early data that a client may send before its handshake ends, octets; a hundred queries or so.
+const MOST_EARLY_DATA: u32 = 16 * 1024;
+
+/// Sessions remembered for early data; older ones are forgotten.
+const SESSIONS: usize = 1 << 17;
+
+/// The name of a transport in ALPN: RFC 7858 as registered by IANA; RFC 9113, section 3.2; RFC 9250,
+/// section 4.1; RFC 9114, section 3.1. RFC 7858 has none, so its clients may leave it out.
+fn alpn(transport: Transport) -> &'static [u8] {
+    match transport {
+        Transport::Udp | Transport::Tcp => b"",
+        Transport::Dot => b"dot",
+        Transport::Doh2 => b"h2",
+        Transport::Doq => b"doq",
+        Transport::Doh3 => b"h3",
     }
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(pem("private key", &files.key))?;
-    let unusable =
-        |source| TlsError::Unusable { chain: files.chain.clone(), key: files.key.clone(), source };
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(unusable)?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(unusable)?;
-    config.alpn_protocols = vec![ALPN_DOT.to_vec()];
-    config.ticketer = ring::Ticketer::new().map_err(unusable)?;
-    Ok(Arc::new(config))
+}
+
+/// The settings of each encrypted transport that is served.
+#[derive(Default)]
+pub(super) struct TlsConfigs(Vec<(Transport, Arc<ServerConfig>)>);
+
+impl TlsConfigs {
+    /// Reads the certificate and makes the settings of these transports.
+    ///
+    /// # Errors
+    /// When the certificate cannot be used.
+    pub(super) fn new(
+        files: &CertificateFiles,
+        transports: impl Iterator<Item = Transport>,
+        resumption: Resumption,
+    ) -> Result<Self, TlsError> {
+        let identity = Identity::read(files)?;
+        let config = |transport| Ok((transport, identity.config(transport, resumption)?));
+        transports.map(config).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Those of one transport; `None` if it is not encrypted, or not served.
+    pub(super) fn of(&self, transport: Transport) -> Option<Arc<ServerConfig>> {
+        let found = self.0.iter().find(|(its, _)| *its == transport);
+        found.map(|(_, config)| Arc::clone(config))
+    }
+}
+
+impl Identity {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn read(files: &CertificateFiles) -> Result<Self, TlsError> {
+        let pem = |what, path: &Path| {
+            let path = path.to_owned();
+            move |source| TlsError::Pem { what, path, source }
+        };
+        let chain: Vec<_> = CertificateDer::pem_file_iter(&files.chain)
+            .and_then(Iterator::collect)
+            .map_err(pem("certificate chain", &files.chain))?;
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate { path: files.chain.clone() });
+        }
+        let key =
+            PrivateKeyDer::from_pem_file(&files.key).map_err(pem("private key", &files.key))?;
+        Ok(Self { chain, key, files: files.clone() })
+    }
+
+    /// Makes the settings that all connections of a transport share: TLS 1.2 and 1.3, or 1.3 alone
+    /// for QUIC (RFC 9001, section 4.2), and resumption (RFC 5077; RFC 8446, section 2.2).
+    ///
+    /// # Errors
+    /// When certificate and key do not belong together.
+    fn config(
+        &self,
+        transport: Transport,
+        resumption: Resumption,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
+        let unusable = |source| TlsError::Unusable {
+            chain: self.files.chain.clone(),
+            key: self.files.key.clone(),
+            source,
+        };
+        let versions =
+            if transport.is_quic() { &[&rustls::version::TLS13] } else { rustls::ALL_VERSIONS };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(versions)
+            .map_err(unusable)?
+            .with_no_client_auth()
+            .with_single_cert(self.chain.clone(), self.key.clone_key())
+            .map_err(unusable)?;
+        config.alpn_protocols = vec![alpn(transport).to_vec()];
+        match resumption {
+            Resumption { tickets: false, .. } => {
+                config.session_storage = Arc::new(NoServerSessionStorage {});
+                config.send_tls13_tickets = 0;
+            }
+            Resumption { early_data: false, .. } => {
+                config.ticketer = ring::Ticketer::new().map_err(unusable)?;
+            }
+            // `rustls` takes early data only of sessions that it remembers itself, because only
+            // those it can use once (RFC 8446, section 8.1).
+            Resumption { early_data: true, .. } => {
+                config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+                // QUIC has no limit of its own here (RFC 9001, section 4.6.1).
+                let is_quic = transport.is_quic();
+                config.max_early_data_size = if is_quic { u32::MAX } else { MOST_EARLY_DATA };
+                // Answers to early data need not wait for the end of the handshake.
+                config.send_half_rtt_data = true;
+            }
+        }
+        Ok(Arc::new(config))
+    }
 }

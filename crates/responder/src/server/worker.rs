@@ -14,6 +14,7 @@ use super::clock::{self, Timer};
 use super::connections::Connections;
 use super::delayed::{Destination, Held};
 use super::poller::{ConnectionId, Poller, Token};
+use super::quic::QuicSockets;
 use super::respond::Responder;
 use super::stream::{Connection, Ended};
 use super::{Shared, udp};
@@ -33,6 +34,8 @@ pub(super) struct Worker<'s> {
     datagrams: Vec<UdpSocket>,
     /// TCP listeners, with what is spoken on their connections.
     listeners: Vec<(TcpListener, Transport)>,
+    /// Sockets for QUIC.
+    quic: QuicSockets,
     /// Buffers for the UDP sockets.
     batch: DatagramBatch,
     /// Connections.
@@ -73,12 +76,17 @@ impl<'s> Worker<'s> {
         for (number, (listener, _)) in (0..).zip(&sockets.listeners) {
             poller.add(listener, Token::Listener(number), EventFlags::IN)?;
         }
+        let quic = QuicSockets::new(sockets.quic, &shared.quic);
+        for (number, socket) in (0..).zip(quic.iter()) {
+            poller.add(socket, Token::Quic(number), EventFlags::IN)?;
+        }
         Ok(Self {
             shared,
             poller,
             timer,
             datagrams: sockets.datagrams,
             listeners: sockets.listeners,
+            quic,
             batch: DatagramBatch::new(),
             connections: Connections::default(),
             touched: Vec::new(),
@@ -94,18 +102,20 @@ impl<'s> Worker<'s> {
     /// When the kernel fails calls that cannot fail with right arguments.
     pub(super) fn run(mut self) -> io::Result<Counters> {
         loop {
-            self.timer.set(self.responder.delayed.next_due_ns())?;
+            let due_ns = [self.responder.delayed.next_due_ns(), self.quic.next_due_ns()];
+            self.timer.set(due_ns.into_iter().flatten().min())?;
             self.poller.wait(self.longest_wait())?;
             self.stand_still();
             if self.shared.stop.is_set() {
                 return Ok(self.finish());
             }
             self.deliver_due();
+            self.quic.on_timer(&mut self.responder);
             let mut number = 0;
             while let Some((token, flags)) = self.poller.ready(number) {
                 number += 1;
                 match token {
-                    // The first is looked at above; the second has been served by `deliver_due`.
+                    // The first is looked at above; what the second is for has been done.
                     Token::Stop | Token::Timer => {}
                     Token::Datagrams(socket) => {
                         let datagrams = &self.datagrams[socket as usize];
@@ -113,6 +123,7 @@ impl<'s> Worker<'s> {
                     }
                     Token::Listener(listener) => self.accept(listener as usize),
                     Token::Connection(id) => self.serve_connection(id, flags),
+                    Token::Quic(socket) => self.quic.serve(socket, &mut self.responder),
                 }
             }
             self.note_first_query();
@@ -166,12 +177,10 @@ impl<'s> Worker<'s> {
             match self.listeners[number].0.accept() {
                 Ok((socket, _)) => {
                     self.responder.counters.connections.accepted += 1;
-                    let tls = (transport == Transport::Dot).then(|| self.shared.tls.clone());
                     let id = self.connections.next_id();
                     // A connection that failed while it waited is as if it had never come.
-                    let Ok(connection) = Connection::new(id, socket, tls.flatten(), now_ns) else {
-                        continue;
-                    };
+                    let opened = Connection::new(id, socket, transport, self.shared, now_ns);
+                    let Ok(connection) = opened else { continue };
                     let token = Token::Connection(id);
                     if self.poller.add(&connection, token, connection.interest).is_ok() {
                         self.connections.add(id, connection);
@@ -264,23 +273,34 @@ impl<'s> Worker<'s> {
                     open = Some(socket);
                     self.batch.queue_kept(&peer, &message);
                 }
-                Destination::Stream { id, transport } => {
+                Destination::Stream { id, transport, request } => {
                     let messages = self.responder.counters.messages_mut(transport);
                     match self.connections.get(id) {
                         None => messages.unsent += 1,
                         Some(connection) => {
-                            messages.answered += 1;
-                            connection.push_held(&message);
+                            if connection.push_held(request, &message) {
+                                messages.answered += 1;
+                            } else {
+                                messages.unsent += 1;
+                            }
                             if self.touched.last() != Some(&id) {
                                 self.touched.push(id);
                             }
                         }
                     }
                 }
+                Destination::Quic { socket, request, transport } => {
+                    let messages = self.responder.counters.messages_mut(transport);
+                    match self.quic.push_held(socket, request, &message) {
+                        true => messages.answered += 1,
+                        false => messages.unsent += 1,
+                    }
+                }
             }
             self.responder.delayed.recycle(message);
         }
         self.send_batch(open);
+        self.quic.flush(&mut self.responder);
         let mut touched = std::mem::take(&mut self.touched);
         for id in touched.drain(..) {
             if let Some(connection) = self.connections.get(id) {
@@ -335,12 +355,15 @@ impl<'s> Worker<'s> {
         while let Some(held) = self.responder.delayed.pop_due(u64::MAX) {
             let transport = match held.destination {
                 Destination::Datagram { .. } => Transport::Udp,
-                Destination::Stream { transport, .. } => transport,
+                Destination::Stream { transport, .. } | Destination::Quic { transport, .. } => {
+                    transport
+                }
             };
             counters.messages_mut(transport).unsent += 1;
         }
         let drops = self.datagrams.iter().filter_map(|socket| sys::receive_drops(socket.as_fd()));
         counters.receive_drops = drops.sum();
+        self.quic.finish(counters);
         *counters
     }
 }

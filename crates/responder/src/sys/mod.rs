@@ -2,8 +2,10 @@
 #![expect(unsafe_code, reason = "recvmmsg, sendmmsg and SO_MEMINFO exist in libc only")]
 
 mod datagrams;
+mod groups;
 
 pub(crate) use datagrams::{BATCH, DatagramBatch, Peer};
+pub(crate) use groups::{GroupInbox, SLOTS, enable_receive_groups, send_group};
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -5,14 +5,15 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_wire::{Response, Transport, push_frame};
+use dnslab_carrier::Method;
+use dnslab_wire::{Response, push_frame};
 use domain::base::iana::Rtype;
 
-use crate::running::{Running, exchange, query, read_message};
+use crate::running::{ASKED, Running, exchange, query, read_message};
 
 /// The well-behaved client is answered on each transport.
 fn check_served(server: &Running) {
-    for transport in Transport::ALL {
+    for transport in ASKED {
         let octets = server.ask(transport, &query(9, "www.example.", Rtype::A));
         assert_eq!(Response::parse(&octets).unwrap().answers, 1, "{transport}");
     }
@@ -49,13 +50,22 @@ fn garbage_is_dropped() {
     let mut inside_tls = server.dot(&Arc::new(server.tls_config()));
     inside_tls.write_all(b"\0\x05abcde").unwrap();
     assert!(is_closed(inside_tls));
+    for no_query in [b"abcde".as_slice(), b"\x12\x34\x81\0\0\0\0\0\0\0\0\0"] {
+        assert_eq!(server.doh2(Method::Get, no_query), Err(400));
+        assert_eq!(server.doh2(Method::Post, no_query), Err(400));
+    }
+    let mut no_http = server.tls(server.doh2_address, b"h2");
+    no_http.write_all(&garbage).unwrap();
+    let mut said = Vec::new();
+    // GOAWAY at most, after the settings.
+    assert!(no_http.read_to_end(&mut said).map_or(true, |count| count < 200), "{said:?}");
     // Left open in the middle of a message.
     let mut unfinished = server.tcp();
     unfinished.write_all(b"\xff\xff\0").unwrap();
     check_served(&server);
     let counters = server.stop();
     assert_eq!(counters.connections.failed_handshakes, 1);
-    for transport in Transport::ALL {
+    for transport in ASKED {
         let messages = counters.messages(transport);
         assert!(messages.ignored > 0, "{transport}");
         assert_eq!(messages.received, messages.answered + messages.ignored, "{transport}");

@@ -3,6 +3,7 @@
 mod foreign_clients;
 mod hostile_clients;
 mod program;
+mod quic;
 mod running;
 mod startup;
 mod transports;

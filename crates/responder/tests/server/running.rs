@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use dnslab_carrier::http2::Client;
+use dnslab_carrier::{Exchange, Method, Target};
 use dnslab_responder::{
     CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
 };
@@ -17,6 +19,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 /// A read that takes longer has failed; long enough for a machine with many other things to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The transports that [`Running::ask`] asks over.
+pub(crate) const ASKED: [Transport; 4] =
+    [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
 
 /// The zone that is served: hosts `host0` to `host999`, and one RRset that no datagram holds.
 pub(crate) fn zone() -> Zone {
@@ -38,10 +44,14 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     /// Address for DoT.
     pub(crate) dot_address: SocketAddr,
+    /// Address for DoH over HTTP/2.
+    pub(crate) doh2_address: SocketAddr,
     /// The certificate authority's only certificate is the server's own.
     pub(crate) roots: Arc<RootCertStore>,
     /// The certificate's file.
     pub(crate) chain: PathBuf,
+    /// The certificate's files.
+    pub(crate) certificate: CertificateFiles,
     stop: StopHandle,
     thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
     _directory: tempfile::TempDir,
@@ -66,15 +76,19 @@ impl Running {
         let mut config = Config::new(Arc::new(zone()));
         config.listen.push(address.parse().unwrap());
         config.dot_listen.push(address.parse().unwrap());
-        config.certificate = Some(CertificateFiles { chain: chain.clone(), key });
+        config.doh2_listen.push(address.parse().unwrap());
+        let certificate = CertificateFiles { chain: chain.clone(), key };
+        config.certificate = Some(certificate.clone());
         config.idle_timeout = PATIENCE;
         change(&mut config);
         let server = Server::bind(config).unwrap();
         Self {
             address: server.addresses()[0],
             dot_address: server.dot_addresses()[0],
+            doh2_address: server.doh2_addresses()[0],
             roots: Arc::new(roots),
             chain,
+            certificate,
             stop: server.stop_handle(),
             thread: Some(std::thread::spawn(|| server.run())),
             _directory: directory,
@@ -123,9 +137,59 @@ impl Running {
         StreamOwned::new(session, connect(self.dot_address))
     }
 
+    /// A TLS client that asks for this protocol.
+    pub(crate) fn tls(
+        &self,
+        address: SocketAddr,
+        alpn: &[u8],
+    ) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut config = self.tls_config();
+        config.alpn_protocols = vec![alpn.to_vec()];
+        let name = "localhost".try_into().unwrap();
+        let session = ClientConnection::new(Arc::new(config), name).unwrap();
+        StreamOwned::new(session, connect(address))
+    }
+
+    /// Asks one question over HTTP/2, with the id put back as a client does; the status if that is
+    /// not 200, 0 if the stream was reset.
+    pub(crate) fn doh2(&self, method: Method, query: &[u8]) -> Result<Vec<u8>, u16> {
+        self.doh2_at("/dns-query", method, query)
+    }
+
+    /// The same at any path.
+    pub(crate) fn doh2_at(&self, path: &str, method: Method, query: &[u8]) -> Result<Vec<u8>, u16> {
+        let mut stream = self.tls(self.doh2_address, b"h2");
+        let (authority, path) = ("localhost".to_owned(), path.to_owned());
+        let mut http = Client::new(&Target { authority, path, method }).unwrap();
+        let id = u16::from_be_bytes([query[0], query[1]]);
+        assert!(http.send(id, query));
+        let (mut out, mut outcome, mut buffer) = (Vec::new(), None, [0; 16_384]);
+        loop {
+            let polled = http.poll(&mut out, &mut |exchange| {
+                outcome = Some(match exchange {
+                    Exchange::Answer { request, message } if request == id => Ok(message.to_vec()),
+                    Exchange::Refused { status, .. } => Err(status),
+                    other => panic!("{other:?}"),
+                });
+            });
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+            polled.unwrap();
+            stream.write_all(&out).unwrap();
+            stream.flush().unwrap();
+            out.clear();
+            let count = stream.read(&mut buffer).unwrap();
+            assert!(count > 0, "the server closed the connection");
+            http.receive(&buffer[..count]);
+        }
+    }
+
     /// Asks one question over any transport.
     pub(crate) fn ask(&self, transport: Transport, query: &[u8]) -> Vec<u8> {
         match transport {
+            Transport::Doh2 => self.doh2(Method::Post, query).unwrap(),
+            Transport::Doq | Transport::Doh3 => panic!("{transport} is not asked here"),
             Transport::Udp => {
                 let (socket, mut buffer) = (self.udp(), vec![0; 65_535]);
                 socket.send(query).unwrap();

@@ -6,11 +6,12 @@ use std::net::{Shutdown, UdpSocket};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use dnslab_wire::{Response, Transport, push_frame};
+use dnslab_carrier::Method;
+use dnslab_wire::{Response, push_frame};
 use domain::base::iana::Rtype;
 use rustls::HandshakeKind;
 
-use crate::running::{PATIENCE, Running, exchange, query, read_message};
+use crate::running::{ASKED, PATIENCE, Running, exchange, query, read_message};
 
 #[test]
 fn every_transport_on_both_address_families() {
@@ -20,8 +21,9 @@ fn every_transport_on_both_address_families() {
             let loopback = if server.address.is_ipv6() { "::1" } else { "127.0.0.1" };
             server.address.set_ip(loopback.parse().unwrap());
             server.dot_address.set_ip(loopback.parse().unwrap());
+            server.doh2_address.set_ip(loopback.parse().unwrap());
         }
-        for transport in Transport::ALL {
+        for transport in ASKED {
             let octets = server.ask(transport, &query(7, "wWw.example.", Rtype::A));
             let response = Response::parse(&octets).unwrap();
             assert_eq!((response.id, response.rcode, response.answers), (7, 0, 1));
@@ -29,12 +31,12 @@ fn every_transport_on_both_address_families() {
             assert!(octets.ends_with(&[192, 0, 2, 1]), "{transport} on {address}");
         }
         let counters = server.stop();
-        for transport in Transport::ALL {
+        for transport in ASKED {
             let messages = counters.messages(transport);
             assert_eq!((messages.received, messages.answered), (1, 1), "{transport}");
         }
         let connections = counters.connections;
-        assert_eq!((connections.accepted, connections.full_handshakes), (2, 1));
+        assert_eq!((connections.accepted, connections.full_handshakes), (3, 2));
     }
 }
 
@@ -110,6 +112,63 @@ fn pipelined_queries() {
 trait ReadWrite: Read + Write {}
 
 impl<T: Read + Write> ReadWrite for T {}
+
+/// With HTTP/2 the program's delay and loss are those of each request.
+#[test]
+fn requests_are_answered_by_both_methods_and_as_the_program_says() {
+    let server = Running::start(|config| {
+        config.program.delay = "uniform:1ms..20ms".parse().unwrap();
+    });
+    for method in [Method::Get, Method::Post] {
+        let octets = server.doh2(method, &query(7, "big.example.", Rtype::TXT)).unwrap();
+        let response = Response::parse(&octets).unwrap();
+        assert_eq!((response.id, response.rcode, response.answers), (7, 0, 200));
+        assert_eq!(server.doh2_at("/other", method, &query(7, "www.example.", Rtype::A)), Err(404));
+    }
+    let counters = server.stop();
+    assert_eq!((counters.doh2.received, counters.doh2.answered), (2, 2));
+    assert_eq!(counters.lateness.answers, 2);
+}
+
+/// Queries in the first packet of a resumed connection are answered, if the server wants that.
+#[test]
+fn early_data() {
+    for accepted in [true, false] {
+        let server = Running::start(|config| config.early_data = accepted);
+        let mut config = server.tls_config();
+        config.enable_early_data = true;
+        let config = Arc::new(config);
+        exchange(&mut server.dot(&config), &query(1, "www.example.", Rtype::A));
+        let mut stream = server.dot(&config);
+        let mut frame = Vec::new();
+        push_frame(&mut frame, &query(2, "www.example.", Rtype::A));
+        if accepted {
+            stream.conn.early_data().unwrap().write_all(&frame).unwrap();
+        } else {
+            assert!(stream.conn.early_data().is_none());
+            stream.write_all(&frame).unwrap();
+        }
+        assert_eq!(Response::parse(&read_message(&mut stream)).unwrap().id, 2);
+        // The handshake has ended at the server, too, when this is answered.
+        exchange(&mut stream, &query(3, "www.example.", Rtype::A));
+        assert_eq!(stream.conn.is_early_data_accepted(), accepted);
+        assert_eq!(stream.conn.handshake_kind(), Some(HandshakeKind::Resumed));
+        let counters = server.stop();
+        assert_eq!((counters.dot.answered, counters.connections.resumed_handshakes), (3, 1));
+        assert_eq!(counters.connections.early_data, u64::from(accepted));
+    }
+}
+
+#[test]
+fn without_tickets_nothing_is_resumed() {
+    let server = Running::start(|config| config.tickets = false);
+    let config = Arc::new(server.tls_config());
+    for _ in 0..2 {
+        let mut stream = server.dot(&config);
+        exchange(&mut stream, &query(1, "www.example.", Rtype::A));
+        assert_eq!(stream.conn.handshake_kind(), Some(HandshakeKind::Full));
+    }
+}
 
 /// With a delay drawn for each, answers overtake each other (RFC 7766, section 6.2.1.1); a client
 /// that closed its sending side still gets all of them.

@@ -1,0 +1,183 @@
+//! The client side of DNS over QUIC.
+
+use bytes::{BufMut as _, BytesMut};
+use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
+use rustc_hash::FxHashMap;
+
+use super::{CODES, PREFIX, is_too_long, whole_message};
+use crate::Exchange;
+use crate::quic::{ClientProtocol, ErrorCodes, QuicError, Reading, Unwritten, code, read};
+
+/// The queries of one connection that wait for their answer.
+#[derive(Default)]
+pub(crate) struct DoqClient {
+    /// By stream: what has come of the query.
+    queries: FxHashMap<StreamId, Query>,
+    /// By request: its stream.
+    streams: FxHashMap<u16, StreamId>,
+    /// Queries that flow control keeps back.
+    unwritten: Unwritten,
+    /// Octets of queries on their way to their streams, which share this memory piece by piece.
+    sending: BytesMut,
+    /// The octets of the answer that is being read.
+    answer: Vec<u8>,
+}
+
+/// A query that was sent.
+struct Query {
+    /// The number of its request.
+    request: u16,
+    /// What has come on its stream.
+    reply: Reply,
+}
+
+/// What has come on a query's stream.
+enum Reply {
+    /// These octets, fewer than the answer has.
+    Part(Vec<u8>),
+    /// The answer, and it was delivered; the stream's end is still to come.
+    Delivered,
+}
+
+/// Memory taken for queries at once: some hundreds of them.
+const SENDING: usize = 16 * 1024;
+
+impl DoqClient {
+    /// Reads what has come on a stream.
+    fn read(
+        &mut self,
+        connection: &mut Connection,
+        id: StreamId,
+        deliver: &mut dyn FnMut(Exchange<'_>),
+    ) -> Result<(), QuicError> {
+        let Some(query) = self.queries.get_mut(&id) else {
+            // Nobody waits for it any more.
+            read(connection, id, |_| {});
+            return Ok(());
+        };
+        let Query { request, reply } = query;
+        let request = *request;
+        let answer = &mut self.answer;
+        answer.clear();
+        if let Reply::Part(part) = reply {
+            answer.append(part);
+        }
+        let reading = read(connection, id, |octets| answer.extend_from_slice(octets));
+        match (reading, &reply) {
+            (Reading::Open, Reply::Part(_)) => {
+                if put_id(answer, request) {
+                    deliver(Exchange::Answer { request, message: &answer[PREFIX..] });
+                    *reply = Reply::Delivered;
+                } else if is_too_long(answer) {
+                    // The rest of the stream is of no use.
+                    let _ = connection.recv_stream(id).stop(code(CODES.protocol_error));
+                    self.forget(id, request);
+                    deliver(Exchange::Refused { request, status: 0 });
+                } else {
+                    *reply = Reply::Part(std::mem::take(answer));
+                }
+            }
+            (Reading::Finished, Reply::Part(_)) => {
+                deliver(if put_id(answer, request) {
+                    Exchange::Answer { request, message: &answer[PREFIX..] }
+                } else {
+                    Exchange::Refused { request, status: 0 }
+                });
+                self.forget(id, request);
+            }
+            (Reading::Gone, _) => {}
+            (Reading::Reset(_), Reply::Part(_)) => {
+                self.forget(id, request);
+                deliver(Exchange::Refused { request, status: 0 });
+            }
+            (_, Reply::Delivered) if !answer.is_empty() => {
+                return Err(QuicError::Protocol("a second message on the stream of a query"));
+            }
+            (Reading::Open, Reply::Delivered) => {}
+            (_, Reply::Delivered) => self.forget(id, request),
+        }
+        Ok(())
+    }
+
+    /// Forgets a query.
+    fn forget(&mut self, id: StreamId, request: u16) {
+        self.queries.remove(&id);
+        self.unwritten.forget(id);
+        if self.streams.get(&request) == Some(&id) {
+            self.streams.remove(&request);
+        }
+    }
+}
+
+/// Makes the number of its request the id of the answer in the octets of a stream; false if not all
+/// of it is there, or its id is not 0 as it must be (RFC 9250, section 4.2.1).
+fn put_id(octets: &mut [u8], request: u16) -> bool {
+    let is_answer = whole_message(octets).is_some_and(|message| message.starts_with(&[0, 0]));
+    if is_answer {
+        octets[PREFIX..PREFIX + 2].copy_from_slice(&request.to_be_bytes());
+    }
+    is_answer
+}
+
+impl ClientProtocol for DoqClient {
+    fn codes(&self) -> &'static ErrorCodes {
+        &CODES
+    }
+
+    fn begin(&mut self, _: &mut Connection) -> Result<(), QuicError> {
+        self.queries.clear();
+        self.streams.clear();
+        self.unwritten.clear();
+        Ok(())
+    }
+
+    fn send(&mut self, connection: &mut Connection, request: u16, message: &[u8]) -> bool {
+        // What the server does not read must wait where it can time out.
+        if !self.unwritten.is_empty() {
+            return false;
+        }
+        self.give_up(connection, request);
+        let Some(id) = connection.streams().open(Dir::Bi) else { return false };
+        let length = u16::try_from(message.len()).expect("a DNS message has at most 65,535 octets");
+        if self.sending.capacity() < PREFIX + message.len() {
+            self.sending.reserve(SENDING.max(PREFIX + message.len()));
+        }
+        self.sending.put_u16(length);
+        self.sending.put_u16(0);
+        self.sending.put_slice(&message[2..]);
+        let octets = self.sending.split().freeze();
+        self.queries.insert(id, Query { request, reply: Reply::Part(Vec::new()) });
+        self.streams.insert(request, id);
+        self.unwritten.finish(connection, id, octets);
+        true
+    }
+
+    fn give_up(&mut self, connection: &mut Connection, request: u16) {
+        let Some(id) = self.streams.get(&request).copied() else { return };
+        self.forget(id, request);
+        // Either fails if its half of the stream has ended already, and then all is said.
+        let _ = connection.recv_stream(id).stop(code(CODES.cancelled));
+        let _ = connection.send_stream(id).reset(code(CODES.cancelled));
+    }
+
+    fn stream_event(
+        &mut self,
+        connection: &mut Connection,
+        event: StreamEvent,
+        deliver: &mut dyn FnMut(Exchange<'_>),
+    ) -> Result<(), QuicError> {
+        match event {
+            StreamEvent::Readable { id } => self.read(connection, id, deliver)?,
+            StreamEvent::Writable { id } => self.unwritten.resume(connection, id),
+            // A server that does not want the query says what becomes of it on its own half.
+            StreamEvent::Stopped { id, error_code } => {
+                self.unwritten.forget(id);
+                let _ = connection.send_stream(id).reset(error_code);
+            }
+            StreamEvent::Opened { .. }
+            | StreamEvent::Finished { .. }
+            | StreamEvent::Available { .. } => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! DNS over HTTPS (RFC 8484) on HTTP/2 (RFC 9113): both ends of a connection as state machines that
+//! are handed octets and hand out octets, on the crate `h2`, which is polled over memory: no
+//! runtime, no socket, and no task that waits.
+//!
+//! ```
+//! use dnslab_carrier::http2::{Client, Server};
+//! use dnslab_carrier::{Exchange, Method, Target};
+//!
+//! let (authority, path) = ("ns.example".to_owned(), "/dns-query".to_owned());
+//! let mut client = Client::new(&Target { authority, path: path.clone(), method: Method::Post })?;
+//! let mut server = Server::new(&path);
+//!
+//! assert!(client.send(7, b"\0\x07 some query"));
+//! let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
+//! client.poll(&mut to_server, &mut |_| {})?;
+//! server.receive(&to_server);
+//! server.poll(&mut to_client)?;
+//! let request = server.next_request().expect("one was sent");
+//! assert_eq!(&request.message[..], b"\0\0 some query");
+//! server.answer(request.id, b"\0\0 its answer");
+//! server.poll(&mut to_client)?;
+//!
+//! let mut answers = Vec::new();
+//! client.receive(&to_client);
+//! client.poll(&mut to_server, &mut |exchange| {
+//!     if let Exchange::Answer { request, message } = exchange {
+//!         answers.push((request, message.to_vec()));
+//!     }
+//! })?;
+//! assert_eq!(answers, [(7, b"\0\x07 its answer".to_vec())]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod client;
+mod message;
+mod pipe;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use client::Client;
+pub use message::TargetError;
+pub use server::{Request, RequestId, Server};
+
+/// The name of HTTP/2 over TLS in ALPN (RFC 9113, section 3.2).
+pub const ALPN: &[u8] = b"h2";
+
+/// The connection is over.
+#[derive(Debug, thiserror::Error)]
+pub enum Http2Error {
+    /// The other side closed it, or announced the end (GOAWAY with NO_ERROR) and then closed.
+    #[error("the other side closed the HTTP/2 connection")]
+    Closed,
+    /// The other side closed it with an error of its own (RFC 9113, section 7).
+    #[error("the other side closed the HTTP/2 connection: {0}")]
+    Remote(
+        /// The error code in words.
+        h2::Reason,
+    ),
+    /// The other side broke the protocol, or its octets are no HTTP/2.
+    #[error("HTTP/2: {0}")]
+    Protocol(
+        /// What `h2` says.
+        String,
+    ),
+}
+
+impl Http2Error {
+    /// The end of a connection as `h2` reports it; no error is an orderly end.
+    fn of(error: Option<h2::Error>) -> Self {
+        let Some(error) = error else { return Self::Closed };
+        match error.reason() {
+            _ if error.is_io() => Self::Closed,
+            Some(h2::Reason::NO_ERROR) if error.is_remote() => Self::Closed,
+            Some(reason) if error.is_remote() => Self::Remote(reason),
+            _ => Self::Protocol(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Requests and responses (RFC 9114, section 4) that carry DNS messages (RFC 8484).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::{BufMut as _, BytesMut};
+
+use super::frames::{self, Frame, Kind};
+use super::qpack::{self, Fields, Name};
+use crate::quic::QuicError;
+use crate::{Method, Target};
+
+/// The media type of a DNS message (RFC 8484, section 6).
+const MEDIA_TYPE: &[u8] = b"application/dns-message";
+
+/// The longest DNS message, octets (RFC 1035, section 4.2.2).
+pub(super) const LONGEST_MESSAGE: usize = u16::MAX as usize;
+
+/// Indexes in the static table (RFC 9204, appendix A).
+mod index {
+    /// `:authority`
+    pub(super) const AUTHORITY: usize = 0;
+    /// `:path /`, for its name.
+    pub(super) const PATH: usize = 1;
+    /// `content-length 0`, for its name.
+    pub(super) const CONTENT_LENGTH: usize = 4;
+    /// `:method GET`
+    pub(super) const GET: usize = 17;
+    /// `:method POST`
+    pub(super) const POST: usize = 20;
+    /// `:scheme https`
+    pub(super) const HTTPS: usize = 23;
+    /// `:status 200`, which is also a `:status` for its name.
+    pub(super) const OK: usize = 25;
+    /// `accept application/dns-message`
+    pub(super) const ACCEPT_MESSAGE: usize = 30;
+    /// `content-type application/dns-message`
+    pub(super) const MESSAGE_TYPE: usize = 44;
+}
+
+/// What all requests to one target share, made once.
+pub(super) struct Requests {
+    /// How the message travels.
+    method: Method,
+    /// GET: what stands before the value of `:path`. POST: the whole section but the length.
+    before: Vec<u8>,
+    /// GET: the path up to the value of the variable `dns`.
+    path: Vec<u8>,
+    /// GET: what stands after the value of `:path`.
+    after: Vec<u8>,
+    /// A section under construction.
+    section: Vec<u8>,
+}
+
+impl Requests {
+    /// Prepares requests.
+    pub(super) fn new(target: &Target) -> Self {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let separator = if target.path.contains('?') { '&' } else { '?' };
+        let path = format!("{}{separator}dns=", target.path).into_bytes();
+        qpack::begin(&mut before);
+        let is_get = target.method == Method::Get;
+        qpack::push_indexed(&mut before, if is_get { index::GET } else { index::POST });
+        qpack::push_indexed(&mut before, index::HTTPS);
+        qpack::push_named(&mut before, index::AUTHORITY, target.authority.as_bytes());
+        if is_get {
+            qpack::push_indexed(&mut after, index::ACCEPT_MESSAGE);
+        } else {
+            qpack::push_named(&mut before, index::PATH, target.path.as_bytes());
+            qpack::push_indexed(&mut before, index::ACCEPT_MESSAGE);
+            qpack::push_indexed(&mut before, index::MESSAGE_TYPE);
+        }
+        Self { method: target.method, before, path, after, section: Vec::new() }
+    }
+
+    /// Octets of a request that carries so long a message, at most.
+    pub(super) fn space(&self, message: usize) -> usize {
+        let section = self.before.len() + self.path.len() + self.after.len() + 32;
+        section + 2 * message + 32
+    }
+
+    /// Appends the request that carries `message` with an id of 0 (RFC 8484, section 4.1).
+    pub(super) fn push(&mut self, message: &[u8], out: &mut BytesMut) {
+        self.section.clear();
+        self.section.extend_from_slice(&self.before);
+        if self.method == Method::Post {
+            push_length(&mut self.section, message.len());
+            push_head(out, frames::HEADERS, self.section.len());
+            out.put_slice(&self.section);
+            push_head(out, frames::DATA, message.len());
+            out.put_u16(0);
+            out.put_slice(&message[2..]);
+            return;
+        }
+        let coded = (message.len() * 4).div_ceil(3);
+        let length = self.path.len() + coded;
+        qpack::push_value_head(&mut self.section, index::PATH, length);
+        self.section.extend_from_slice(&self.path);
+        let start = self.section.len();
+        self.section.resize(start + coded, 0);
+        // The id is 0, whatever stands there.
+        let first = [0, 0, message[2]];
+        let (head, rest) = self.section[start..].split_at_mut(4);
+        let coded = URL_SAFE_NO_PAD.encode_slice(first, head);
+        coded.expect("three octets become four letters");
+        let coded = URL_SAFE_NO_PAD.encode_slice(&message[3..], rest);
+        coded.expect("the space is as long as the letters that the octets become");
+        self.section.extend_from_slice(&self.after);
+        push_head(out, frames::HEADERS, self.section.len());
+        out.put_slice(&self.section);
+    }
+}
+
+/// Appends `content-length`.
+fn push_length(section: &mut Vec<u8>, length: usize) {
+    let mut digits = [0; 20];
+    let (mut rest, mut at) = (length, digits.len());
+    while at == digits.len() || rest > 0 {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    qpack::push_named(section, index::CONTENT_LENGTH, &digits[at..]);
+}
+
+/// Appends type and length of a frame.
+fn push_head(out: &mut BytesMut, kind: u64, length: usize) {
+    let mut head = Vec::with_capacity(8);
+    frames::push_head(&mut head, kind, length);
+    out.put_slice(&head);
+}
+
+/// Appends a response that carries a message.
+pub(super) fn push_answer(out: &mut Vec<u8>, message: &[u8]) {
+    let mut section = Vec::with_capacity(16);
+    qpack::begin(&mut section);
+    qpack::push_indexed(&mut section, index::OK);
+    qpack::push_indexed(&mut section, index::MESSAGE_TYPE);
+    push_length(&mut section, message.len());
+    frames::push_head(out, frames::HEADERS, section.len());
+    out.extend_from_slice(&section);
+    frames::push_head(out, frames::DATA, message.len());
+    out.extend_from_slice(message);
+}
+
+/// Appends a response that carries nothing but a status.
+pub(super) fn push_refusal(out: &mut Vec<u8>, status: u16) {
+    let mut section = Vec::new();
+    qpack::begin(&mut section);
+    qpack::push_named(&mut section, index::OK, status.to_string().as_bytes());
+    frames::push_head(out, frames::HEADERS, section.len());
+    out.extend_from_slice(&section);
+}
+
+/// Collects the body of a message on a stream: where it is in the octets if it is in one piece,
+/// else its pieces.
+#[derive(Default)]
+struct Body {
+    /// The place of the only piece.
+    place: Option<(usize, usize)>,
+    /// All pieces, once there are two.
+    pieces: Vec<u8>,
+}
+
+impl Body {
+    /// Adds a piece that lies in `octets`.
+    fn add(&mut self, octets: &[u8], start: usize, end: usize) {
+        match self.place {
+            None => self.place = Some((start, end)),
+            Some((first, last)) => {
+                if self.pieces.is_empty() {
+                    self.pieces.extend_from_slice(&octets[first..last]);
+                }
+                self.pieces.extend_from_slice(&octets[start..end]);
+            }
+        }
+    }
+
+    /// All of it, at the start of `octets`.
+    fn gather(self, octets: &mut Vec<u8>) {
+        match self.place {
+            _ if !self.pieces.is_empty() => *octets = self.pieces,
+            Some((start, end)) => {
+                octets.copy_within(start..end, 0);
+                octets.truncate(end - start);
+            }
+            None => octets.clear(),
+        }
+    }
+}
+
+/// What stands on a stream, in the order of the frames.
+struct Content {
+    /// What was made of the last section before the body.
+    head: Head,
+    /// The body.
+    body: Body,
+}
+
+/// The fields of a message that matter.
+#[derive(Default)]
+struct Head {
+    /// `:status`
+    status: Option<u16>,
+    /// `:method`
+    method: Option<Vec<u8>>,
+    /// `:path`
+    path: Option<Vec<u8>>,
+    /// The content type is that of DNS messages.
+    is_message: bool,
+}
+
+impl Head {
+    /// Reads a field section.
+    fn read(section: &[u8]) -> Result<Self, QuicError> {
+        let unreadable = |_| QuicError::Protocol("a field section that cannot be decompressed");
+        let (mut head, mut fields) = (Self::default(), Fields::new(section).map_err(unreadable)?);
+        while let Some(field) = fields.take().map_err(unreadable)? {
+            match field.name {
+                Name::Status => {
+                    let text = std::str::from_utf8(&field.value).unwrap_or_default();
+                    head.status = text.parse().ok();
+                }
+                Name::Method => head.method = Some(field.value.into_owned()),
+                Name::Path => head.path = Some(field.value.into_owned()),
+                Name::ContentType => {
+                    let mut parts = field.value.split(|octet| *octet == b';');
+                    let kind = parts.next().unwrap_or_default().trim_ascii();
+                    head.is_message = kind.eq_ignore_ascii_case(MEDIA_TYPE);
+                }
+                Name::Other => {}
+            }
+        }
+        Ok(head)
+    }
+}
+
+/// Reads the frames of a whole message; `None` if it is malformed: without a head, or cut.
+///
+/// # Errors
+/// When the peer broke the rules of the whole connection.
+fn read_frames(octets: &[u8]) -> Result<Option<Content>, QuicError> {
+    let (mut rest, mut head, mut body) = (octets, None::<Head>, Body::default());
+    while let Some(frame) = frames::take(&mut rest)? {
+        match frame {
+            // Trailers say nothing that matters.
+            Frame::Headers(_) if body.place.is_some() => {}
+            Frame::Headers(section) => head = Some(Head::read(section)?),
+            Frame::Data(_) if head.is_none() => {
+                return Err(QuicError::Protocol("a body before its head"));
+            }
+            Frame::Data(piece) => {
+                let end = octets.len() - rest.len();
+                body.add(octets, end - piece.len(), end);
+            }
+            Frame::Settings(_) | Frame::GoAway(_) | Frame::Other(Kind::OfHttp2) => {
+                return Err(QuicError::Protocol("a frame that a request's stream must not have"));
+            }
+            Frame::Other(Kind::Push) => {
+                return Err(QuicError::Protocol("a pushed response that nobody asked for"));
+            }
+            Frame::Other(Kind::Unknown) => {}
+        }
+    }
+    if !rest.is_empty() {
+        return Ok(None);
+    }
+    Ok(head.map(|head| Content { head, body }))
+}
+
+/// Reads a whole response, and leaves nothing but its body in `octets`.
+///
+/// # Errors
+/// [`Unanswered::Refused`] with the status when it carries no DNS message: 0 when it is malformed.
+pub(super) fn read_response(octets: &mut Vec<u8>) -> Result<(), Unanswered> {
+    let content = read_frames(octets)?.ok_or(Unanswered::Refused(0))?;
+    match content.head.status {
+        Some(200) if content.head.is_message => {
+            content.body.gather(octets);
+            let is_message = octets.len() <= LONGEST_MESSAGE && octets.starts_with(&[0, 0]);
+            if is_message { Ok(()) } else { Err(Unanswered::Refused(200)) }
+        }
+        status => Err(Unanswered::Refused(status.unwrap_or(0))),
+    }
+}
+
+/// Why there is no message.
+pub(super) enum Unanswered {
+    /// This request was refused, or this response is none.
+    Refused(u16),
+    /// The peer broke the rules of the whole connection.
+    Broken(QuicError),
+}
+
+impl From<QuicError> for Unanswered {
+    fn from(error: QuicError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// Reads a whole request to a server that serves `path`, and leaves nothing but the DNS message in
+/// `octets`.
+///
+/// # Errors
+/// [`Unanswered::Refused`] with the status to be sent: a path that is not served (404), a method
+/// other than GET and POST (405), a message that is too long (413, 414), another content type
+/// (415), and what is malformed (400).
+pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<(), Unanswered> {
+    let content = read_frames(octets)?.ok_or(Unanswered::Refused(400))?;
+    let (Some(method), Some(target)) = (&content.head.method, &content.head.path) else {
+        return Err(Unanswered::Refused(400));
+    };
+    let mut parts = target.splitn(2, |octet| *octet == b'?');
+    if parts.next() != Some(path.as_bytes()) {
+        return Err(Unanswered::Refused(404));
+    }
+    match method.as_slice() {
+        b"GET" => read_query(parts.next().unwrap_or_default(), octets),
+        b"POST" if !content.head.is_message => Err(Unanswered::Refused(415)),
+        b"POST" => {
+            content.body.gather(octets);
+            if octets.len() > LONGEST_MESSAGE { Err(Unanswered::Refused(413)) } else { Ok(()) }
+        }
+        _ => Err(Unanswered::Refused(405)),
+    }
+}
+
+/// Reads the variable `dns` of a query string into `message`.
+fn read_query(query: &[u8], message: &mut Vec<u8>) -> Result<(), Unanswered> {
+    let mut variables = query.split(|octet| *octet == b'&');
+    let text = variables.find_map(|part| part.strip_prefix(b"dns="));
+    let text = text.ok_or(Unanswered::Refused(400))?;
+    if text.len() > LONGEST_MESSAGE.div_ceil(3) * 4 {
+        return Err(Unanswered::Refused(414));
+    }
+    message.clear();
+    let decoded = URL_SAFE_NO_PAD.decode_vec(text, message);
+    decoded.map_err(|_| Unanswered::Refused(400))
+}

@@ -1,0 +1,409 @@
+//! The server side: an end point and its connections.
+
+mod protocol;
+mod settings;
+
+pub use protocol::Reaction;
+pub(crate) use protocol::{Answer, ServerProtocol};
+pub use settings::QuicServerSettings;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    Connection, ConnectionHandle, DatagramEvent, Endpoint, Event, Incoming, ServerConfig, StreamId,
+    Transmit, VarInt,
+};
+
+use self::settings::Spoken;
+use super::tls::HandshakeFacts;
+use super::{QuicError, code, segments_of};
+
+/// Names a request of a server's client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    /// The connection's place.
+    place: u32,
+    /// The connection's serial number.
+    serial: u64,
+    /// The stream.
+    stream: StreamId,
+}
+
+/// What happened to a server's connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// Connections begun.
+    pub accepted: u64,
+    /// Connections refused, for there were too many.
+    pub refused: u64,
+    /// Handshakes that ended well with certificates.
+    pub full_handshakes: u64,
+    /// Handshakes that were resumed from a ticket.
+    pub resumed_handshakes: u64,
+    /// Handshakes that failed.
+    pub failed_handshakes: u64,
+    /// Connections that ended for their silence.
+    pub timed_out: u64,
+}
+
+/// Packets to be sent to one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The client.
+    pub peer: SocketAddr,
+    /// The local address to send from, where it was known when the client's packets came.
+    pub source: Option<IpAddr>,
+    /// Length of all packets but the last, octets (`UDP_SEGMENT`).
+    pub segment: usize,
+}
+
+/// A server's end point on one socket, with its connections.
+pub struct QuicServer {
+    /// Knows which packets belong to which connection.
+    endpoint: Endpoint,
+    /// What is spoken above QUIC.
+    protocol: Spoken,
+    /// Connections at once.
+    most: usize,
+    /// Connections by their number at the end point.
+    connections: Vec<Option<Box<ServerConnection>>>,
+    /// Connections in the table.
+    count: usize,
+    /// Connections with something to do, each once.
+    touched: Vec<usize>,
+    /// When to look after which connection, by serial number; entries may be stale.
+    timers: BinaryHeap<Reverse<(Instant, usize, u64)>>,
+    /// Packets of the end point itself.
+    responses: Vec<(Outgoing, Vec<u8>)>,
+    /// What happened so far.
+    facts: ServerFacts,
+}
+
+/// One connection.
+struct ServerConnection {
+    /// Tells it from others that had the same place.
+    serial: u64,
+    /// QUIC's part.
+    connection: Connection,
+    /// What a stream means.
+    protocol: Box<dyn ServerProtocol>,
+    /// It stands in the list of connections with something to do.
+    is_touched: bool,
+    /// The earliest instant at which the heap of timers has it.
+    timer: Option<Instant>,
+    /// The handshake has ended well.
+    is_established: bool,
+}
+
+impl QuicServer {
+    /// A server without connections.
+    #[must_use]
+    pub fn new(settings: &QuicServerSettings) -> Self {
+        let mut config = ServerConfig::with_crypto(Arc::clone(&settings.tls) as _);
+        let unidirectional = settings.protocol.unidirectional();
+        let idle_timeout = Some(settings.idle_timeout);
+        let transport = super::settings::transport(settings.streams, unidirectional, idle_timeout);
+        // A client that moves would reach another worker's socket, which does not know it.
+        config.transport_config(Arc::new(transport)).migration(false);
+        let endpoint = super::settings::endpoint(settings.seed);
+        Self {
+            endpoint: Endpoint::new(endpoint, Some(Arc::new(config)), true, None),
+            protocol: settings.protocol.clone(),
+            most: settings.connections,
+            connections: Vec::new(),
+            count: 0,
+            touched: Vec::new(),
+            timers: BinaryHeap::new(),
+            responses: Vec::new(),
+            facts: ServerFacts::default(),
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn facts(&self) -> ServerFacts {
+        self.facts
+    }
+
+    /// Connections that have not come to their end.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.count
+    }
+
+    /// Takes datagrams that came from `peer` to `local`: `group` is cut into pieces of `segment`
+    /// octets (`UDP_GRO`). [`QuicServer::poll`] says what came of them.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        peer: SocketAddr,
+        local: Option<IpAddr>,
+        group: &[u8],
+        segment: usize,
+    ) {
+        let mut rest = BytesMut::from(group);
+        while !rest.is_empty() {
+            let datagram = rest.split_to(segment.clamp(1, rest.len()));
+            let mut response = Vec::new();
+            let event = self.endpoint.handle(now, peer, local, None, datagram, &mut response);
+            match event {
+                None => {}
+                Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, response),
+                Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
+                Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                    if let Some(connection) = self.connections[handle.0].as_mut() {
+                        connection.connection.handle_event(event);
+                        self.touch(handle.0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// When [`QuicServer::handle_timeouts`] is to be called next.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Does what was to be done by now; then [`QuicServer::poll`] and [`QuicServer::transmit`] may
+    /// have something.
+    pub fn handle_timeouts(&mut self, now: Instant) {
+        while let Some(Reverse((at, place, serial))) = self.timers.peek().copied()
+            && at <= now
+        {
+            self.timers.pop();
+            let Some(connection) = self.connections[place].as_mut() else { continue };
+            if connection.serial != serial || connection.timer != Some(at) {
+                continue;
+            }
+            connection.timer = None;
+            if connection.connection.poll_timeout().is_some_and(|due| due <= now) {
+                connection.connection.handle_timeout(now);
+            }
+            // Also those whose time has moved away meanwhile: they are entered again.
+            self.touch(place);
+        }
+    }
+
+    /// Asks for the answers to all whole queries, and forgets connections that have ended.
+    pub fn poll(&mut self, now: Instant, answer: Answer<'_, RequestId>) {
+        let mut number = 0;
+        while let Some(place) = self.touched.get(number).copied() {
+            number += 1;
+            self.poll_one(place, now, answer);
+        }
+    }
+
+    /// Sends an answer that was held back; false if its connection has ended or its client does
+    /// not want it any more.
+    pub fn answer(&mut self, request: RequestId, message: &[u8]) -> bool {
+        let place = request.place as usize;
+        let Some(Some(connection)) = self.connections.get_mut(place) else { return false };
+        let ServerConnection { serial, connection, protocol, .. } = &mut **connection;
+        if *serial != request.serial || connection.is_closed() {
+            return false;
+        }
+        let written = protocol.answer(connection, request.stream, message);
+        self.touch(place);
+        written
+    }
+
+    /// Appends the next packets for one client to `out`. `None` when there is nothing to send.
+    pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Outgoing> {
+        if let Some((outgoing, octets)) = self.responses.pop() {
+            out.extend_from_slice(&octets);
+            return Some(outgoing);
+        }
+        while let Some(place) = self.touched.last().copied() {
+            let Some(connection) = self.connections[place].as_mut() else {
+                self.touched.pop();
+                continue;
+            };
+            let segments = segments_of(connection.connection.current_mtu());
+            if let Some(transmit) = connection.connection.poll_transmit(now, segments, out) {
+                return Some(outgoing(&transmit));
+            }
+            connection.is_touched = false;
+            self.touched.pop();
+            self.settle(place);
+        }
+        None
+    }
+
+    /// Tells all clients to send no further requests, where the protocol has a word for it (HTTP/3's
+    /// GOAWAY). Those that have come are answered.
+    pub fn go_away(&mut self) {
+        for place in 0..self.connections.len() {
+            if let Some(connection) = self.connections[place].as_mut() {
+                let ServerConnection { connection, protocol, .. } = &mut **connection;
+                protocol.go_away(connection);
+                self.touch(place);
+            }
+        }
+    }
+
+    /// Ends all connections in an orderly way; [`QuicServer::transmit`] gives the packets that say
+    /// so.
+    pub fn close(&mut self, now: Instant) {
+        for place in 0..self.connections.len() {
+            if let Some(connection) = self.connections[place].as_mut() {
+                let error_code = code(connection.protocol.codes().no_error);
+                connection.connection.close(now, error_code, Bytes::new());
+                self.touch(place);
+            }
+        }
+    }
+
+    /// Begins a connection, or refuses it.
+    fn accept(&mut self, now: Instant, incoming: Incoming) {
+        let mut response = Vec::new();
+        if self.count >= self.most {
+            self.facts.refused += 1;
+            let transmit = self.endpoint.refuse(incoming, &mut response);
+            return self.respond(&transmit, response);
+        }
+        match self.endpoint.accept(incoming, now, &mut response, None) {
+            Ok((ConnectionHandle(place), connection)) => {
+                self.facts.accepted += 1;
+                self.count += 1;
+                let protocol = self.protocol.begin();
+                if self.connections.len() <= place {
+                    self.connections.resize_with(place + 1, || None);
+                }
+                self.connections[place] = Some(Box::new(ServerConnection {
+                    serial: self.facts.accepted,
+                    connection,
+                    protocol,
+                    is_touched: false,
+                    timer: None,
+                    is_established: false,
+                }));
+                self.touch(place);
+            }
+            Err(error) => {
+                self.facts.failed_handshakes += 1;
+                if let Some(transmit) = error.response {
+                    self.respond(&transmit, response);
+                }
+            }
+        }
+    }
+
+    /// Looks at what happened on one connection.
+    fn poll_one(&mut self, place: usize, now: Instant, answer: Answer<'_, RequestId>) {
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        let ServerConnection { serial, connection, protocol, is_established, .. } =
+            &mut **connection;
+        let serial = *serial;
+        let mut answer = |stream, query: &[u8], out: &mut Vec<u8>| {
+            let place = u32::try_from(place).expect("memory ends before 4 G connections");
+            answer(RequestId { place, serial, stream }, query, out)
+        };
+        while let Some(event) = connection.poll() {
+            let outcome = match event {
+                Event::Connected => {
+                    *is_established = true;
+                    count_handshake(connection, &mut self.facts);
+                    Ok(())
+                }
+                // The client's name and protocol are known, and with them the keys: the first
+                // answers may go out before the handshake ends.
+                Event::HandshakeDataReady => protocol.begin(connection),
+                Event::Stream(event) => protocol.stream_event(connection, event, &mut answer),
+                Event::ConnectionLost { reason } => {
+                    match (QuicError::new(reason, protocol.codes()), *is_established) {
+                        (QuicError::Silent, true) => self.facts.timed_out += 1,
+                        (_, true) => {}
+                        (_, false) => self.facts.failed_handshakes += 1,
+                    }
+                    break;
+                }
+                Event::DatagramReceived | Event::DatagramsUnblocked => Ok(()),
+            };
+            if outcome.is_err() {
+                let error_code = VarInt::from_u32(protocol.codes().protocol_error);
+                connection.close(now, error_code, Bytes::new());
+                break;
+            }
+        }
+        self.settle(place);
+    }
+
+    /// Lets end point and connection tell each other what they must, forgets the connection if that
+    /// was all, else sees to its timer.
+    fn settle(&mut self, place: usize) {
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        while let Some(event) = connection.connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(ConnectionHandle(place), event) {
+                connection.connection.handle_event(event);
+            }
+        }
+        if connection.connection.is_drained() {
+            self.connections[place] = None;
+            self.count -= 1;
+            return;
+        }
+        let due = connection.connection.poll_timeout();
+        if let Some(due) = due
+            && connection.timer.is_none_or(|entered| due < entered)
+        {
+            connection.timer = Some(due);
+            self.timers.push(Reverse((due, place, connection.serial)));
+            self.drop_stale_timers();
+        }
+    }
+
+    /// Keeps the heap of timers in proportion to the connections: a time-out that moves to an
+    /// earlier instant leaves its old entry behind.
+    fn drop_stale_timers(&mut self) {
+        if self.timers.len() <= 4 * self.count + 64 {
+            return;
+        }
+        let connections = &self.connections;
+        self.timers.retain(|Reverse((at, place, serial))| {
+            connections[*place].as_ref().is_some_and(|connection| {
+                connection.serial == *serial && connection.timer == Some(*at)
+            })
+        });
+    }
+
+    /// Notes that a connection may have something to do.
+    fn touch(&mut self, place: usize) {
+        if let Some(connection) = self.connections[place].as_mut()
+            && !connection.is_touched
+        {
+            connection.is_touched = true;
+            self.touched.push(place);
+        }
+    }
+
+    /// Keeps a packet of the end point itself.
+    fn respond(&mut self, transmit: &Transmit, mut octets: Vec<u8>) {
+        octets.truncate(transmit.size);
+        self.responses.push((outgoing(transmit), octets));
+    }
+}
+
+/// The address part of packets.
+fn outgoing(transmit: &Transmit) -> Outgoing {
+    Outgoing {
+        peer: transmit.destination,
+        source: transmit.src_ip,
+        segment: transmit.segment_size.unwrap_or(transmit.size),
+    }
+}
+
+/// Counts a handshake that ended well.
+fn count_handshake(connection: &Connection, facts: &mut ServerFacts) {
+    let data = connection.crypto_session().handshake_data();
+    match data.and_then(|data| data.downcast::<HandshakeFacts>().ok()) {
+        Some(data) if data.resumed => facts.resumed_handshakes += 1,
+        _ => facts.full_handshakes += 1,
+    }
+}

@@ -1,0 +1,51 @@
+//! What lies between an end point and what its streams mean.
+
+use quinn_proto::{Connection, StreamEvent, StreamId};
+
+use crate::quic::{ErrorCodes, QuicError};
+
+/// Makes the answer to a query: it is handed the query's name and octets, and appends the answer to
+/// the buffer, or says why it does not.
+pub(crate) type Answer<'a, Name> = &'a mut dyn FnMut(Name, &[u8], &mut Vec<u8>) -> Reaction;
+
+/// What a protocol above QUIC does for a server, on one connection.
+pub(crate) trait ServerProtocol {
+    /// Its error codes.
+    fn codes(&self) -> &'static ErrorCodes;
+
+    /// Streams can be opened.
+    ///
+    /// # Errors
+    /// When the client does not allow the streams that the protocol cannot be without.
+    fn begin(&mut self, connection: &mut Connection) -> Result<(), QuicError>;
+
+    /// Takes note of what happened to a stream, and asks for the answers to whole queries.
+    ///
+    /// # Errors
+    /// When the client broke the protocol.
+    fn stream_event(
+        &mut self,
+        connection: &mut Connection,
+        event: StreamEvent,
+        answer: Answer<'_, StreamId>,
+    ) -> Result<(), QuicError>;
+
+    /// Says that no further requests are looked at, where the protocol has a word for it.
+    fn go_away(&mut self, _connection: &mut Connection) {}
+
+    /// Sends an answer that was held back; false if the client does not want it any more.
+    fn answer(&mut self, connection: &mut Connection, id: StreamId, message: &[u8]) -> bool;
+}
+
+/// What is made of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// It is answered with what was appended to the buffer.
+    Answered,
+    /// [`QuicServer::answer`](super::QuicServer::answer) will answer it.
+    Later,
+    /// It is never answered: its stream stays open until the client gives up.
+    Never,
+    /// It is no query.
+    NoQuery,
+}

@@ -1,0 +1,53 @@
+//! What both sides say about themselves when a connection begins (RFC 9000, section 18).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn_proto::{EndpointConfig, IdleTimeout, TransportConfig, VarInt};
+
+use super::tls::VERSION;
+
+/// Largest number of octets of one stream that may be on their way: an answer of the largest size
+/// with what HTTP puts around it. The limit of the whole connection is the highest there is, so
+/// that flow control never is what limits a load.
+const STREAM_WINDOW: u32 = 128 * 1024;
+
+/// Octets that may wait to be acknowledged: enough for every stream of a busy connection.
+const SEND_WINDOW: u64 = 16 * 1024 * 1024;
+
+/// Unidirectional streams that the peer may open: HTTP/3 needs three (RFC 9114, section 6.2), and
+/// a peer may add some of reserved types, which are passed over (section 6.2.3).
+pub(super) const UNIDIRECTIONAL: u32 = 16;
+
+/// What an end point is, whatever its connections are: `seed` makes its draws (connection ids, among
+/// others) repeatable, as a simulation wants them.
+pub(super) fn endpoint(seed: Option<[u8; 32]>) -> Arc<EndpointConfig> {
+    let mut config = EndpointConfig::default();
+    config.supported_versions(vec![VERSION]).rng_seed(seed);
+    Arc::new(config)
+}
+
+/// What is alike on both sides. The peer may open so many streams of either kind.
+///
+/// The rest is quinn-proto's default, as RFC 9002 recommends it: CUBIC from an initial window of
+/// ten packets, pacing, an acknowledgement of every second packet, probing for a path MTU of up to
+/// 1,452 octets.
+pub(super) fn transport(
+    bidirectional: u32,
+    unidirectional: u32,
+    idle_timeout: Option<Duration>,
+) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    // A time-out beyond 2^62 ms is none.
+    let idle_timeout = idle_timeout.and_then(|timeout| IdleTimeout::try_from(timeout).ok());
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(bidirectional))
+        .max_concurrent_uni_streams(VarInt::from_u32(unidirectional))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .send_window(SEND_WINDOW)
+        .max_idle_timeout(idle_timeout)
+        // Messages are small and whole: one after the other, as they came.
+        .send_fairness(false)
+        .datagram_receive_buffer_size(None);
+    config
+}

@@ -1,0 +1,7 @@
+//! QUIC's client and server against each other, over a link and a clock that are simulated from a
+//! seed.
+
+mod exchanges;
+mod hostile;
+mod raw_server;
+mod simulation;

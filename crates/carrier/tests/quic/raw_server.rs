@@ -1,0 +1,152 @@
+//! A QUIC server that says on its streams whatever a test wants.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use dnslab_carrier::quic::{QuicClient, QuicError};
+use quinn_proto::crypto::rustls::QuicServerConfig;
+use quinn_proto::{
+    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
+    ServerConfig, StreamEvent, StreamId, VarInt,
+};
+
+use crate::simulation::{CLIENT, Outcome, Protocol, client_tls, connect, query, server_tls};
+
+/// What the server does on a stream that a client has opened, when all of the request is there.
+pub(crate) type Script<'a> = &'a dyn Fn(&mut Connection, StreamId);
+
+/// The server, with one connection.
+struct RawServer {
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+}
+
+impl RawServer {
+    fn new(protocol: Protocol) -> Self {
+        let tls = QuicServerConfig::try_from(server_tls(protocol, false)).unwrap();
+        let config = ServerConfig::with_crypto(Arc::new(tls));
+        let endpoint = EndpointConfig::default();
+        let endpoint = Endpoint::new(Arc::new(endpoint), Some(Arc::new(config)), false, None);
+        Self { endpoint, connection: None }
+    }
+
+    fn receive(&mut self, now: Instant, datagram: &[u8]) {
+        let (client, mut out) = (CLIENT.parse().unwrap(), Vec::new());
+        let datagram = BytesMut::from(datagram);
+        match self.endpoint.handle(now, client, None, None, datagram, &mut out) {
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.connection = self.endpoint.accept(incoming, now, &mut out, None).ok();
+            }
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Does what the scripts say.
+    fn poll(&mut self, begin: Script<'_>, answer: Script<'_>) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        let mut readable = Vec::new();
+        while let Some(event) = connection.poll() {
+            match event {
+                Event::Connected => {
+                    if let Some(id) = connection.streams().open(Dir::Uni) {
+                        begin(connection, id);
+                    }
+                }
+                Event::Stream(StreamEvent::Opened { dir }) => {
+                    while let Some(id) = connection.streams().accept(dir) {
+                        readable.push(id);
+                    }
+                }
+                Event::Stream(StreamEvent::Readable { id }) => readable.push(id),
+                _ => {}
+            }
+        }
+        for id in readable {
+            let is_whole = {
+                let mut stream = connection.recv_stream(id);
+                let Ok(mut chunks) = stream.read(true) else { continue };
+                loop {
+                    match chunks.next(usize::MAX) {
+                        Ok(Some(_)) => {}
+                        Ok(None) => break true,
+                        Err(_) => break false,
+                    }
+                }
+            };
+            if is_whole && id.dir() == Dir::Bi {
+                answer(connection, id);
+            }
+        }
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+    }
+}
+
+/// Sends so many requests to such a server, and lets both talk for a simulated second: what came of
+/// the requests, the end of the connection, and the client. `begin` writes on a unidirectional
+/// stream of the server, `answer` on the streams of the requests.
+pub(crate) fn converse(
+    protocol: Protocol,
+    requests: u16,
+    begin: Script<'_>,
+    answer: Script<'_>,
+) -> (Vec<Outcome>, Option<QuicError>, QuicClient) {
+    let mut now = Instant::now();
+    let mut client = connect(protocol, client_tls(protocol), 1, now);
+    let mut server = RawServer::new(protocol);
+    let (mut outcomes, mut end, mut sent) = (Vec::new(), None, 0);
+    for _ in 0..200 {
+        now += Duration::from_millis(5);
+        while sent < requests && client.send(sent, &query(sent)) {
+            sent += 1;
+        }
+        let mut out = Vec::new();
+        while let Some(segment) = client.transmit(now, &mut out) {
+            out.chunks(segment).for_each(|datagram| server.receive(now, datagram));
+            out.clear();
+        }
+        server.poll(begin, answer);
+        if let Some((_, connection)) = &mut server.connection {
+            while let Some(transmit) = connection.poll_transmit(now, 10, &mut out) {
+                client.receive(now, &out, transmit.segment_size.unwrap_or(transmit.size));
+                out.clear();
+            }
+            if connection.poll_timeout().is_some_and(|due| due <= now) {
+                connection.handle_timeout(now);
+            }
+        }
+        if client.next_timeout().is_some_and(|due| due <= now) {
+            client.handle_timeout(now);
+        }
+        if end.is_none() {
+            let polled = client.poll(now, &mut |exchange| outcomes.push(Outcome::from(exchange)));
+            end = polled.err();
+        }
+    }
+    (outcomes, end, client)
+}
+
+/// Writes octets on a stream, all that it takes.
+pub(crate) fn write(connection: &mut Connection, id: StreamId, octets: &[u8]) {
+    let _ = connection.send_stream(id).write(octets);
+}
+
+/// Writes octets on a stream, and its end.
+pub(crate) fn finish(connection: &mut Connection, id: StreamId, octets: &[u8]) {
+    write(connection, id, octets);
+    let _ = connection.send_stream(id).finish();
+}
+
+/// Gives a stream up with this code.
+pub(crate) fn reset(connection: &mut Connection, id: StreamId, code: u32) {
+    let _ = connection.send_stream(id).reset(VarInt::from_u32(code));
+}

@@ -1,0 +1,31 @@
+//! DNS over HTTPS (RFC 8484) on HTTP/3 (RFC 9114).
+
+use std::sync::Arc;
+
+use dnslab_carrier::Target;
+use dnslab_carrier::quic::QuicClient;
+
+use super::doh2::authority;
+use super::quic::QuicChannel;
+use super::{ChannelEnd, Route};
+use crate::clock::Nanos;
+use crate::tls::ClientTls;
+
+/// Begins a connection.
+///
+/// # Errors
+/// When no socket is to be had, or QUIC cannot be spoken with these settings.
+pub(super) fn open(
+    tls: &ClientTls,
+    route: &Route<'_>,
+    now: Nanos,
+) -> Result<QuicChannel, ChannelEnd> {
+    let target = Arc::new(Target {
+        authority: authority(tls.server_name(), route.target.port()),
+        path: route.http.path.clone(),
+        method: route.http.method,
+    });
+    QuicChannel::open(tls, route, now, &|settings, server, name, now| {
+        QuicClient::http3(settings, server, name, Arc::clone(&target), now)
+    })
+}

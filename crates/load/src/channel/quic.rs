@@ -1,0 +1,305 @@
+//! What DNS over QUIC and HTTP/3 share: a QUIC connection on a connected UDP socket.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use dnslab_carrier::Exchange;
+use dnslab_carrier::quic::{QuicClient, QuicClientSettings, QuicError};
+use dnslab_measure::Tls as Agreed;
+use socket2::Socket;
+
+use super::udp::{connected_socket, is_about_an_earlier_datagram, is_for_now, refuses_segments};
+use super::{
+    Channel, ChannelEnd, Delivery, Handshake, HandshakeKind, Opened, Received, Route, Scratch,
+};
+use crate::clock::{Clock, Nanos};
+use crate::sys::{self, Outbox};
+use crate::tls::{ClientTls, TicketStore};
+
+/// Messages in one batch at most.
+const BATCH: usize = 512;
+
+/// How long an acknowledgement may wait for queries to travel with, when answers have come. The
+/// protocol allows 25 ms (RFC 9000, section 18.2), but a server that waits for it to send on would
+/// have to wait, too.
+const PATIENCE: Nanos = 1_000_000;
+
+/// Makes the connection of one protocol, on a socket that is there.
+pub(super) type Connect<'a> =
+    &'a dyn Fn(&QuicClientSettings, SocketAddr, &str, Instant) -> Result<QuicClient, QuicError>;
+
+/// A QUIC connection of a client.
+pub(crate) struct QuicChannel {
+    socket: Socket,
+    connection: QuicClient,
+    clock: Clock,
+    /// The client's number, whose tickets are in the store.
+    client: u32,
+    tickets: Arc<TicketStore>,
+    verified: bool,
+    /// When the first packet was made.
+    began: Nanos,
+    /// The end of the handshake has been reported.
+    is_reported: bool,
+    opened: Option<Opened>,
+    /// When the connection wants to be looked after.
+    timer: Option<Nanos>,
+    /// Packets that the kernel did not take, and the length of all but the last of them.
+    unsent: Vec<u8>,
+    segment: usize,
+    /// The kernel, or the path, cuts groups into datagrams for us.
+    segments: bool,
+}
+
+impl QuicChannel {
+    /// Begins to connect, and sends the first packets.
+    ///
+    /// # Errors
+    /// When no socket is to be had, or QUIC cannot be spoken with these settings.
+    pub(super) fn open(
+        tls: &ClientTls,
+        route: &Route<'_>,
+        now: Nanos,
+        connect: Connect<'_>,
+    ) -> Result<Self, ChannelEnd> {
+        let socket = connected_socket(route)?;
+        tls.enter(route.client);
+        let (clock, name) = (route.clock, tls.server_name().to_str());
+        let settings = tls.quic_settings().map_err(end)?;
+        let connection = connect(settings, route.target, &name, clock.instant(now)).map_err(end)?;
+        let mut channel = Self {
+            socket,
+            connection,
+            clock,
+            client: route.client,
+            tickets: Arc::clone(tls.tickets()),
+            verified: tls.is_verified(),
+            began: now,
+            is_reported: false,
+            opened: None,
+            // Where early data is possible, the first packets are made when the client has had its
+            // turn.
+            timer: Some(now),
+            unsent: Vec::new(),
+            segment: 0,
+            segments: true,
+        };
+        if !channel.is_open() {
+            channel.flush(clock.instant(now), &mut Vec::new())?;
+        }
+        Ok(channel)
+    }
+
+    /// Sends what the connection has to say, as far as the kernel takes it.
+    fn flush(&mut self, now: Instant, out: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+        while self.unsent.is_empty() {
+            out.clear();
+            let Some(segment) = self.connection.transmit(now, out) else { break };
+            self.offer(out, segment)?;
+        }
+        self.timer = self.connection.next_timeout().map(|at| self.clock.nanos_at(at));
+        Ok(())
+    }
+
+    /// Offers packets to the kernel; those that it does not take now wait. What it will not take
+    /// at all is lost, as it may be in any network, and QUIC sends it again.
+    fn offer(&mut self, octets: &[u8], segment: usize) -> Result<(), ChannelEnd> {
+        let mut rest = octets;
+        // An ICMP error about earlier packets takes the place of sending once.
+        let mut is_reported = false;
+        while !rest.is_empty() {
+            let length = if self.segments { rest.len() } else { segment.min(rest.len()) };
+            match sys::send_group(self.socket.as_fd(), &rest[..length], segment) {
+                Ok(()) => rest = &rest[length..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.unsent.extend_from_slice(rest);
+                    self.segment = segment;
+                    return Ok(());
+                }
+                Err(error) if is_about_an_earlier_datagram(&error) && !is_reported => {
+                    is_reported = true;
+                }
+                Err(error) if is_about_an_earlier_datagram(&error) || is_for_now(&error) => {
+                    return Ok(());
+                }
+                // A probe for a larger path MTU may be one that the path does not take.
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) && length <= segment => {
+                    return Ok(());
+                }
+                Err(error) if self.segments && refuses_segments(&error) => self.segments = false,
+                Err(error) => return Err(ChannelEnd::Broken(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers again what the kernel did not take.
+    fn flush_unsent(&mut self) -> Result<(), ChannelEnd> {
+        let unsent = std::mem::take(&mut self.unsent);
+        self.offer(&unsent, self.segment)
+    }
+
+    /// Takes the datagrams that have come; when that was, and true if more may be there.
+    fn receive(&mut self, scratch: &mut Scratch) -> Result<(Nanos, bool), ChannelEnd> {
+        let received = sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox);
+        // Not before: what came last must not seem to have come earlier than it did.
+        let at = self.clock.now();
+        let (slots, more) = match received {
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((at, false)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((at, true)),
+            // Nobody listens there: the handshake's time-out will say so, if it stays so.
+            Err(error) if is_about_an_earlier_datagram(&error) => return Ok((at, true)),
+            Err(error) => return Err(ChannelEnd::Broken(error)),
+        };
+        self.tickets.enter(self.client);
+        let now = self.clock.instant(at);
+        for (octets, segment) in scratch.inbox.groups(slots) {
+            self.connection.receive(now, octets, segment);
+        }
+        Ok((at, more))
+    }
+
+    /// Takes note of the handshake's end.
+    fn note_handshake(&mut self, now: Nanos) {
+        let Some(handshake) = self.connection.handshake() else { return };
+        self.is_reported = true;
+        let kind = match (handshake.resumed, handshake.early_data) {
+            (_, true) => HandshakeKind::EarlyData,
+            (true, false) => HandshakeKind::Resumed,
+            (false, false) => HandshakeKind::Full,
+        };
+        let agreed = Agreed {
+            version: "TLSv1.3".to_owned(),
+            cipher_suite: handshake.cipher_suite.clone(),
+            verified: self.verified,
+        };
+        let duration = now.saturating_sub(self.began);
+        let handshake = Some(Handshake { duration, kind, agreed });
+        self.opened = Some(Opened { connect: None, handshake });
+    }
+}
+
+/// The end of a connection as channels have it.
+fn end(error: QuicError) -> ChannelEnd {
+    match error {
+        QuicError::Closed => ChannelEnd::Closed,
+        other => ChannelEnd::Protocol(other.to_string()),
+    }
+}
+
+impl Channel for QuicChannel {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
+    fn is_draining(&self) -> bool {
+        self.connection.is_draining()
+    }
+
+    fn wants_to_write(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    fn batch_limit(&self) -> usize {
+        BATCH
+    }
+
+    fn send(&mut self, outbox: &Outbox, scratch: &mut Scratch) -> Result<usize, ChannelEnd> {
+        // What the kernel does not take waits with the client, where it can time out.
+        if !self.unsent.is_empty() {
+            return Ok(0);
+        }
+        let mut taken = 0;
+        for message in outbox.messages() {
+            let id = u16::from_be_bytes([message[0], message[1]]);
+            if !self.connection.send(id, message) {
+                break;
+            }
+            taken += 1;
+        }
+        let now = self.clock.instant(self.clock.now());
+        self.flush(now, &mut scratch.write)?;
+        Ok(taken)
+    }
+
+    fn advance(
+        &mut self,
+        clock: &Clock,
+        scratch: &mut Scratch,
+        deliver: &mut dyn FnMut(Delivery<'_>),
+    ) -> Result<bool, ChannelEnd> {
+        self.flush_unsent()?;
+        let (at, more) = self.receive(scratch)?;
+        let now = clock.instant(at);
+        if self.connection.next_timeout().is_some_and(|due| due <= now) {
+            self.connection.handle_timeout(now);
+        }
+        let mut has_delivered = false;
+        let polled = self.connection.poll(now, &mut |exchange| {
+            has_delivered = true;
+            deliver(match exchange {
+                Exchange::Answer { message, .. } => {
+                    Delivery::Message(Received { octets: message, at })
+                }
+                Exchange::Refused { request, .. } => Delivery::Refused { id: request, at },
+                Exchange::NotProcessed { request } => Delivery::NotProcessed { id: request },
+            });
+        });
+        let was_established = self.is_reported;
+        if !was_established {
+            self.note_handshake(at);
+        }
+        if polled.is_ok() && has_delivered && was_established {
+            // Answers are mostly followed by queries: what there is to acknowledge goes with them.
+            let due = self.connection.next_timeout().map(|due| clock.nanos_at(due));
+            self.timer = Some(due.unwrap_or(Nanos::MAX).min(at + PATIENCE));
+        } else {
+            // Also after the end, so that the server learns of it.
+            self.flush(now, &mut scratch.write)?;
+        }
+        polled.map_err(end)?;
+        Ok(more)
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    fn forget(&mut self, id: u16) {
+        self.connection.give_up(id);
+        let soon = self.clock.now() + PATIENCE;
+        self.timer = Some(self.timer.map_or(soon, |timer| timer.min(soon)));
+    }
+
+    fn close(&mut self, scratch: &mut Scratch) {
+        let now = self.clock.instant(self.clock.now());
+        self.connection.close(now);
+        // The channel is dropped after it, whatever the kernel takes.
+        self.flush(now, &mut scratch.write).ok();
+    }
+
+    fn take_opened(&mut self) -> Option<Opened> {
+        self.opened.take()
+    }
+
+    fn send_path(&self) -> &'static str {
+        if self.segments {
+            "QUIC packets with UDP_SEGMENT and UDP_GRO; a connection per client"
+        } else {
+            "QUIC packets, one per system call; a connection per client"
+        }
+    }
+
+    fn drops(&self) -> u64 {
+        sys::socket_drops(self.socket.as_fd())
+    }
+}

@@ -1,0 +1,67 @@
+//! Why a load did not begin, or cannot be trusted.
+
+use std::io;
+use std::net::SocketAddr;
+
+use dnslab_measure::Unbalanced;
+
+/// Why a load did not begin, or cannot be trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A number is outside its range.
+    #[error("{what} must be {range}, not {value}")]
+    OutOfRange {
+        /// Which number.
+        what: &'static str,
+        /// Its range.
+        range: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// There is nothing to ask.
+    #[error("the query list is empty: name a query file with at least one query")]
+    NoQueries,
+    /// An encrypted transport without TLS settings.
+    #[error("transport {0} needs TLS settings: name an authority, or switch verification off")]
+    NoTls(dnslab_wire::Transport),
+    /// More sockets than the process may open.
+    #[error(
+        "the clients may have {sockets} sockets open at once, but this process may open {limit} \
+         files: use fewer clients or connections, let clients close what is idle (`load.idle`; in \
+         an open loop no more stay open than become busy within that time and the time-out), or \
+         raise the limit (`ulimit -n`)"
+    )]
+    TooManySockets {
+        /// Sockets that may be open at once.
+        sockets: u64,
+        /// The limit on open files.
+        limit: u64,
+    },
+    /// The clients' addresses cannot reach the target.
+    #[error("the source addresses {sources} cannot reach {target}: they are of another family")]
+    SourceFamily {
+        /// The addresses.
+        sources: String,
+        /// The target.
+        target: SocketAddr,
+    },
+    /// A transport that the settings of TLS exclude.
+    #[error("transport {0} needs TLS 1.3 (RFC 9001, section 4.2), and TLS 1.2 alone is asked for")]
+    TlsTooOld(dnslab_wire::Transport),
+    /// A worker could not begin.
+    #[error("cannot start a load worker: {0}")]
+    Worker(#[source] io::Error),
+    /// A CPU cannot be used.
+    #[error(
+        "cannot pin a load worker to CPU {cpu}: {source}; `dnslab doctor` lists the usable CPUs"
+    )]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The outcomes do not add up: a fault of the engine, and the run is worthless.
+    #[error("the sums of this run do not hold: {0}; please report this fault")]
+    Sums(#[from] Unbalanced),
+}

@@ -1,0 +1,123 @@
+//! One lane: a socket of a simulated client with what is in flight on it and what waits for it.
+
+use std::collections::{HashMap, VecDeque};
+
+use dnslab_wire::{Signed, Transport};
+
+use crate::channel::Channel;
+use crate::clock::Nanos;
+use crate::in_flight::InFlightTable;
+
+/// A query that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    /// When it became due. Without a schedule (closed loop) a query is due when it is first sent,
+    /// so this is `None` until then.
+    pub(crate) due: Option<Nanos>,
+    /// Its place in the query list.
+    pub(crate) query: u32,
+    /// How often it was sent before.
+    pub(crate) sent_before: u8,
+}
+
+/// A connection of a simulated client, or its UDP socket. Boxes and queues are empty, without
+/// memory, while it rests.
+pub(crate) struct Lane {
+    pub(crate) channel: Option<Box<dyn Channel>>,
+    pub(crate) table: InFlightTable,
+    pub(crate) pending: VecDeque<Pending>,
+    /// Signatures of the queries in flight, by id (RFC 8945, section 5.3, signs an answer together
+    /// with its query's); `None`, without memory, where nothing is signed.
+    #[expect(clippy::box_collection, reason = "a map itself is 48 octets of every lane's memory")]
+    pub(crate) signed: Option<Box<HashMap<u16, Signed>>>,
+    /// The client that it belongs to: its place among those of the worker.
+    pub(crate) client: u32,
+    /// How queries travel on it: as those of the load do, or over TCP when they are asked again.
+    pub(crate) transport: Transport,
+    /// It stands in the worker's list of lanes to look after.
+    pub(crate) listed: bool,
+    /// It stands in the worker's queue of lanes to open.
+    pub(crate) queued: bool,
+    /// Its channel is there, and was not open yet.
+    pub(crate) is_new: bool,
+    /// It is idle and stands in the worker's queue of idle lanes.
+    pub(crate) idle_listed: bool,
+    /// The readiness that epoll was last asked for includes writing.
+    pub(crate) watches_writing: bool,
+    /// Closed loop: how many queries it keeps outstanding when its window is open.
+    pub(crate) widest: u32,
+    /// Closed loop: how much of the window is open. It opens step by step, so that a server is not
+    /// met by the whole window in one burst that no socket buffer holds.
+    pub(crate) window: u32,
+    /// Queries sent since the channel was opened.
+    pub(crate) sent: u32,
+    /// Attempts to connect since the last answer.
+    pub(crate) attempts: u32,
+    /// The earliest instant at which the worker looks after it in any case; [`Nanos::MAX`] for
+    /// none.
+    pub(crate) alarm: Nanos,
+    /// The current attempt to connect began then.
+    pub(crate) connecting_since: Nanos,
+    /// After a failure: no attempt to connect before this instant.
+    pub(crate) reconnect_at: Nanos,
+    /// The last query was sent, or the last message came, then.
+    pub(crate) active_at: Nanos,
+    /// The server closes the connection when it has been idle for so long, it says (RFC 7828);
+    /// [`Nanos::MAX`] if it said nothing.
+    pub(crate) server_idle: Nanos,
+    /// Drops of sockets that are closed already.
+    pub(crate) drops: u64,
+}
+
+impl Lane {
+    pub(crate) fn new(client: u32, transport: Transport, widest: u32) -> Self {
+        Self {
+            channel: None,
+            table: InFlightTable::new(),
+            pending: VecDeque::new(),
+            signed: None,
+            client,
+            transport,
+            listed: false,
+            queued: false,
+            is_new: false,
+            idle_listed: false,
+            watches_writing: false,
+            widest,
+            window: 0,
+            sent: 0,
+            attempts: 0,
+            alarm: Nanos::MAX,
+            connecting_since: 0,
+            reconnect_at: 0,
+            active_at: 0,
+            server_idle: Nanos::MAX,
+            drops: 0,
+        }
+    }
+
+    /// Queries may be sent now, as far as the channel is concerned.
+    pub(crate) fn is_open(&self) -> bool {
+        self.channel.as_ref().is_some_and(|channel| channel.is_open())
+    }
+
+    /// The channel is there, but takes no more queries: it is closed when its last has ended.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.channel.as_ref().is_some_and(|channel| channel.is_draining())
+    }
+
+    /// Nothing is in flight, and nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.table.len() == 0 && self.pending.is_empty()
+    }
+
+    /// Which system calls carry the messages, if the channel is open.
+    pub(crate) fn send_path(&self) -> Option<&'static str> {
+        self.channel.as_ref().map(|channel| channel.send_path())
+    }
+
+    /// Queries in flight and waiting to be sent: what a window counts.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.table.len() + self.pending.len()
+    }
+}

@@ -1,0 +1,156 @@
+//! What a load brought, added up from what its workers counted.
+
+use std::time::Instant;
+
+use dnslab_measure::{
+    Counters, Histogram, LoadFacts, Measured, NetworkDrops, ResourceSeries, TlsFacts, WorkerFacts,
+};
+
+use crate::clock::{Nanos, nanos};
+use crate::gather::Gathered;
+use crate::tally::Phases;
+use crate::worker::WorkerEnd;
+use crate::{LoadError, LoadSpec, TlsSettings};
+
+/// What a load brought.
+#[derive(Debug)]
+pub struct LoadResult {
+    /// Zero of the run's timeline.
+    pub origin: Instant,
+    /// The load as it was applied.
+    pub facts: LoadFacts,
+    /// What was measured; the server's resources are for the caller to fill in.
+    pub measured: Measured,
+    /// The first answer that was not the expected one.
+    pub wrong_example: Option<String>,
+    /// The last reason for which a connection ended or did not come about.
+    pub last_connection_end: Option<String>,
+    /// The load was interrupted before its time.
+    pub cut_short: bool,
+}
+
+/// Adds up what the workers counted, and asserts the sums.
+pub(crate) fn finish(
+    spec: &LoadSpec,
+    phases: Phases,
+    origin: Instant,
+    ends: Vec<WorkerEnd>,
+    gathered: Gathered,
+) -> Result<LoadResult, LoadError> {
+    let Gathered { mut series, pacing } = gathered;
+    let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
+    series.retain(|interval| interval.at_ns < until);
+    for interval in &mut series {
+        interval.length_ns = interval.length_ns.min(until - interval.at_ns);
+    }
+    let mut measured = Measured {
+        window_ns: until.saturating_sub(phases.measured_from).max(1),
+        window_start_ns: phases.measured_from,
+        sent_in_window: 0,
+        answered_in_window: 0,
+        counters: Counters::default(),
+        warm_up: Counters::default(),
+        latency: Histogram::new(),
+        service_time: Histogram::new(),
+        send_lag: Histogram::new(),
+        connect_time: Histogram::new(),
+        handshake_time: Histogram::new(),
+        resumed_handshake_time: Histogram::new(),
+        early_data_time: Histogram::new(),
+        pacing,
+        network: NetworkDrops::default(),
+        intervals: series,
+        resources: ResourceSeries::default(),
+        workers: Vec::new(),
+        tls: None,
+    };
+    let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
+    for (shard, end) in ends.into_iter().enumerate() {
+        let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
+        let facts = WorkerFacts {
+            cpu,
+            cpu_ns: end.time.cpu,
+            waited_ns: end.time.waited,
+            elapsed_ns: end.elapsed,
+            drops: end.drops,
+            clients: end.clients,
+            open_clients: end.open_clients,
+        };
+        measured.sent_in_window += end.tally.sent_in_window;
+        measured.answered_in_window += end.tally.answered_in_window;
+        measured.workers.push(facts);
+        let Measured { latency, service_time, send_lag, .. } = &mut measured;
+        end.tally.add_times(latency, service_time, send_lag);
+        measured.connect_time.merge(&end.tally.connect_time);
+        measured.handshake_time.merge(&end.tally.handshake_time);
+        measured.resumed_handshake_time.merge(&end.tally.resumed_handshake_time);
+        measured.early_data_time.merge(&end.tally.early_data_time);
+        measured.tls = measured.tls.take().or(end.agreed);
+        wrong_example = wrong_example.or(end.wrong_example);
+        last_connection_end = last_connection_end.or(end.last_end);
+        send_path = send_path.or(end.send_path);
+        let (warm_up, counters) = end.tally.into_counters();
+        measured.warm_up.merge(&warm_up);
+        measured.counters.merge(&counters);
+    }
+    measured.warm_up.outcomes.check()?;
+    measured.counters.outcomes.check()?;
+    let cut_short = until < phases.until;
+    let facts = facts(spec, send_path.unwrap_or("none: no channel was open at the end"));
+    Ok(LoadResult { origin, facts, measured, wrong_example, last_connection_end, cut_short })
+}
+
+fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
+    let workers = spec.workers as usize;
+    LoadFacts {
+        transport: spec.transport.to_string(),
+        target: spec.target.to_string(),
+        clients: spec.clients,
+        mode: spec.mode.facts(spec.warm_up + spec.duration),
+        duration_ns: nanos(spec.duration),
+        warm_up_ns: nanos(spec.warm_up),
+        timeout_ns: nanos(spec.timeout),
+        workers: spec.workers,
+        cpus: spec
+            .cpus
+            .iter()
+            .copied()
+            .cycle()
+            .take(workers.min(workers * spec.cpus.len()))
+            .collect(),
+        queries: spec.queries.description().to_owned(),
+        seed: spec.seed,
+        send_path: send_path.to_owned(),
+        horizon_ns: nanos(spec.effective_horizon()),
+        behaviour: spec.behaviour.to_string(),
+        tls: spec.tls.as_ref().filter(|_| spec.transport.is_encrypted()).map(tls_facts),
+        http_method: spec.transport.is_http().then(|| spec.http.method.to_string()),
+        edns: edns(spec),
+        receive_time: spec.receive_time.to_string(),
+        sources: spec.sources.as_ref().map(ToString::to_string),
+    }
+}
+
+/// What the clients add to their queries, as a sentence; what all queries have is said where they
+/// come from.
+fn edns(spec: &LoadSpec) -> String {
+    let mut parts = Vec::new();
+    if spec.cookies {
+        parts.push("a DNS cookie of each client (RFC 7873)".to_owned());
+    }
+    if let Some(subnets) = &spec.subnets {
+        parts.push(format!("client subnets {subnets} in turn (RFC 7871)"));
+    }
+    if let Some(key) = &spec.tsig {
+        parts.push(format!("signed with the key {key} (RFC 8945)"));
+    }
+    parts.join("; ")
+}
+
+fn tls_facts(tls: &TlsSettings) -> TlsFacts {
+    TlsFacts {
+        versions: vec![tls.versions().to_string()],
+        resumption: tls.resumption(),
+        early_data: tls.early_data(),
+    }
+}

@@ -1,0 +1,169 @@
+//! What happens because time has passed: time-outs, channels' timers, idle lanes.
+
+use std::cmp::Reverse;
+
+use super::Worker;
+use crate::ReceiveTime;
+use crate::channel::ChannelEnd;
+use crate::clock::Nanos;
+use crate::tally::Loss;
+
+impl Worker<'_> {
+    /// Looks after a lane at `at` at the latest. A lane has one alarm, for whatever it waits for;
+    /// what is armed for later than that is found again when the alarm goes off.
+    #[inline]
+    pub(super) fn arm(&mut self, number: u32, at: Nanos) {
+        let lane = &mut self.lanes[number as usize];
+        if at < lane.alarm {
+            lane.alarm = at;
+            self.alarms.push(Reverse((at, number)));
+        }
+    }
+
+    /// Serves the lanes whose alarm has gone off.
+    pub(super) fn serve_alarms(&mut self, now: Nanos) {
+        while let Some(Reverse((at, number))) = self.alarms.peek().copied()
+            && at <= now
+        {
+            self.alarms.pop();
+            // An earlier alarm took this one's place.
+            if self.lanes[number as usize].alarm == at {
+                self.lanes[number as usize].alarm = Nanos::MAX;
+                self.look_at_the_time(number, now);
+            }
+        }
+    }
+
+    /// Gives up what has waited for the time-out, sends what a channel's timer wants sent, and arms
+    /// the next alarm.
+    fn look_at_the_time(&mut self, number: u32, now: Nanos) {
+        let timeout = self.orders.timeout;
+        if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
+            // This thread may have been away from its CPU, and what it waits for be there.
+            self.advance(number);
+        }
+        if self.is_attempt_late(number, now) {
+            // A lost SYN would keep its client away for seconds, and nobody would be told. Queries
+            // that went as early data end with the attempt.
+            let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            self.end_channel(number, &ChannelEnd::Connect(error));
+        }
+        let oldest = self.expire(number, now);
+        self.give_up_unsent(number, now);
+        let timer = self.timer_of(number);
+        if timer.is_some_and(|at| at <= now) {
+            self.advance(number);
+        }
+        let lane = &self.lanes[number as usize];
+        let connecting = lane.is_new.then(|| lane.connecting_since + timeout);
+        let unsent = lane.pending.front().and_then(|pending| pending.due);
+        let sent = oldest.filter(|_| lane.table.len() > 0).map(|sent| sent + timeout);
+        let timer = self.timer_of(number);
+        let unsent = unsent.map(|due| due + timeout);
+        for at in [connecting, sent, unsent, timer].into_iter().flatten() {
+            // A timer that is overdue all the same is served in the next round.
+            self.arm(number, at.max(now + 1));
+        }
+        self.list(number);
+    }
+
+    /// The lane's attempt to connect has taken the whole time-out.
+    fn is_attempt_late(&self, number: u32, now: Nanos) -> bool {
+        let lane = &self.lanes[number as usize];
+        lane.is_new && lane.connecting_since + self.orders.timeout <= now
+    }
+
+    /// A query in flight has waited for the time-out, but the kernel, whose clock counts, may have
+    /// had its answer before.
+    fn may_have_come_in_time(&mut self, number: u32, now: Nanos) -> bool {
+        if self.orders.receive_time == ReceiveTime::User {
+            return false;
+        }
+        let oldest = self.lanes[number as usize].table.expire(None, |_, _| {});
+        oldest.is_some_and(|sent| sent + self.orders.timeout <= now)
+    }
+
+    fn timer_of(&self, number: u32) -> Option<Nanos> {
+        self.lanes[number as usize].channel.as_ref().and_then(|channel| channel.next_timer())
+    }
+
+    /// Ends the queries in flight that have waited for the time-out; when the oldest of the others
+    /// was sent.
+    fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
+        let lane = &mut self.lanes[number as usize];
+        let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
+        let (table, channel) = (&mut lane.table, &mut lane.channel);
+        let mut expired = 0;
+        let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
+            expired += 1;
+            if let Some(channel) = channel {
+                channel.forget(id);
+            }
+            tally.lost(entry.due, now, Loss::TimedOut);
+            *unsettled -= 1;
+        });
+        lane.window = lane.window.saturating_sub(expired);
+        oldest
+    }
+
+    /// Gives up queries that have waited for the time-out without being sent.
+    fn give_up_unsent(&mut self, number: u32, now: Nanos) {
+        let timeout = self.orders.timeout;
+        while let Some(pending) = self.lanes[number as usize].pending.front().copied()
+            && pending.due.is_some_and(|due| due + timeout <= now)
+        {
+            self.lanes[number as usize].pending.pop_front();
+            self.give_up(pending, now);
+        }
+    }
+
+    /// Notes that a lane is idle, if it is one that is closed for it.
+    pub(super) fn note_idle(&mut self, number: u32) {
+        let lane = &mut self.lanes[number as usize];
+        let closes = self.orders.idle.min(lane.server_idle) < Nanos::MAX;
+        if closes && !lane.idle_listed && !lane.is_new && lane.is_open() && lane.is_idle() {
+            lane.idle_listed = true;
+            self.idle.push_back((lane.active_at, number));
+        }
+    }
+
+    /// Closes the lanes that have been idle for as long as their client, or the server, lets them.
+    pub(super) fn close_idle(&mut self, now: Nanos) {
+        while let Some((since, number)) = self.idle.front().copied() {
+            let lane = &mut self.lanes[number as usize];
+            let limit = self.orders.idle.min(lane.server_idle);
+            let is_idle = lane.is_open() && lane.is_idle();
+            if is_idle && lane.active_at == since && since.saturating_add(limit) > now {
+                break;
+            }
+            self.idle.pop_front();
+            lane.idle_listed = false;
+            if is_idle && lane.active_at.saturating_add(limit) <= now {
+                self.close(number, now);
+            } else {
+                // It was busy meanwhile, and is put at the end if it is idle again.
+                self.note_idle(number);
+            }
+        }
+    }
+
+    /// When the first idle lane is to be closed.
+    pub(super) fn next_idle_end(&self) -> Option<Nanos> {
+        let (since, number) = *self.idle.front()?;
+        let limit = self.orders.idle.min(self.lanes[number as usize].server_idle);
+        Some(since.saturating_add(limit))
+    }
+
+    /// Closes the lane that has been idle for longest; false if none is idle.
+    pub(super) fn close_longest_idle(&mut self, now: Nanos) -> bool {
+        while let Some((_, number)) = self.idle.pop_front() {
+            let lane = &mut self.lanes[number as usize];
+            lane.idle_listed = false;
+            if lane.is_open() && lane.is_idle() {
+                self.close(number, now);
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,312 @@
+//! The life of the lanes: opened, read, closed, lost, opened again.
+
+use rustix::event::epoll;
+
+use super::Worker;
+use crate::channel::{self, ChannelEnd, Delivery, HandshakeKind, Opened, Route};
+use crate::clock::Nanos;
+use crate::lane::Pending;
+use crate::tally::Loss;
+
+/// Reads of one channel in one round at most, so that none starves the others.
+const READS_PER_ROUND: usize = 16;
+
+/// First pause after a failed connection attempt; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Nanos = 10_000_000;
+const LONGEST_PAUSE: Nanos = 1_000_000_000;
+
+/// Connections that a worker has on their way at most. Thousands at once overflow the queue of a
+/// listening socket (`net.core.somaxconn`, 4096 by default, and servers ask for less), and each
+/// that does waits a second for its next SYN.
+const MOST_CONNECTING: usize = 256;
+
+/// Channels that are opened in one round at most. A UDP socket is open at once, but it takes some
+/// ten system calls; a thousand in a row would keep answers waiting that have come.
+const OPENED_PER_ROUND: usize = 64;
+
+impl Worker<'_> {
+    /// Lets one lane's channel do what its socket is ready for, and books what came.
+    pub(super) fn advance(&mut self, number: u32) {
+        let lane = &mut self.lanes[number as usize];
+        let before = lane.table.len();
+        let mut end = None;
+        // Out of the lane while it delivers into it.
+        let Some(mut channel) = lane.channel.take() else { return };
+        for _ in 0..READS_PER_ROUND {
+            let (judge, tally) = (&mut self.judge, &mut self.tally);
+            let mut deliver = |delivery: Delivery<'_>| judge.receive(lane, tally, delivery);
+            match channel.advance(&self.orders.clock, &mut self.scratch, &mut deliver) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(reason) => {
+                    end = Some(reason);
+                    break;
+                }
+            }
+        }
+        let (opened, timer) = (channel.take_opened(), channel.next_timer());
+        lane.channel = Some(channel);
+        let ended = before - lane.table.len();
+        if ended > 0 {
+            // Only a server that answers is worth a reconnection without a pause.
+            lane.attempts = 0;
+            lane.active_at = self.orders.clock.now();
+        }
+        self.unsettled -= ended - self.judge.again.len();
+        self.take_up_again(number);
+        if let Some(timer) = timer {
+            self.arm(number, timer);
+        }
+        if let Some(opened) = opened {
+            self.note_opened(number, &opened);
+        }
+        if let Some(end) = end {
+            self.end_channel(number, &end);
+        }
+        self.list(number);
+    }
+
+    /// Puts the queries that are to be asked again in front of those that wait.
+    fn take_up_again(&mut self, number: u32) {
+        if self.judge.again.is_empty() {
+            return;
+        }
+        let mut again = std::mem::take(&mut self.judge.again);
+        for query in again.drain(..).rev() {
+            let client = self.lanes[number as usize].client;
+            let to = if query.over_tcp { self.retry_lane(client) } else { number };
+            self.lanes[to as usize].pending.push_front(Pending {
+                due: Some(query.entry.due),
+                query: query.entry.query,
+                sent_before: query.entry.sent_before + 1,
+            });
+            self.list(to);
+        }
+        self.judge.again = again;
+    }
+
+    /// Wants a lane opened, as soon as there is room for it.
+    pub(super) fn queue_opening(&mut self, number: u32, now: Nanos) {
+        let lane = &mut self.lanes[number as usize];
+        if lane.queued || lane.channel.is_some() {
+            return;
+        }
+        if lane.reconnect_at > now {
+            let at = lane.reconnect_at;
+            return self.arm(number, at);
+        }
+        lane.queued = true;
+        self.to_open.push_back(number);
+    }
+
+    /// Opens lanes that wait for it, as many as a round has time for, as may be on their way at once
+    /// and as the process may have open; for a client that wants to send, the one that is idle for longest makes room.
+    pub(super) fn open_queued(&mut self, now: Nanos) {
+        let mut left = OPENED_PER_ROUND;
+        while left > 0
+            && self.may_open()
+            && let Some(number) = self.to_open.front().copied()
+        {
+            // What it was to send may have timed out meanwhile.
+            let is_wanted = self.wants_channel(number, now);
+            let is_full = self.open >= self.orders.most_open;
+            if is_wanted && is_full && !self.close_longest_idle(now) {
+                break;
+            }
+            self.to_open.pop_front();
+            self.lanes[number as usize].queued = false;
+            if is_wanted {
+                self.open(number, now);
+                left -= 1;
+            }
+        }
+    }
+
+    /// A lane that waits to be opened need not wait for any other's end.
+    pub(super) fn may_open(&self) -> bool {
+        let has_room = self.open < self.orders.most_open || !self.idle.is_empty();
+        !self.to_open.is_empty() && self.connecting < MOST_CONNECTING && has_room
+    }
+
+    /// Begins to open a lane's channel.
+    fn open(&mut self, number: u32, now: Nanos) {
+        let lane = &mut self.lanes[number as usize];
+        let orders = &self.orders;
+        if lane.transport.is_connection() {
+            self.tally.connections(now).attempted += 1;
+        }
+        let client = orders.client_number(lane.client);
+        let route = Route {
+            target: orders.target,
+            transport: lane.transport,
+            source: orders.sources.map(|sources| sources.get(client)),
+            client: lane.client,
+            tls: orders.tls.as_ref(),
+            http: orders.http,
+            clock: orders.clock,
+            receive_time: orders.receive_time,
+        };
+        lane.connecting_since = now;
+        lane.active_at = now;
+        lane.is_new = true;
+        self.connecting += 1;
+        match channel::open(&route, now) {
+            Ok(mut channel) => {
+                let (opened, timer) = (channel.take_opened(), channel.next_timer());
+                lane.watches_writing = channel.wants_to_write();
+                let data = epoll::EventData::new_u64(u64::from(number));
+                let flags = interest(lane.watches_writing);
+                epoll::add(&self.poll, channel.descriptor(), data, flags)
+                    .expect("a new descriptor can be registered");
+                lane.channel = Some(channel);
+                lane.table.expect(lane.widest as usize);
+                self.open += 1;
+                match opened {
+                    Some(opened) => self.note_opened(number, &opened),
+                    None => self.arm(number, now + self.orders.timeout),
+                }
+                if let Some(timer) = timer {
+                    self.arm(number, timer);
+                }
+                self.list(number);
+            }
+            Err(end) => self.end_channel(number, &end),
+        }
+    }
+
+    /// Books that a channel is open, and how long that took.
+    fn note_opened(&mut self, number: u32, opened: &Opened) {
+        self.list(number);
+        self.no_longer_new(number);
+        let now = self.orders.clock.now();
+        if let Some(connect) = opened.connect {
+            self.tally.connect_time.record_ns(connect);
+        }
+        if opened.connect.is_some() || opened.handshake.is_some() {
+            self.tally.connections(now).opened += 1;
+        }
+        let Some(handshake) = &opened.handshake else { return };
+        let counts = self.tally.connections(now);
+        match handshake.kind {
+            HandshakeKind::Full => counts.full_handshakes += 1,
+            HandshakeKind::Resumed => counts.resumed_handshakes += 1,
+            HandshakeKind::EarlyData => {
+                counts.resumed_handshakes += 1;
+                counts.early_data += 1;
+            }
+        }
+        self.tally.handshake_time(handshake.kind).record_ns(handshake.duration);
+        self.agreed.get_or_insert_with(|| handshake.agreed.clone());
+    }
+
+    fn no_longer_new(&mut self, number: u32) {
+        let lane = &mut self.lanes[number as usize];
+        if std::mem::take(&mut lane.is_new) {
+            self.connecting -= 1;
+        }
+    }
+
+    /// Closes a channel on which sending has failed. What the server sent before it ended the
+    /// connection may still lie in the socket, and is read first.
+    pub(super) fn end_after_reading(&mut self, number: u32, end: &ChannelEnd) {
+        self.advance(number);
+        // Mostly reading has come to the same end.
+        if self.lanes[number as usize].channel.is_some() {
+            self.end_channel(number, end);
+        }
+    }
+
+    /// Closes a channel that is at its end: what was in flight on it is lost, what was not sent
+    /// waits for the next one.
+    pub(super) fn end_channel(&mut self, number: u32, end: &ChannelEnd) {
+        let now = self.orders.clock.now();
+        let was_new = self.lanes[number as usize].is_new;
+        self.drop_channel(number);
+        let lane = &mut self.lanes[number as usize];
+        if lane.transport.is_connection() {
+            let counts = self.tally.connections(now);
+            if was_new {
+                counts.failed += 1;
+            } else {
+                counts.lost += 1;
+            }
+        }
+        let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
+        lane.table.drain(|entry| {
+            tally.lost(entry.due, now, Loss::ConnectionLost);
+            *unsettled -= 1;
+        });
+        let pause = match lane.attempts {
+            0 => 0,
+            failed => (FIRST_PAUSE << (failed - 1).min(10)).min(LONGEST_PAUSE),
+        };
+        lane.attempts += 1;
+        lane.reconnect_at = now + pause;
+        self.last_end = Some(end.to_string());
+        self.list(number);
+    }
+
+    /// Closes a lane in good order, with nothing in flight on it: by its client's habit, or because
+    /// the server has announced its own end.
+    pub(super) fn close(&mut self, number: u32, now: Nanos) {
+        let lane = &mut self.lanes[number as usize];
+        let is_connection = lane.transport.is_connection();
+        let (was_new, announced) = (lane.is_new, lane.is_draining());
+        if let Some(channel) = &mut lane.channel {
+            channel.close(&mut self.scratch);
+        }
+        self.drop_channel(number);
+        if is_connection {
+            let counts = self.tally.connections(now);
+            if was_new {
+                // Early data was all that it carried; it never was more than an attempt.
+                counts.failed += 1;
+            } else if announced {
+                counts.lost += 1;
+            } else {
+                counts.closed += 1;
+            }
+        }
+        if announced {
+            self.last_end = Some("the server announced the end of the connection".to_owned());
+        }
+        self.lanes[number as usize].table.release();
+        self.list(number);
+    }
+
+    /// Takes the channel away, and what belongs to it.
+    fn drop_channel(&mut self, number: u32) {
+        self.no_longer_new(number);
+        let lane = &mut self.lanes[number as usize];
+        if let Some(channel) = lane.channel.take() {
+            lane.drops += channel.drops();
+            self.open -= 1;
+            // Dropping it closes the descriptor, which takes it out of epoll.
+        }
+        lane.window = 0;
+        lane.sent = 0;
+        lane.server_idle = Nanos::MAX;
+        lane.signed = None;
+    }
+
+    /// Asks epoll for writability only while something waits for it.
+    pub(super) fn watch(&mut self, number: u32) {
+        let lane = &mut self.lanes[number as usize];
+        let Some(channel) = &lane.channel else { return };
+        let (writing, timer) = (channel.wants_to_write(), channel.next_timer());
+        if writing != lane.watches_writing {
+            lane.watches_writing = writing;
+            let data = epoll::EventData::new_u64(u64::from(number));
+            epoll::modify(&self.poll, channel.descriptor(), data, interest(writing))
+                .expect("the descriptor is open and registered");
+        }
+        if let Some(timer) = timer {
+            self.arm(number, timer);
+        }
+    }
+}
+
+fn interest(writing: bool) -> epoll::EventFlags {
+    let reading = epoll::EventFlags::IN;
+    if writing { reading | epoll::EventFlags::OUT } else { reading }
+}

@@ -1,0 +1,394 @@
+//! How simulated clients behave: when they connect, how long they stay, where they come from, and
+//! what they do with truncated answers, cookies and the server's idle time.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode, ReceiveTime, run};
+use dnslab_traffic::{
+    ClientBehaviour, Connect, Pace, QueryList, Rate, SyntheticZone, Truncated, TypeMix,
+};
+use dnslab_wire::{Edns, QueryOptions, Transport};
+
+fn queries(edns: Option<Edns>) -> Arc<QueryList> {
+    let origin = "test.example".parse().unwrap();
+    let zone = SyntheticZone::new(origin, 7, Duration::from_secs(1)).unwrap();
+    let options = QueryOptions { recursion_desired: false, edns };
+    Arc::new(QueryList::from_zone(&zone, &TypeMix::default(), 0, &options))
+}
+
+fn spec(target: SocketAddr, transport: Transport) -> LoadSpec {
+    LoadSpec {
+        clients: 4,
+        mode: Mode::Closed { outstanding: 2 },
+        duration: Duration::from_millis(400),
+        warm_up: Duration::ZERO,
+        timeout: Duration::from_secs(1),
+        workers: 2,
+        ..LoadSpec::new(target, transport, queries(None))
+    }
+}
+
+fn open(rate_qps: f64) -> Mode {
+    Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant }
+}
+
+/// Applies the load; the sums are asserted by the engine itself.
+#[track_caller]
+fn go(spec: &LoadSpec) -> LoadResult {
+    let result = run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let outcomes = &result.measured.counters.outcomes;
+    assert!(outcomes.due > 0, "nothing was due");
+    assert_eq!(outcomes.answered, outcomes.due, "{outcomes:?} {:?}", result.last_connection_end);
+    result
+}
+
+/// What a server saw.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Queries of each UDP peer and each TCP connection, in their order.
+    queries: Vec<(SocketAddr, Vec<u8>)>,
+    /// TCP connections that were open at the same time, at most.
+    most_open: usize,
+    open: usize,
+}
+
+impl Seen {
+    fn of_each_peer(&self) -> HashMap<SocketAddr, usize> {
+        let mut counts = HashMap::new();
+        for (peer, _) in &self.queries {
+            *counts.entry(*peer).or_default() += 1;
+        }
+        counts
+    }
+}
+
+type Shared = Arc<Mutex<Seen>>;
+
+fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A server on one port over UDP and TCP: `answer` makes the answer of each query.
+fn server(
+    address: &str,
+    answer: impl Fn(Transport, &[u8]) -> Vec<u8> + Send + Sync + 'static,
+) -> (SocketAddr, Shared) {
+    let listener = TcpListener::bind(format!("{address}:0")).unwrap();
+    let bound = listener.local_addr().unwrap();
+    let socket = UdpSocket::bind(bound).unwrap();
+    let (seen, answer) = (Shared::default(), Arc::new(answer));
+    let (udp_seen, udp_answer) = (Arc::clone(&seen), Arc::clone(&answer));
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        loop {
+            let (length, peer) = socket.recv_from(&mut buffer).unwrap();
+            lock(&udp_seen).queries.push((peer, buffer[..length].to_vec()));
+            let answer = udp_answer(Transport::Udp, &buffer[..length]);
+            socket.send_to(&answer, peer).ok();
+        }
+    });
+    let tcp_seen = Arc::clone(&seen);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (seen, answer) = (Arc::clone(&tcp_seen), Arc::clone(&answer));
+            let stream = stream.unwrap();
+            thread::spawn(move || serve(stream, &seen, &*answer));
+        }
+    });
+    (bound, seen)
+}
+
+/// Serves one TCP connection until the client closes it.
+fn serve(mut stream: TcpStream, seen: &Shared, answer: &dyn Fn(Transport, &[u8]) -> Vec<u8>) {
+    let peer = stream.peer_addr().unwrap();
+    {
+        let mut seen = lock(seen);
+        seen.open += 1;
+        seen.most_open = seen.most_open.max(seen.open);
+    }
+    let mut length = [0; 2];
+    while stream.read_exact(&mut length).is_ok() {
+        let mut query = vec![0; usize::from(u16::from_be_bytes(length))];
+        if stream.read_exact(&mut query).is_err() {
+            break;
+        }
+        lock(seen).queries.push((peer, query.clone()));
+        let answer = answer(Transport::Tcp, &query);
+        let mut framed = (answer.len() as u16).to_be_bytes().to_vec();
+        framed.extend_from_slice(&answer);
+        if stream.write_all(&framed).is_err() {
+            break;
+        }
+    }
+    lock(seen).open -= 1;
+}
+
+/// The query given back as an answer with these bits and this code.
+fn echo(query: &[u8], bits: u8, rcode: u8) -> Vec<u8> {
+    let mut answer = query.to_vec();
+    answer[2] |= 0x80 | bits;
+    answer[3] = rcode;
+    answer
+}
+
+fn plain() -> (SocketAddr, Shared) {
+    server("127.0.0.1", |_, query| echo(query, 0, 0))
+}
+
+#[test]
+fn a_connection_is_closed_at_the_end_of_its_quota() {
+    for (transport, mode) in [
+        (Transport::Tcp, Mode::Closed { outstanding: 2 }),
+        (Transport::Tcp, open(500.0)),
+        (Transport::Udp, Mode::Closed { outstanding: 2 }),
+    ] {
+        let (target, seen) = plain();
+        let behaviour =
+            ClientBehaviour { queries_per_connection: Some(5), ..ClientBehaviour::default() };
+        let result = go(&LoadSpec { mode, behaviour, ..spec(target, transport) });
+        let counts = lock(&seen).of_each_peer();
+        let most = counts.values().max().copied().unwrap_or_default();
+        // A port that was given back is used again now and then: by chance with UDP.
+        let allowed = if transport.is_connection() { 5 } else { 50 };
+        assert!(most <= allowed, "{transport}: {most} queries from one port");
+        assert!(counts.len() > 4, "{transport}: no client came back");
+        let connections = result.measured.counters.connections;
+        assert_eq!(connections.lost + connections.failed, 0, "{transport}");
+        assert_eq!(connections.closed > 0, transport.is_connection(), "{transport}");
+    }
+}
+
+#[test]
+fn an_idle_connection_is_closed_and_opened_again_on_demand() {
+    let (target, seen) = plain();
+    let idle = Some(Duration::from_millis(20));
+    let behaviour = ClientBehaviour { idle, connect: Connect::OnDemand, ..Default::default() };
+    // Each of the four clients asks every 100 ms.
+    let result = go(&LoadSpec {
+        mode: open(40.0),
+        behaviour,
+        duration: Duration::from_millis(1_000),
+        ..spec(target, Transport::Tcp)
+    });
+    let seen = lock(&seen);
+    assert_eq!(seen.queries.len(), 40);
+    // On a busy machine a client may be late for its own idle time now and then.
+    assert!(seen.of_each_peer().len() > 20, "{:?}", seen.of_each_peer());
+    let connections = result.measured.counters.connections;
+    assert!(connections.closed > 20, "{connections:?}");
+    assert_eq!(connections.lost, 0);
+}
+
+#[test]
+fn clients_that_connect_on_demand_do_not_before() {
+    let (target, seen) = plain();
+    let behaviour = ClientBehaviour { connect: Connect::OnDemand, ..Default::default() };
+    // 100 clients, of which 20 get their turn.
+    go(&LoadSpec { clients: 100, mode: open(50.0), behaviour, ..spec(target, Transport::Tcp) });
+    assert_eq!(lock(&seen).most_open, 20);
+}
+
+#[test]
+fn a_client_divides_its_window_among_its_connections() {
+    let (target, seen) = plain();
+    let behaviour = ClientBehaviour { connections: 3, ..Default::default() };
+    go(&LoadSpec {
+        mode: Mode::Closed { outstanding: 7 },
+        behaviour,
+        ..spec(target, Transport::Tcp)
+    });
+    assert_eq!(lock(&seen).of_each_peer().len(), 12);
+}
+
+#[test]
+fn the_servers_idle_time_is_kept() {
+    // RFC 7828: the server closes what has been idle for 100 ms; the client does so before.
+    let (target, seen) = server("127.0.0.1", |_, query| {
+        let mut answer = echo(query, 0, 0);
+        // The empty option of the query, at the end of the message, gets its two octets: code 11.
+        assert!(answer.ends_with(&[0, 11, 0, 0]), "no keep-alive option: {answer:?}");
+        let end = answer.len();
+        answer[end - 1] = 2;
+        answer[end - 5] += 2;
+        answer.extend_from_slice(&[0, 1]);
+        answer
+    });
+    let edns = Edns { keepalive: true, ..Edns::default() };
+    let result = go(&LoadSpec {
+        clients: 2,
+        mode: open(8.0),
+        keepalive: true,
+        queries: queries(Some(edns)),
+        duration: Duration::from_millis(1_000),
+        behaviour: ClientBehaviour { connect: Connect::OnDemand, ..Default::default() },
+        ..spec(target, Transport::Tcp)
+    });
+    assert!(lock(&seen).of_each_peer().len() > 4);
+    assert!(result.measured.counters.connections.closed > 2);
+}
+
+#[test]
+fn clients_send_from_their_own_addresses() {
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let (target, seen) = plain();
+        let sources = Some("127.0.1.1-127.0.1.4".parse().unwrap());
+        go(&LoadSpec { sources, ..spec(target, transport) });
+        let addresses: HashSet<IpAddr> =
+            lock(&seen).queries.iter().map(|(peer, _)| peer.ip()).collect();
+        let expected: HashSet<IpAddr> =
+            (1..=4).map(|last| IpAddr::from([127, 0, 1, last])).collect();
+        assert_eq!(addresses, expected, "{transport}");
+    }
+}
+
+#[test]
+fn truncated_answers_are_asked_again_over_tcp() {
+    for address in ["127.0.0.1", "[::1]"] {
+        let (target, seen) = server(address, |transport, query| {
+            let truncated = if transport == Transport::Udp { 2 } else { 0 };
+            echo(query, truncated, 0)
+        });
+        let behaviour =
+            ClientBehaviour { truncated: Truncated::AskOverTcp, ..ClientBehaviour::default() };
+        let result = go(&LoadSpec { behaviour, ..spec(target, Transport::Udp) });
+        let counters = &result.measured.counters;
+        assert_eq!(counters.asked_again, counters.answers.truncated);
+        assert_eq!(counters.sent, 2 * counters.outcomes.due);
+        assert_eq!(lock(&seen).queries.len() as u64, counters.sent);
+        assert_eq!(lock(&seen).most_open, 4);
+        // Without it they are answers.
+        let result = go(&spec(target, Transport::Udp));
+        let counters = &result.measured.counters;
+        assert_eq!((counters.asked_again, counters.sent), (0, counters.outcomes.due));
+        assert_eq!(counters.answers.truncated, counters.outcomes.answered);
+    }
+}
+
+/// The data of the COOKIE option of a query whose last option it is; the server's half is empty or
+/// 8 octets long.
+fn cookie_of(query: &[u8]) -> &[u8] {
+    for length in [8, 16] {
+        let header = [0, 10, 0, length as u8];
+        let at = query.len().saturating_sub(length + 4);
+        if query[at..].starts_with(&header) {
+            return &query[at + 4..];
+        }
+    }
+    panic!("no cookie in {query:?}");
+}
+
+#[test]
+fn each_client_keeps_the_cookie_that_the_server_gave_it() {
+    // BADCOOKIE (23) to who has no server cookie, with the right one in the answer.
+    let (target, seen) = server("127.0.0.1", |_, query| {
+        let client: [u8; 8] = cookie_of(query)[..8].try_into().unwrap();
+        let is_known = cookie_of(query).len() == 16;
+        let mut answer = echo(query, 0, if is_known { 0 } else { 23 & 0x0f });
+        if !is_known {
+            let end = answer.len();
+            // RDLENGTH and the option's length grow by the server's half; the code's upper bits.
+            answer[end - 9] = 16;
+            answer[end - 13] += 8;
+            answer[end - 18] = 23 >> 4;
+            answer.extend_from_slice(&client.map(|octet| !octet));
+        }
+        answer
+    });
+    let edns = Some(Edns::default());
+    let result = go(&LoadSpec {
+        cookies: true,
+        queries: queries(edns),
+        mode: Mode::Closed { outstanding: 1 },
+        ..spec(target, Transport::Udp)
+    });
+    let seen = lock(&seen);
+    let cookies: HashSet<&[u8]> =
+        seen.queries.iter().map(|(_, query)| &cookie_of(query)[..8]).collect();
+    assert_eq!(cookies.len(), 4, "each of the four clients has one of its own");
+    let known: Vec<&[u8]> = seen.queries.iter().map(|(_, query)| cookie_of(query)).collect();
+    assert!(known.iter().all(|cookie| cookie.len() == 8
+        || cookie[..8].iter().zip(&cookie[8..]).all(|(client, server)| *server == !client)));
+    assert_eq!(known.iter().filter(|cookie| cookie.len() == 8).count(), 4);
+    let counters = &result.measured.counters;
+    assert_eq!((counters.asked_again, counters.answers.rcodes.len()), (4, 1));
+}
+
+#[test]
+fn a_server_that_refuses_its_own_cookie_is_not_asked_for_ever() {
+    let (target, _) = server("127.0.0.1", |_, query| {
+        let mut answer = echo(query, 0, 23 & 0x0f);
+        let at = answer.len() - cookie_of(query).len() - 10;
+        answer[at] = 23 >> 4;
+        answer
+    });
+    let edns = Some(Edns::default());
+    let result =
+        go(&LoadSpec { cookies: true, queries: queries(edns), ..spec(target, Transport::Udp) });
+    let counters = &result.measured.counters;
+    assert_eq!(counters.answers.rcodes.keys().collect::<Vec<_>>(), ["BADCOOKIE"]);
+    assert_eq!(counters.sent, 4 * counters.outcomes.due);
+}
+
+#[test]
+fn client_subnets_are_the_clients_own() {
+    let (target, seen) = plain();
+    go(&LoadSpec {
+        subnets: Some("10.0.0.0/8 by /24".parse().unwrap()),
+        queries: queries(Some(Edns::default())),
+        ..spec(target, Transport::Udp)
+    });
+    let seen = lock(&seen);
+    // Option 8: family 1, source prefix 24, scope 0, three octets.
+    let subnet = |query: &[u8]| -> [u8; 3] {
+        let end = query.len();
+        assert_eq!(query[end - 11..end - 3], [0, 8, 0, 7, 0, 1, 24, 0]);
+        query[end - 3..].try_into().unwrap()
+    };
+    let mut of_peer: HashMap<SocketAddr, HashSet<[u8; 3]>> = HashMap::new();
+    for (peer, query) in &seen.queries {
+        of_peer.entry(*peer).or_default().insert(subnet(query));
+    }
+    assert!(of_peer.values().all(|subnets| subnets.len() == 1), "{of_peer:?}");
+    let all: HashSet<[u8; 3]> = of_peer.values().flatten().copied().collect();
+    assert_eq!(all, (0..4).map(|third| [10, 0, third]).collect());
+}
+
+#[test]
+fn both_clocks_give_times_within_the_run() {
+    let (target, _) = plain();
+    for receive_time in ReceiveTime::ALL {
+        let result = go(&LoadSpec { receive_time, ..spec(target, Transport::Udp) });
+        let service_time = &result.measured.service_time;
+        assert_eq!(service_time.len(), result.measured.counters.outcomes.answered);
+        assert!(service_time.quantile_ns(0.5).unwrap() > 1_000, "{receive_time}");
+        assert!(service_time.max_ns().unwrap() < 1_500_000_000, "{receive_time}");
+    }
+}
+
+#[test]
+fn the_pacing_of_an_open_loop_is_told() {
+    let (target, _) = plain();
+    let result = go(&LoadSpec { mode: open(4_000.0), ..spec(target, Transport::Udp) });
+    let pacing = result.measured.pacing.as_ref().unwrap();
+    let window = |width_ms: u64| pacing.of_width(width_ms * 1_000_000).unwrap();
+    assert_eq!((window(100).windows, window(100).due), (4, 1_600));
+    assert_eq!((window(1).windows, window(1).due), (400, 1_600));
+    assert_eq!(window(1_000).windows, 0);
+    assert!(go(&spec(target, Transport::Udp)).measured.pacing.is_none());
+}
+
+#[test]
+fn more_sockets_than_the_process_may_have_are_refused_before_the_start() {
+    let target = "127.0.0.1:9".parse().unwrap();
+    let many = LoadSpec { clients: 10_000_000, ..spec(target, Transport::Tcp) };
+    let error = run(&many, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+    let LoadError::TooManySockets { sockets, .. } = error else { panic!("{error}") };
+    assert_eq!(sockets, 10_000_000);
+    assert!(error.to_string().contains("`load.idle`"), "{error}");
+}

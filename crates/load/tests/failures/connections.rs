@@ -1,0 +1,218 @@
+//! Connections that break: at random, in mid-frame, in mid-handshake, at once, spoilt on the way.
+
+use std::io::Write as _;
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_wire::Transport;
+
+use crate::applied::{apply, both, last_end, open, spec};
+use crate::relay::{End, Fault, relay};
+use crate::responder::{Responder, spec_with_tls};
+use crate::server::{answer, frame, read_query, tcp_server};
+
+/// The transports over TCP.
+const OVER_TCP: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];
+
+/// What a fault must show in the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// Attempts to connect fail: nothing can be sent.
+    Failed,
+    /// Connections that were open are lost.
+    Lost,
+    /// Some of both, depending on when it ended.
+    Either,
+}
+
+/// Applies a closed and an open loop through a relay with this fault over each of `transports`; the
+/// result must show what happened, and give one of `reasons`.
+#[track_caller]
+fn check(transports: &[Transport], fault: Fault, shown: Shown, reasons: &[&str]) {
+    for transport in transports {
+        let server = Responder::start(|_| {});
+        let target = relay(server.address(*transport), fault);
+        let spec = spec_with_tls(target, *transport);
+        for mode in [spec.mode.clone(), open(400.0)] {
+            let result = apply(&LoadSpec { mode: mode.clone(), ..spec.clone() });
+            let context = format!("{transport} {mode:?} {fault:?}: {}", summary(&result));
+            let connections = both(&result).connections;
+            let (failed, lost) = (connections.failed > 0, connections.lost > 0);
+            let is_shown = match shown {
+                Shown::Failed => failed && !lost && both(&result).sent == 0,
+                Shown::Lost => lost,
+                Shown::Either => failed || lost,
+            };
+            assert!(is_shown, "{context}");
+            let reason = last_end(&result);
+            assert!(reasons.iter().any(|known| reason.contains(known)), "{context}");
+        }
+    }
+}
+
+/// What a failing test shows of a result.
+fn summary(result: &LoadResult) -> String {
+    let counters = both(result);
+    format!("{:?} {:?} {:?}", counters.outcomes, counters.connections, last_end(result))
+}
+
+const CLOSED: &str = "the server closed the connection";
+
+#[test]
+fn closed_right_after_accept() {
+    for end in [End::Fin, End::Reset] {
+        let fault = Fault::EndAfter(0, end);
+        check(&[Transport::Tcp], fault, Shown::Lost, &[CLOSED]);
+        // A reset may come before the client knows that it is connected.
+        let reasons = [CLOSED, "cannot connect", "HTTP/2"];
+        check(&[Transport::Dot, Transport::Doh2], fault, Shown::Failed, &reasons);
+    }
+}
+
+#[test]
+fn closed_in_mid_handshake() {
+    for end in [End::Fin, End::Reset] {
+        let transports = [Transport::Dot, Transport::Doh2];
+        check(&transports, Fault::EndAfter(300, end), Shown::Failed, &[CLOSED, "HTTP/2"]);
+    }
+}
+
+#[test]
+fn closed_in_mid_frame() {
+    // The handshakes take about 1,200 octets, an answer about 50.
+    check(&[Transport::Tcp], Fault::EndAfter(61, End::Fin), Shown::Lost, &[CLOSED]);
+    let transports = [Transport::Dot, Transport::Doh2];
+    for end in [End::Fin, End::Reset] {
+        let reasons = [CLOSED, "HTTP/2", "unexpected end of file"];
+        check(&transports, Fault::EndAfter(2_001, end), Shown::Lost, &reasons);
+    }
+}
+
+#[test]
+fn closed_at_random() {
+    let reasons = [CLOSED, "HTTP/2", "unexpected end of file", "cannot connect"];
+    check(&OVER_TCP, Fault::EndAtRandom(4_000), Shown::Either, &reasons);
+}
+
+#[test]
+fn a_tls_alert_in_mid_stream() {
+    // The server finds a record spoilt, and says so.
+    let transports = [Transport::Dot, Transport::Doh2];
+    check(&transports, Fault::SpoilQueries(1_200), Shown::Either, &["alert"]);
+}
+
+#[test]
+fn records_that_are_garbage() {
+    let transports = [Transport::Dot, Transport::Doh2];
+    check(&transports, Fault::SpoilAnswers(2_000), Shown::Lost, &["TLS"]);
+    check(&transports, Fault::Garbage(2_000), Shown::Lost, &["TLS"]);
+    check(&transports, Fault::Garbage(0), Shown::Failed, &["TLS"]);
+}
+
+#[test]
+fn octets_that_are_no_messages_end_no_connection() {
+    // Lengths that are none, in front of octets that are no messages: nothing says so but the
+    // answers that do not come.
+    let server = Responder::start(|_| {});
+    for fault in [Fault::Garbage(300), Fault::Garbage(0), Fault::SpoilAnswers(333)] {
+        let target = relay(server.address(Transport::Tcp), fault);
+        for mode in [spec(target, Transport::Tcp).mode, open(400.0)] {
+            let result = apply(&LoadSpec { mode, ..spec(target, Transport::Tcp) });
+            let outcomes = both(&result).outcomes;
+            let unanswered = outcomes.timed_out + outcomes.malformed;
+            assert!(unanswered > 0, "{fault:?}: {}", summary(&result));
+            assert_eq!(both(&result).connections.lost, 0, "{fault:?}: {}", summary(&result));
+        }
+    }
+}
+
+#[test]
+fn closed_connections_lose_what_was_in_flight_and_are_opened_again() {
+    let target = tcp_server(|mut stream| {
+        for _ in 0..10 {
+            let Some(query) = read_query(&mut stream) else { return };
+            stream.write_all(&frame(&answer(&query, 0))).ok();
+        }
+    });
+    let result = apply(&spec(target, Transport::Tcp));
+    let counters = &result.measured.counters;
+    assert!(counters.outcomes.answered > 0);
+    assert!(counters.outcomes.connection_lost > 0);
+    assert!(counters.connections.lost > 0);
+    assert!(counters.connections.opened > 3);
+    assert_eq!(last_end(&result), CLOSED);
+}
+
+#[test]
+fn answers_that_came_before_the_end_are_answers() {
+    // The server answers some queries, leaves others unread and closes, which resets the
+    // connection: what it wrote before is in the client's kernel.
+    let written = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&written);
+    let target = tcp_server(move |mut stream| {
+        let queries: Vec<_> = (0..10).map_while(|_| read_query(&mut stream)).collect();
+        // The last connection stands until the load has ended.
+        if queries.len() < 10 {
+            return;
+        }
+        let mut answers = Vec::new();
+        for query in &queries {
+            answers.extend(frame(&answer(query, 0)));
+        }
+        if stream.write_all(&answers).is_ok() {
+            counted.fetch_add(queries.len() as u64, Ordering::Relaxed);
+        }
+    });
+    let mode = open(20_000.0);
+    let timeout = Duration::from_secs(5);
+    let result = apply(&LoadSpec { mode, timeout, ..spec(target, Transport::Tcp) });
+    let outcomes = both(&result).outcomes;
+    assert!(outcomes.answered > 100 && outcomes.connection_lost > 0, "{}", summary(&result));
+    assert_eq!(outcomes.answered, written.load(Ordering::Relaxed), "{}", summary(&result));
+}
+
+#[test]
+fn answers_in_any_order_and_in_small_pieces_are_matched() {
+    let target = tcp_server(|mut stream| {
+        loop {
+            let queries: Vec<_> = (0..5).map_while(|_| read_query(&mut stream)).collect();
+            for query in queries.iter().rev() {
+                for piece in frame(&answer(query, 0)).chunks(7) {
+                    if stream.write_all(piece).is_err() {
+                        return;
+                    }
+                }
+            }
+            if queries.len() < 5 {
+                return;
+            }
+        }
+    });
+    let result = apply(&spec(target, Transport::Tcp));
+    let counters = &result.measured.counters;
+    assert!(counters.outcomes.answered > 0);
+    assert_eq!(counters.answers.unexpected, 0);
+    // The last, incomplete five of each client wait for queries that never come.
+    assert!(counters.outcomes.lost() <= 15, "{:?}", counters.outcomes);
+}
+
+#[test]
+fn a_server_that_writes_nothing_more_is_one_that_closed() {
+    // Half-closed: the server has sent its FIN, and goes on reading.
+    let target = tcp_server(|mut stream| {
+        let Some(query) = read_query(&mut stream) else { return };
+        stream.write_all(&frame(&answer(&query, 0))).ok();
+        stream.shutdown(Shutdown::Write).ok();
+        while read_query(&mut stream).is_some() {}
+        thread::sleep(Duration::from_millis(10));
+    });
+    let result = apply(&spec(target, Transport::Tcp));
+    let counters = both(&result);
+    assert!(counters.outcomes.answered > 3, "{}", summary(&result));
+    assert!(counters.connections.lost > 3, "{}", summary(&result));
+    assert_eq!(last_end(&result), CLOSED);
+}

@@ -1,0 +1,130 @@
+//! Datagrams that nobody asked for: garbage, answers to other questions, floods.
+
+use std::time::Duration;
+
+use dnslab_load::LoadSpec;
+use dnslab_wire::Transport;
+use rand::{RngCore as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::applied::{apply, both, spec};
+use crate::process::{alone, status_kib};
+use crate::server::{answer, frame, read_query, tcp_server, udp_server};
+
+/// Unexpected answers among right ones, a quarter each: the answer twice, and three that were not
+/// asked for.
+fn strays(number: u64, query: &[u8]) -> Vec<Vec<u8>> {
+    let right = answer(query, 0);
+    let mut other_question = right.clone();
+    other_question[13] ^= 0x01;
+    let mut other_id = right.clone();
+    other_id[0] ^= 0xff;
+    match number % 4 {
+        0 => vec![right.clone(), right],
+        1 => vec![other_question, right],
+        2 => vec![other_id, right],
+        _ => vec![vec![1], right],
+    }
+}
+
+#[test]
+fn strays_are_told_apart() {
+    let over_tcp = tcp_server(|mut stream| {
+        for number in 0.. {
+            let Some(query) = read_query(&mut stream) else { return };
+            for message in strays(number, &query) {
+                if !crate::server::send(&mut stream, &message) {
+                    return;
+                }
+            }
+        }
+    });
+    for (target, transport) in [(udp_server(strays), Transport::Udp), (over_tcp, Transport::Tcp)] {
+        let result =
+            apply(&LoadSpec { timeout: Duration::from_secs(2), ..spec(target, transport) });
+        let counters = both(&result);
+        assert_eq!(counters.outcomes.lost(), 0, "{transport}");
+        let answered = counters.outcomes.answered;
+        let (duplicate, unexpected) = (counters.answers.duplicate, counters.answers.unexpected);
+        // What comes after the last query has ended is not waited for.
+        assert!(duplicate.abs_diff(answered / 4) <= 20, "{transport}: {duplicate} of {answered}");
+        assert!(unexpected.abs_diff(answered * 3 / 4) <= 40, "{transport}: {unexpected}");
+    }
+}
+
+#[test]
+fn garbage_with_the_right_id_is_malformed() {
+    let garble = |_, query: &[u8]| vec![vec![query[0], query[1], 0x80, 0, 0, 9, 0, 0, 0, 0, 0, 0]];
+    let result = apply(&spec(udp_server(garble), Transport::Udp));
+    let outcomes = result.measured.counters.outcomes;
+    assert!(outcomes.malformed > 0);
+    assert_eq!(outcomes.malformed, outcomes.due);
+}
+
+#[test]
+fn garbage_of_any_length_is_no_answer() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let target = udp_server(move |number, _| {
+        let mut garbage = vec![0; number as usize % 1_500];
+        random.fill_bytes(&mut garbage);
+        vec![garbage]
+    });
+    let result = apply(&spec(target, Transport::Udp));
+    let counters = both(&result);
+    // Two octets in a row may be the id of a query in flight, which is malformed then.
+    assert!(counters.outcomes.answered == 0 && counters.outcomes.timed_out > 0, "{counters:?}");
+    assert!(counters.answers.unexpected > 0, "{counters:?}");
+}
+
+/// A thousand answers to each query: the right one, its duplicates, and answers to others.
+fn flood(query: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let right = answer(query, 0);
+    let mut other = right.clone();
+    other[0] ^= 0xff;
+    (0..1_000).map(move |number| if number % 2 == 0 { right.clone() } else { other.clone() })
+}
+
+#[test]
+fn a_flood_of_answers_over_udp() {
+    alone(&[], "datagrams::a_flood_of_answers_over_udp", || {
+        let target = udp_server(|_, query| flood(query).collect());
+        check_flood(target, Transport::Udp);
+    });
+}
+
+#[test]
+fn a_flood_of_answers_over_tcp() {
+    alone(&[], "datagrams::a_flood_of_answers_over_tcp", || {
+        let target = tcp_server(|mut stream| {
+            while let Some(query) = read_query(&mut stream) {
+                let framed: Vec<u8> = flood(&query).flat_map(|message| frame(&message)).collect();
+                if std::io::Write::write_all(&mut stream, &framed).is_err() {
+                    return;
+                }
+            }
+        });
+        check_flood(target, Transport::Tcp);
+    });
+}
+
+#[track_caller]
+fn check_flood(target: std::net::SocketAddr, transport: Transport) {
+    // A short load first: what comes later is growth.
+    apply(&LoadSpec { duration: Duration::from_millis(100), ..spec(target, transport) });
+    let before = status_kib("VmRSS");
+    let timeout = Duration::from_secs(1);
+    let duration = Duration::from_secs(1);
+    let result = apply(&LoadSpec { timeout, duration, ..spec(target, transport) });
+    let grown = status_kib("VmRSS").saturating_sub(before);
+    let counters = both(&result);
+    assert!(counters.outcomes.answered > 0, "{counters:?}");
+    // The duplicates of the last use of an id are told apart; those of earlier ones are unexpected.
+    let strays = counters.answers.duplicate + counters.answers.unexpected + counters.answers.late;
+    assert!(counters.answers.duplicate > 0 && counters.answers.unexpected > 0, "{counters:?}");
+    assert!(strays > 20 * counters.outcomes.answered, "{counters:?}");
+    println!(
+        "found: {transport}: {strays} strays, {} answers, {grown} KiB",
+        counters.outcomes.answered
+    );
+    assert!(grown < 64 * 1024, "{transport}: {grown} KiB more than before");
+}

@@ -1,0 +1,154 @@
+//! Peers that vanish without a word: a link between two network namespaces that goes down under
+//! connections that are open.
+
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_wire::Transport;
+
+use crate::applied::{apply, both, last_end, open};
+use crate::process::{Serving, alone, role, until_input_ends};
+use crate::responder::{Responder, spec_with_tls};
+
+/// All transports.
+const ALL: [Transport; 6] = Transport::ALL;
+
+/// A responder in a network namespace of its own, and a link to it from this process's.
+struct Far {
+    serving: Serving,
+}
+
+impl Far {
+    /// Starts this program's test `test` as the server, and makes the link.
+    fn start(test: &str) -> Self {
+        let serving = Serving::start(&["unshare", "--net"], test);
+        let far = Self { serving };
+        let pid = &far.serving.words[0];
+        near(&format!("link add near type veth peer name far netns {pid}"));
+        near("addr add 10.9.0.1/24 dev near");
+        near("link set near up");
+        far.inside("addr add 10.9.0.2/24 dev far");
+        far.inside("link set far up");
+        // A link takes up to a second until it carries packets (`net/core/link_watch.c`).
+        let address = far.address(Transport::Tcp);
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(200));
+        assert!((0..100).any(|_| connect().is_ok()), "{address} cannot be reached");
+        far
+    }
+
+    /// `ip` in the server's namespace.
+    fn inside(&self, arguments: &str) {
+        let pid = &self.serving.words[0];
+        run("nsenter", &format!("--target {pid} --net ip {arguments}"));
+    }
+
+    fn address(&self, transport: Transport) -> SocketAddr {
+        let number = ALL.iter().position(|its| *its == transport).unwrap();
+        SocketAddr::new([10, 9, 0, 2].into(), self.serving.words[1 + number].parse().unwrap())
+    }
+}
+
+/// `ip` in this process's namespace.
+fn near(arguments: &str) {
+    run("ip", arguments);
+}
+
+#[track_caller]
+fn run(program: &str, arguments: &str) {
+    let status = Command::new(program).args(arguments.split(' ')).status().unwrap();
+    assert!(status.success(), "{program} {arguments}: {status}");
+}
+
+/// Serves on every transport until the parent has no more use for it.
+fn serve() {
+    let server = Responder::start(|config| {
+        let all: SocketAddr = "0.0.0.0:0".parse().unwrap();
+        config.listen = vec![all];
+        config.dot_listen = vec![all];
+        config.doh2_listen = vec![all];
+        config.doq_listen = vec![all];
+        config.doh3_listen = vec![all];
+    });
+    let ports = ALL.map(|transport| server.address(transport).port().to_string()).join(" ");
+    println!("serving: {} {ports}", std::process::id());
+    until_input_ends();
+}
+
+/// Applies a load over every transport at the same time, while `link` is told to do what it does.
+fn apply_all(far: &Far, link: impl FnOnce()) -> Vec<(Transport, LoadResult)> {
+    thread::scope(|scope| {
+        let loads = ALL.map(|transport| {
+            let spec = LoadSpec {
+                mode: open(400.0),
+                duration: Duration::from_secs(6),
+                timeout: Duration::from_millis(400),
+                ..spec_with_tls(far.address(transport), transport)
+            };
+            scope.spawn(move || (transport, apply(&spec)))
+        });
+        link();
+        loads.map(|load| load.join().unwrap()).into()
+    })
+}
+
+/// Answers in the first, and in the last half second.
+fn answered_at_the_ends(result: &LoadResult) -> (u64, u64) {
+    let intervals = &result.measured.intervals;
+    let sum = |part: &[dnslab_measure::Interval]| part.iter().map(|it| it.answered).sum();
+    (sum(&intervals[..5]), sum(&intervals[intervals.len() - 5..]))
+}
+
+#[test]
+fn a_peer_that_vanishes_and_comes_back() {
+    const NAME: &str = "half_open::a_peer_that_vanishes_and_comes_back";
+    if role().as_deref() == Some("serve") {
+        return serve();
+    }
+    alone(&["unshare", "--net"], NAME, || {
+        let far = Far::start(NAME);
+        let results = apply_all(&far, || {
+            thread::sleep(Duration::from_millis(1_000));
+            // Packets are lost from here on, and nobody says so.
+            far.inside("link set far down");
+            thread::sleep(Duration::from_millis(500));
+            far.inside("link set far up");
+        });
+        for (transport, result) in results {
+            let counters = both(&result);
+            let (first, last) = answered_at_the_ends(&result);
+            let context = format!("{transport}: {counters:?} {}", last_end(&result));
+            assert!(first > 0 && last > 0, "{first} and {last} answered, {context}");
+            assert!(counters.outcomes.timed_out > 20, "{context}");
+            assert_eq!(counters.connections.lost, 0, "{context}");
+            let network = result.measured.network;
+            assert!(network.tcp_retransmitted > 0, "{context} {network:?}");
+        }
+    });
+}
+
+#[test]
+fn a_peer_that_vanishes_for_good() {
+    const NAME: &str = "half_open::a_peer_that_vanishes_for_good";
+    if role().as_deref() == Some("serve") {
+        return serve();
+    }
+    alone(&["unshare", "--net"], NAME, || {
+        let far = Far::start(NAME);
+        let results = apply_all(&far, || {
+            thread::sleep(Duration::from_millis(1_000));
+            // Our own end: there is no route any more, and sending fails at once.
+            near("link set near down");
+        });
+        for (transport, result) in results {
+            let counters = both(&result);
+            let (first, last) = answered_at_the_ends(&result);
+            let context = format!("{transport}: {counters:?} {}", last_end(&result));
+            assert!(first > 0 && last == 0, "{first} and {last} answered, {context}");
+            let lost = counters.outcomes.timed_out + counters.outcomes.not_sent;
+            assert!(lost + counters.outcomes.connection_lost > 400, "{context}");
+        }
+    });
+}

@@ -1,0 +1,195 @@
+//! Limits of the host: ports and file descriptors that run out, before the load and in the middle.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dnslab_load::{LoadError, LoadResult, LoadSpec, run};
+use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_wire::Transport;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::applied::{apply, apply_while, both, last_end, open, spec};
+use crate::process::{Serving, alone, role, until_input_ends};
+use crate::responder::Responder;
+
+/// Lets this process open so many files.
+fn limit_files(count: u64) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum }).unwrap();
+}
+
+/// Serves over UDP and TCP until the parent has no more use for it.
+fn serve() {
+    let server = Responder::start(|_| {});
+    println!("serving: {}", server.address(Transport::Udp));
+    until_input_ends();
+}
+
+/// Clients that open a connection for a few queries, when one is due.
+fn short_lived() -> ClientBehaviour {
+    let connect = Connect::OnDemand;
+    ClientBehaviour { queries_per_connection: Some(3), connect, ..ClientBehaviour::default() }
+}
+
+#[test]
+fn ports_run_out() {
+    // A namespace with twenty ports to choose from.
+    let shell = "ip link set lo up && echo 40000 40019 >/proc/sys/net/ipv4/ip_local_port_range && \
+                 exec \"$0\" \"$@\"";
+    alone(&["unshare", "--net", "sh", "-c", shell], "limits::ports_run_out", || {
+        // Closed connections keep their ports towards one address.
+        let addresses = ["127.0.0.1:5300", "127.0.0.2:5300"].map(|text| text.parse().unwrap());
+        let _server = Responder::start(|config| {
+            config.listen = addresses.into();
+            // Else these would take ports of the twenty.
+            config.dot_listen = vec!["127.0.0.1:5301".parse().unwrap()];
+            config.doh2_listen = vec!["127.0.0.1:5302".parse().unwrap()];
+            config.doq_listen = vec!["127.0.0.1:5303".parse().unwrap()];
+            config.doh3_listen = vec!["127.0.0.1:5304".parse().unwrap()];
+        });
+        for transport in [Transport::Udp, Transport::Tcp] {
+            for (target, is_open) in addresses.into_iter().zip([false, true]) {
+                let spec = spec(target, transport);
+                let mode = if is_open { open(2_000.0) } else { spec.mode.clone() };
+                let duration = Duration::from_secs(1);
+                let result = apply(&LoadSpec { clients: 50, mode, duration, ..spec });
+                let counters = both(&result);
+                let context = format!("{transport}: {counters:?} {}", last_end(&result));
+                assert!(counters.outcomes.answered > 0, "{context}");
+                assert!(last_end(&result).contains("has no port left"), "{context}");
+                if is_open {
+                    // Thirty of fifty clients have no port.
+                    let share = counters.outcomes.not_sent as f64 / counters.outcomes.due as f64;
+                    assert!((0.5..0.8).contains(&share), "{share} {context}");
+                }
+                if transport == Transport::Tcp {
+                    assert!(counters.connections.failed >= 30, "{context}");
+                    assert!(counters.connections.opened >= 20, "{context}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_source_address_that_is_not_ours() {
+    let server = Responder::start(|_| {});
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let sources = Some("198.51.100.1-198.51.100.4".parse().unwrap());
+        let spec = spec(server.address(transport), transport);
+        let result = apply(&LoadSpec { sources, mode: open(400.0), ..spec });
+        let outcomes = both(&result).outcomes;
+        assert_eq!(outcomes.not_sent, outcomes.due, "{transport}");
+        assert!(last_end(&result).contains("is not this host's"), "{}", last_end(&result));
+    }
+}
+
+#[test]
+fn too_few_descriptors_are_found_out_before_the_start() {
+    alone(&[], "limits::too_few_descriptors_are_found_out_before_the_start", || {
+        let server = Responder::start(|_| {});
+        limit_files(200);
+        for transport in [Transport::Udp, Transport::Tcp] {
+            let with = |clients| {
+                let spec = spec(server.address(transport), transport);
+                LoadSpec { clients, ..spec }
+            };
+            let error = run(&with(150), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+            let LoadError::TooManySockets { sockets, limit } = error else { panic!("{error}") };
+            assert_eq!((sockets, limit), (150, 200));
+            // The server's connections are in this process, too.
+            let result = apply(&with(60));
+            assert!(both(&result).outcomes.answered > 0);
+        }
+    });
+}
+
+/// Applies a load over `transport`, in whose middle the process has no descriptor left for half a
+/// second.
+fn without_descriptors_for_a_while(transport: Transport, target: SocketAddr) -> LoadResult {
+    let mut taken: Vec<File> = Vec::new();
+    let mut calls = 0;
+    let spec = LoadSpec {
+        clients: 100,
+        mode: open(1_000.0),
+        duration: Duration::from_secs(4),
+        timeout: Duration::from_millis(400),
+        behaviour: short_lived(),
+        ..spec(target, transport)
+    };
+    apply_while(&spec, &mut || {
+        calls += 1;
+        // The observer is called every 50 ms, and at each interval's end. While connections come
+        // and go, descriptors are taken as they become free.
+        if (20..40).contains(&calls) {
+            while let Ok(file) = File::open("/dev/null") {
+                taken.push(file);
+            }
+        } else {
+            taken.clear();
+        }
+    })
+}
+
+#[test]
+fn descriptors_run_out_in_the_middle() {
+    const NAME: &str = "limits::descriptors_run_out_in_the_middle";
+    if role().as_deref() == Some("serve") {
+        return serve();
+    }
+    alone(&[], NAME, || {
+        let server = Serving::start(&[], NAME);
+        let target = server.words[0].parse().unwrap();
+        limit_files(400);
+        for transport in [Transport::Udp, Transport::Tcp] {
+            let result = without_descriptors_for_a_while(transport, target);
+            let counters = both(&result);
+            let context = format!("{transport}: {counters:?} {}", last_end(&result));
+            assert!(last_end(&result).contains("no file descriptor is left"), "{context}");
+            assert!(counters.outcomes.not_sent > 0, "{context}");
+            if transport == Transport::Tcp {
+                assert!(counters.connections.failed > 0, "{context}");
+            }
+            let intervals = &result.measured.intervals;
+            let answered: Vec<u64> = intervals.iter().map(|interval| interval.answered).collect();
+            let last: u64 = answered.iter().rev().take(8).sum();
+            assert!(last > 0, "it did not go on: {answered:?} {context}");
+        }
+    });
+}
+
+#[test]
+fn the_limit_falls_in_the_middle() {
+    const NAME: &str = "limits::the_limit_falls_in_the_middle";
+    if role().as_deref() == Some("serve") {
+        return serve();
+    }
+    alone(&[], NAME, || {
+        let server = Serving::start(&[], NAME);
+        let target = server.words[0].parse().unwrap();
+        for transport in [Transport::Udp, Transport::Tcp] {
+            limit_files(400);
+            let mut calls = 0;
+            let spec = LoadSpec {
+                clients: 100,
+                mode: open(1_000.0),
+                duration: Duration::from_secs(1),
+                behaviour: short_lived(),
+                ..spec(target, transport)
+            };
+            let result = apply_while(&spec, &mut || {
+                calls += 1;
+                if calls == 5 {
+                    limit_files(16);
+                }
+            });
+            let counters = both(&result);
+            let context = format!("{transport}: {counters:?} {}", last_end(&result));
+            assert!(counters.outcomes.answered > 0, "{context}");
+            assert!(counters.outcomes.not_sent > 0, "{context}");
+            assert!(last_end(&result).contains("no file descriptor is left"), "{context}");
+        }
+    });
+}

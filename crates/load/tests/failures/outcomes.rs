@@ -1,0 +1,130 @@
+//! Every way in which a query can end, and loads that do not begin or are interrupted.
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_load::{LoadSpec, Mode, Progress, run};
+use dnslab_traffic::{Pace, Rate};
+use dnslab_wire::Transport;
+
+use crate::applied::{apply, spec};
+use crate::server::{answer, udp_server};
+
+#[test]
+fn right_answers_are_answered() {
+    let result = apply(&spec(udp_server(|_, query| vec![answer(query, 0)]), Transport::Udp));
+    let counters = &result.measured.counters;
+    assert!(counters.outcomes.answered > 0);
+    assert_eq!(counters.outcomes.lost(), 0);
+    assert_eq!(counters.answers.rcodes["NOERROR"], counters.outcomes.answered);
+    assert_eq!(result.measured.latency.len(), counters.outcomes.answered);
+    assert_eq!(result.measured.service_time.len(), counters.outcomes.answered);
+    assert_eq!(result.measured.workers.len(), 2);
+    assert_eq!(result.wrong_example, None);
+}
+
+#[test]
+fn wrong_answers_are_counted_with_an_example() {
+    let result = apply(&spec(udp_server(|_, query| vec![answer(query, 2)]), Transport::Udp));
+    let answers = &result.measured.counters.answers;
+    assert_eq!(answers.wrong, answers.rcodes["SERVFAIL"]);
+    assert!(result.wrong_example.unwrap().ends_with("A was answered with SERVFAIL, 0 records"));
+}
+
+#[test]
+fn silence_times_out_and_counts_in_the_latency() {
+    let result = apply(&spec(udp_server(|_, _| Vec::new()), Transport::Udp));
+    let outcomes = result.measured.counters.outcomes;
+    assert_eq!((outcomes.answered, outcomes.timed_out), (0, outcomes.due));
+    assert!(outcomes.due > 0);
+    assert_eq!(result.measured.latency.len(), outcomes.due);
+    assert!(result.measured.latency.min_ns().unwrap() >= 149_000_000);
+}
+
+#[test]
+fn late_answers_are_late() {
+    let (sender, receiver) = std::sync::mpsc::channel::<(Instant, Vec<u8>, SocketAddr)>();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = socket.local_addr().unwrap();
+    let answering = socket.try_clone().unwrap();
+    thread::spawn(move || {
+        for (at, answer, client) in receiver {
+            thread::sleep(
+                (at + Duration::from_millis(220)).saturating_duration_since(Instant::now()),
+            );
+            answering.send_to(&answer, client).ok();
+        }
+    });
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        loop {
+            let (length, client) = socket.recv_from(&mut buffer).unwrap();
+            sender.send((Instant::now(), answer(&buffer[..length], 0), client)).unwrap();
+        }
+    });
+    let result = apply(&spec(target, Transport::Udp));
+    let (counters, warm_up) = (&result.measured.counters, &result.measured.warm_up);
+    assert_eq!(counters.outcomes.answered + warm_up.outcomes.answered, 0);
+    assert!(counters.answers.late + warm_up.answers.late > 0);
+    assert_eq!(counters.answers.unexpected, 0);
+}
+
+#[test]
+fn nobody_at_the_port_is_a_time_out() {
+    // The address was free a moment ago; the kernel answers with ICMP, which is no DNS answer.
+    let target = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let result = apply(&spec(target, Transport::Udp));
+    let outcomes = result.measured.counters.outcomes;
+    assert!(outcomes.due > 0);
+    assert_eq!(outcomes.timed_out, outcomes.due);
+}
+
+#[test]
+fn nobody_listening_is_not_sent() {
+    let target = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mode = Mode::Open { rate: Rate::Constant(1_000.0), pace: Pace::Poisson };
+    let result = apply(&LoadSpec { mode, ..spec(target, Transport::Tcp) });
+    let counters = &result.measured.counters;
+    assert!(counters.outcomes.due > 0);
+    assert_eq!(counters.outcomes.not_sent, counters.outcomes.due);
+    assert!(counters.connections.failed > 0);
+    assert!(result.last_connection_end.unwrap().starts_with("cannot connect"));
+}
+
+#[test]
+fn an_interrupt_ends_the_window_and_keeps_the_sums() {
+    let target = udp_server(|_, query| vec![answer(query, 0)]);
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let spec = LoadSpec { duration: Duration::from_secs(600), ..spec(target, Transport::Udp) };
+    let mut intervals = 0;
+    let result = run(&spec, &stop, &mut |progress| {
+        intervals += u32::from(matches!(progress, Progress::Interval(_)));
+        asked.store(intervals >= 2, Ordering::Relaxed);
+    })
+    .unwrap();
+    assert!(result.cut_short);
+    assert!(result.measured.window_ns < 60_000_000_000);
+    assert!(result.measured.counters.outcomes.answered > 0);
+}
+
+#[test]
+fn impossible_loads_are_refused_before_the_start() {
+    let target: SocketAddr = "127.0.0.1:53".parse().unwrap();
+    let refuse = |spec: LoadSpec, expected: &str| {
+        let error = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    let good = || spec(target, Transport::Udp);
+    refuse(LoadSpec { clients: 0, ..good() }, "clients must be at least 1");
+    refuse(LoadSpec { workers: 4, ..good() }, "workers must be between 1");
+    refuse(LoadSpec { clients: 4_000_000, ..good() }, "ulimit -n");
+    refuse(LoadSpec { transport: Transport::Dot, ..good() }, "needs TLS settings");
+    refuse(LoadSpec { cpus: vec![1_000], ..good() }, "CPU 1000");
+    refuse(LoadSpec { duration: Duration::ZERO, ..good() }, "duration");
+    let rate = |rate_qps| Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant };
+    refuse(LoadSpec { mode: rate(f64::NAN), ..good() }, "rate must be above 0");
+}

@@ -1,0 +1,80 @@
+//! Our responder with the zone of the queries, on every transport: on a thread, or as a process.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dnslab_load::{LoadSpec, TlsSettings, Verification};
+use dnslab_responder::{
+    CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
+};
+use dnslab_wire::Transport;
+
+use crate::applied::{spec, zone};
+
+/// A responder that runs until it is dropped.
+pub(crate) struct Responder {
+    addresses: Vec<(Transport, SocketAddr)>,
+    stop: StopHandle,
+    thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
+}
+
+impl Responder {
+    /// Starts it on `127.0.0.1`, changed as wanted.
+    pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let (chain, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
+        std::fs::write(&chain, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let mut text = Vec::new();
+        zone().write_to(&mut text).unwrap();
+        let mut config = Config::new(Arc::new(Zone::parse(&text[..], None).unwrap()));
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        config.listen.push(any);
+        config.dot_listen.push(any);
+        config.doh2_listen.push(any);
+        config.doq_listen.push(any);
+        config.doh3_listen.push(any);
+        config.certificate = Some(CertificateFiles { chain, key });
+        change(&mut config);
+        let server = Server::bind(config).unwrap();
+        let addresses = vec![
+            (Transport::Udp, server.addresses()[0]),
+            (Transport::Tcp, server.addresses()[0]),
+            (Transport::Dot, server.dot_addresses()[0]),
+            (Transport::Doh2, server.doh2_addresses()[0]),
+            (Transport::Doq, server.doq_addresses()[0]),
+            (Transport::Doh3, server.doh3_addresses()[0]),
+        ];
+        let stop = server.stop_handle();
+        Self { addresses, stop, thread: Some(std::thread::spawn(|| server.run())) }
+    }
+
+    /// Where it serves a transport.
+    pub(crate) fn address(&self, transport: Transport) -> SocketAddr {
+        let of = |(its, _): &&(Transport, SocketAddr)| *its == transport;
+        self.addresses.iter().find(of).expect("the transport is served").1
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The load of [`spec`], with TLS that trusts any certificate.
+pub(crate) fn spec_with_tls(target: SocketAddr, transport: Transport) -> LoadSpec {
+    let tls = TlsSettings::new("localhost", &Verification::Off).unwrap();
+    LoadSpec {
+        tls: Some(tls),
+        // A handshake of a debug build takes its time on a busy machine.
+        timeout: Duration::from_secs(1),
+        ..spec(target, transport)
+    }
+}

@@ -1,0 +1,97 @@
+//! What a simulated client costs the generator in memory, counted by its allocator. The server is a
+//! process of its own, and this is the only test here: whatever another one allocated meanwhile
+//! would count, too.
+
+#[path = "failures/applied.rs"]
+#[expect(dead_code, reason = "for other tests")]
+mod applied;
+#[path = "failures/process.rs"]
+#[expect(dead_code, reason = "for other tests")]
+mod process;
+#[path = "failures/responder.rs"]
+mod responder;
+
+use std::alloc::System;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use cap::Cap;
+use dnslab_load::{LoadSpec, Progress, run};
+use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_wire::Transport;
+
+use crate::applied::open;
+use crate::process::{Serving, role, until_input_ends};
+use crate::responder::{Responder, spec_with_tls};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Serves until the parent has no more use for it.
+fn serve() {
+    let server = Responder::start(|config| config.idle_timeout = Duration::from_secs(100));
+    let addresses =
+        [Transport::Udp, Transport::Dot].map(|transport| server.address(transport).to_string());
+    println!("serving: {}", addresses.join(" "));
+    until_input_ends();
+}
+
+/// The most octets that were in use at the end of an interval of the measured window, and how many
+/// clients were connected when it began.
+fn most_octets(spec: &LoadSpec) -> (usize, u32) {
+    let (before, mut most) = (ALLOCATOR.allocated(), 0);
+    let result = run(spec, &AtomicBool::new(false), &mut |progress| {
+        if let Progress::Interval(interval) = progress
+            && Duration::from_nanos(interval.at_ns) >= spec.warm_up
+        {
+            most = most.max(ALLOCATOR.allocated().saturating_sub(before));
+        }
+    })
+    .unwrap();
+    let outcomes = &result.measured.counters.outcomes;
+    assert!(outcomes.answered > 0, "{outcomes:?} {:?}", result.last_connection_end);
+    (most, result.measured.workers.iter().map(|worker| worker.open_clients).sum())
+}
+
+/// A load of so many clients that ask ten times a second, all of them together.
+fn quiet(target: SocketAddr, transport: Transport, clients: u32, connect: Connect) -> LoadSpec {
+    LoadSpec {
+        clients,
+        mode: open(10.0),
+        warm_up: Duration::from_secs(if connect == Connect::OnDemand { 1 } else { 8 }),
+        duration: Duration::from_millis(500),
+        timeout: Duration::from_secs(10),
+        workers: 1,
+        behaviour: ClientBehaviour { connect, ..ClientBehaviour::default() },
+        ..spec_with_tls(target, transport)
+    }
+}
+
+#[test]
+fn a_client_takes_no_more_than_stated() {
+    if role().is_some() {
+        return serve();
+    }
+    let server = Serving::start(&[], "a_client_takes_no_more_than_stated");
+    let addresses: Vec<SocketAddr> =
+        server.words.iter().map(|address| address.parse().unwrap()).collect();
+    // The first load of a process makes what lasts; a worker's own buffers are not the clients'.
+    most_octets(&quiet(addresses[0], Transport::Udp, 1, Connect::OnDemand));
+    let mut failed = false;
+    for (name, transport, clients, connect, most) in [
+        ("not connected", Transport::Tcp, 10_000, Connect::OnDemand, 1 << 10),
+        ("TCP", Transport::Tcp, 2_000, Connect::AtStart, 4 << 10),
+        ("DoT, with tickets", Transport::Dot, 1_000, Connect::AtStart, 24 << 10),
+    ] {
+        let target = addresses[usize::from(transport == Transport::Dot)];
+        let (one, _) = most_octets(&quiet(target, transport, 1, Connect::OnDemand));
+        let (all, connected) = most_octets(&quiet(target, transport, clients, connect));
+        let each = all.saturating_sub(one) / clients as usize;
+        println!("{name}: {:.2} KiB for each client", each as f64 / 1024.0);
+        let expected = if connect == Connect::AtStart { clients } else { connected };
+        assert_eq!(connected, expected, "{name}: some were not connected in time");
+        failed |= each >= most;
+    }
+    assert!(!failed, "a client takes more than stated: see above");
+}

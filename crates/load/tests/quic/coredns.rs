@@ -1,0 +1,136 @@
+//! CoreDNS, whose QUIC and HTTP others wrote (quic-go).
+
+use std::fmt::Write as _;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dnslab_carrier::Method;
+use dnslab_load::{HttpSettings, LoadSpec, Mode};
+use dnslab_traffic::ClientBehaviour;
+use dnslab_wire::Transport;
+
+use crate::load::{Identity, go_well, spec, zone};
+
+/// Patience with things that take milliseconds on a quiet machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// CoreDNS as a process of its own, with every encrypted transport.
+struct CoreDns {
+    identity: Identity,
+    addresses: Vec<(Transport, SocketAddr)>,
+    process: Child,
+}
+
+/// Where the program is: where `./test` puts it, or where a user has it.
+fn program() -> PathBuf {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
+    if tools.exists() { tools } else { "coredns".into() }
+}
+
+impl CoreDns {
+    fn start() -> Self {
+        let identity = Identity::new();
+        let folder = identity.folder.path();
+        let mut addresses = Vec::new();
+        let mut configuration = String::new();
+        for (transport, scheme) in [
+            (Transport::Dot, "tls"),
+            (Transport::Doh2, "https"),
+            (Transport::Doq, "quic"),
+            (Transport::Doh3, "https3"),
+        ] {
+            let address = free_address(transport);
+            addresses.push((transport, address));
+            writeln!(
+                configuration,
+                "{scheme}://example:{} {{\n bind 127.0.0.1\n tls {} {}\n file {}/zone example\n}}",
+                address.port(),
+                identity.chain.display(),
+                identity.key.display(),
+                folder.display()
+            )
+            .unwrap();
+        }
+        std::fs::write(folder.join("zone"), zone()).unwrap();
+        std::fs::write(folder.join("Corefile"), configuration).unwrap();
+        let log = std::fs::File::create(folder.join("log")).unwrap();
+        let process = Command::new(program())
+            .arg("-conf")
+            .arg(folder.join("Corefile"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot run coredns: {error}; ./test installs it"));
+        let mut server = Self { identity, addresses, process };
+        server.wait();
+        server
+    }
+
+    /// Waits until it listens: it opens its sockets before it says so.
+    fn wait(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        let log = || std::fs::read_to_string(self.identity.folder.path().join("log")).unwrap();
+        while !log().contains("CoreDNS-")
+            || TcpStream::connect(self.address(Transport::Dot)).is_err()
+        {
+            assert!(Instant::now() < until, "coredns is not ready: {}", log());
+            let ended = self.process.try_wait().unwrap();
+            assert!(ended.is_none(), "coredns ended: {}", log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn address(&self, transport: Transport) -> SocketAddr {
+        self.addresses.iter().find(|(its, _)| *its == transport).unwrap().1
+    }
+}
+
+impl Drop for CoreDns {
+    fn drop(&mut self) {
+        // It has nothing to save.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An address whose port was free a moment ago.
+fn free_address(transport: Transport) -> SocketAddr {
+    if transport.is_quic() {
+        return UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    }
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn every_encrypted_transport() {
+    let server = CoreDns::start();
+    for transport in [Transport::Dot, Transport::Doh2, Transport::Doq, Transport::Doh3] {
+        for method in [Method::Get, Method::Post] {
+            let spec = spec(server.address(transport), transport, server.identity.settings());
+            let http = HttpSettings { method, ..HttpSettings::default() };
+            let result = go_well(&LoadSpec { http, ..spec });
+            let connections = &result.measured.counters.connections;
+            assert_eq!(connections.opened, 3, "{transport} {connections:?}");
+        }
+    }
+}
+
+/// More queries outstanding than it allows streams, and connections of a few queries, which it lets
+/// resume.
+#[test]
+fn stream_limits_and_tickets() {
+    let server = CoreDns::start();
+    for transport in [Transport::Doq, Transport::Doh3] {
+        let spec = || spec(server.address(transport), transport, server.identity.settings());
+        go_well(&LoadSpec { mode: Mode::Closed { outstanding: 600 }, ..spec() });
+        let behaviour =
+            ClientBehaviour { queries_per_connection: Some(30), ..ClientBehaviour::default() };
+        let result = go_well(&LoadSpec { behaviour, ..spec() });
+        let connections = &result.measured.counters.connections;
+        assert!(connections.closed > 3, "{transport} {connections:?}");
+        assert!(connections.resumed_handshakes > 0, "{transport} {connections:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Loads, as the tests apply them, and what the servers serve.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dnslab_load::{Expected, LoadResult, LoadSpec, Mode, TlsSettings, Verification, run};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{QueryOptions, Transport};
+
+/// The zone `example.`, as a file has it. One answer is longer than any packet.
+pub(crate) fn zone() -> String {
+    let mut text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\n\
+                    ns A 192.0.2.53\n"
+        .to_owned();
+    for number in 0..100 {
+        writeln!(text, "host{number} A 192.0.2.{number}").unwrap();
+        writeln!(text, "big TXT \"record number {number} of a large set\"").unwrap();
+    }
+    text
+}
+
+/// Every name of the zone, and one whose answer is large.
+fn queries() -> Arc<QueryList> {
+    let mut text = "big.example TXT\n".to_owned();
+    for number in 0..100 {
+        writeln!(text, "host{number}.example A").unwrap();
+    }
+    let queries = QueryList::from_text(text.as_bytes(), "the test", &QueryOptions::default());
+    Arc::new(queries.unwrap())
+}
+
+/// A certificate for `localhost`, in a folder of its own.
+pub(crate) struct Identity {
+    pub(crate) chain: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Identity {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let (chain, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
+        std::fs::write(&chain, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        Self { chain, key, folder }
+    }
+
+    /// Settings of clients that verify it.
+    pub(crate) fn settings(&self) -> TlsSettings {
+        TlsSettings::new("localhost", &Verification::Authority(self.chain.clone())).unwrap()
+    }
+}
+
+/// A short closed loop of three clients in two threads, whose answers must be right.
+pub(crate) fn spec(target: SocketAddr, transport: Transport, tls: TlsSettings) -> LoadSpec {
+    LoadSpec {
+        clients: 3,
+        mode: Mode::Closed { outstanding: 20 },
+        duration: Duration::from_millis(400),
+        warm_up: Duration::ZERO,
+        timeout: Duration::from_secs(5),
+        workers: 2,
+        expected: Some(Expected { rcode: 0, answers: 1 }),
+        tls: Some(tls),
+        ..LoadSpec::new(target, transport, queries())
+    }
+}
+
+/// Applies a load; its sums are asserted by the engine.
+pub(crate) fn go(spec: &LoadSpec) -> LoadResult {
+    run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+}
+
+/// Applies a load all of whose queries must be answered, and rightly.
+#[track_caller]
+pub(crate) fn go_well(spec: &LoadSpec) -> LoadResult {
+    let result = go(spec);
+    let counters = &result.measured.counters;
+    let outcomes = &counters.outcomes;
+    let shown = format!("{} {outcomes:?} {:?}", spec.transport, result.last_connection_end);
+    assert!(outcomes.answered > 0, "{shown}");
+    assert_eq!(outcomes.answered, outcomes.due, "{shown}");
+    assert_eq!(counters.answers.wrong, 0, "{shown} {:?}", result.wrong_example);
+    assert_eq!((counters.answers.unexpected, counters.answers.duplicate), (0, 0), "{shown}");
+    result
+}

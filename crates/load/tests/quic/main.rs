@@ -1,0 +1,8 @@
+//! DNS over QUIC and over HTTP/3 against our own responder, against CoreDNS, and against servers
+//! that fail; CoreDNS also with the encrypted transports over TCP.
+
+mod coredns;
+mod failures;
+mod load;
+mod responder;
+mod transports;

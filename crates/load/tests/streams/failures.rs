@@ -1,0 +1,257 @@
+//! Servers that break TLS or HTTP/2 in the middle: every query keeps its one outcome, the load goes
+//! on, and the last fault is named.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use dnslab_carrier::http2::Server;
+use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_wire::{FrameReader, Transport, push_frame};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::load::{go, settings, spec};
+use crate::servers::Identity;
+
+type Tls = StreamOwned<ServerConnection, TcpStream>;
+
+/// A TLS server that does `serve` on each connection, in a thread of its own; the number of the
+/// connection comes with it.
+fn server(
+    identity: &Identity,
+    alpn: &str,
+    serve: impl Fn(&mut Tls, usize) -> io::Result<()> + Send + Sync + 'static,
+) -> SocketAddr {
+    let (chain, key) = identity.files();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![CertificateDer::from_pem_file(chain).unwrap()],
+            PrivateKeyDer::from_pem_file(key).unwrap(),
+        )
+        .unwrap();
+    config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+    let (config, serve) = (Arc::new(config), Arc::new(serve));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let (config, serve) = (Arc::clone(&config), Arc::clone(&serve));
+            thread::spawn(move || {
+                let session = ServerConnection::new(config).unwrap();
+                // A client that has gone is none of the test's business.
+                let _ = serve(&mut StreamOwned::new(session, stream.unwrap()), number);
+            });
+        }
+    });
+    address
+}
+
+/// The answer to a query: no records.
+fn answer(query: &[u8]) -> Vec<u8> {
+    let mut answer = query.to_vec();
+    answer[2] |= 0x80;
+    answer
+}
+
+/// Answers so many messages over TLS; false if the client closed before.
+fn answer_framed(stream: &mut Tls, mut count: usize) -> io::Result<bool> {
+    let mut reader = FrameReader::default();
+    while count > 0 {
+        let read = stream.read(reader.space())?;
+        if read == 0 {
+            return Ok(false);
+        }
+        reader.filled(read);
+        let mut out = Vec::new();
+        while count > 0
+            && let Some(query) = reader.next_frame()
+        {
+            push_frame(&mut out, &answer(query));
+            count -= 1;
+        }
+        stream.write_all(&out)?;
+    }
+    Ok(true)
+}
+
+/// Answers so many requests over HTTP/2; false if the client closed before.
+fn answer_requests(stream: &mut Tls, mut count: usize) -> io::Result<bool> {
+    let (mut http, mut buffer, mut out) = (Server::new("/dns-query"), [0; 16_384], Vec::new());
+    while count > 0 {
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(false);
+        }
+        http.receive(&buffer[..read]);
+        http.poll(&mut out).map_err(io::Error::other)?;
+        while count > 0
+            && let Some(request) = http.next_request()
+        {
+            http.answer(request.id, &answer(&request.message));
+            count -= 1;
+        }
+        http.poll(&mut out).map_err(io::Error::other)?;
+        stream.write_all(&std::mem::take(&mut out))?;
+    }
+    Ok(true)
+}
+
+/// What a server does after some answers.
+type Fault = fn(&mut Tls) -> io::Result<()>;
+
+/// Applies a load to a server that answers some queries on each connection and then fails like
+/// this. More than the first connections must be opened, some queries answered, and those in flight
+/// be lost with the connection; in the end the fault is named.
+fn check(transport: Transport, fault: Fault, expected: &[&str]) {
+    let identity = Identity::new();
+    let alpn = if transport == Transport::Dot { "dot" } else { "h2" };
+    let target = server(&identity, alpn, move |stream, number| {
+        let count = 1 + number * 7 % 40;
+        let goes_on = match transport {
+            Transport::Dot => answer_framed(stream, count)?,
+            _ => answer_requests(stream, count)?,
+        };
+        if goes_on { fault(stream) } else { Ok(()) }
+    });
+    let spec = LoadSpec { expected: None, ..spec(target, transport, settings(&identity)) };
+    let result = go(&LoadSpec { timeout: Duration::from_millis(300), ..spec });
+    check_outcomes(&result);
+    let end = result.last_connection_end.unwrap();
+    assert!(expected.iter().any(|part| end.contains(part)), "{end}");
+}
+
+fn check_outcomes(result: &LoadResult) {
+    let counters = &result.measured.counters;
+    assert!(counters.outcomes.answered > 0, "{counters:?}");
+    assert!(counters.outcomes.connection_lost > 0, "{counters:?}");
+    assert!(counters.connections.lost > 3, "{counters:?}");
+    // Answers have no records, but they are answers to what was asked.
+    assert_eq!((counters.answers.unexpected, counters.answers.duplicate), (0, 0));
+}
+
+/// A server that closes with unread queries in its buffer resets the connection, and that may
+/// overtake what it said before.
+const CLOSED: &str = "the server closed the connection";
+
+#[test]
+fn connections_that_are_closed() {
+    let bare: Fault = |stream| stream.sock.shutdown(std::net::Shutdown::Both);
+    let orderly: Fault = |stream| {
+        stream.conn.send_close_notify();
+        stream.flush()
+    };
+    for transport in [Transport::Dot, Transport::Doh2] {
+        check(transport, bare, &[CLOSED]);
+        check(transport, orderly, &[CLOSED]);
+    }
+}
+
+#[test]
+fn an_alert_in_mid_stream() {
+    // Octets that are no record make our own TLS send one; here, the server's octets are the ones
+    // that are none, and so is a record that cannot be decrypted.
+    let garbage: Fault =
+        |stream| stream.sock.write_all(b"HTTP/1.1 503 Service Unavailable\r\n\r\n");
+    let undecryptable: Fault = |stream| stream.sock.write_all(&[23, 3, 3, 0, 32].repeat(9));
+    for transport in [Transport::Dot, Transport::Doh2] {
+        check(transport, garbage, &["TLS: ", CLOSED]);
+        check(transport, undecryptable, &["TLS: ", CLOSED]);
+    }
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend_from_slice(&[kind, flags]);
+    frame.extend_from_slice(&stream.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
+}
+
+#[test]
+fn octets_that_are_no_http() {
+    let garbage: Fault = |stream| stream.write_all(&[0xff; 100]);
+    // `:status 200` on a stream that nobody opened, DATA on one, and GOAWAY with an error.
+    let answers_nobody: Fault = |stream| stream.write_all(&frame(1, 5, 0x7ff_ffff, &[0x88]));
+    let data_for_nobody: Fault = |stream| stream.write_all(&frame(0, 1, 0x7ff_ffff, b"\0\0"));
+    check(Transport::Doh2, garbage, &["HTTP/2", CLOSED]);
+    check(Transport::Doh2, answers_nobody, &["HTTP/2", CLOSED]);
+    check(Transport::Doh2, data_for_nobody, &["HTTP/2", CLOSED]);
+}
+
+/// A server that announces its end leaves what it did not look at to be asked again: nothing is
+/// lost, although every connection ends early.
+#[test]
+fn an_announced_end_loses_nothing() {
+    let identity = Identity::new();
+    let target = server(&identity, "h2", |stream, _| {
+        let (mut http, mut buffer, mut out) = (Server::new("/dns-query"), [0; 16_384], Vec::new());
+        for answered in 0.. {
+            let read = stream.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(());
+            }
+            http.receive(&buffer[..read]);
+            let ended = http.poll(&mut out).is_err();
+            while let Some(request) = http.next_request() {
+                http.answer(request.id, &answer(&request.message));
+            }
+            if answered == 5 {
+                http.close();
+            }
+            let ended = http.poll(&mut out).is_err() || ended;
+            stream.write_all(&std::mem::take(&mut out))?;
+            if ended {
+                return Ok(());
+            }
+        }
+        Ok(())
+    });
+    let spec = spec(target, Transport::Doh2, settings(&identity));
+    let result = go(&LoadSpec { expected: None, ..spec });
+    let counters = &result.measured.counters;
+    assert!(counters.connections.lost > 3, "{counters:?}");
+    assert_eq!(counters.outcomes.answered, counters.outcomes.due, "{counters:?}");
+}
+
+/// Requests that the server refuses are outcomes of their own.
+#[test]
+fn requests_that_are_refused() {
+    let identity = Identity::new();
+    let target = server(&identity, "h2", |stream, _| {
+        // Another path is served, so all is refused with 404.
+        let (mut http, mut buffer, mut out) = (Server::new("/other"), [0; 16_384], Vec::new());
+        loop {
+            let read = stream.read(&mut buffer)?;
+            http.receive(&buffer[..read]);
+            let ended = http.poll(&mut out).is_err() || read == 0;
+            stream.write_all(&std::mem::take(&mut out))?;
+            if ended {
+                return Ok(());
+            }
+        }
+    });
+    let result = go(&spec(target, Transport::Doh2, settings(&identity)));
+    let outcomes = &result.measured.counters.outcomes;
+    assert!(outcomes.due > 0);
+    assert_eq!(outcomes.refused, outcomes.due, "{outcomes:?}");
+}
+
+/// A server that speaks TLS but not HTTP/2 is told apart from one that is broken.
+#[test]
+fn a_server_without_http() {
+    let identity = Identity::new();
+    let target = server(&identity, "http/1.1", |stream, _| stream.read(&mut [0; 100]).map(drop));
+    let result = go(&spec(target, Transport::Doh2, settings(&identity)));
+    assert_eq!(result.measured.counters.outcomes.answered, 0);
+    let end = result.last_connection_end.unwrap();
+    assert!(end.contains("NoApplicationProtocol") || end.contains(CLOSED), "{end}");
+}

@@ -1,0 +1,100 @@
+//! Versions of TLS, tickets, early data.
+
+use dnslab_load::{LoadResult, TlsSettings, TlsVersions};
+use dnslab_wire::Transport;
+
+use crate::load::{go, go_well, settings, spec, with_quota};
+use crate::servers::{Bind, Responder};
+
+/// The TLS version agreed on, as the record has it.
+fn version(result: &LoadResult) -> &str {
+    &result.measured.tls.as_ref().expect("a handshake ended").version
+}
+
+#[test]
+fn versions_are_those_offered_and_those_spoken() {
+    let old = Bind::start("protocols { TLSv1.2; };", 100);
+    let new = Bind::start("protocols { TLSv1.3; };", 100);
+    let both = Bind::start("", 100);
+    use TlsVersions::{Both, V12, V13};
+    for (server, versions, expected) in [
+        (&old, Both, Some("TLSv1.2")),
+        (&old, V12, Some("TLSv1.2")),
+        (&old, V13, None),
+        (&new, Both, Some("TLSv1.3")),
+        (&new, V12, None),
+        (&both, V12, Some("TLSv1.2")),
+        (&both, V13, Some("TLSv1.3")),
+    ] {
+        let tls = settings(&server.identity).with_versions(versions);
+        let spec = spec(server.dot, Transport::Dot, tls);
+        match expected {
+            Some(expected) => assert_eq!(version(&go_well(&spec)), expected),
+            None => {
+                let result = go(&spec);
+                assert_eq!(result.measured.counters.outcomes.answered, 0);
+                assert!(result.measured.counters.connections.failed > 0);
+                // BIND closes without a word, or with an alert.
+                let end = result.last_connection_end.unwrap();
+                assert!(end.starts_with("TLS: ") || end.contains("closed"), "{end}");
+            }
+        }
+    }
+}
+
+/// Each of the three clients has one full handshake and then its own tickets.
+fn check_resumed(result: &LoadResult, is_resumed: bool) {
+    let connections = &result.measured.counters.connections;
+    let (full, resumed) = (connections.full_handshakes, connections.resumed_handshakes);
+    assert!(connections.opened > 6, "{connections:?}");
+    if is_resumed {
+        assert_eq!((full, resumed), (3, connections.opened - 3));
+    } else {
+        assert_eq!((full, resumed), (connections.opened, 0));
+    }
+}
+
+#[test]
+fn the_second_connection_is_resumed() {
+    let bind = Bind::start("", 100);
+    let own = Responder::start(|_| {});
+    let none = Responder::start(|config| config.tickets = false);
+    let check = |target, transport, tls: TlsSettings, is_resumed| {
+        check_resumed(&go_well(&with_quota(spec(target, transport, tls), 40)), is_resumed);
+    };
+    for versions in [TlsVersions::V12, TlsVersions::V13] {
+        let with = |server: &crate::servers::Identity| settings(server).with_versions(versions);
+        check(bind.dot, Transport::Dot, with(&bind.identity), true);
+        check(bind.doh2, Transport::Doh2, with(&bind.identity), true);
+        check(own.dot, Transport::Dot, with(&own.identity), true);
+        check(own.doh2, Transport::Doh2, with(&own.identity), true);
+        check(none.dot, Transport::Dot, with(&none.identity), false);
+        check(own.dot, Transport::Dot, with(&own.identity).with_resumption(false), false);
+    }
+}
+
+#[test]
+fn early_data_is_accepted_or_sent_again() {
+    for (transport, accepted) in [
+        (Transport::Dot, true),
+        (Transport::Dot, false),
+        (Transport::Doh2, true),
+        (Transport::Doh2, false),
+    ] {
+        let server = Responder::start(|config| config.early_data = accepted);
+        let tls = settings(&server.identity).with_early_data(true);
+        let target = if transport == Transport::Dot { server.dot } else { server.doh2 };
+        let result = go_well(&with_quota(spec(target, transport, tls), 40));
+        check_resumed(&result, true);
+        let connections = &result.measured.counters.connections;
+        if accepted {
+            assert!(connections.early_data > 3, "{connections:?}");
+            assert_eq!(connections.early_data, result.measured.early_data_time.len());
+        } else {
+            assert_eq!(connections.early_data, 0);
+        }
+        let counters = server.stop();
+        assert!(counters.connections.early_data >= connections.early_data);
+        assert_eq!(counters.messages(transport).answered, result.measured.counters.sent);
+    }
+}

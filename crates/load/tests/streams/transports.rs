@@ -1,0 +1,80 @@
+//! DNS over HTTPS and DNS over TLS against servers that do as they should.
+
+use std::num::NonZeroUsize;
+
+use dnslab_carrier::Method;
+use dnslab_load::{LoadSpec, Mode, Records};
+use dnslab_wire::Transport;
+
+use crate::load::{go, go_well, settings, spec, with_method, with_quota};
+use crate::servers::{Bind, Responder};
+
+#[test]
+fn requests_to_our_responder() {
+    for method in [Method::Get, Method::Post] {
+        let server = Responder::start(|config| config.threads = NonZeroUsize::new(2).unwrap());
+        let tls = settings(&server.identity);
+        let result = go_well(&with_method(spec(server.doh2, Transport::Doh2, tls), method));
+        let answered = result.measured.counters.outcomes.answered;
+        assert_eq!(result.measured.counters.connections.opened, 3);
+        assert_eq!(server.stop().doh2.answered, answered);
+    }
+}
+
+#[test]
+fn requests_to_bind() {
+    for (method, streams, outstanding) in [
+        (Method::Get, 100, 20),
+        (Method::Post, 100, 250),
+        (Method::Post, 1, 20),
+        (Method::Get, 2, 5),
+    ] {
+        let server = Bind::start("", streams);
+        let tls = settings(&server.identity);
+        let mode = Mode::Closed { outstanding };
+        let spec = LoadSpec { mode, ..spec(server.doh2, Transport::Doh2, tls) };
+        let result = go_well(&with_method(spec, method));
+        assert!(result.measured.counters.outcomes.answered > 100, "{method:?} {streams}");
+        assert_eq!(result.measured.counters.connections.opened, 3);
+    }
+}
+
+#[test]
+fn messages_in_records_of_their_own_and_together() {
+    let server = Responder::start(|_| {});
+    for records in [Records::PerBatch, Records::PerQuery] {
+        let tls = settings(&server.identity).with_records(records);
+        go_well(&spec(server.dot, Transport::Dot, tls));
+    }
+}
+
+/// A stream whose answer never comes is given up at the time-out, so that others can be opened: the
+/// responder allows fewer streams than it loses answers here.
+#[test]
+fn lost_answers_do_not_use_up_the_streams() {
+    let server = Responder::start(|config| config.program.loss = "50%".parse().unwrap());
+    let timeout = std::time::Duration::from_millis(20);
+    let tls = settings(&server.identity);
+    let mode = Mode::Closed { outstanding: 200 };
+    let spec = LoadSpec { timeout, mode, ..spec(server.doh2, Transport::Doh2, tls) };
+    let result = go(&LoadSpec { duration: std::time::Duration::from_secs(1), ..spec });
+    let counters = &result.measured.counters;
+    assert!(counters.outcomes.timed_out > 3 * 1024, "{:?}", counters.outcomes);
+    assert!(counters.outcomes.answered > 3 * 1024, "{:?}", counters.outcomes);
+    assert_eq!((counters.outcomes.refused, counters.connections.lost), (0, 0));
+}
+
+/// Connections that are closed by us, with a good-bye on each level.
+#[test]
+fn connections_of_a_few_queries() {
+    let server = Responder::start(|_| {});
+    for (transport, target) in [(Transport::Dot, server.dot), (Transport::Doh2, server.doh2)] {
+        let tls = settings(&server.identity);
+        let result = go_well(&with_quota(spec(target, transport, tls), 10));
+        let counters = &result.measured.counters;
+        assert!(counters.connections.closed > 3, "{:?}", counters.connections);
+        assert_eq!(counters.connections.lost, 0);
+    }
+    // The end of the load may find each client in the middle of a handshake.
+    assert!(server.stop().connections.failed_handshakes <= 6);
+}

@@ -1,0 +1,81 @@
+//! DNS over QUIC and over HTTP/3, asked by a client on quic-go.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use dnslab_responder::Server;
+use dnslab_wire::Transport;
+
+use crate::running::{Running, zone};
+
+/// Runs the client, which `./test` builds: its answers must be right, and it must end with these
+/// words.
+#[track_caller]
+fn check(server: &Running, protocol: &str, address: SocketAddr, count: u32, expected: &str) {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/quic-go-client");
+    let output = Command::new(&program)
+        .args([protocol, &address.to_string()])
+        .arg(&server.chain)
+        .arg(count.to_string())
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("cannot run {}: {error}; ./test builds it", program.display())
+        });
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.trim(), format!("{} answers, {expected}", count + 1), "{output:?}");
+}
+
+#[test]
+fn a_foreign_client_is_answered() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        for early_data in [false, true] {
+            let (mut doq, mut doh3) = (Vec::new(), Vec::new());
+            let server = Running::start(|config| {
+                config.early_data = early_data;
+                // Bound at last by `Running`, but the ports must be known before.
+                doq.push(free(address));
+                doh3.push(free(address));
+                config.doq_listen.clone_from(&doq);
+                config.doh3_listen.clone_from(&doh3);
+            });
+            let expected = format!("resumed true, early data {early_data}");
+            // More requests at once than the server allows streams.
+            check(&server, "doq", doq[0], 2_000, &expected);
+            check(&server, "get", doh3[0], 500, &expected);
+            check(&server, "post", doh3[0], 500, &expected);
+            let counters = server.stop();
+            for (transport, asked) in [(Transport::Doq, 2_001), (Transport::Doh3, 1_002)] {
+                let messages = counters.messages(transport);
+                assert_eq!((messages.received, messages.answered), (asked, asked));
+            }
+            let connections = counters.connections;
+            assert_eq!((connections.accepted, connections.full_handshakes), (6, 3));
+            assert_eq!((connections.resumed_handshakes, connections.failed_handshakes), (3, 0));
+        }
+    }
+}
+
+/// An address whose port was free a moment ago.
+fn free(address: &str) -> SocketAddr {
+    std::net::UdpSocket::bind(address).unwrap().local_addr().unwrap()
+}
+
+/// Without TLS there is no QUIC, and what the ports are is told.
+#[test]
+fn addresses_are_bound() {
+    let mut config = dnslab_responder::Config::new(std::sync::Arc::new(zone()));
+    config.doq_listen.push("127.0.0.1:0".parse().unwrap());
+    let error = Server::bind(config.clone()).err().unwrap().to_string();
+    assert!(error.contains("certificate"), "{error}");
+    let other = Running::start(|_| {});
+    config.certificate = Some(other.certificate.clone());
+    config.doh3_listen = vec!["[::1]:0".parse().unwrap(), "127.0.0.1:0".parse().unwrap()];
+    config.threads = std::num::NonZeroUsize::new(2).unwrap();
+    let server = Server::bind(config).unwrap();
+    assert_eq!((server.doq_addresses().len(), server.doh3_addresses().len()), (1, 2));
+    let mut all = [server.doq_addresses(), server.doh3_addresses()].concat();
+    assert!(all.iter().all(|address| address.port() != 0));
+    all.dedup();
+    assert_eq!(all.len(), 3);
+}

@@ -1,0 +1,114 @@
+//! The arguments.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+
+/// Work on dnslab itself.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure dnslab's load engine against dnsperf on this machine, in alternation
+    Versus(Options),
+}
+
+/// `cargo xtask versus`
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Runs of each program for each case
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Length of the measured window of each run, seconds [max: 30]
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Only these works, with commas between them
+    #[arg(long, value_name = "WORKS", value_enum, value_delimiter = ',')]
+    pub(crate) only: Vec<Work>,
+    /// Smoke size: one round of 0.3 s, fewer cases; says whether everything works, not how fast
+    #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
+    pub(crate) smoke: bool,
+    /// The dnslab to measure [default: built for release by cargo]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnslab: Option<PathBuf>,
+    /// A dnsperf to measure against, or the root folder of another Debian that has one; can be
+    /// given more than once [default: dnsperf on the search path]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnsperf: Vec<PathBuf>,
+    /// File for everything that was measured, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// One thing that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Work {
+    /// Answered UDP queries per second of one core, against the reflector
+    Udp,
+    /// Client CPU per answer over TCP, DoT and DoH (HTTP/2), against BIND
+    Streams,
+    /// Client CPU per answer over DoQ and DoH (HTTP/3) against that over DoT, on `dnslab serve`
+    Quic,
+    /// Pacing of an open loop, counted at the far end of the wire
+    Pacing,
+    /// What the horizon changes, against BIND
+    Horizon,
+}
+
+impl Work {
+    /// All of them, in the order in which they run.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Udp, Self::Streams, Self::Quic, Self::Pacing, Self::Horizon];
+
+    /// The name on the command line and in the tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Streams => "streams",
+            Self::Quic => "quic",
+            Self::Pacing => "pacing",
+            Self::Horizon => "horizon",
+        }
+    }
+}
+
+impl Options {
+    /// The works that were asked for, in the order of [`Work::ALL`].
+    pub(crate) fn works(&self) -> Vec<Work> {
+        let asked = |work: &Work| self.only.is_empty() || self.only.contains(work);
+        Work::ALL.into_iter().filter(asked).collect()
+    }
+
+    /// Runs of each program for each case.
+    pub(crate) fn rounds(&self) -> u32 {
+        if self.smoke { 1 } else { self.rounds }
+    }
+
+    /// Length of the measured window.
+    pub(crate) fn duration(&self) -> Duration {
+        if self.smoke { Duration::from_millis(300) } else { Duration::from_secs_f64(self.seconds) }
+    }
+
+    /// dnslab's load before the measured window. dnsperf has none.
+    pub(crate) fn warm_up(&self) -> Duration {
+        Duration::from_millis(if self.smoke { 100 } else { 500 })
+    }
+}
+
+/// A length in seconds. Above 30 s, the far end's ring of milliseconds would come round.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=30.0).contains(&seconds) => Ok(seconds),
+        Ok(seconds) => Err(format!("{seconds} is not between 0.1 and 30")),
+        Err(error) => Err(error.to_string()),
+    }
+}

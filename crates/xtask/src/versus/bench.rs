@@ -1,0 +1,249 @@
+//! Runs in alternation, and the samples that they leave.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dnslab_wire::Transport;
+
+use super::dnslab::{Dnslab, Length, Room};
+use super::dnsperf::Dnsperf;
+use super::figures::median;
+use super::process::Stop;
+use super::reflector::Reflector;
+use super::sample::{Load, Mode, Sample};
+use super::server::Server;
+use super::windows::judge;
+use super::zone::ZoneFiles;
+use crate::arguments::{Options, Work};
+
+/// How often a run is tried.
+const ATTEMPTS: u32 = 3;
+/// How long a server may take until its first right answer.
+const READY: Duration = Duration::from_secs(15);
+
+/// Everything that the works need.
+#[derive(Debug)]
+pub(crate) struct Bench<'a> {
+    /// As asked for.
+    pub(crate) options: &'a Options,
+    /// Whether to stop.
+    pub(crate) stop: Stop,
+    /// Folder for everything that is written, removed at the end.
+    pub(crate) folder: PathBuf,
+    /// The zone.
+    pub(crate) zone: ZoneFiles,
+    /// CPU of the servers.
+    pub(crate) server_cpu: usize,
+    /// CPU of the load.
+    pub(crate) load_cpu: usize,
+    /// What is measured.
+    pub(crate) dnslab: Dnslab,
+    /// What it is measured against.
+    pub(crate) peers: Vec<Dnsperf>,
+    /// Runs that failed and were made again, one sentence each.
+    pub(crate) repeated: RefCell<Vec<String>>,
+}
+
+/// A program that applies loads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Program<'a> {
+    /// What is measured.
+    Dnslab(&'a Dnslab),
+    /// A peer.
+    Dnsperf(&'a Dnsperf),
+}
+
+impl Program<'_> {
+    /// Its name in samples and tables.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Dnslab(_) => "dnslab",
+            Self::Dnsperf(peer) => &peer.name,
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// dnslab and its peers, in this order.
+    ///
+    /// # Errors
+    /// When there is no peer.
+    pub(crate) fn programs(&self) -> Result<Vec<Program<'_>>> {
+        if self.peers.is_empty() {
+            bail!("there is no dnsperf to measure against (on Debian: apt-get install dnsperf)");
+        }
+        let peers = self.peers.iter().map(Program::Dnsperf);
+        Ok(std::iter::once(Program::Dnslab(&self.dnslab)).chain(peers).collect())
+    }
+
+    /// dnslab alone.
+    pub(crate) fn own(&self) -> Vec<Program<'_>> {
+        vec![Program::Dnslab(&self.dnslab)]
+    }
+
+    /// Where runs are made.
+    pub(crate) fn room(&self) -> Room<'_> {
+        Room {
+            cpu: self.load_cpu,
+            folder: &self.folder,
+            queries: &self.zone.queries,
+            stop: &self.stop,
+        }
+    }
+
+    /// Applies every load with every program, as many times as asked for. Programs alternate within
+    /// a load, and the order turns round each time, so that what the machine does to one it does to
+    /// all. A `reflector` that counts judges the pacing.
+    ///
+    /// # Errors
+    /// When a run fails, or a signal came.
+    pub(crate) fn alternate(
+        &self,
+        loads: &[Load<'_>],
+        programs: &[Program<'_>],
+        reflector: Option<&Reflector>,
+    ) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        for round in 1..=self.options.rounds() {
+            for load in loads {
+                let turned = round % 2 == 0;
+                for place in 0..programs.len() {
+                    let place = if turned { programs.len() - 1 - place } else { place };
+                    let program = programs[place];
+                    self.stop.check()?;
+                    let sample = self.insist(load, program, round, reflector)?;
+                    eprintln!(
+                        "{:8} {:34} round {round}: {:14} {:>9.0} qps, {:.2} us CPU/answer",
+                        load.work.name(),
+                        sample.case,
+                        sample.program,
+                        sample.finding.answered_qps,
+                        sample.cpu_us_per_answer
+                    );
+                    samples.push(sample);
+                }
+            }
+        }
+        Ok(samples)
+    }
+
+    /// One run; a failed one is made again, and is not passed over in silence. On a machine that is
+    /// busy for a moment, a short run over UDP may lose its whole window and be without an answer.
+    fn insist(
+        &self,
+        load: &Load<'_>,
+        program: Program<'_>,
+        round: u32,
+        reflector: Option<&Reflector>,
+    ) -> Result<Sample> {
+        let mut attempt = 1;
+        loop {
+            match self.sample(load, program, round, reflector) {
+                Err(error) if attempt < ATTEMPTS && !self.stop.is_set() => {
+                    attempt += 1;
+                    let name = program.name();
+                    let what = format!("{}: made a run of {name} again: {error:#}", load.case());
+                    eprintln!("{what}");
+                    self.repeated.borrow_mut().push(what);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// One run.
+    fn sample(
+        &self,
+        load: &Load<'_>,
+        program: Program<'_>,
+        round: u32,
+        reflector: Option<&Reflector>,
+    ) -> Result<Sample> {
+        let length = Length { duration: self.options.duration(), warm_up: self.options.warm_up() };
+        let room = self.room();
+        let before = reflector.map(Reflector::counts).transpose()?;
+        let (finished, finding) = match program {
+            Program::Dnslab(dnslab) => dnslab.load(load, length, &room)?,
+            Program::Dnsperf(dnsperf) => dnsperf.load(load, length, &room)?,
+        };
+        let pacing = match (reflector, before, load.mode) {
+            (Some(reflector), Some(before), Mode::Rate(rate)) => {
+                let queries_of_ms = reflector.counts()?.since(&before)?;
+                let judged = judge(&queries_of_ms, f64::from(rate));
+                Some(judged.context("the reflector saw too few queries: raise --seconds")?)
+            }
+            _ => None,
+        };
+        let cpu_us = finished.ended.cpu.as_secs_f64() * 1e6;
+        Ok(Sample {
+            work: load.work,
+            case: load.case(),
+            program: program.name().to_owned(),
+            round,
+            finding,
+            cpu_us_per_answer: cpu_us / finding.answered as f64,
+            pacing,
+        })
+    }
+
+    /// Waits until a server gives right answers over every one of these transports: dnslab asks it,
+    /// and judges.
+    ///
+    /// # Errors
+    /// When the server ends, or does not answer in time.
+    pub(crate) fn await_ready(&self, server: &mut Server, transports: &[Transport]) -> Result<()> {
+        let tick = Duration::from_millis(50);
+        let length = Length { duration: tick, warm_up: Duration::ZERO };
+        let begun = Instant::now();
+        for transport in transports {
+            loop {
+                server.check()?;
+                let load = server.load(Work::Streams, *transport, 1, Mode::Window(1));
+                match self.dnslab.load(&load, length, &self.room()) {
+                    Ok(_) => break,
+                    Err(error) if begun.elapsed() > READY => {
+                        let context =
+                            format!("{} over {}: not ready", server.name, transport.name());
+                        return Err(error.context(context));
+                    }
+                    Err(_) => self.stop.check()?,
+                }
+                std::thread::sleep(tick);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One figure of all samples of a case and a program, round by round.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn figures(
+    samples: &[Sample],
+    case: &str,
+    program: &str,
+    figure: impl Fn(&Sample) -> Option<f64>,
+) -> Result<Vec<f64>> {
+    let wanted = samples.iter().filter(|it| it.case == case && it.program == program);
+    let found: Option<Vec<f64>> = wanted.map(figure).collect();
+    found
+        .filter(|values| !values.is_empty())
+        .ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
+}
+
+/// The median of [`figures`].
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn median_of(
+    samples: &[Sample],
+    case: &str,
+    program: &str,
+    figure: impl Fn(&Sample) -> Option<f64>,
+) -> Result<f64> {
+    let values = figures(samples, case, program, figure)?;
+    median(&values).ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
+}

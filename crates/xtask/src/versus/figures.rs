@@ -1,0 +1,102 @@
+//! Medians, ratios, and whether an aim is met.
+
+use serde::Serialize;
+
+/// The middle of the values; the mean of the two middle ones if their number is even. `None` if
+/// there is none.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[middle - 1], upper) })
+}
+
+/// How one program's figures compare with another's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Ratio {
+    /// Ratio of the medians.
+    pub(crate) of_medians: f64,
+    /// Lowest ratio of two runs of the same round.
+    pub(crate) lowest: f64,
+    /// Highest ratio of two runs of the same round.
+    pub(crate) highest: f64,
+}
+
+impl Ratio {
+    /// `ours` to `theirs`, round by round. `None` if there is no round, or they have nothing to
+    /// divide by.
+    pub(crate) fn new(ours: &[f64], theirs: &[f64]) -> Option<Self> {
+        let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
+        let (lowest, highest) = pairs
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ratio| {
+                (low.min(ratio), high.max(ratio))
+            });
+        let of_medians = median(ours)? / median(theirs)?;
+        [of_medians, lowest, highest].iter().all(|ratio| ratio.is_finite()).then_some(Self {
+            of_medians,
+            lowest,
+            highest,
+        })
+    }
+}
+
+/// What a figure is to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Aim {
+    /// At least this much.
+    AtLeast(f64),
+    /// At most this much.
+    AtMost(f64),
+}
+
+impl Aim {
+    /// Whether `value` reaches it.
+    pub(crate) fn is_met(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(least) => value >= least,
+            Self::AtMost(most) => value <= most,
+        }
+    }
+
+    /// The aim and its verdict, as they stand in a table.
+    pub(crate) fn verdict(self, value: f64) -> (String, &'static str) {
+        let text = match self {
+            Self::AtLeast(least) => format!(">= {least:.2}"),
+            Self::AtMost(most) => format!("<= {most:.2}"),
+        };
+        (text, if self.is_met(value) { "met" } else { "MISSED" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        let check = |values: &[f64], expected| assert_eq!(median(values), expected, "{values:?}");
+        check(&[], None);
+        check(&[3.0], Some(3.0));
+        check(&[9.0, 1.0, 5.0], Some(5.0));
+        check(&[9.0, 1.0, 5.0, 3.0], Some(4.0));
+    }
+
+    #[test]
+    fn ratios_pair_runs_of_one_round() {
+        let ratio = Ratio::new(&[6.0, 8.0, 5.0], &[2.0, 2.0, 1.0]).unwrap();
+        assert_eq!(ratio, Ratio { of_medians: 3.0, lowest: 3.0, highest: 5.0 });
+        assert_eq!(Ratio::new(&[], &[]), None);
+        assert_eq!(Ratio::new(&[1.0], &[0.0]), None);
+    }
+
+    #[test]
+    fn aims_are_reached_at_their_edge() {
+        let check = |aim: Aim, value, expected| assert_eq!(aim.verdict(value).1, expected);
+        check(Aim::AtLeast(5.5), 5.5, "met");
+        check(Aim::AtLeast(5.5), 5.49, "MISSED");
+        check(Aim::AtMost(3.0), 3.0, "met");
+        check(Aim::AtMost(3.0), 3.01, "MISSED");
+    }
+}

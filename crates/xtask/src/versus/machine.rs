@@ -1,0 +1,79 @@
+//! The machine, and what its hypervisor took away while we measured.
+
+use std::fs;
+
+use dnslab_lab::host;
+use dnslab_measure::Fact;
+
+/// The facts of this machine that stand above the tables.
+pub(crate) fn facts() -> Vec<Fact> {
+    const SHOWN: [&str; 7] = [
+        "CPU",
+        "CPUs",
+        "threads of one core",
+        "kernel",
+        "operating system",
+        "virtualisation",
+        "CPU frequency governor",
+    ];
+    host::facts().into_iter().filter(|fact| SHOWN.contains(&fact.name.as_str())).collect()
+}
+
+/// Time of one CPU since the machine started, in ticks of the kernel (proc_stat(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    /// All of it.
+    total: u64,
+    /// What the hypervisor gave to others while this machine wanted it.
+    steal: u64,
+}
+
+impl CpuTime {
+    /// The time of CPU number `cpu` until now; zero where the kernel does not say.
+    pub(crate) fn now(cpu: usize) -> Self {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self::parse(&text, cpu).unwrap_or_default()
+    }
+
+    /// Reads the line of one CPU.
+    fn parse(text: &str, cpu: usize) -> Option<Self> {
+        let name = format!("cpu{cpu}");
+        let line = text.lines().find(|line| line.split_ascii_whitespace().next() == Some(&name))?;
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
+        let ticks: Option<Vec<u64>> =
+            line.split_ascii_whitespace().skip(1).take(8).map(|word| word.parse().ok()).collect();
+        let ticks = ticks?;
+        Some(Self { total: ticks.iter().sum(), steal: *ticks.get(7)? })
+    }
+
+    /// Share of the time from `earlier` until this reading that was stolen, in [0, 1].
+    pub(crate) fn stolen_since(self, earlier: Self) -> f64 {
+        let total = self.total.saturating_sub(earlier.total);
+        if total == 0 {
+            0.0
+        } else {
+            self.steal.saturating_sub(earlier.steal) as f64 / total as f64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share() {
+        let before = CpuTime::parse("cpu  9 9\ncpu1 1 1 1 1 1 1 1 1 5 5\n", 1).unwrap();
+        let after = CpuTime::parse("cpu1 90 1 1 1 1 1 1 12 5 5", 1).unwrap();
+        assert_eq!(before, CpuTime { total: 8, steal: 1 });
+        assert_eq!(after.stolen_since(before), 0.11);
+        assert_eq!(after.stolen_since(after), 0.0);
+        assert_eq!(CpuTime::parse("cpu1 1 2", 1), None);
+        assert_eq!(CpuTime::parse("cpu10 1 1 1 1 1 1 1 1", 1), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel() {
+        assert!(facts().iter().any(|fact| fact.name == "kernel"));
+    }
+}

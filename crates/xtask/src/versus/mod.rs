@@ -1,0 +1,241 @@
+//! `cargo xtask versus`: dnslab's load engine and its peers on this machine, in alternation, pinned
+//! the same way. `docs/BENCHMARKS.md` says what is measured, and what can fool it.
+
+mod bench;
+mod dnslab;
+mod dnsperf;
+mod figures;
+mod machine;
+mod process;
+mod reflector;
+mod sample;
+mod server;
+mod table;
+mod windows;
+mod works;
+mod zone;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dnslab_lab::cpus;
+use dnslab_measure::Fact;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::Serialize;
+
+use bench::Bench;
+use dnslab::Dnslab;
+use dnsperf::Dnsperf;
+use process::Stop;
+use sample::Sample;
+use table::{Comparison, HorizonRow, PacingRow};
+
+use crate::arguments::{Options, Work};
+
+/// What came of one work, and in the end of all.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Outcome {
+    /// Rows of the first table.
+    pub(crate) comparisons: Vec<Comparison>,
+    /// Rows of the table of pacing.
+    pub(crate) pacing: Vec<PacingRow>,
+    /// Rows of the table of horizons.
+    pub(crate) horizons: Vec<HorizonRow>,
+    /// What was left out, or must be known to read the tables.
+    pub(crate) notes: Vec<String>,
+    /// Every run.
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Outcome {
+    /// Takes in what came of another work.
+    fn add(&mut self, other: Self) {
+        self.comparisons.extend(other.comparisons);
+        self.pacing.extend(other.pacing);
+        self.horizons.extend(other.horizons);
+        self.notes.extend(other.notes);
+        self.samples.extend(other.samples);
+    }
+}
+
+/// The file of `--json`.
+#[derive(Debug, Serialize)]
+struct File<'a> {
+    /// The lines above the tables.
+    machine: &'a [Fact],
+    /// Runs of each program for each case.
+    rounds: u32,
+    /// Length of the measured window.
+    seconds: f64,
+    /// What was measured.
+    outcome: &'a Outcome,
+    /// What could not be measured.
+    failures: &'a [String],
+}
+
+/// Measures, and prints what came of it. `false` if a work could not be measured; that an aim is
+/// missed is a finding, not a failure.
+///
+/// # Errors
+/// When nothing can be measured, or a signal came.
+pub(crate) fn versus(options: &Options) -> Result<bool> {
+    let stop = Stop::listen()?;
+    let allowed = cpus::allowed();
+    let (server_cpu, load_cpu) = choose(&allowed);
+    let folder = tempfile::Builder::new()
+        .prefix("dnslab-versus-")
+        .tempdir()
+        .context("cannot make a temporary folder")?;
+    let (dnslab, mut outcome) = (Dnslab::find(options.dnslab.as_deref())?, Outcome::default());
+    let peers = Dnsperf::find(&options.dnsperf).unwrap_or_else(|error| {
+        outcome.notes.push(format!("{error:#}"));
+        Vec::new()
+    });
+    if server_cpu == load_cpu {
+        let note = "one CPU only: server and load share it, so no figure says what it should";
+        outcome.notes.push(note.to_owned());
+    }
+    let mut machine = machine::facts();
+    stay_away(&allowed, load_cpu);
+    let bench = Bench {
+        options,
+        stop,
+        folder: folder.path().to_owned(),
+        zone: zone::write(folder.path())?,
+        server_cpu,
+        load_cpu,
+        dnslab,
+        peers,
+        repeated: RefCell::default(),
+    };
+    let before = [server_cpu, load_cpu].map(machine::CpuTime::now);
+    let failures = measure(&bench, &mut outcome)?;
+    outcome.notes.extend(bench.repeated.take());
+    let after = [server_cpu, load_cpu].map(machine::CpuTime::now);
+    let stolen = [0, 1].map(|place| after[place].stolen_since(before[place]) * 100.0);
+    machine.extend(facts_of(&bench, stolen));
+    print(&machine, options, &outcome, &failures);
+    if let Some(path) = &options.json {
+        write_json(path, &machine, options, &outcome, &failures)?;
+    }
+    Ok(failures.is_empty())
+}
+
+/// Does one work after another; gives what failed. One that fails does not keep the others back.
+fn measure(bench: &Bench<'_>, outcome: &mut Outcome) -> Result<Vec<String>> {
+    let mut failures = Vec::new();
+    for work in bench.options.works() {
+        let done = match work {
+            Work::Udp => works::udp(bench),
+            Work::Streams => works::streams(bench),
+            Work::Quic => works::quic(bench),
+            Work::Pacing => works::pacing(bench),
+            Work::Horizon => works::horizon(bench),
+        };
+        bench.stop.check()?;
+        match done {
+            Ok(done) => outcome.add(done),
+            Err(error) => failures.push(format!("{} was not measured: {error:#}", work.name())),
+        }
+    }
+    Ok(failures)
+}
+
+/// CPU of the servers and CPU of the load: the first two that this process may use.
+fn choose(allowed: &[usize]) -> (usize, usize) {
+    let server = allowed.first().copied().unwrap_or(0);
+    (server, allowed.get(1).copied().unwrap_or(server))
+}
+
+/// Keeps this process from the CPU of the load.
+fn stay_away(allowed: &[usize], load_cpu: usize) {
+    let mut set = CpuSet::new();
+    allowed.iter().filter(|cpu| **cpu != load_cpu).for_each(|cpu| set.set(*cpu));
+    // With one CPU the set is empty, and the kernel refuses; then there is nothing to keep from.
+    sched_setaffinity(None, &set).ok();
+}
+
+/// Facts about these runs that stand beside those of the machine.
+fn facts_of(bench: &Bench<'_>, stolen_percent: [f64; 2]) -> Vec<Fact> {
+    let fact = |name: &str, value| Fact { name: name.to_owned(), value };
+    let peers: Vec<&str> = bench.peers.iter().map(|peer| peer.name.as_str()).collect();
+    vec![
+        fact(
+            "pinned",
+            format!("server on CPU {}, load on CPU {}", bench.server_cpu, bench.load_cpu),
+        ),
+        fact(
+            "stolen while measuring",
+            format!(
+                "{:.2} % of the server's CPU, {:.2} % of the load's",
+                stolen_percent[0], stolen_percent[1]
+            ),
+        ),
+        fact("measured", bench.dnslab.version.clone()),
+        fact("against", peers.join(", ")),
+    ]
+}
+
+/// Prints machine and tables on standard output, failures on standard error.
+fn print(machine: &[Fact], options: &Options, outcome: &Outcome, failures: &[String]) {
+    for fact in machine {
+        println!("{:24} {}", fact.name, fact.value);
+    }
+    println!("{:24} {} of {:?} each", "runs", options.rounds(), options.duration());
+    let titled = |title: &str, is_empty: bool, text: String| {
+        if !is_empty {
+            println!("\n{title}\n{text}");
+        }
+    };
+    titled(
+        "medians of all rounds; ratio of the medians, and of the pairs of one round",
+        outcome.comparisons.is_empty(),
+        table::comparisons(&outcome.comparisons),
+    );
+    titled(
+        "pacing, counted at the far end in windows of 10 ms",
+        outcome.pacing.is_empty(),
+        table::pacing(&outcome.pacing),
+    );
+    titled(
+        "dnslab at different horizons, against BIND",
+        outcome.horizons.is_empty(),
+        table::horizons(&outcome.horizons),
+    );
+    for note in &outcome.notes {
+        println!("note: {note}");
+    }
+    for failure in failures {
+        eprintln!("error: {failure}");
+    }
+}
+
+/// Writes the file of `--json`.
+fn write_json(
+    path: &Path,
+    machine: &[Fact],
+    options: &Options,
+    outcome: &Outcome,
+    failures: &[String],
+) -> Result<()> {
+    let seconds = options.duration().as_secs_f64();
+    let file = File { machine, rounds: options.rounds(), seconds, outcome, failures };
+    let text = serde_json::to_string_pretty(&file).context("cannot write the figures as JSON")?;
+    fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_and_load_get_a_cpu_each() {
+        let check = |allowed: &[usize], expected| assert_eq!(choose(allowed), expected);
+        check(&[0, 1], (0, 1));
+        check(&[3, 5, 7], (3, 5));
+        check(&[2], (2, 2));
+        check(&[], (0, 0));
+    }
+}

@@ -1,0 +1,271 @@
+//! The ideal server: an XDP program at the far end of a veth pair, in a network namespace of its own.
+//!
+//! Client and reflector share one core: the veth device hands a frame over in the softirq of whoever
+//! sent it. So answered queries per second there are queries per second of a core, all included.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::process::output;
+use super::windows::KEPT_MS;
+use crate::sys::BpfArray;
+
+/// Beginning of the names of our namespaces; the process id follows.
+const NAMESPACE: &str = "dnslab-versus-";
+/// Where iproute2 keeps the namespaces that have names.
+const NAMESPACES: &str = "/run/netns";
+/// The client's address, in a network that exists in the namespace only.
+const NEAR: &str = "10.53.0.1/24";
+/// The reflector's address. It answers on the port of DNS (`bpf/reflector.c`).
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 53, 0, 2);
+/// MAC address of the near end, locally administered.
+const NEAR_MAC: &str = "02:00:00:00:00:01";
+/// The far end's.
+const FAR_MAC: &str = "02:00:00:00:00:02";
+
+/// The program at the far end.
+const REFLECTOR_SOURCE: &str = include_str!("bpf/reflector.c");
+/// The program at the near end.
+const PASS_SOURCE: &str = include_str!("bpf/pass.c");
+
+/// What to do when a program cannot be compiled.
+const NEEDS_CLANG: &str = "on Debian: apt-get install clang linux-libc-dev";
+/// What to do when the namespace or the devices cannot be made.
+const NEEDS_ETHTOOL: &str = "on Debian: apt-get install ethtool";
+const NEEDS_ROOT: &str = "needs root, iproute2 with libbpf, and a kernel with veth and XDP";
+
+/// A namespace with a running reflector. It goes away with this value.
+#[derive(Debug)]
+pub(crate) struct Reflector {
+    /// Both devices are in it.
+    namespace: Namespace,
+    /// The map of the program, if it counts.
+    counts: Option<BpfArray>,
+}
+
+/// Whether the reflector counts the queries of each millisecond, which costs it some nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// It does not.
+    No,
+    /// It does.
+    ByMillisecond,
+}
+
+/// The counts at one moment.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    /// Queries by the millisecond modulo [`KEPT_MS`], since the program was loaded.
+    by_slot: Vec<u64>,
+    /// When they were read, milliseconds of `CLOCK_MONOTONIC`, which is what the reflector reads.
+    at_ms: u64,
+}
+
+impl Reflector {
+    /// Builds the programs in `folder`, makes the namespace with its two devices, and starts.
+    ///
+    /// # Errors
+    /// When this process may not do that, or a program that it needs is missing: with the remedy.
+    pub(crate) fn start(folder: &Path, counting: Counting) -> Result<Self> {
+        if !rustix::process::geteuid().is_root() {
+            bail!("the reflector needs root (network namespace, XDP): run as root for this part");
+        }
+        let defines: &[&str] = match counting {
+            Counting::No => &[],
+            Counting::ByMillisecond => &["-DCOUNT_WINDOWS"],
+        };
+        let reflect = compile(folder, "reflector", REFLECTOR_SOURCE, defines)?;
+        let pass = compile(folder, "pass", PASS_SOURCE, &[])?;
+        remove_stale();
+        let namespace = Namespace::create(format!("{NAMESPACE}{}", process::id()))?;
+        namespace.ip("link add near type veth peer name far")?;
+        namespace.ip(&format!("link set near address {NEAR_MAC}"))?;
+        namespace.ip(&format!("link set far address {FAR_MAC}"))?;
+        namespace.ip(&format!("address add {NEAR} dev near"))?;
+        for device in ["lo", "near", "far"] {
+            namespace.ip(&format!("link set {device} up"))?;
+        }
+        for (device, object) in [("near", &pass), ("far", &reflect)] {
+            // `xdpdrv`: in the driver, or not at all; the generic form is another measurement.
+            let object = object.display();
+            namespace.ip(&format!("link set dev {device} xdpdrv obj {object} sec xdp"))?;
+        }
+        // A veth device does not coalesce received datagrams by itself, as network cards do.
+        namespace.coalesce("near")?;
+        // The far end has no IP stack that would answer for its address.
+        namespace.ip(&format!("neighbour add {FAR} lladdr {FAR_MAC} dev near nud permanent"))?;
+        let counts = match counting {
+            Counting::No => None,
+            Counting::ByMillisecond => Some(namespace.counts()?),
+        };
+        Ok(Self { namespace, counts })
+    }
+
+    /// Name of the namespace that its clients run in.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace.name
+    }
+
+    /// Where it answers.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from((FAR, 53))
+    }
+
+    /// The counts until now.
+    ///
+    /// # Errors
+    /// When it does not count.
+    pub(crate) fn counts(&self) -> Result<Counts> {
+        let array = self.counts.as_ref().context("this reflector does not count")?;
+        let now = clock_gettime(ClockId::Monotonic);
+        let at_ms = now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000;
+        let by_slot = array.read(KEPT_MS).context("cannot read the reflector's counts")?;
+        Ok(Counts { by_slot, at_ms })
+    }
+}
+
+impl Counts {
+    /// The queries of each millisecond from `earlier` until these counts were read.
+    ///
+    /// # Errors
+    /// When more time went by than the reflector keeps.
+    pub(crate) fn since(&self, earlier: &Self) -> Result<Vec<u64>> {
+        let length = self.at_ms.saturating_sub(earlier.at_ms);
+        if length >= u64::from(KEPT_MS) {
+            bail!("{length} ms are longer than the {KEPT_MS} that are counted: shorten --seconds");
+        }
+        let slot = |ms: u64| (ms % u64::from(KEPT_MS)) as usize;
+        let of_ms = |ms| self.by_slot[slot(ms)].saturating_sub(earlier.by_slot[slot(ms)]);
+        Ok((earlier.at_ms..=self.at_ms).map(of_ms).collect())
+    }
+}
+
+/// A network namespace with a name; it is deleted with everything in it when this value goes away.
+#[derive(Debug)]
+struct Namespace {
+    /// Its name below [`NAMESPACES`].
+    name: String,
+}
+
+impl Namespace {
+    /// Makes one.
+    fn create(name: String) -> Result<Self> {
+        output(Command::new("ip").args(["netns", "add", &name]), NEEDS_ROOT)?;
+        Ok(Self { name })
+    }
+
+    /// `ip -n NAME WORDS`.
+    fn ip(&self, words: &str) -> Result<String> {
+        let mut command = Command::new("ip");
+        command.args(["-n", &self.name]).args(words.split(' '));
+        output(&mut command, NEEDS_ROOT)
+    }
+
+    /// Switches coalescing of received datagrams (GRO) on.
+    fn coalesce(&self, device: &str) -> Result<()> {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, "ethtool", "-K", device, "gro", "on"]);
+        output(&mut command, NEEDS_ETHTOOL).map(drop)
+    }
+
+    /// The map of the program at the far end.
+    fn counts(&self) -> Result<BpfArray> {
+        let text = self.ip("-json link show dev far")?;
+        let links: serde_json::Value =
+            serde_json::from_str(&text).context("cannot read what `ip -json link` says")?;
+        let id = links.pointer("/0/xdp/prog/id").and_then(serde_json::Value::as_u64);
+        let id = id.and_then(|id| u32::try_from(id).ok());
+        let id = id.with_context(|| format!("no XDP program in what `ip` says: {text}"))?;
+        BpfArray::of_program(id).context("cannot open the reflector's counts")
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let deleted = output(Command::new("ip").args(["netns", "del", &self.name]), NEEDS_ROOT);
+        if let Err(error) = deleted {
+            eprintln!("warning: {error:#}");
+        }
+    }
+}
+
+/// Compiles a BPF program and gives the path of the object.
+fn compile(folder: &Path, name: &str, source: &str, defines: &[&str]) -> Result<PathBuf> {
+    let source_path = folder.join(name).with_extension("c");
+    let object = folder.join(name).with_extension("o");
+    fs::write(&source_path, source)
+        .with_context(|| format!("cannot write {}", source_path.display()))?;
+    // Debian keeps `asm/` per architecture, where clang does not look when it compiles for BPF.
+    let headers = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    let mut command = Command::new("clang");
+    // `-g` for BTF, from which the loader learns what the map is.
+    command.args(["-target", "bpf", "-O2", "-g", "-Wall", "-idirafter", &headers]);
+    command.args(defines).arg("-c").arg(&source_path).arg("-o").arg(&object);
+    output(&mut command, NEEDS_CLANG)?;
+    Ok(object)
+}
+
+/// Deletes the namespaces of benchmarks that were ended by SIGKILL.
+fn remove_stale() {
+    for entry in fs::read_dir(NAMESPACES).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix(NAMESPACE).and_then(|id| id.parse::<u32>().ok());
+        if owner.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists()) {
+            drop(Namespace { name });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::versus::process::Place;
+
+    /// The kernel drops an answer whose checksum is wrong, so every length of a query is tried. And
+    /// what was answered was counted.
+    #[test]
+    fn queries_of_every_length_are_answered_and_counted() {
+        if !rustix::process::geteuid().is_root() {
+            println!("not root: the reflector is not tried");
+            return;
+        }
+        const LENGTHS: usize = 63;
+        let folder = tempfile::tempdir().unwrap();
+        let queries = folder.path().join("queries");
+        let lines = (1..=LENGTHS).map(|length| format!("{} A\n", "a".repeat(length)));
+        fs::write(&queries, lines.collect::<String>()).unwrap();
+        let reflector = Reflector::start(folder.path(), Counting::ByMillisecond).unwrap();
+        let before = reflector.counts().unwrap();
+        let place = Place { cpu: 0, namespace: Some(reflector.namespace()) };
+        let mut command = place.command(&["dnsperf", "-t", "1", "-n", "1", "-s"]);
+        command.arg(FAR.to_string()).arg("-d").arg(&queries);
+        let said = output(&mut command, "on Debian: apt-get install dnsperf").unwrap();
+        assert!(said.contains(&format!("Queries completed:    {LENGTHS} (100.00%)")), "{said}");
+        let counted = reflector.counts().unwrap().since(&before).unwrap();
+        assert_eq!(counted.iter().sum::<u64>(), LENGTHS as u64);
+        let namespace = Path::new(NAMESPACES).join(reflector.namespace());
+        assert!(namespace.exists());
+        drop(reflector);
+        assert!(!namespace.exists());
+    }
+
+    #[test]
+    fn counts_are_read_from_a_ring() {
+        let ring = |at_ms: u64, slots: &[(usize, u64)]| {
+            let mut by_slot = vec![7; KEPT_MS as usize];
+            slots.iter().for_each(|(slot, count)| by_slot[*slot] = *count);
+            Counts { by_slot, at_ms }
+        };
+        let end = u64::from(KEPT_MS) * 3;
+        let earlier = ring(end - 2, &[]);
+        let later = ring(end + 1, &[(KEPT_MS as usize - 1, 9), (0, 17)]);
+        assert_eq!(later.since(&earlier).unwrap(), [0, 2, 10, 0]);
+        let error = ring(end + u64::from(KEPT_MS), &[]).since(&earlier).unwrap_err();
+        assert!(error.to_string().contains("--seconds"), "{error}");
+    }
+}

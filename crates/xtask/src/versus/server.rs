@@ -1,0 +1,172 @@
+//! The servers on the other core: BIND, and dnslab's own responder.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use dnslab_lab::certificate::{self, CertificateFiles};
+use dnslab_lab::{Ports, ports};
+use dnslab_wire::Transport;
+
+use super::process::{Place, Running};
+use super::sample::{Load, Mode};
+use super::zone::{ORIGIN, ZoneFiles};
+use crate::arguments::Work;
+
+/// Both servers listen on the loopback device. `named` listens only on addresses that a device has.
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A server that runs, pinned to one CPU. It ends with this value.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Its name, for messages.
+    pub(crate) name: &'static str,
+    /// The process.
+    running: Running,
+    /// Its ports.
+    ports: Ports,
+    /// Its certificate.
+    certificate: CertificateFiles,
+}
+
+impl Server {
+    /// A load on it.
+    pub(crate) fn load<'a>(
+        &'a self,
+        work: Work,
+        transport: Transport,
+        clients: u32,
+        mode: Mode,
+    ) -> Load<'a> {
+        Load {
+            work,
+            transport,
+            target: target(&self.ports, transport),
+            authority: transport.is_encrypted().then_some(&self.certificate.authority),
+            namespace: None,
+            clients,
+            mode,
+            horizon: None,
+        }
+    }
+
+    /// An error if it has ended, with the last lines of its log.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.running.check().with_context(|| format!("{} does not run", self.name))
+    }
+}
+
+/// Starts `named`, authoritative, with one worker thread, for UDP, TCP, DoT and DoH.
+///
+/// # Errors
+/// When its files cannot be written, or it cannot be started: with the remedy.
+pub(crate) fn bind(folder: &Path, zone: &ZoneFiles, cpu: usize) -> Result<Server> {
+    let folder = own_folder(folder, "bind")?;
+    let ports = free_ports()?;
+    let certificate = certificate::create(&folder, ADDRESS)?;
+    let configuration = folder.join("named.conf");
+    fs::write(&configuration, named_conf(&folder, &ports, zone, &certificate))
+        .with_context(|| format!("cannot write {}", configuration.display()))?;
+    let place = Place { cpu, namespace: None };
+    let mut command = place.command(&["named", "-f", "-n", "1", "-L"]);
+    command.arg(folder.join("named.log")).arg("-c").arg(&configuration);
+    let running = Running::start(&mut command, &folder.join("output"))
+        .context("cannot start BIND (on Debian: apt-get install bind9)")?;
+    Ok(Server { name: "BIND", running, ports, certificate })
+}
+
+/// Starts `dnslab serve` with one thread. `listens` are the transports beyond UDP and TCP, each with
+/// the option that gives it an address.
+///
+/// # Errors
+/// When its files cannot be written, or it cannot be started.
+pub(crate) fn responder(
+    folder: &Path,
+    zone: &ZoneFiles,
+    cpu: usize,
+    dnslab: &Path,
+    listens: &[(Transport, String)],
+) -> Result<Server> {
+    let folder = own_folder(folder, "responder")?;
+    let ports = free_ports()?;
+    let certificate = certificate::create(&folder, ADDRESS)?;
+    let place = Place { cpu, namespace: None };
+    let mut command = place.command(&[dnslab]);
+    command.arg("serve").arg("--zone").arg(&zone.zone);
+    command.arg("--certificate").arg(&certificate.certificate);
+    command.arg("--key").arg(&certificate.key).args(["--threads", "1"]);
+    command.args(["--listen", &target(&ports, Transport::Udp).to_string()]);
+    for (transport, option) in listens {
+        command.args([option, &target(&ports, *transport).to_string()]);
+    }
+    let running = Running::start(&mut command, &folder.join("output"))?;
+    Ok(Server { name: "dnslab serve", running, ports, certificate })
+}
+
+/// Where a server with these ports answers over a transport.
+fn target(ports: &Ports, transport: Transport) -> SocketAddr {
+    SocketAddr::new(ADDRESS, ports.of(transport))
+}
+
+/// Ports that nobody has now.
+fn free_ports() -> Result<Ports> {
+    ports::free(ADDRESS).context("no free ports on the loopback device")
+}
+
+/// Makes a folder for a server.
+fn own_folder(folder: &Path, name: &str) -> Result<PathBuf> {
+    let own = folder.join(name);
+    fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;
+    Ok(own)
+}
+
+/// The configuration of `named`: authoritative, with limits on clients and streams that are not what
+/// is measured. Options: BIND 9 Administrator Reference Manual, chapter 8.
+fn named_conf(
+    folder: &Path,
+    ports: &Ports,
+    zone: &ZoneFiles,
+    certificate: &CertificateFiles,
+) -> String {
+    format!(
+        "tls versus {{ cert-file \"{certificate}\"; key-file \"{key}\"; }};
+http versus {{
+    endpoints {{ \"/dns-query\"; }};
+    listener-clients 1000;
+    streams-per-connection 1000;
+}};
+options {{
+    directory \"{folder}\";
+    pid-file \"named.pid\";
+    session-keyfile \"session.key\";
+    managed-keys-directory \".\";
+    listen-on-v6 {{ none; }};
+    listen-on port {plain} {{ {ADDRESS}; }};
+    listen-on port {dot} tls versus {{ {ADDRESS}; }};
+    listen-on port {doh2} tls versus http versus {{ {ADDRESS}; }};
+    recursion no;
+    dnssec-validation no;
+    allow-transfer {{ none; }};
+    notify no;
+    minimal-responses yes;
+    tcp-clients 1000;
+    tcp-listen-queue 1024;
+    querylog no;
+    interface-interval 0;
+}};
+controls {{ }};
+zone \"{ORIGIN}\" {{ type primary; file \"{zone}\"; }};
+",
+        plain = ports.plain,
+        dot = ports.dot,
+        doh2 = ports.doh2,
+        certificate = certificate.certificate.display(),
+        key = certificate.key.display(),
+        folder = folder.display(),
+        zone = zone.zone.display(),
+    )
+}

@@ -1,0 +1,224 @@
+//! The tables, as text.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use serde::Serialize;
+
+use super::figures::{Aim, Ratio};
+use super::windows::PacingError;
+use crate::arguments::Work;
+
+/// Two sets of runs held against each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Comparison {
+    /// The work.
+    pub(crate) work: Work,
+    /// The load.
+    pub(crate) case: String,
+    /// The figure, with its unit.
+    pub(crate) figure: &'static str,
+    /// Name and median of the measured one.
+    pub(crate) ours: (String, f64),
+    /// Name and median of the one beside it.
+    pub(crate) theirs: (String, f64),
+    /// Ratio of ours to theirs.
+    pub(crate) ratio: Ratio,
+    /// What the ratio is to reach, if anything.
+    pub(crate) aim: Option<Aim>,
+    /// A further figure of ours that belongs to it.
+    pub(crate) beside: Option<String>,
+}
+
+/// Pacing of one program at one rate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct PacingRow {
+    /// The load.
+    pub(crate) case: String,
+    /// The program.
+    pub(crate) program: String,
+    /// Medians over the rounds; `max_error` is the largest of all rounds, `windows` the sum.
+    pub(crate) error: PacingError,
+    /// Median of the send lag as the program itself tells it, microseconds.
+    pub(crate) send_lag_p50_us: Option<f64>,
+    /// Aim for the share of right windows, and for the send lag; for dnslab only.
+    pub(crate) aims: Option<(Aim, Aim)>,
+}
+
+/// dnslab at one horizon; medians over the rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct HorizonRow {
+    /// The load.
+    pub(crate) case: String,
+    /// Answered queries per second.
+    pub(crate) answered_qps: f64,
+    /// Median latency, microseconds.
+    pub(crate) p50_us: f64,
+    /// 99th percentile of the latency, microseconds.
+    pub(crate) p99_us: f64,
+    /// CPU time of the process for each answer, microseconds.
+    pub(crate) cpu_us_per_answer: f64,
+}
+
+/// The table of comparisons.
+pub(crate) fn comparisons(rows: &[Comparison]) -> String {
+    let mut table = table(&[
+        "work", "load", "figure", "ours", "", "theirs", "", "ratio", "min..max", "aim", "verdict",
+        "beside",
+    ]);
+    for row in rows {
+        let ratio = row.ratio;
+        let (aim, verdict) = row.aim.map_or_else(Default::default, |aim| {
+            let (aim, verdict) = aim.verdict(ratio.of_medians);
+            (aim, verdict.to_owned())
+        });
+        table.add_row(cells(&[
+            row.work.name().to_owned(),
+            row.case.clone(),
+            row.figure.to_owned(),
+            row.ours.0.clone(),
+            number(row.ours.1),
+            row.theirs.0.clone(),
+            number(row.theirs.1),
+            format!("{:.2}", ratio.of_medians),
+            format!("{:.2}..{:.2}", ratio.lowest, ratio.highest),
+            aim,
+            verdict,
+            row.beside.clone().unwrap_or_default(),
+        ]));
+    }
+    table.to_string()
+}
+
+/// The table of pacing.
+pub(crate) fn pacing(rows: &[PacingRow]) -> String {
+    let mut table = table(&[
+        "load",
+        "program",
+        "qps",
+        "windows",
+        "within 1 %",
+        "mean off",
+        "p99 off",
+        "max off",
+        "send lag p50",
+        "aims",
+        "verdict",
+    ]);
+    for row in rows {
+        let error = &row.error;
+        let percent = |share: f64| format!("{:.2} %", share * 100.0);
+        let lag = row.send_lag_p50_us;
+        let (aims, verdict) = row.aims.map_or_else(Default::default, |(windows, send_lag)| {
+            let reached =
+                windows.is_met(error.right_share) && lag.is_some_and(|lag| send_lag.is_met(lag));
+            let text = format!(
+                "{} of windows, lag {} us",
+                windows.verdict(error.right_share).0,
+                send_lag.verdict(lag.unwrap_or(f64::NAN)).0
+            );
+            (text, if reached { "met" } else { "MISSED" }.to_owned())
+        });
+        table.add_row(cells(&[
+            row.case.clone(),
+            row.program.clone(),
+            number(error.qps),
+            error.windows.to_string(),
+            percent(error.right_share),
+            percent(error.mean_error),
+            percent(error.p99_error),
+            percent(error.max_error),
+            lag.map_or_else(|| "-".to_owned(), |lag| format!("{lag:.1} us")),
+            aims,
+            verdict,
+        ]));
+    }
+    table.to_string()
+}
+
+/// The table of horizons.
+pub(crate) fn horizons(rows: &[HorizonRow]) -> String {
+    let mut table = table(&["load", "answered qps", "p50 us", "p99 us", "CPU us/answer"]);
+    for row in rows {
+        table.add_row(cells(&[
+            row.case.clone(),
+            number(row.answered_qps),
+            number(row.p50_us),
+            number(row.p99_us),
+            number(row.cpu_us_per_answer),
+        ]));
+    }
+    table.to_string()
+}
+
+/// A table with nothing but its headings.
+fn table(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(headings.iter().copied());
+    table
+}
+
+/// Numbers to the right, words to the left.
+fn cells(texts: &[String]) -> Vec<Cell> {
+    let cell = |text: &String| {
+        let is_number = text.starts_with(|letter: char| letter.is_ascii_digit());
+        let alignment = if is_number { CellAlignment::Right } else { CellAlignment::Left };
+        Cell::new(text).set_alignment(alignment)
+    };
+    texts.iter().map(cell).collect()
+}
+
+/// A figure with as many digits as say something.
+fn number(value: f64) -> String {
+    if value >= 1000.0 {
+        let digits = format!("{value:.0}");
+        let groups: Vec<&str> = digits
+            .as_bytes()
+            .rchunks(3)
+            .rev()
+            .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
+            .collect();
+        groups.join(",")
+    } else if value >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_groups() {
+        let check = |value: f64, expected: &str| assert_eq!(number(value), expected);
+        check(0.0, "0.00");
+        check(1.234, "1.23");
+        check(999.4, "999");
+        check(1000.0, "1,000");
+        check(1_234_567.8, "1,234,568");
+    }
+
+    #[test]
+    fn a_comparison_shows_its_verdict() {
+        let mut row = Comparison {
+            work: Work::Udp,
+            case: "udp, 4 x 25".to_owned(),
+            figure: "qps",
+            ours: ("dnslab".to_owned(), 600_000.0),
+            theirs: ("dnsperf 2.10.0".to_owned(), 100_000.0),
+            ratio: Ratio { of_medians: 6.0, lowest: 5.0, highest: 7.0 },
+            aim: Some(Aim::AtLeast(5.5)),
+            beside: None,
+        };
+        let shown = comparisons(std::slice::from_ref(&row));
+        for part in ["600,000", "6.00", "5.00..7.00", ">= 5.50", " met"] {
+            assert!(shown.contains(part), "{part} is not in\n{shown}");
+        }
+        row.ratio.of_medians = 5.0;
+        assert!(comparisons(&[row]).contains("MISSED"));
+    }
+}

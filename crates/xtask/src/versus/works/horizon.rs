@@ -1,0 +1,57 @@
+//! What dnslab's horizon changes: in its own cost, and in what the server then does.
+
+use anyhow::Result;
+use dnslab_wire::Transport;
+
+use crate::arguments::Work;
+use crate::versus::Outcome;
+use crate::versus::bench::{Bench, median_of};
+use crate::versus::sample::{Mode, Sample};
+use crate::versus::server;
+use crate::versus::table::HorizonRow;
+
+/// Transports.
+const TRANSPORTS: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Dot];
+/// Horizons, the preset in the middle.
+const HORIZONS: [&str; 3] = ["0us", "50us", "200us"];
+/// Clients.
+const CLIENTS: u32 = 4;
+/// Outstanding queries over all clients: no more than fit the socket buffer of a server that was
+/// installed and not tuned, or UDP is measured by its losses.
+const WINDOW: u32 = 200;
+
+/// Measures every transport at every horizon, against BIND.
+pub(crate) fn horizon(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
+    let smoke = bench.options.smoke;
+    let transports = if smoke { &TRANSPORTS[..1] } else { &TRANSPORTS[..] };
+    let horizons = if smoke { &HORIZONS[..2] } else { &HORIZONS[..] };
+    bench.await_ready(&mut server, transports)?;
+    let mut loads = Vec::new();
+    for transport in transports {
+        for horizon in horizons {
+            let mut load = server.load(Work::Horizon, *transport, CLIENTS, Mode::Window(WINDOW));
+            load.horizon = Some(horizon);
+            loads.push(load);
+        }
+    }
+    let samples = bench.alternate(&loads, &bench.own(), None)?;
+    let mut outcome = Outcome::default();
+    for load in &loads {
+        outcome.horizons.push(row(&samples, load.case())?);
+    }
+    outcome.samples = samples;
+    Ok(outcome)
+}
+
+/// All rounds of one load.
+fn row(samples: &[Sample], case: String) -> Result<HorizonRow> {
+    let median = |figure: fn(&Sample) -> Option<f64>| median_of(samples, &case, "dnslab", figure);
+    Ok(HorizonRow {
+        answered_qps: median(|sample| Some(sample.finding.answered_qps))?,
+        p50_us: median(|sample| sample.finding.p50_us)?,
+        p99_us: median(|sample| sample.finding.p99_us)?,
+        cpu_us_per_answer: median(|sample| Some(sample.cpu_us_per_answer))?,
+        case,
+    })
+}

@@ -1,0 +1,13 @@
+//! What is measured, one file for each work.
+
+mod horizon;
+mod pacing;
+mod quic;
+mod streams;
+mod udp;
+
+pub(crate) use horizon::horizon;
+pub(crate) use pacing::pacing;
+pub(crate) use quic::quic;
+pub(crate) use streams::streams;
+pub(crate) use udp::udp;

@@ -1,0 +1,83 @@
+//! Client CPU per answer over TCP, DoT and DoH (HTTP/2), against BIND on the other core.
+
+use anyhow::{Context as _, Result};
+use dnslab_wire::Transport;
+
+use crate::arguments::Work;
+use crate::versus::Outcome;
+use crate::versus::bench::{Bench, figures, median_of};
+use crate::versus::figures::{Aim, Ratio};
+use crate::versus::sample::{Mode, Sample};
+use crate::versus::server;
+use crate::versus::table::Comparison;
+
+/// Transports.
+const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];
+/// Connections.
+const CONNECTIONS: [u32; 2] = [4, 100];
+/// Outstanding queries over all connections.
+const WINDOW: u32 = 1000;
+/// Aim for the CPU time of an answer (`docs/BENCHMARKS.md`).
+const CPU_AIM: Aim = Aim::AtMost(1.0 / 3.0);
+/// Aim for the answered rate beside it.
+const RATE_AIM: Aim = Aim::AtLeast(1.0);
+
+/// Measures each transport with few and with many connections.
+pub(crate) fn streams(bench: &Bench<'_>) -> Result<Outcome> {
+    let programs = bench.programs()?;
+    let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
+    let mut outcome = Outcome::default();
+    let mut transports = Vec::new();
+    for transport in TRANSPORTS {
+        match bench.dnslab.refusal(transport, &bench.room())? {
+            Some(refusal) => {
+                outcome.notes.push(format!("streams: {} skipped: {refusal}", transport.name()))
+            }
+            None => transports.push(transport),
+        }
+    }
+    bench.await_ready(&mut server, &transports)?;
+    let connections = if bench.options.smoke { &CONNECTIONS[..1] } else { &CONNECTIONS[..] };
+    let mut loads = Vec::new();
+    for transport in transports {
+        for clients in connections {
+            loads.push(server.load(Work::Streams, transport, *clients, Mode::Window(WINDOW)));
+        }
+    }
+    let samples = bench.alternate(&loads, &programs, None)?;
+    for load in &loads {
+        for peer in &bench.peers {
+            outcome.comparisons.extend(compare(&samples, &load.case(), &peer.name)?);
+        }
+    }
+    outcome.samples = samples;
+    Ok(outcome)
+}
+
+/// CPU per answer and answered rate of dnslab against those of a peer.
+fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<[Comparison; 2]> {
+    let row = |figure, of: fn(&Sample) -> Option<f64>, aim, beside| -> Result<Comparison> {
+        let ours = figures(samples, case, "dnslab", of)?;
+        let theirs = figures(samples, case, peer, of)?;
+        Ok(Comparison {
+            work: Work::Streams,
+            case: case.to_owned(),
+            figure,
+            ours: ("dnslab".to_owned(), median_of(samples, case, "dnslab", of)?),
+            theirs: (peer.to_owned(), median_of(samples, case, peer, of)?),
+            ratio: Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))?,
+            aim: Some(aim),
+            beside,
+        })
+    };
+    let workers = median_of(samples, case, "dnslab", |sample| sample.finding.worker_us_per_answer)?;
+    Ok([
+        row(
+            "CPU us/answer",
+            |sample| Some(sample.cpu_us_per_answer),
+            CPU_AIM,
+            Some(format!("worker {workers:.2} us")),
+        )?,
+        row("answered qps", |sample| Some(sample.finding.answered_qps), RATE_AIM, None)?,
+    ])
+}

@@ -1,0 +1,193 @@
+//! `versus` at smoke size, with the real reflector, BIND and dnsperf: every work leaves its figures,
+//! and nothing is left behind, also when it is interrupted. How fast anything is, is not judged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use serde_json::Value;
+
+/// How long a namespace, or the end of an interrupted benchmark, is waited for. Only a program that
+/// hangs takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn every_work_leaves_figures_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("figures.json");
+    let temporary = temporary(folder.path());
+    let mut command = versus(&temporary, &dnslab());
+    command.arg("--smoke").arg("--json").arg(&json);
+    let may_all = may_reflect();
+    if !may_all {
+        println!("not root: the works `udp` and `pacing` are not tried");
+        command.args(["--only", "streams,quic,horizon"]);
+    }
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    let shown = shown(&output);
+    assert!(output.status.success(), "{shown}");
+    assert_nothing_left(pid, &temporary);
+
+    let text = fs::read_to_string(&json).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let rows = |table: &str, work: &str| -> Vec<&Value> {
+        let rows = file["outcome"][table].as_array().unwrap();
+        rows.iter().filter(|row| work.is_empty() || row["work"] == work).collect()
+    };
+    if may_all {
+        assert_eq!(rows("comparisons", "udp").len(), 2, "{shown}");
+        assert_eq!(rows("pacing", "").len(), 2, "{shown}");
+    }
+    // Two figures for each transport.
+    for transport in ["tcp", "dot", "doh2"] {
+        let of = |row: &&Value| row["case"].as_str().unwrap().starts_with(transport);
+        let count = rows("comparisons", "streams").into_iter().filter(of).count();
+        assert_eq!(count, 2, "{transport}: {shown}");
+    }
+    for transport in ["doq", "doh3"] {
+        let of = |row: &&Value| row["ours"][0] == transport;
+        let count = rows("comparisons", "quic").into_iter().filter(of).count();
+        assert_eq!(count, 1, "{transport}: {shown}");
+    }
+    assert_eq!(rows("horizons", "").len(), 2, "{shown}");
+    for row in rows("comparisons", "") {
+        for figure in [&row["ours"][1], &row["theirs"][1], &row["ratio"]["of_medians"]] {
+            assert!(figure.as_f64().is_some_and(|figure| figure > 0.0), "{row}");
+        }
+        assert!(shown.contains(row["case"].as_str().unwrap()), "{row} is not in\n{shown}");
+    }
+    for row in rows("pacing", "") {
+        assert!(row["error"]["qps"].as_f64().is_some_and(|qps| qps > 0.0), "{row}");
+        assert!(row["error"]["windows"].as_u64().is_some_and(|windows| windows > 0), "{row}");
+    }
+    for row in rows("horizons", "") {
+        for figure in ["answered_qps", "p50_us", "p99_us", "cpu_us_per_answer"] {
+            assert!(row[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure} of {row}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_benchmark_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = temporary(folder.path());
+    let work = if may_reflect() { "udp" } else { "horizon" };
+    let mut command = versus(&temporary, &dnslab());
+    command.args(["--only", work, "--seconds", "30"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    // A load is on its way when its results have a folder.
+    let begun = Instant::now();
+    while !has_results(&temporary) {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "{}",
+            shown(&child.wait_with_output().unwrap())
+        );
+        assert!(begun.elapsed() < PATIENCE, "no load began");
+        thread::sleep(Duration::from_millis(50));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = end_of(child);
+    assert!(!output.status.success(), "{}", shown(&output));
+    assert!(shown(&output).contains("interrupted"), "{}", shown(&output));
+    assert_nothing_left(pid, &temporary);
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_remedy() {
+    let check = |dnslab: &Path, arguments: &[&str], parts: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = temporary(folder.path());
+        let output = versus(&temporary, dnslab).args(arguments).output().unwrap();
+        let shown = shown(&output);
+        assert!(!output.status.success(), "{arguments:?}: {shown}");
+        for part in parts {
+            assert!(shown.contains(part), "{arguments:?}: no {part} in\n{shown}");
+        }
+    };
+    let no_peer = ["--only", "streams", "--dnsperf", "/nonexistent/dnsperf"];
+    let dnslab = dnslab();
+    check(
+        &dnslab,
+        &no_peer,
+        &["/nonexistent/dnsperf", "apt-get install dnsperf", "streams was not"],
+    );
+    check(Path::new("/nonexistent/dnslab"), &[], &["--dnslab", "/nonexistent/dnslab"]);
+    check(&dnslab, &["--seconds", "31"], &["not between 0.1 and 30"]);
+}
+
+/// `xtask versus` with this dnslab; its temporary files are below `temporary`.
+fn versus(temporary: &Path, dnslab: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.env("TMPDIR", temporary).arg("versus").arg("--dnslab").arg(dnslab);
+    command
+}
+
+/// The dnslab beside this crate's program; built if it is not there, as in `cargo test -p xtask`.
+fn dnslab() -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("dnslab");
+    if !path.exists() {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["build", "--package", "dnslab-cli"]);
+        assert!(command.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
+    }
+    path
+}
+
+/// An empty folder inside `folder`.
+fn temporary(folder: &Path) -> PathBuf {
+    let path = folder.join("temporary");
+    fs::create_dir(&path).unwrap();
+    path
+}
+
+/// Whether this process may make network namespaces.
+fn may_reflect() -> bool {
+    geteuid().is_root()
+}
+
+/// Whether a load has begun below this folder.
+fn has_results(temporary: &Path) -> bool {
+    let folders = fs::read_dir(temporary).unwrap().flatten();
+    folders.into_iter().any(|folder| folder.path().join("results").exists())
+}
+
+/// Waits for the end of a child.
+fn end_of(mut child: Child) -> Output {
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it did not end: {}", shown(&child.wait_with_output().unwrap()));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// No namespace, no file, no process of the benchmark with this process id.
+#[track_caller]
+fn assert_nothing_left(pid: u32, temporary: &Path) {
+    let namespace = Path::new("/run/netns").join(format!("dnslab-versus-{pid}"));
+    assert!(!namespace.exists(), "{} is left", namespace.display());
+    let files: Vec<_> = fs::read_dir(temporary).unwrap().flatten().collect();
+    assert!(files.is_empty(), "left: {files:?}");
+    // Everything that it starts has a path below its folder among its arguments.
+    let path = temporary.to_str().unwrap();
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).replace('\0', " ");
+        assert!(!words.contains(path), "{} is left: {words}", process.path().display());
+    }
+}
+
+/// What a program wrote.
+fn shown(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets)).join("\n")
+}
