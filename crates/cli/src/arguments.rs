@@ -1,14 +1,17 @@
 //! The arguments.
 
+mod client;
+
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use dnslab_measure::CostLimit;
+use clap::{Args, Parser, Subcommand, value_parser};
+use dnslab_measure::{CostLimit, Objective};
 use dnslab_responder::{Delay, Loss, Stall};
 
 use crate::exit;
+use client::Client;
 
 /// Measures what a change to a DNS service costs.
 ///
@@ -28,6 +31,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Apply one load to one running server
     Load(Load),
+    /// Find the highest rate that meets an objective, or the window to use
+    Capacity(Capacity),
     /// Serve a zone with the embedded responder
     Serve(Serve),
     /// Write the report of a results directory again
@@ -93,26 +98,34 @@ impl Default for Run {
 /// `dnslab load`
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// Address or name of the server, with or without port: `127.0.0.1:5300`, `[::1]:853`, `ns1`
-    pub(crate) target: String,
-    /// udp, tcp or dot
-    #[arg(long, default_value = "udp")]
-    pub(crate) transport: String,
-    /// Simulated clients, each with its own socket
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    pub(crate) clients: u32,
+    #[command(flatten)]
+    pub(crate) traffic: Traffic,
     /// Closed loop: queries outstanding per client [default: 100]
     #[arg(long, value_name = "N", conflicts_with = "rate")]
     pub(crate) outstanding: Option<u32>,
-    /// Open loop: queries per second over all clients
+    /// Open loop: queries per second over all clients; also steps:10000,20000/5s or
+    /// ramp:1000..100000/30s
     #[arg(long, value_name = "QPS")]
-    pub(crate) rate: Option<f64>,
+    pub(crate) rate: Option<String>,
     /// Open loop: constant or poisson
     #[arg(long, value_name = "PACE", requires = "rate")]
     pub(crate) pace: Option<String>,
     /// Length of the measured window
     #[arg(long, default_value = "10s")]
     pub(crate) duration: String,
+}
+
+/// Who is asked, by whom, over what, and what: the same for every command that applies a load.
+#[derive(Debug, Args)]
+pub(crate) struct Traffic {
+    /// Address or name of the server, with or without port: `127.0.0.1:5300`, `[::1]:853`, `ns1`
+    pub(crate) target: String,
+    /// udp, tcp, dot, doh2, doq or doh3
+    #[arg(long, default_value = "udp")]
+    pub(crate) transport: String,
+    /// Simulated clients, each with sockets of its own
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) clients: u32,
     /// Load before the measured window
     #[arg(long, default_value = "1s")]
     pub(crate) warm_up: String,
@@ -152,6 +165,60 @@ pub(crate) struct Load {
     /// Folder in which the results directory is made
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) client: Client,
+}
+
+/// `dnslab capacity`
+#[derive(Debug, Args)]
+pub(crate) struct Capacity {
+    #[command(flatten)]
+    pub(crate) traffic: Traffic,
+    /// What has to be met, separated by commas: lost, answered, mean, max, or a percentile as p99.9
+    /// [default: lost<0.1%, p99<10ms; with --window-sweep none]
+    #[arg(long, value_name = "FIGURE<BOUND,...")]
+    pub(crate) objective: Option<Objective>,
+    /// Sweep the windows of a closed loop instead, and name the one to use
+    #[arg(long)]
+    pub(crate) window_sweep: bool,
+    /// Length of each step's measured window
+    #[arg(long, default_value = "2s")]
+    pub(crate) step_duration: String,
+    /// Runs at each rate around the edge, or at each window
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1_000))]
+    pub(crate) repeats: u32,
+    /// First rate of the ramp [default: 1000]
+    #[arg(long, value_name = "QPS", value_parser = rate, conflicts_with = "window_sweep")]
+    pub(crate) from: Option<f64>,
+    /// No higher rate is tried
+    #[arg(long, value_name = "QPS", value_parser = rate, conflicts_with = "window_sweep")]
+    pub(crate) max: Option<f64>,
+    /// Width of the bracket, relative to its lower end, from which on its rates are repeated
+    /// [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = tolerance, conflicts_with = "window_sweep")]
+    pub(crate) tolerance: Option<f64>,
+    /// No more queries are outstanding over all clients in the sweep
+    #[arg(long, value_name = "N", default_value_t = 16_384, requires = "window_sweep",
+          value_parser = value_parser!(u64).range(1..=1 << 30))]
+    pub(crate) max_window: u64,
+    /// constant or poisson
+    #[arg(long, value_name = "PACE", conflicts_with = "window_sweep")]
+    pub(crate) pace: Option<String>,
+}
+
+/// A rate in queries per second.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "it is no number of queries per second".to_owned())?;
+    let possible = 0.1..=100e6;
+    let reason = || "a rate lies between 0.1 and 100000000 queries per second".to_owned();
+    possible.contains(&rate).then_some(rate).ok_or_else(reason)
+}
+
+/// A tolerance as a share: `5%`.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let reason = || "write a percentage between 0.1% and 50%".to_owned();
+    percent.filter(|it| (0.1..=50.0).contains(it)).map(|it| it / 100.0).ok_or_else(reason)
 }
 
 /// `dnslab serve`
@@ -169,6 +236,24 @@ pub(crate) struct Serve {
     /// Address and port for DNS over TLS; can be given more than once
     #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
     pub(crate) dot_listen: Vec<SocketAddr>,
+    /// Address and port for DNS over QUIC; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) doq_listen: Vec<SocketAddr>,
+    /// Address and port for DNS over HTTPS with HTTP/3; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) doh3_listen: Vec<SocketAddr>,
+    /// Address and port for DNS over HTTPS with HTTP/2; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) doh2_listen: Vec<SocketAddr>,
+    /// Path at which DNS over HTTPS is served
+    #[arg(long, value_name = "PATH", default_value = "/dns-query")]
+    pub(crate) http_path: String,
+    /// Give clients no tickets to resume TLS sessions with
+    #[arg(long)]
+    pub(crate) no_tickets: bool,
+    /// Answer queries in the first packet of a resumed connection
+    #[arg(long, conflicts_with = "no_tickets")]
+    pub(crate) early_data: bool,
     /// Certificate chain in PEM form
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) certificate: Option<PathBuf>,

@@ -16,7 +16,9 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     if !arguments.calibrate {
         return Ok(Exit::Fine);
     }
-    say!("\nthe ruler: what the responder plays must come out as it went in; about two minutes");
+    say!(
+        "\nthe ruler: what the responder plays must come out as it went in; less than three minutes"
+    );
     let folder = tempfile::Builder::new()
         .prefix("dnslab-ruler-")
         .tempdir()

@@ -9,6 +9,7 @@ macro_rules! say {
 }
 
 mod arguments;
+mod capacity;
 mod doctor;
 mod exit;
 mod limits;
@@ -49,6 +50,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Load(arguments) => load::load(arguments),
+        Command::Capacity(arguments) => capacity::capacity(arguments),
         Command::Serve(arguments) => serve::serve(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use dnslab_experiment::{Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions};
+use dnslab_experiment::{
+    Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions, without_secrets,
+};
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{
     CostLimit, Judgement, ResultsError, Ruling, RunStatus, SkippedVariant, Summary,
@@ -36,12 +38,29 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
 
 /// Begins a session with its results under `results`.
 pub(crate) fn begin(experiment: Experiment, results: &Path) -> Result<Session, Failure> {
-    let options = SessionOptions {
-        results: results.to_owned(),
-        guard: guard(),
-        command: std::env::args().collect(),
-    };
+    let options =
+        SessionOptions { results: results.to_owned(), guard: guard(), command: command_line() };
     Session::begin(experiment, options).map_err(failure)
+}
+
+/// The command line for the provenance, without the secrets of TSIG keys.
+pub(crate) fn command_line() -> Vec<String> {
+    without_keys(std::env::args())
+}
+
+/// Words of a command line, with stars in the place of the secrets of TSIG keys: of a word that names
+/// the key, and of the one behind the option `--tsig`.
+fn without_keys(words: impl Iterator<Item = String>) -> Vec<String> {
+    const OPTION: &str = "--tsig";
+    let mut is_key = false;
+    let shown = words.map(|word| {
+        let whole = if is_key { format!("{OPTION}={word}") } else { word.clone() };
+        let whole = without_secrets(&whole);
+        let shown = if is_key { whole[OPTION.len() + 1..].to_owned() } else { whole };
+        is_key = word == OPTION;
+        shown
+    });
+    shown.collect()
 }
 
 /// dnslab itself, as the guard of a server.
@@ -50,7 +69,7 @@ pub(crate) fn guard() -> GuardProgram {
 }
 
 /// What is wrong with the input has its own exit code.
-fn failure(error: SessionError) -> Failure {
+pub(crate) fn failure(error: SessionError) -> Failure {
     match error {
         SessionError::Experiment(
             ExperimentError::Invalid { .. } | ExperimentError::UnknownName { .. },
@@ -187,4 +206,25 @@ fn found(limit: &CostLimit, judgement: &Judgement, baseline: &str) -> String {
     };
     let change = number::change(difference.value);
     format!("{metric} of {variant} differs by {change} from {baseline} ({interval})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_provenance_holds_no_secret() {
+        let check = |line: &str, expected: &str| {
+            let words = line.split(' ').map(str::to_owned);
+            assert_eq!(without_keys(words).join(" "), expected);
+        };
+        check(
+            "dnslab load ::1 --tsig a:c2Vj --clients 4",
+            "dnslab load ::1 --tsig a:**** --clients 4",
+        );
+        check("dnslab load ::1 --tsig=md5:a:c2Vj", "dnslab load ::1 --tsig=md5:a:****");
+        check("run --set load.tsig=c2Vj --set x=1", "run --set load.tsig=**** --set x=1");
+        check("run --set variant.a.load.tsig=a:b:c", "run --set variant.a.load.tsig=a:b:*");
+        check("load ::1 --tsig-file key:x", "load ::1 --tsig-file key:x");
+    }
 }

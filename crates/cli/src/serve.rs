@@ -28,6 +28,15 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
     for address in server.dot_addresses() {
         eprintln!("serving DNS over TLS on {address}");
     }
+    for address in server.doq_addresses() {
+        eprintln!("serving DNS over QUIC on {address}");
+    }
+    for address in server.doh3_addresses() {
+        eprintln!("serving DNS over HTTPS (HTTP/3) on {address}");
+    }
+    for address in server.doh2_addresses() {
+        eprintln!("serving DNS over HTTPS with HTTP/2 on {address}");
+    }
     let counters = server.run()?;
     show(&counters);
     Ok(Exit::Fine)
@@ -40,6 +49,12 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     let mut config = Config::new(Arc::new(zone));
     config.listen = arguments.listen;
     config.dot_listen = arguments.dot_listen;
+    config.doq_listen = arguments.doq_listen;
+    config.doh3_listen = arguments.doh3_listen;
+    config.doh2_listen = arguments.doh2_listen;
+    config.http_path = arguments.http_path;
+    config.tickets = !arguments.no_tickets;
+    config.early_data = arguments.early_data;
     config.certificate = match (arguments.certificate, arguments.key) {
         (Some(chain), Some(key)) => Some(CertificateFiles { chain, key }),
         _ => None,

@@ -202,6 +202,11 @@ pub(crate) fn shown(value: &str) -> String {
     text.replace("\\\"", "\"").replace("\\'", "'")
 }
 
+/// A reason that repeats what was written, without line breaks and other control characters.
+pub(crate) fn on_one_line(reason: &str) -> String {
+    reason.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

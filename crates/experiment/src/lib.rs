@@ -28,6 +28,7 @@
 //!
 //! The check reads no clock and starts nothing; only [`load`] looks at the file system.
 
+mod capacity;
 mod check;
 mod error;
 mod file;
@@ -37,14 +38,16 @@ mod run;
 
 pub use check::{
     Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerKind,
-    ServerSettings, Software, Variant, Verification, ZoneSettings, check_text,
+    ServerSettings, Software, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
+    check_text, port_key,
 };
 pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
-pub use file::{BUILT_IN, Source, load, render, render_styled};
+pub use file::{BUILT_IN, Source, load, render, render_styled, without_secrets};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
-    Calibration, CalibrationError, Difference, Observer, RulerCheck, Session, SessionEnd,
-    SessionError, SessionOptions, calibrate, skipped,
+    Calibration, CalibrationError, CapacityError, CapacityObserver, CapacityPlan, CapacitySession,
+    Difference, Observer, RulerCheck, Session, SessionEnd, SessionError, SessionOptions, calibrate,
+    skipped,
 };

@@ -144,6 +144,81 @@ fn combinations() {
     }
 }
 
+/// Keys of the load that cannot be as they are, or not on this transport.
+#[test]
+fn loads() {
+    let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
+    let cases: [(&str, String); 24] = [
+        ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
+        ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
+        ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
+        ("options_as_text", "load.edns_options = \"65001:c0ffee\"".into()),
+        ("option_twice", "load.edns_options = [\"10:00\"]\nload.cookies = true".into()),
+        ("padding_as_text", "load.padding = \"128\"".into()),
+        ("padding_in_the_clear", "load.padding = true".into()),
+        ("keepalive_over_udp", "load.keepalive = true".into()),
+        (
+            "truncated_over_tcp",
+            "load = { transport = \"tcp\", truncated = \"ask-over-tcp\" }".into(),
+        ),
+        (
+            "kernel_time_over_tcp",
+            "load = { transport = \"tcp\", receive_time = \"kernel\" }".into(),
+        ),
+        ("http_method_over_tls", "load = { transport = \"dot\", http_method = \"get\" }".into()),
+        ("path_with_variable", "load = { transport = \"doh2\", http_path = \"/q{?dns}\" }".into()),
+        ("path_without_slash", "load = { transport = \"doh2\", http_path = \"dns\" }".into()),
+        ("resumption_in_the_clear", "load.resumption = false".into()),
+        ("old_tls_over_quic", "load = { transport = \"doq\", tls_versions = \"1.2\" }".into()),
+        (
+            "early_data_with_old_tls",
+            "load = { transport = \"dot\", tls_versions = \"1.2\", early_data = true }".into(),
+        ),
+        (
+            "early_data_without_tickets",
+            "load = { transport = \"dot\", resumption = false, early_data = true }".into(),
+        ),
+        ("sources_of_no_form", "load.sources = \"localhost\"".into()),
+        (
+            "sources_of_another_family",
+            "server.address = \"::1\"\nload.sources = \"127.0.1.0/24\"".into(),
+        ),
+        ("loopback_sources_far_away", format!("{external}\nload.sources = \"127.0.1.0/24\"")),
+        ("types_of_a_file", "load = { queries = \"names.txt\", types = \"A\" }".into()),
+        ("types_of_no_form", "load.types = \"A:0,AAAA\"".into()),
+        ("subnets_of_no_form", "load.client_subnets = \"10.0.0.0/8 by /4\"".into()),
+        ("signatures_on_embedded", "load.tsig_file = \"key.txt\"".into()),
+    ];
+    for (name, lines) in cases {
+        check(name, &top(&lines), &[]);
+    }
+}
+
+/// What stands above the variants is for those that use it; what stands in one is for that one.
+#[test]
+fn transports_without_it() {
+    let dot = "[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n";
+    let own = format!("{HEAD}load.padding = true\n{dot}");
+    check("padding_in_a_variant_in_the_clear", &own, &[]);
+    let sets = ["load.http_path=/q", "load.tls_versions=1.3", "variant.a.load.resumption=false"];
+    check("sets_that_no_transport_uses", &format!("{HEAD}{dot}"), &sets);
+}
+
+#[test]
+fn keys_of_tsig() {
+    let bind = |lines: &str| top(&format!("server.kind = \"bind\"\n{lines}"));
+    let both = "load = { tsig = \"a.key:c2VjcmV0\", tsig_file = \"key.txt\" }";
+    let cases: [(&str, String, &[&str]); 4] = [
+        ("tsig_twice", bind(both), &[]),
+        ("tsig_of_no_form", bind("load.tsig = \"c2VjcmV0\""), &[]),
+        ("tsig_of_unknown_algorithm", bind(""), &["load.tsig=md5:a.key:c2VjcmV0"]),
+        ("tsig_without_its_secret", bind("load.tsig = \"hmac-sha256:a:<secret not kept>\""), &[]),
+    ];
+    for (name, text, sets) in cases {
+        check(name, &text, sets);
+    }
+}
+
 #[test]
 fn overrides() {
     let two = format!("{HEAD}load.transport = \"udp\"\nload.outstanding = 7\n");

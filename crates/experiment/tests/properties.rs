@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use dnslab_experiment::{
     BUILT_IN, Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server,
-    ServerSettings, Software, Variant, Verification, ZoneSettings, check_text, render,
+    ServerSettings, Software, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
+    check_text, render,
 };
-use dnslab_traffic::{Pace, Selection};
-use dnslab_wire::{Edns, QueryOptions, Transport};
+use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
+use dnslab_traffic::{ClientBehaviour, Connect, Pace, Rate, Selection, SourceAddresses, Truncated};
+use dnslab_wire::{Edns, EdnsOption, QueryOptions, Transport};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -75,13 +77,77 @@ fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings
     })
 }
 
+/// When a load sends.
+fn mode() -> impl Strategy<Value = Mode> {
+    let pace = prop::sample::select(&[Pace::Constant, Pace::Poisson][..]);
+    let qps = || 1e-3..1e9f64;
+    let length = || duration(Duration::from_nanos(1), Duration::from_secs(3_600));
+    let rate = prop_oneof![
+        qps().prop_map(Rate::Constant),
+        (vec(qps(), 1..5), length()).prop_map(|(rates, every)| Rate::Steps { rates, every }),
+        (qps(), qps(), length()).prop_map(|(from, to, over)| Rate::Ramp { from, to, over }),
+    ];
+    prop_oneof![
+        (1u32..=65_535).prop_map(|outstanding| Mode::Closed { outstanding }),
+        (rate, pace).prop_map(|(rate, pace)| Mode::Open { rate, pace }),
+    ]
+}
+
+/// An OPT record as it may be sent over a transport. Options that have keys of their own are left to
+/// those.
+fn edns(transport: Transport) -> impl Strategy<Value = Edns> {
+    let option =
+        (100u16.., vec(any::<u8>(), 0..9)).prop_map(|(code, data)| EdnsOption { code, data });
+    (512u16.., any::<bool>(), vec(option, 0..3), option::of(1u16..=4_096), any::<bool>()).prop_map(
+        move |(payload_size, dnssec_ok, options, padding, keepalive)| {
+            Edns { payload_size, dnssec_ok, options, padding, keepalive }.for_transport(transport)
+        },
+    )
+}
+
+/// What clients do with their connections.
+fn behaviour(transport: Transport) -> impl Strategy<Value = ClientBehaviour> {
+    let idle = option::of(duration(Duration::from_millis(1), Duration::from_secs(86_400)));
+    let choices =
+        (prop::sample::select(&Connect::ALL[..]), prop::sample::select(&Truncated::ALL[..]));
+    (1u32..=1_000, option::of(1u32..), idle, choices).prop_map(
+        move |(connections, queries_per_connection, idle, (connect, truncated))| {
+            let is_udp = transport == Transport::Udp;
+            let truncated = if is_udp { truncated } else { Truncated::Count };
+            ClientBehaviour { connections, queries_per_connection, idle, connect, truncated }
+        },
+    )
+}
+
+/// What clients make of TLS and HTTP, where a transport has them.
+fn tls_and_http(transport: Transport) -> impl Strategy<Value = (TlsChoice, HttpSettings)> {
+    let versions = prop::sample::select(&TlsVersions::ALL[..]);
+    let method = prop::sample::select(&[Method::Get, Method::Post][..]);
+    (versions, any::<bool>(), any::<bool>(), method, "/[A-Za-z0-9._~/-]{0,20}").prop_map(
+        move |(versions, resumption, early_data, method, path)| {
+            let is_old = versions == TlsVersions::V12;
+            let versions = if is_old && transport.is_quic() { TlsVersions::Both } else { versions };
+            let early_data = early_data && resumption && versions != TlsVersions::V12;
+            let tls = TlsChoice { versions, resumption, early_data };
+            let http = HttpSettings { method, path };
+            (
+                if transport.is_encrypted() { tls } else { TlsChoice::default() },
+                if transport.is_http() { http } else { HttpSettings::default() },
+            )
+        },
+    )
+}
+
+/// Client subnets, and a file with a key; what is written here with its secret is not written out.
+fn identities() -> impl Strategy<Value = (bool, Option<Subnets>, Option<Tsig>)> {
+    let written = prop::sample::select(&["10.0.0.0/8 by /24", "192.0.2.0/24", "2001:db8::/56"][..])
+        .prop_map(|text| Subnets::Written(text.parse().expect("the text is a constant")));
+    let subnets = prop_oneof![written, path().prop_map(Subnets::File)];
+    (any::<bool>(), option::of(subnets), option::of(path().prop_map(Tsig::File)))
+}
+
 /// Any load on a transport.
 fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
-    let pace = prop::sample::select(&[Pace::Constant, Pace::Poisson][..]);
-    let mode = prop_oneof![
-        (1u32..=65_535).prop_map(|outstanding| Mode::Closed { outstanding }),
-        (1e-3..1e9f64, pace).prop_map(|(rate_qps, pace)| Mode::Open { rate_qps, pace }),
-    ];
     let (ms, week) = (Duration::from_millis(1), Duration::from_secs(7 * 24 * 3_600));
     let times = (
         duration(ms, week),
@@ -89,19 +155,25 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
         duration(ms, Duration::from_secs(100)),
         duration(Duration::ZERO, Duration::from_secs(1)),
     );
-    let edns = (512u16.., any::<bool>())
-        .prop_map(|(payload_size, dnssec_ok)| Edns { payload_size, dnssec_ok });
-    let options = (any::<bool>(), option::of(edns))
-        .prop_map(|(recursion_desired, edns)| QueryOptions { recursion_desired, edns });
-    let queries = prop_oneof![Just(Queries::Zone), path().prop_map(Queries::File)];
+    let mixes = prop::sample::select(&["A", "A:70,AAAA:25,HTTPS:5", "TYPE65280"][..])
+        .prop_map(|text| Queries::Zone(text.parse().expect("the text is a constant")));
+    let queries = prop_oneof![mixes, path().prop_map(Queries::File)];
     let selection = prop::sample::select(&[Selection::InOrder, Selection::Uniform][..]);
+    let receive_time = prop::sample::select(&ReceiveTime::ALL[..]);
     let threads = (1_024u32..=1_000_000, option::of(1u32..=1_024), cpus());
-    (mode, times, threads, queries, selection, options).prop_map(
-        move |(mode, times, threads, queries, selection, options)| {
+    let asked = (queries, selection, any::<bool>(), option::of(edns(transport)), receive_time);
+    let clients = (behaviour(transport), tls_and_http(transport), identities());
+    (mode(), times, threads, asked, clients).prop_map(
+        move |(mode, times, threads, asked, (behaviour, (tls, http), identities))| {
             let (duration, warm_up, timeout, horizon) = times;
             let (clients, workers, cpus) = threads;
             let pinned = (!cpus.is_empty()).then_some(cpus.len() as u32);
-            let workers = pinned.or(workers);
+            let (queries, selection, recursion_desired, edns, receive_time) = asked;
+            let (cookies, subnets, tsig) = identities;
+            // Cookies and subnets live in an OPT record.
+            let needs_edns = cookies || subnets.is_some();
+            let edns = edns.or(needs_edns.then(Edns::default));
+            let is_udp = transport == Transport::Udp;
             LoadSettings {
                 transport,
                 clients,
@@ -109,15 +181,34 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
                 duration,
                 warm_up,
                 timeout,
-                workers,
+                workers: pinned.or(workers),
                 cpus,
                 queries,
                 selection,
-                options,
+                options: QueryOptions { recursion_desired, edns },
                 horizon,
+                behaviour,
+                sources: None,
+                tls,
+                http,
+                cookies,
+                subnets,
+                tsig,
+                receive_time: if is_udp { receive_time } else { ReceiveTime::User },
             }
         },
     )
+}
+
+/// Addresses of the family of the server, and no loopback addresses if it has none.
+fn sources(server: &Server) -> SourceAddresses {
+    let target = match server {
+        Server::External { target, .. } => target.ip(),
+        Server::Embedded { process, .. } | Server::Installed { process, .. } => process.address,
+    };
+    let text =
+        if target.is_ipv4() { "192.0.2.0/28,198.51.100.7" } else { "2001:db8::1-2001:db8::9" };
+    text.parse().expect("the text is a constant")
 }
 
 /// Any variant, without its name.
@@ -125,8 +216,15 @@ fn variant() -> impl Strategy<Value = Variant> {
     let expect = (0u8..=10, 0.0..=1.0f64)
         .prop_map(|(rcode, wrong_limit)| Expectation { rcode, wrong_limit });
     prop::sample::select(&Transport::ALL[..]).prop_flat_map(move |transport| {
-        (server_settings(transport), load(transport), expect.clone()).prop_map(
-            |(server, load, expect)| Variant { name: String::new(), server, load, expect },
+        (server_settings(transport), load(transport), expect.clone(), any::<bool>()).prop_map(
+            |(server, mut load, expect, has_sources)| {
+                load.sources = has_sources.then(|| sources(&server.server));
+                // It signs nothing.
+                if matches!(server.server, Server::Embedded { .. }) {
+                    load.tsig = None;
+                }
+                Variant { name: String::new(), server, load, expect }
+            },
         )
     })
 }
@@ -154,7 +252,11 @@ fn experiment() -> impl Strategy<Value = Experiment> {
 fn check_any(text: &str, sets: &[String]) {
     match check_text(text, sets) {
         Ok(experiment) => {
-            assert_eq!(check_text(&experiment.to_toml(), &[]).as_ref(), Ok(&experiment));
+            // The secret of a key is not written out, so the experiment cannot be read again.
+            let is_secret = |it: &Variant| matches!(it.load.tsig, Some(Tsig::Written(_)));
+            if !experiment.variants.iter().any(is_secret) {
+                assert_eq!(check_text(&experiment.to_toml(), &[]).as_ref(), Ok(&experiment));
+            }
         }
         Err(problems) => {
             assert!(!problems.as_slice().is_empty());
@@ -184,7 +286,7 @@ proptest! {
     #[test]
     fn any_slip_is_checked(
         slips in vec((any::<prop::sample::Index>(), 0usize..12, "[ -~\n\u{e9}]{0,6}"), 1..5),
-        sets in vec("(variant\\.(udp|x)\\.)?(load|server|repeat)\\.(rate|cpus|kind|runs)=.{0,6}", 0..3),
+        sets in vec("(variant\\.(udp|x)\\.)?(load|server|repeat)\\.(rate|cpus|kind|runs|padding|edns_options|sources|tsig|types)=.{0,6}", 0..3),
     ) {
         let mut text: Vec<char> = BUILT_IN[0].1.chars().collect();
         for (at, length, instead) in slips {
@@ -198,12 +300,12 @@ proptest! {
     /// Files of known keys with strange values.
     #[test]
     fn any_value_is_checked(
-        entries in vec((0usize..39, "[ -~\n\u{e9}]{0,9}|-?[0-9]{1,25}|\"[^\"\n\\\\]{0,9}\""), 0..6),
+        entries in vec((any::<prop::sample::Index>(), "[ -~\n\u{e9}]{0,9}|-?[0-9]{1,25}|\"[^\"\n\\\\]{0,9}\""), 0..6),
     ) {
         let mut text = String::from("[[variant]]\nname = \"a\"\n");
         for (key, value) in entries {
             let keys = dnslab_experiment::KEYS;
-            text.push_str(&format!("{} = {value}\n", keys[key % keys.len()].path));
+            text.push_str(&format!("{} = {value}\n", key.get(keys).path));
         }
         check_any(&text, &[]);
     }

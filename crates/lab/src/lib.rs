@@ -52,5 +52,5 @@ pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
     Installed, Ports, Rendered, RenderedFile, ServerKind, ServerSpec, UnknownServer, Version,
-    ZoneFile, check_tcp_clients, find, render,
+    ZoneFile, check_connections, find, render,
 };

@@ -10,7 +10,8 @@ use crate::server::Ports;
 /// How many ports are tried; the kernel gives a different one each time.
 const ATTEMPTS: u32 = 100;
 
-/// Two different ports of `address` where both UDP and TCP can be bound now.
+/// Ports of `address` for all transports, each different from the others, where both UDP and TCP can
+/// be bound now.
 ///
 /// They are released before this returns, so another process may take one first: readiness checks
 /// who owns them in the end.
@@ -18,10 +19,14 @@ const ATTEMPTS: u32 = 100;
 /// # Errors
 /// When the address is not one of this machine, or no port is free.
 pub fn free(address: IpAddr) -> io::Result<Ports> {
-    // Held until the second one is found, so that the two differ.
-    let (plain, _held) = bind_both(address)?;
-    let (dot, _) = bind_both(address)?;
-    Ok(Ports { plain, dot })
+    // Held until the last one is found, so that they differ.
+    let mut held = Vec::new();
+    let mut next = || {
+        let (port, sockets) = bind_both(address)?;
+        held.push(sockets);
+        io::Result::Ok(port)
+    };
+    Ok(Ports { plain: next()?, dot: next()?, doh2: next()?, doq: next()?, doh3: next()? })
 }
 
 /// Whether a server could bind `address` for `transport` now: proven by binding it for a moment.
@@ -29,9 +34,10 @@ pub fn free(address: IpAddr) -> io::Result<Ports> {
 /// # Errors
 /// What the system says, `AddrInUse` when another process has it.
 pub fn check(transport: Transport, address: SocketAddr) -> io::Result<()> {
-    match transport {
-        Transport::Udp => UdpSocket::bind(address).map(drop),
-        Transport::Tcp | Transport::Dot => TcpListener::bind(address).map(drop),
+    if transport.runs_over_tcp() {
+        TcpListener::bind(address).map(drop)
+    } else {
+        UdpSocket::bind(address).map(drop)
     }
 }
 
@@ -51,6 +57,8 @@ fn bind_both(address: IpAddr) -> io::Result<(u16, (TcpListener, UdpSocket))> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -58,8 +66,10 @@ mod tests {
         for address in ["127.0.0.1", "::1"] {
             let address: IpAddr = address.parse().unwrap();
             let ports = free(address).unwrap();
-            assert_ne!(ports.plain, ports.dot);
-            for port in [ports.plain, ports.dot] {
+            let different: BTreeSet<u16> = Transport::ALL.map(|it| ports.of(it)).into();
+            // UDP and TCP share one.
+            assert_eq!(different.len(), Transport::ALL.len() - 1);
+            for port in different {
                 UdpSocket::bind((address, port)).unwrap();
                 TcpListener::bind((address, port)).unwrap();
             }

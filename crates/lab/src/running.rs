@@ -58,7 +58,7 @@ impl RunningServer {
             installed.supports(*transport).map_err(LabError::Unsupported)?;
         }
         if spec.has_stream() {
-            server::check_tcp_clients(spec.tcp_clients)?;
+            server::check_connections(spec.connections)?;
         }
         let rendered = server::render(spec, &installed.binary)?;
         let addresses: Vec<_> =

@@ -67,19 +67,20 @@ pub(crate) struct Entry {
 pub(crate) fn receivers(transport: Transport, address: SocketAddr) -> Vec<Entry> {
     let mut entries = table("self", transport);
     entries.retain(|entry| {
-        let waits = if transport == Transport::Udp {
-            entry.remote.port() == 0
-        } else {
+        let waits = if transport.runs_over_tcp() {
             entry.state == TCP_LISTEN
+        } else {
+            entry.remote.port() == 0
         };
         waits && covers(entry.local, address)
     });
     entries
 }
 
-/// The UDP or TCP table, both IP versions, of the network namespace of process `pid` (or `self`).
+/// The UDP or TCP table, whichever the transport lies on, both IP versions, of the network namespace
+/// of process `pid` (or `self`).
 pub(crate) fn table(pid: &str, transport: Transport) -> Vec<Entry> {
-    let name = if transport == Transport::Udp { "udp" } else { "tcp" };
+    let name = if transport.runs_over_tcp() { "tcp" } else { "udp" };
     let read = |ending: &str| {
         // A kernel without IPv6 has no table for it.
         fs::read_to_string(format!("/proc/{pid}/net/{name}{ending}")).unwrap_or_default()

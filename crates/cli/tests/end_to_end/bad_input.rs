@@ -1,5 +1,7 @@
 //! Bad input: the exit code is 2, every fault is shown at once, nothing is started.
 
+use dnslab_measure::{RECORD_FORMAT, SESSION_FORMAT};
+
 use crate::command::Done;
 use crate::evidence::valid_records;
 use crate::room::{Room, SHORT, UDP_AND_TCP};
@@ -64,9 +66,19 @@ fn an_experiment_that_is_not_there_is_named() {
 fn arguments_that_clash_or_lack_something_are_named() {
     check(&["load"], 1, &["<TARGET>"]);
     check(&["load", "127.0.0.1", "--clients"], 1, &["--clients <N>"]);
-    check(&["load", "127.0.0.1", "--transport", "quic"], 1, &["`quic`", "udp, tcp, dot"]);
+    check(
+        &["load", "127.0.0.1", "--transport", "quic"],
+        1,
+        &["`quic`", "udp, tcp, dot, doh2, doq"],
+    );
     check(&["load", "127.0.0.1", "--duration", "10"], 1, &["10", "unit"]);
     check(&["load", "127.0.0.1:port"], 1, &["`port`"]);
+    check(&["load", "::1", "--rate", "steps:5"], 1, &["`steps:5` is no rate", "steps:10000,"]);
+    check(&["load", "::1", "--padding=x"], 1, &["load.padding", "a number of octets"]);
+    check(&["load", "::1", "--resumption", "no"], 1, &["--resumption <on|off>"]);
+    check(&["load", "::1", "--http-method", "get"], 1, &["load.http_method", "doh2, doh3"]);
+    check(&["load", "::1", "--sources", "127.0.0.1"], 1, &["load.sources", "address family"]);
+    check(&["load", "::1", "--types", "A", "--queries", "x"], 1, &["--types", "--queries"]);
     let both = ["load", "127.0.0.1", "--rate", "5", "--outstanding", "5"];
     check(&both, 1, &["--rate <QPS>", "--outstanding <N>"]);
     check(&["load", "127.0.0.1", "--pace", "poisson"], 1, &["--rate <QPS>"]);
@@ -82,12 +94,28 @@ fn a_load_over_tls_says_how_to_verify() {
     check(&["load", "127.0.0.1", "--transport", "dot"], 1, &["--authority", "--insecure"]);
 }
 
+/// Neither on the terminal nor in the results.
+#[test]
+fn the_secret_of_a_key_is_not_told() {
+    let key = ["--tsig", "md5:a.key:c2VjcmV0"];
+    let done = Room::quiet().dnslab(&[&["load", "127.0.0.1"], &key[..]].concat());
+    let done = done.exits_with(2).complains("`md5` is not supported").complains("md5:a.key:****");
+    assert!(!done.stderr.contains("c2VjcmV0"), "{done}");
+}
+
+#[test]
+fn addresses_that_the_host_has_not_are_no_sources() {
+    // Of documentation only (RFC 5737).
+    let foreign = ["run", "--set", "server.address=127.0.0.1", "--set", "load.sources=192.0.2.1"];
+    check(&foreign, 1, &["cannot send from 192.0.2.1", "ip address"]);
+}
+
 #[test]
 fn too_many_clients_are_too_many() {
     check(&["run", "--set", "load.clients=4_000_000"], 1, &["load.clients", "1,000,000"]);
     // Within what the file may say, but beyond what this process may open.
     let million = ["run", "--set", "load.clients=1_000_000"];
-    check(&million, 1, &["1000000 clients need 1000000 sockets", "fewer clients"]);
+    check(&million, 1, &["1000000 sockets open at once", "fewer clients"]);
 }
 
 #[test]
@@ -121,16 +149,17 @@ fn results_of_a_newer_format_are_refused() {
     let results = room.results();
     valid_records(&results, 2);
     let path = results.path().to_str().expect("a temporary folder has a plain name");
-    for name in ["runs/udp-1/record.json", "session.json"] {
+    let files = [("runs/udp-1/record.json", RECORD_FORMAT), ("session.json", SESSION_FORMAT)];
+    for (name, format) in files {
         let file = results.path().join(name);
         let text = std::fs::read_to_string(&file).unwrap();
-        let newer = text.replacen("\"format\": 1,", "\"format\": 7,", 1);
-        assert_ne!(text, newer, "{name} has no format");
+        let newer = text.replacen(&format!("\"format\": {format},"), "\"format\": 7,", 1);
+        assert!(text != newer, "{name} has no format");
         std::fs::write(&file, newer).unwrap();
         for arguments in [["report", path].as_slice(), &["run", "--resume", path]] {
             let done = room.dnslab(arguments).exits_with(1).errors(1);
             let done = done.complains(name).complains("has format 7");
-            done.complains("this dnslab reads up to 1: use a newer one");
+            done.complains(&format!("this dnslab reads up to {format}: use a newer one"));
         }
     }
 }

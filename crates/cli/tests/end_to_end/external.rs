@@ -43,7 +43,8 @@ fn check(address: &str, transport: &str, further: &[&str]) -> RunRecord {
     assert_eq!(unverified, insecure, "{:?}{done}", record.caveats);
     assert_eq!(done.stdout.contains("was not verified"), insecure, "{done}");
     let tls = measured(&record).tls.as_ref().map(|tls| tls.verified);
-    assert_eq!(tls, (transport == "dot").then_some(!insecure), "{done}");
+    let encrypted = matches!(transport, "dot" | "doh2");
+    assert_eq!(tls, encrypted.then_some(!insecure), "{done}");
     record
 }
 
@@ -63,20 +64,22 @@ fn an_experiment_measures_a_running_server() {
     let room = Room::with_load();
     let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
     room.write("queries", &queries());
-    let (port, dot_port) = (bind.plain.port(), bind.dot.port());
+    let (port, dot_port, doh_port) = (bind.plain.port(), bind.dot.port(), bind.doh2.port());
     room.experiment(&format!(
         "repeat.runs = 1\n[server]\nkind = \"external\"\naddress = \"127.0.0.1\"\nport = {port}\n\
-         dot_port = {dot_port}\nauthority = \"bind/authority.pem\"\n{SHORT}\
+         dot_port = {dot_port}\ndoh_port = {doh_port}\nauthority = \"bind/authority.pem\"\n{SHORT}\
          queries = \"queries\"\n{UDP_AND_TCP}\
-         [[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n"
+         [[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n\
+         [[variant]]\nname = \"doh2\"\nload.transport = \"doh2\"\n"
     ));
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    for record in valid_records(&room.results(), 3) {
+    for record in valid_records(&room.results(), 4) {
         assert_eq!(record.load.target, bind.target(&record.variant), "{done}");
         let tls = measured(&record).tls.as_ref().map(|tls| tls.verified);
-        assert_eq!(tls, (record.variant == "dot").then_some(true), "{done}");
+        let encrypted = matches!(record.variant.as_str(), "dot" | "doh2");
+        assert_eq!(tls, encrypted.then_some(true), "{done}");
     }
-    report_is_whole(&room.results(), &["udp", "tcp", "dot"]);
+    report_is_whole(&room.results(), &["udp", "tcp", "dot", "doh2"]);
 }
 
 #[test]
@@ -88,6 +91,115 @@ fn dot_without_verification_carries_a_caveat() {
 fn dot_is_verified_against_the_authority_and_by_name() {
     check("127.0.0.1", "dot", &["--authority", "AUTHORITY"]);
     check("::1", "dot", &["--authority", "AUTHORITY", "--tls-name", "dnslab.test"]);
+}
+
+#[test]
+fn https_with_both_methods() {
+    for method in ["get", "post"] {
+        let further = ["--authority", "AUTHORITY", "--http-method", method];
+        let record = check("127.0.0.1", "doh2", &further);
+        let asked = record.load.http_method.as_deref().map(str::to_lowercase);
+        assert_eq!(asked.as_deref(), Some(method), "{:?}", record.load);
+        check("::1", "doh2", &further);
+    }
+}
+
+#[test]
+fn a_path_that_is_not_served_is_said_clearly() {
+    let room = Room::with_load();
+    let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
+    let path = ["--transport", "doh2", "--insecure", "--http-path", "/elsewhere"];
+    let done = load(&room, &bind.target("doh2"), &path).exits_with(3);
+    done.prints("does not answer").prints("HTTP status").prints("load.http_path");
+}
+
+/// What queries carry and how clients behave comes to BIND, and stands in the record.
+#[test]
+fn clients_behave_as_they_are_told() {
+    let record = check(
+        "127.0.0.1",
+        "udp",
+        &[
+            "--cookies",
+            "--edns-option",
+            "65001:c0ffee",
+            "--sources",
+            "127.0.1.0/29",
+            "--client-subnets",
+            "10.0.0.0/8 by /24",
+        ],
+    );
+    let carried = format!("{} {}", record.load.queries, record.load.edns).to_lowercase();
+    for what in ["option 65001", "cookie", "subnet"] {
+        assert!(carried.contains(what), "{what}: {carried}");
+    }
+    assert_eq!(record.load.sources.as_deref(), Some("127.0.1.0/29"));
+
+    let tls =
+        ["--authority", "AUTHORITY", "--queries-per-connection", "20", "--tls-versions", "1.3"];
+    let record = check("127.0.0.1", "dot", &tls);
+    let counts = measured(&record).counters.connections;
+    assert!(counts.closed > 4 && counts.resumed_handshakes > 4, "{counts:?}");
+    assert!(record.load.behaviour.contains("20 queries"), "{}", record.load.behaviour);
+    let further = [&tls[..], &["--resumption", "off"]].concat();
+    let counts = measured(&check("127.0.0.1", "dot", &further)).counters.connections;
+    assert!(counts.closed > 4 && counts.resumed_handshakes == 0, "{counts:?}");
+}
+
+/// A server that does not know the key; and the secret is nowhere in what is kept.
+#[test]
+fn a_key_that_the_server_does_not_know_gives_no_answers() {
+    let room = Room::with_load();
+    let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
+    room.write("queries", &queries());
+    let secret = "c2VjcmV0LW9mLXRoZS10ZXN0";
+    let key = format!("a.key:{secret}");
+    let arguments = ["--queries", "queries", "--tsig", &key];
+    let done = load(&room, &bind.plain.to_string(), &arguments).exits_with(3);
+    let results = room.results();
+    let found = records(&results);
+    assert!(measured(&found[0]).counters.answers.bad_signature > 0, "{done}");
+    for name in ["session.json", "experiment.toml", "report.html", "runs/load-1/record.json"] {
+        let kept = std::fs::read_to_string(results.path().join(name)).unwrap();
+        assert!(!kept.contains(secret), "{name} holds the secret");
+    }
+    assert!(!done.stdout.contains(secret) && !done.stderr.contains(secret), "{done}");
+    assert!(results.session().unwrap().command.contains(&format!("a.key:{}", "*".repeat(24))));
+}
+
+#[test]
+fn a_rate_may_change() {
+    let rate = ["--rate", "steps:0,1000/100ms", "--clients", "10"];
+    let record = check("127.0.0.1", "udp", &rate);
+    // The pause is the warm-up; then 300 ms at 1,000 per second.
+    assert_eq!(measured(&record).counters.outcomes.due, 300);
+    let LoadMode::Open { pace, .. } = &record.load.mode else { panic!("{:?}", record.load.mode) };
+    assert!(pace.contains("steps:0,1000/100ms"), "{pace}");
+}
+
+/// With a key that it knows, BIND signs its answers; without one, they are no answers.
+#[test]
+fn queries_are_signed() {
+    let key = "a.key:c2VjcmV0LW9mLXRoZS10ZXN0";
+    let room = Room::with_load();
+    room.write("key.txt", key);
+    room.write("queries", &queries());
+    let text = "key \"a.key\" { algorithm hmac-sha256; secret \"c2VjcmV0LW9mLXRoZS10ZXN0\"; };";
+    let common =
+        format!("server = {{ kind = \"bind\", extra = '{text}' }}\nrepeat.runs = 1\n{SHORT}");
+    let variants = "[[variant]]\nname = \"signed\"\nload.tsig_file = \"key.txt\"\n\
+                    [[variant]]\nname = \"plain\"\n";
+    room.experiment(&format!("{common}{variants}"));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    for record in valid_records(&results, 2) {
+        assert_eq!(measured(&record).counters.answers.bad_signature, 0);
+        // A signature is some 80 octets.
+        let answers = &measured(&record).counters.answers;
+        assert!(answers.octets / measured(&record).counters.outcomes.answered.max(1) > 30);
+    }
+    let kept = std::fs::read_to_string(results.path().join("experiment.toml")).unwrap();
+    assert!(kept.contains("tsig_file") && !kept.contains(key), "{kept}");
 }
 
 #[test]
@@ -155,7 +267,8 @@ fn nobody_there_is_said_clearly() {
     let room = Room::with_load();
     let free = ports::free([127, 0, 0, 1].into()).unwrap();
     let target = SocketAddr::from(([127, 0, 0, 1], free.plain)).to_string();
-    for (transport, further) in [("udp", None), ("tcp", None), ("dot", Some("--insecure"))] {
+    let insecure = ["dot", "doh2", "doq", "doh3"].map(|it| (it, Some("--insecure")));
+    for (transport, further) in [("udp", None), ("tcp", None)].into_iter().chain(insecure) {
         let results = format!("results-{transport}");
         let mut arguments = vec!["--transport", transport, "--results", &results];
         arguments.extend(further);

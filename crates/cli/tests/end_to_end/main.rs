@@ -6,6 +6,7 @@
 //! then stays.
 
 mod bad_input;
+mod capacity;
 mod command;
 mod disk;
 mod embedded;
@@ -20,3 +21,4 @@ mod running_server;
 mod serve;
 mod server_failure;
 mod servers;
+mod transports;

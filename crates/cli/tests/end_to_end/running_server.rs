@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use dnslab_lab::{certificate, ports};
 use dnslab_wire::Transport;
 
+use crate::command::Running;
 use crate::processes::wait_for;
+use crate::room::Room;
 
 /// Names in the zone: `host0` to `host99`.
 const HOSTS: usize = 100;
@@ -40,6 +42,8 @@ pub(crate) struct RunningBind {
     pub(crate) plain: SocketAddr,
     /// DNS over TLS.
     pub(crate) dot: SocketAddr,
+    /// DNS over HTTPS with HTTP/2.
+    pub(crate) doh2: SocketAddr,
     /// The authority that signed its certificate.
     pub(crate) authority: PathBuf,
     child: Child,
@@ -59,13 +63,15 @@ impl RunningBind {
             IpAddr::V4(_) => ("listen-on", "listen-on-v6"),
             IpAddr::V6(_) => ("listen-on-v6", "listen-on"),
         };
-        let (plain, dot) = (free.plain, free.dot);
+        let (plain, dot, doh2) = (free.plain, free.dot, free.doh2);
         let configuration = format!(
             "tls own {{ cert-file \"{}\"; key-file \"{}\"; }};
+             http own {{ endpoints {{ \"/dns-query\"; }}; }};
              options {{ directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
                  managed-keys-directory \".\"; recursion no; dnssec-validation no;
                  {other} {{ none; }}; {listen} port {plain} {{ {address}; }};
-                 {listen} port {dot} tls own {{ {address}; }}; }};
+                 {listen} port {dot} tls own {{ {address}; }};
+                 {listen} port {doh2} tls own http own {{ {address}; }}; }};
              controls {{ }};
              zone \"melmac.univ\" {{ type primary; file \"zone\"; }};",
             certificate::CERTIFICATE,
@@ -81,8 +87,8 @@ impl RunningBind {
             .stderr(log)
             .spawn()
             .unwrap_or_else(|error| panic!("named: {error}: apt-get install bind9"));
-        let (plain, dot) = (SocketAddr::new(address, plain), SocketAddr::new(address, dot));
-        let own = Self { plain, dot, authority: certificate.authority, child };
+        let [plain, dot, doh2] = [plain, dot, doh2].map(|port| SocketAddr::new(address, port));
+        let own = Self { plain, dot, doh2, authority: certificate.authority, child };
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
         for (transport, address) in [(Transport::Udp, plain), (Transport::Dot, dot)] {
             wait_for("named answers", log, || {
@@ -95,7 +101,11 @@ impl RunningBind {
 
     /// The address for `transport`, as the command wants it.
     pub(crate) fn target(&self, transport: &str) -> String {
-        if transport == "dot" { self.dot.to_string() } else { self.plain.to_string() }
+        match transport {
+            "dot" => self.dot.to_string(),
+            "doh2" => self.doh2.to_string(),
+            _ => self.plain.to_string(),
+        }
     }
 }
 
@@ -106,8 +116,39 @@ impl Drop for RunningBind {
     }
 }
 
-/// Asks a foreign client for the address of `name`: `dig`, or `kdig` over TLS, which verifies the
-/// certificate against `authority`. What it prints; empty when it got no answer.
+/// Starts the responder on free ports of `address`, on all transports; where it listens on each.
+#[track_caller]
+pub(crate) fn serve(
+    room: &Room,
+    address: &str,
+    further: &[&str],
+) -> (Running, impl Fn(Transport) -> SocketAddr) {
+    room.write("zone", &zone());
+    let address = address.parse().expect("the tests write addresses rightly");
+    certificate::create(room.path(), address).unwrap();
+    let free = ports::free(address).unwrap();
+    let at = move |transport| SocketAddr::new(address, free.of(transport));
+    let mut arguments = ["serve", "--zone", "zone"].map(str::to_owned).to_vec();
+    for (option, transport) in [
+        ("--listen", Transport::Udp),
+        ("--dot-listen", Transport::Dot),
+        ("--doh2-listen", Transport::Doh2),
+        ("--doq-listen", Transport::Doq),
+        ("--doh3-listen", Transport::Doh3),
+    ] {
+        arguments.extend([option.to_owned(), at(transport).to_string()]);
+    }
+    let files = ["--certificate", certificate::CERTIFICATE, "--key", certificate::KEY];
+    arguments.extend(files.iter().chain(further).map(|word| (*word).to_owned()));
+    let running = room.start(&arguments);
+    // UDP and TCP share a line.
+    let listening = || running.stderr().lines().filter(|line| line.starts_with("serving ")).count();
+    wait_for("it listens", || running.so_far(), || (listening() == 5).then_some(()));
+    (running, at)
+}
+
+/// Asks a foreign client for the address of `name`: `dig`, or `kdig` where it is encrypted, which
+/// verifies the certificate against `authority`. What it prints; empty when it got no answer.
 #[track_caller]
 pub(crate) fn ask(
     transport: Transport,
@@ -116,18 +157,23 @@ pub(crate) fn ask(
     name: &str,
 ) -> String {
     let (client, package) = match transport {
-        Transport::Dot => ("kdig", "knot-dnsutils"),
         Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
+        _ => ("kdig", "knot-dnsutils"),
     };
     let mut command = Command::new(client);
     command.args([format!("@{}", address.ip()), "-p".to_owned(), address.port().to_string()]);
     match transport {
         Transport::Udp => command.args(["+tries=1", "+notcp"]),
         Transport::Tcp => command.args(["+tries=1", "+tcp"]),
-        Transport::Dot => {
+        encrypted => {
             let authority = authority.expect("an authority for TLS").display();
             let name = format!("+tls-hostname={}", certificate::NAME);
-            command.args(["+retry=0", &format!("+tls-ca={authority}"), &name])
+            command.args(["+retry=0", &format!("+tls-ca={authority}"), &name]);
+            match encrypted {
+                Transport::Doh2 => command.arg("+https=/dns-query"),
+                Transport::Doq => command.arg("+quic"),
+                _ => &mut command,
+            }
         }
     };
     let output = command

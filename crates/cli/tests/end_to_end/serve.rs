@@ -1,48 +1,24 @@
 //! `dnslab serve` as others see it: foreign clients ask, SIGTERM ends it.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 
-use dnslab_lab::{certificate, ports};
+use dnslab_lab::certificate;
 use dnslab_wire::Transport;
 use rustix::process::Signal;
 
-use crate::command::Running;
-use crate::processes::wait_for;
 use crate::room::Room;
-use crate::running_server::{ask, zone};
-
-/// Starts the responder on free ports of `address`; where it listens.
-#[track_caller]
-fn start(room: &Room, address: &str, further: &[&str]) -> (Running, SocketAddr, SocketAddr) {
-    room.write("zone", &zone());
-    let address = address.parse().expect("the tests write addresses rightly");
-    certificate::create(room.path(), address).unwrap();
-    let free = ports::free(address).unwrap();
-    let (plain, dot) = (SocketAddr::new(address, free.plain), SocketAddr::new(address, free.dot));
-    let (plain_is, dot_is) = (plain.to_string(), dot.to_string());
-    let mut arguments = vec!["serve", "--zone", "zone", "--listen", &plain_is];
-    arguments.extend(["--dot-listen", &dot_is, "--certificate", certificate::CERTIFICATE]);
-    arguments.extend(["--key", certificate::KEY]);
-    arguments.extend(further);
-    let running = room.start(&arguments);
-    wait_for(
-        "it listens",
-        || running.so_far(),
-        || running.stderr().contains(&format!("serving DNS over TLS on {dot}")).then_some(()),
-    );
-    (running, plain, dot)
-}
+use crate::running_server::{ask, serve as start, zone};
 
 #[test]
 fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
     for (address, signal) in [("127.0.0.1", Signal::TERM), ("::1", Signal::INT)] {
         let room = Room::quiet();
-        let (mut running, plain, dot) = start(&room, address, &[]);
+        let (mut running, at) = start(&room, address, &[]);
         let authority = room.path().join(certificate::AUTHORITY);
-        for (transport, address) in
-            [(Transport::Udp, plain), (Transport::Tcp, plain), (Transport::Dot, dot)]
-        {
-            let asked = |name| ask(transport, address, Some(&authority), name);
+        // Debian has no client that asks over HTTP/3.
+        let asked_over = Transport::ALL.into_iter().filter(|it| *it != Transport::Doh3);
+        for transport in asked_over.clone() {
+            let asked = |name| ask(transport, at(transport), Some(&authority), name);
             let context = || format!("over {transport}: {}", running.so_far());
             assert_eq!(asked("host42.melmac.univ"), "192.0.2.7", "{}", context());
             assert_eq!(asked("HOST42.Melmac.UNIV"), "192.0.2.7", "{}", context());
@@ -50,7 +26,7 @@ fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
         }
         running.signal(signal);
         let done = running.finish().exits_with(0);
-        for transport in Transport::ALL {
+        for transport in asked_over {
             let line = format!("{transport}: 3 received, 3 answered, 0 lost by program");
             assert!(done.stderr.contains(&line), "no `{line}`: {done}");
         }
@@ -60,8 +36,8 @@ fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
 #[test]
 fn a_lossy_responder_loses() {
     let room = Room::quiet();
-    let (mut running, plain, _) = start(&room, "127.0.0.1", &["--loss", "100%"]);
-    assert_eq!(ask(Transport::Udp, plain, None, "host1.melmac.univ"), "");
+    let (mut running, at) = start(&room, "127.0.0.1", &["--loss", "100%"]);
+    assert_eq!(ask(Transport::Udp, at(Transport::Udp), None, "host1.melmac.univ"), "");
     running.signal(Signal::TERM);
     let done = running.finish().exits_with(0);
     done.complains("udp: 1 received, 0 answered, 1 lost by program");

@@ -10,7 +10,7 @@ use crate::evidence::{label, measured, report_is_whole, valid_records};
 use crate::processes::{orphaned_groups, ports_are_free, processes_of};
 use crate::room::Room;
 
-/// The encryption experiment on one server at one address, and everything that it must leave.
+/// The experiment on all transports on one server at one address, and everything that it must leave.
 #[track_caller]
 fn check(kind: ServerKind, address: &str, runs: usize) {
     let room = Room::with_load();
@@ -24,12 +24,12 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
     let (kind_is, address_is) =
         (format!("server.kind={kind}"), format!("server.address={address}"));
     let runs_are = format!("repeat.runs={runs}");
-    let mut arguments = vec!["run", "encryption", "--set", &kind_is, "--set", &address_is];
+    let mut arguments = vec!["run", "transports", "--set", &kind_is, "--set", &address_is];
     for short in ["load.duration=300ms", "load.warm_up=100ms", &runs_are] {
         arguments.extend(["--set", short]);
     }
     let done = room.dnslab(&arguments).exits_with(0);
-    let done = done.prints(&format!("{} runs of 3 variants", runs * can.len()));
+    let done = done.prints(&format!("{} runs of 6 variants", runs * can.len()));
     let results = room.results();
     let session = results.session().unwrap();
     assert_eq!(session.skipped.len(), cannot.len(), "{done}");
@@ -60,7 +60,7 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
         holds(configuration, "melmac.univ");
         holds("server/melmac.univ.zone", "SOA");
         holds("server/server.log", "");
-        if record.variant == "dot" {
+        if record.variant.parse().is_ok_and(Transport::is_encrypted) {
             holds("server/server.pem", "BEGIN CERTIFICATE");
             holds("server/authority.pem", "BEGIN CERTIFICATE");
             let key = fs::metadata(run.join("server/server.key")).unwrap();

@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dnslab_load::Mode;
-use dnslab_traffic::Selection;
-use dnslab_wire::{QueryOptions, Transport};
+use dnslab_load::{HttpSettings, Mode, ReceiveTime, TlsVersions};
+use dnslab_traffic::{ClientBehaviour, ClientSubnets, Selection, SourceAddresses, TypeMix};
+use dnslab_wire::{QueryOptions, Transport, TsigKey};
 
 /// An experiment that can be planned.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,17 +215,69 @@ pub struct LoadSettings {
     pub queries: Queries,
     /// Which query comes next.
     pub selection: Selection,
-    /// Flags and EDNS of each query.
+    /// Flags and EDNS of each query, as they may be sent over the transport.
     pub options: QueryOptions,
     /// Longest time for which sends and receives are gathered into one system call.
     pub horizon: Duration,
+    /// When clients connect, how often, and for how long.
+    pub behaviour: ClientBehaviour,
+    /// Addresses that the clients send from; `None` to let the kernel choose.
+    pub sources: Option<SourceAddresses>,
+    /// Versions, tickets and early data; the preset where the transport has no TLS.
+    pub tls: TlsChoice,
+    /// Method and path; the preset where the transport has no HTTP.
+    pub http: HttpSettings,
+    /// True if queries carry DNS cookies.
+    pub cookies: bool,
+    /// Client subnets that queries carry.
+    pub subnets: Option<Subnets>,
+    /// The key that queries are signed with.
+    pub tsig: Option<Tsig>,
+    /// Whose clock says when a datagram came; the preset where there are none.
+    pub receive_time: ReceiveTime,
+}
+
+/// What clients make of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TlsChoice {
+    /// Versions that they offer.
+    pub versions: TlsVersions,
+    /// They keep tickets and resume.
+    pub resumption: bool,
+    /// They send queries with the first packet where a ticket allows it; then `resumption` is true.
+    pub early_data: bool,
+}
+
+impl Default for TlsChoice {
+    /// What `load.tls_versions`, `load.resumption` and `load.early_data` are preset to.
+    fn default() -> Self {
+        Self { versions: TlsVersions::Both, resumption: true, early_data: false }
+    }
+}
+
+/// Client subnets, and where they come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subnets {
+    /// Written in the experiment.
+    Written(ClientSubnets),
+    /// The lines of a file.
+    File(PathBuf),
+}
+
+/// A TSIG key, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tsig {
+    /// Written in the experiment. Its secret is not written out again.
+    Written(TsigKey),
+    /// The content of a file.
+    File(PathBuf),
 }
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queries {
-    /// The names of the zone.
-    Zone,
+    /// The names of the zone, for these types.
+    Zone(TypeMix),
     /// The lines of a query file in the format of dnsperf.
     File(PathBuf),
 }

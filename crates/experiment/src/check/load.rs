@@ -1,8 +1,8 @@
-//! The load of a variant, checked.
+//! The load of a variant, checked: what is sent, and when.
 
 use dnslab_load::Mode;
-use dnslab_traffic::{Pace, Selection};
-use dnslab_wire::{Edns, QueryOptions, Transport};
+use dnslab_traffic::{Pace, Rate, Selection, TypeMix};
+use dnslab_wire::Transport;
 
 use super::settings::{Exclusive, Settings};
 use super::{Check, LoadSettings, Queries};
@@ -11,22 +11,21 @@ use crate::error::Problem;
 /// Window of a closed loop when none is written: what dnsperf keeps outstanding.
 const DEFAULT_OUTSTANDING: u32 = 100;
 
-/// UDP payload size when only the DO bit is asked for, octets: the largest that crosses nearly
-/// every path unfragmented (DNS flag day 2020).
-const DEFAULT_PAYLOAD: u16 = 1232;
-
 impl Check<'_> {
     /// The load of a variant.
     pub(super) fn load(&mut self, settings: &mut Settings) -> LoadSettings {
         let transport = settings.text("load.transport").and_then(|text| text.parse().ok());
+        let transport = transport.unwrap_or(Transport::Udp);
+        if !settings.is_broken("load.transport") {
+            self.note_fits(settings, transport);
+        }
         let clients = settings.count("load.clients").unwrap_or(1);
         let selection = match settings.text("load.selection").as_deref() {
             Some("uniform") => Selection::Uniform,
             _ => Selection::InOrder,
         };
-        let file = self.file(settings, "load.queries", "query file");
         LoadSettings {
-            transport: transport.unwrap_or(Transport::Udp),
+            transport,
             clients,
             mode: self.mode(settings),
             duration: settings.duration("load.duration"),
@@ -34,10 +33,18 @@ impl Check<'_> {
             timeout: settings.duration("load.timeout"),
             workers: self.workers(settings, clients),
             cpus: settings.cpus("load.cpus"),
-            queries: file.map_or(Queries::Zone, Queries::File),
+            queries: self.queries(settings),
             selection,
-            options: options(settings),
+            options: self.query_options(settings, transport),
             horizon: settings.duration("load.horizon"),
+            behaviour: self.behaviour(settings, transport),
+            sources: self.parsed(settings, "load.sources"),
+            tls: self.tls(settings, transport),
+            http: self.http(settings, transport),
+            cookies: settings.is_true("load.cookies"),
+            subnets: self.subnets(settings),
+            tsig: self.tsig(settings),
+            receive_time: self.receive_time(settings, transport),
         }
     }
 
@@ -61,7 +68,7 @@ impl Check<'_> {
                 Some("poisson") => Pace::Poisson,
                 _ => Pace::Constant,
             };
-            return Mode::Open { rate_qps: settings.number("load.rate").unwrap_or(1.0), pace };
+            return Mode::Open { rate: settings.rate("load.rate").unwrap_or(ANY_RATE), pace };
         }
         if has_rate {
             // The pace belongs to the rate that another layer displaced.
@@ -109,14 +116,27 @@ impl Check<'_> {
         }
         wanted
     }
+
+    /// What is asked: a file has types of its own.
+    fn queries(&mut self, settings: &mut Settings) -> Queries {
+        let file = self.file(settings, "load.queries", "query file");
+        let types: Option<TypeMix> = self.parsed(settings, "load.types");
+        match (file, settings.place("load.queries"), settings.place("load.types")) {
+            (Some(file), Some(queries), Some(types)) => {
+                let message = "`load.types` is for the names of the zone: a query file names the \
+                               type of each query";
+                self.problems.push(
+                    Problem::new(message, types.mark("types"))
+                        .with(queries.mark("a query file"))
+                        .help("remove one of them"),
+                );
+                Queries::File(file)
+            }
+            (Some(file), ..) => Queries::File(file),
+            (None, ..) => Queries::Zone(types.unwrap_or_default()),
+        }
+    }
 }
 
-/// Flags and EDNS of the queries. The DO bit lives in the OPT record (RFC 3225), so that asking
-/// for it asks for one.
-fn options(settings: &Settings) -> QueryOptions {
-    let dnssec_ok = settings.is_true("load.dnssec_ok");
-    let payload_size = settings.port("load.edns_payload");
-    let edns = (dnssec_ok || payload_size.is_some())
-        .then(|| Edns { payload_size: payload_size.unwrap_or(DEFAULT_PAYLOAD), dnssec_ok });
-    QueryOptions { recursion_desired: settings.is_true("load.recursion_desired"), edns }
-}
+/// Stands in for a rate that is wrong.
+const ANY_RATE: Rate = Rate::Constant(1.0);

@@ -1,22 +1,30 @@
 //! From the experiment as written to the experiment as checked.
 
+mod clients;
 mod experiment;
+mod fits;
 mod load;
+mod query;
 mod server;
 mod settings;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use dnslab_wire::rcode_name;
 
 pub use experiment::{
     Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerKind,
-    ServerSettings, Software, Variant, Verification, ZoneSettings,
+    ServerSettings, Software, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
 };
+pub(crate) use query::SECRET_NOT_KEPT;
+pub use server::port_key;
 
-use crate::error::{Origin, Place, Problem, Problems, shown};
+use crate::error::{Origin, Place, Problem, Problems, on_one_line, shown};
 use crate::file::{self, Layer, Value, Written, WrittenVariant};
 use crate::keys::{self, closest_word};
+use fits::Use;
 use settings::Settings;
 
 /// Checks the text of an experiment file with the overrides of the command line.
@@ -55,7 +63,7 @@ pub(crate) fn check(
     for set in sets {
         file::apply(&mut written, set);
     }
-    let mut check = Check { paths, problems: std::mem::take(&mut written.problems), ports: vec![] };
+    let mut check = Check { paths, problems: std::mem::take(&mut written.problems), uses: vec![] };
     let experiment = check.experiment(&written);
     match Problems::of(check.problems) {
         Some(problems) => Err(problems),
@@ -70,8 +78,8 @@ pub(crate) struct Check<'a> {
     paths: &'a PathRules<'a>,
     /// What was wrong so far.
     problems: Vec<Problem>,
-    /// Ports written for UDP and TCP, and whether any variant uses them.
-    ports: Vec<(Place, bool)>,
+    /// Keys that only some transports use, and whether a variant's transport does.
+    uses: Vec<Use>,
 }
 
 impl Check<'_> {
@@ -98,7 +106,7 @@ impl Check<'_> {
             self.missing("the experiment has no variant", help);
         }
         self.variant_names(&written.variants);
-        self.unused_ports();
+        self.unused();
         self.idle_overrides(written, &held);
         Experiment {
             name: top.text("name").unwrap_or_default(),
@@ -115,9 +123,11 @@ impl Check<'_> {
     fn variant(&mut self, written: &WrittenVariant, settings: &mut Settings) -> Variant {
         let load = self.load(settings);
         let server = self.server(settings, load.transport);
+        self.sources(settings, &load, &server);
+        self.signatures(settings, &load, &server);
         let rcode = settings.text("expect.rcode").unwrap_or_default();
         let expect = Expectation {
-            rcode: (0..=15).find(|code| rcode_name(*code) == rcode).unwrap_or_default(),
+            rcode: (0..=15).find(|code| rcode_name((*code).into()) == rcode).unwrap_or_default(),
             wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
         };
         let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
@@ -183,6 +193,25 @@ impl Check<'_> {
                 let help = format!("`--set variant.NAME.{path}=...` reaches into one variant");
                 let mark = entry.place.mark("reaches no variant");
                 self.problems.push(Problem::new(message, mark).help(help));
+            }
+        }
+    }
+
+    /// What was written for a key that takes text, read; a problem if it cannot be.
+    fn parsed<T>(&mut self, settings: &Settings, path: &str) -> Option<T>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let place = settings.place(path)?;
+        match settings.text(path)?.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let message = format!("`{path}` cannot be read");
+                let mark = place.mark("here");
+                self.problems
+                    .push(Problem::new(message, mark).help(on_one_line(&error.to_string())));
+                None
             }
         }
     }

@@ -10,7 +10,7 @@ use super::{
     Check, ProcessSettings, Server, ServerKind, ServerSettings, Software, Verification,
     ZoneSettings,
 };
-use crate::error::{Place, Problem};
+use crate::error::Problem;
 
 /// Servers that dnslab starts.
 const STARTED: &[ServerKind] =
@@ -23,7 +23,7 @@ const EMBEDDED: &[ServerKind] = &[ServerKind::Embedded];
 const EXTERNAL: &[ServerKind] = &[ServerKind::External];
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, &[ServerKind]); 10] = [
+const FITS: [(&str, &[ServerKind]); 12] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.binary", INSTALLED),
@@ -32,6 +32,8 @@ const FITS: [(&str, &[ServerKind]); 10] = [
     ("server.loss", EMBEDDED),
     ("server.port", EXTERNAL),
     ("server.dot_port", EXTERNAL),
+    ("server.doh_port", EXTERNAL),
+    ("server.doq_port", EXTERNAL),
     ("server.tls_name", EXTERNAL),
     ("server.authority", EXTERNAL),
 ];
@@ -68,8 +70,9 @@ impl Check<'_> {
             ServerKind::Nsd => installed(Software::Nsd),
             ServerKind::External => self.external(settings, transport),
         };
-        let verification =
-            transport.is_encrypted().then(|| self.verification(settings, kind, authority));
+        let verification = transport
+            .is_encrypted()
+            .then(|| self.verification(settings, kind, transport, authority));
         ServerSettings { server, verification, zone: zone(settings) }
     }
 
@@ -135,11 +138,9 @@ impl Check<'_> {
             );
         }
         let plain_port = self.plain_port(settings, address_port, transport);
-        let port = if transport.is_encrypted() {
-            settings.port("server.dot_port").unwrap_or(transport.default_port())
-        } else {
-            plain_port.unwrap_or(transport.default_port())
-        };
+        let port =
+            if transport.is_encrypted() { settings.port(port_key(transport)) } else { plain_port };
+        let port = port.unwrap_or(transport.default_port());
         Server::External {
             target: SocketAddr::new(address, port),
             tls_name: settings.text("server.tls_name"),
@@ -169,25 +170,9 @@ impl Check<'_> {
             _ => ("server.port", settings.port("server.port")),
         };
         if let (Some(_), Some(place)) = (port, settings.place(path)) {
-            self.ports.push((place.clone(), !transport.is_encrypted()));
+            self.note_plain_port(place, transport);
         }
         port
-    }
-
-    /// Ports for UDP and TCP where every load is encrypted: most likely the port for TLS was
-    /// meant, and silence would measure another server.
-    pub(super) fn unused_ports(&mut self) {
-        let unused =
-            |place: &Place| !self.ports.iter().any(|(other, used)| other == place && *used);
-        let idle: Vec<Place> =
-            self.ports.iter().map(|(place, _)| place.clone()).filter(unused).collect();
-        for place in idle {
-            let message = "the port is for UDP and TCP, but all load on it is DNS over TLS";
-            self.problems.push(
-                Problem::new(message, place.mark("not used"))
-                    .help("write the port for TLS as `server.dot_port`"),
-            );
-        }
     }
 
     /// How the certificate is verified.
@@ -195,6 +180,7 @@ impl Check<'_> {
         &mut self,
         settings: &Settings,
         kind: ServerKind,
+        transport: Transport,
         authority: Option<PathBuf>,
     ) -> Verification {
         let insecure = settings.is_true("server.insecure");
@@ -215,18 +201,18 @@ impl Check<'_> {
             (Some(authority), _) => Verification::Authority(authority),
             (None, _) => {
                 if !insecure && !settings.is_broken("server.authority") {
-                    self.unverifiable(settings);
+                    self.unverifiable(settings, transport);
                 }
                 Verification::Off
             }
         }
     }
 
-    /// DNS over TLS to a server that dnslab has no authority for.
-    fn unverifiable(&mut self, settings: &Settings) {
+    /// An encrypted load on a server that dnslab has no authority for.
+    fn unverifiable(&mut self, settings: &Settings, transport: Transport) {
         let message = "nothing says how to verify the certificate of the external server";
         let marks = [
-            ("load.transport", "DNS over TLS"),
+            ("load.transport", words(transport)),
             ("server.kind", "a server that dnslab made no certificate for"),
         ];
         let marks = marks
@@ -236,6 +222,28 @@ impl Check<'_> {
         self.problems.push(problem.help(
             "add `server.authority = \"ca.pem\"`, or `server.insecure = true` to accept any",
         ));
+    }
+}
+
+/// The key of an external server's port for a transport.
+#[must_use]
+pub fn port_key(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Udp | Transport::Tcp => "server.port",
+        Transport::Dot => "server.dot_port",
+        Transport::Doh2 | Transport::Doh3 => "server.doh_port",
+        Transport::Doq => "server.doq_port",
+    }
+}
+
+/// What an operator calls the transport.
+pub(super) fn words(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Udp => "UDP",
+        Transport::Tcp => "TCP",
+        Transport::Dot => "DNS over TLS",
+        Transport::Doh2 | Transport::Doh3 => "DNS over HTTPS",
+        Transport::Doq => "DNS over QUIC",
     }
 }
 

@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use dnslab_traffic::Rate;
+use dnslab_wire::EdnsOption;
+
 use crate::error::Place;
 use crate::file::{Entries, Entry, Value, preset};
 use crate::keys;
@@ -36,6 +39,12 @@ impl Settings {
             entries.insert(path, entry.clone());
         }
         Self { entries }
+    }
+
+    /// True if what was written for the key is what holds without it.
+    pub(super) fn is_preset(&self, path: &str) -> bool {
+        let written = self.entry(path).and_then(|entry| entry.value.as_ref());
+        written.is_some() && written.cloned() == keys::find(path).and_then(preset)
     }
 
     /// Where the key was written, if it was.
@@ -129,7 +138,31 @@ impl Settings {
         }
     }
 
-    /// A rate or a share, if there is one.
+    /// A duration, if one was written and could be read.
+    pub(super) fn written_duration(&self, path: &str) -> Option<Duration> {
+        match self.value(path) {
+            Some(Value::Duration(duration)) => Some(duration),
+            _ => None,
+        }
+    }
+
+    /// A rate, if there is one.
+    pub(super) fn rate(&self, path: &str) -> Option<Rate> {
+        match self.value(path)? {
+            Value::Rate(rate) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// EDNS options; none if there is no list.
+    pub(super) fn edns_options(&self, path: &str) -> Vec<EdnsOption> {
+        match self.value(path) {
+            Some(Value::EdnsOptions(options)) => options,
+            _ => Vec::new(),
+        }
+    }
+
+    /// A share, if there is one.
     pub(super) fn number(&self, path: &str) -> Option<f64> {
         match self.value(path)? {
             Value::Number(number) => Some(number),

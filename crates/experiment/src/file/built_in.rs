@@ -8,8 +8,10 @@ use crate::error::ExperimentError;
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
-pub const BUILT_IN: [(&str, &str); 1] =
-    [("encryption", include_str!("../../../../experiments/encryption.toml"))];
+pub const BUILT_IN: [(&str, &str); 2] = [
+    ("encryption", include_str!("../../../../experiments/encryption.toml")),
+    ("transports", include_str!("../../../../experiments/transports.toml")),
+];
 
 /// The text of an experiment and what it is called in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

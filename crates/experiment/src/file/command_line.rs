@@ -95,6 +95,7 @@ fn read(key: &Key, text: &str, path: &str) -> Result<value::Value, value::Fault>
             | Form::DomainName
             | Form::Choice(_)
             | Form::Path
+            | Form::HttpPath
             | Form::Address
     );
     let parsed = DeTable::parse(document).ok();
@@ -109,6 +110,11 @@ fn read(key: &Key, text: &str, path: &str) -> Result<value::Value, value::Fault>
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dnslab_traffic::Rate;
+    use dnslab_wire::EdnsOption;
+
     use super::*;
     use crate::file::Value;
 
@@ -120,9 +126,19 @@ mod tests {
         };
         check("server.kind", "bind", Value::Text("bind".into()));
         check("server.kind", "\"bind\"", Value::Text("bind".into()));
-        check("load.duration", "120s", Value::Duration(std::time::Duration::from_secs(120)));
+        check("load.duration", "120s", Value::Duration(Duration::from_secs(120)));
         check("load.clients", "1_000", Value::Count(1_000));
-        check("load.rate", "50000", Value::Number(50_000.0));
+        check("load.rate", "50000", Value::Rate(Rate::Constant(50_000.0)));
+        let steps = Rate::Steps { rates: vec![1.0, 2.5], every: Duration::from_secs(5) };
+        check("load.rate", "steps:1,2.5/5s", Value::Rate(steps));
+        let option = |code, data: &[u8]| EdnsOption { code, data: data.to_vec() };
+        let two = Value::EdnsOptions(vec![option(65_001, &[0xc0, 0xff, 0xee]), option(3, &[])]);
+        check("load.edns_options", "65001:c0FFee,3:", two.clone());
+        check("load.edns_options", "[\"65001:c0ffee\", \"3:\"]", two);
+        check("load.padding", "true", Value::Count(128));
+        check("load.padding", "468", Value::Count(468));
+        check("load.tls_versions", "1.2", Value::Text("1.2".into()));
+        check("load.http_path", "/dns-query", Value::Text("/dns-query".into()));
         check("server.cpus", "0,1", Value::Cpus(vec![0, 1]));
         check("server.cpus", "[0, 1]", Value::Cpus(vec![0, 1]));
         check("server.cpus", "3", Value::Cpus(vec![3]));
@@ -144,5 +160,10 @@ mod tests {
         check("load.duration", "10");
         check("server.cpus", "0,0");
         check("load.dnssec_ok", "yes");
+        check("load.rate", "ramp:1/5s");
+        check("load.edns_options", "65536:00");
+        check("load.edns_options", "1:0");
+        check("load.padding", "0");
+        check("load.http_path", "dns");
     }
 }

@@ -3,7 +3,6 @@
 
 mod built_in;
 mod command_line;
-mod duration;
 mod render;
 mod value;
 mod write;
@@ -16,8 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use built_in::{BUILT_IN, Source, load};
 pub(crate) use command_line::apply;
-pub(crate) use duration::duration_text;
-pub use render::{render, render_styled};
+pub use render::{render, render_styled, without_secrets};
 use value::Syntax;
 pub(crate) use value::Value;
 

@@ -1,22 +1,27 @@
 //! Reading one value by the form of its key.
 
+mod traffic;
+
 use std::net::{IpAddr, SocketAddr};
 
+use dnslab_traffic::{Rate, duration_text, parse_duration};
+use dnslab_wire::EdnsOption;
 use toml::de::{DeArray, DeInteger, DeValue};
 
 use crate::error::shown;
-use crate::file::duration::{duration_text, parse_duration};
 use crate::keys::{Form, Key, closest_word};
 
 /// One value, read by the form of its key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// Of [`Form::Count`].
+    /// Of [`Form::Count`], and of [`Form::Padding`]: the size of a block in octets, 0 for none.
     Count(u64),
     /// Of [`Form::Duration`].
     Duration(std::time::Duration),
-    /// Of [`Form::Rate`] (queries per second) and [`Form::Share`] (in [0, 1]).
+    /// Of [`Form::Share`], in [0, 1].
     Number(f64),
+    /// Of [`Form::Rate`].
+    Rate(Rate),
     /// Of every form that is written as text.
     Text(String),
     /// Of [`Form::Cpus`].
@@ -25,6 +30,8 @@ pub(crate) enum Value {
     Boolean(bool),
     /// Of [`Form::Address`]: the address and the port, if one was written.
     Address(IpAddr, Option<u16>),
+    /// Of [`Form::EdnsOptions`].
+    EdnsOptions(Vec<EdnsOption>),
 }
 
 /// Why a value cannot be read.
@@ -62,6 +69,7 @@ pub(crate) fn read(key: &Key, written: &DeValue<'_>, syntax: Syntax<'_>) -> Resu
         (Form::Duration { .. }, DeValue::Float(number)) => Err(reader.no_unit(number.as_str())),
         (Form::Rate, DeValue::Integer(number)) => reader.rate(&number.to_string()),
         (Form::Rate, DeValue::Float(number)) => reader.rate(number.as_str()),
+        (Form::Rate, DeValue::String(text)) => reader.changing_rate(text),
         (Form::Share, DeValue::Integer(number)) => reader.share(&number.to_string()),
         (Form::Share, DeValue::Float(number)) => reader.share(number.as_str()),
         (Form::Share, DeValue::String(text)) => reader.percentage(text),
@@ -72,6 +80,18 @@ pub(crate) fn read(key: &Key, written: &DeValue<'_>, syntax: Syntax<'_>) -> Resu
         (Form::Cpus, DeValue::Array(list)) => reader.cpus(list),
         (Form::Boolean, DeValue::Boolean(value)) => Ok(Value::Boolean(*value)),
         (Form::Address, DeValue::String(text)) => reader.address(text),
+        (Form::EdnsOptions, DeValue::Array(list)) => reader.edns_options(list),
+        // The command line needs no brackets.
+        (Form::EdnsOptions, DeValue::String(text)) if matches!(syntax, Syntax::CommandLine(_)) => {
+            reader.edns_option_words(text)
+        }
+        (Form::Padding, DeValue::Boolean(on)) => {
+            Ok(Value::Count(if *on { Form::PADDING.into() } else { 0 }))
+        }
+        (Form::Padding, DeValue::Integer(count)) => {
+            reader.count(count, 1, Form::LARGEST_PADDING.into())
+        }
+        (Form::HttpPath, DeValue::String(text)) => reader.http_path(text),
         (_, other) => Err(reader.wrong_type(other)),
     }
 }
@@ -124,7 +144,7 @@ impl Reader<'_> {
         };
         // A right value in quotes is the most frequent slip; show it without them.
         let unquoted = match (self.key.form, found) {
-            (Form::Count { .. } | Form::Rate, DeValue::String(text)) => {
+            (Form::Count { .. } | Form::Padding, DeValue::String(text)) => {
                 text.parse::<u64>().is_ok().then(|| text.to_string())
             }
             (Form::Boolean, DeValue::String(text)) => {
@@ -193,17 +213,6 @@ impl Reader<'_> {
             return Err(self.fault(&what, "not whole seconds", help));
         }
         Ok(Value::Duration(duration))
-    }
-
-    /// A rate above zero.
-    fn rate(&self, number: &str) -> Result<Value, Fault> {
-        let rate = number.parse::<f64>().unwrap_or(f64::NAN);
-        if rate > 0.0 && rate <= Form::HIGHEST_RATE {
-            return Ok(Value::Number(rate));
-        }
-        let what = format!("is out of range: {}", shown(number));
-        let help = "it takes queries per second, above 0 and at most 1,000,000,000".to_owned();
-        Err(self.fault(&what, "out of range", help))
     }
 
     /// A share written as a number.

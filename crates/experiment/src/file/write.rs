@@ -2,15 +2,14 @@
 
 use std::fmt::Write as _;
 
-use dnslab_load::Mode;
-use dnslab_traffic::{Pace, Selection};
-use dnslab_wire::rcode_name;
+use dnslab_load::{Method, Mode, TlsVersions};
+use dnslab_traffic::{Rate, TypeMix, duration_text};
+use dnslab_wire::{Edns, Transport, rcode_name};
 
 use crate::check::{
-    Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerSettings, Variant,
-    Verification,
+    Experiment, LoadSettings, ProcessSettings, Queries, SECRET_NOT_KEPT, Server, ServerSettings,
+    Subnets, TlsChoice, Tsig, Variant, Verification, port_key,
 };
-use crate::file::duration_text;
 
 /// Paths of keys with their values as TOML, in the order of the file.
 type Lines = Vec<(&'static str, String)>;
@@ -71,15 +70,18 @@ fn split_shared(variants: Vec<Lines>) -> (Lines, Vec<Lines>) {
 /// Everything that a variant is made of.
 fn variant_lines(variant: &Variant) -> Lines {
     let mut lines = Lines::new();
-    server_lines(&variant.server, variant.load.transport.is_encrypted(), &mut lines);
-    load_lines(&variant.load, &mut lines);
-    lines.push(("expect.rcode", quoted(&rcode_name(variant.expect.rcode))));
+    let load = &variant.load;
+    server_lines(&variant.server, load.transport, &mut lines);
+    load_lines(load, &mut lines);
+    client_lines(load, &mut lines);
+    query_lines(load, &mut lines);
+    lines.push(("expect.rcode", quoted(&rcode_name(variant.expect.rcode.into()))));
     lines.push(("expect.wrong_limit", number(variant.expect.wrong_limit)));
     lines
 }
 
 /// The server.
-fn server_lines(settings: &ServerSettings, is_encrypted: bool, lines: &mut Lines) {
+fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lines) {
     lines.push(("server.kind", quoted(settings.kind().name())));
     let mut text = |path, value: Option<&str>| {
         if let Some(value) = value {
@@ -99,8 +101,7 @@ fn server_lines(settings: &ServerSettings, is_encrypted: bool, lines: &mut Lines
         Server::External { target, tls_name } => {
             text("server.address", Some(&target.ip().to_string()));
             text("server.tls_name", tls_name.as_deref());
-            let path = if is_encrypted { "server.dot_port" } else { "server.port" };
-            lines.push((path, target.port().to_string()));
+            lines.push((port_key(transport), target.port().to_string()));
         }
     }
     if let Some(process) = settings.process() {
@@ -129,19 +130,19 @@ fn process_lines(process: &ProcessSettings, lines: &mut Lines) {
     }
 }
 
-/// The load.
+/// What is sent, and when.
 fn load_lines(load: &LoadSettings, lines: &mut Lines) {
     lines.push(("load.transport", quoted(load.transport.name())));
     lines.push(("load.clients", load.clients.to_string()));
-    match load.mode {
+    match &load.mode {
         Mode::Closed { outstanding } => lines.push(("load.outstanding", outstanding.to_string())),
-        Mode::Open { rate_qps, pace } => {
-            lines.push(("load.rate", number(rate_qps)));
-            let pace = match pace {
-                Pace::Constant => "constant",
-                Pace::Poisson => "poisson",
+        Mode::Open { rate, pace } => {
+            let rate = match rate {
+                Rate::Constant(rate) => number(*rate),
+                changing => quoted(&changing.to_string()),
             };
-            lines.push(("load.pace", quoted(pace)));
+            lines.push(("load.rate", rate));
+            lines.push(("load.pace", quoted(pace.name())));
         }
     }
     let durations = [
@@ -157,19 +158,96 @@ fn load_lines(load: &LoadSettings, lines: &mut Lines) {
     if !load.cpus.is_empty() {
         lines.push(("load.cpus", format!("{:?}", load.cpus)));
     }
-    if let Queries::File(path) = &load.queries {
-        lines.push(("load.queries", quoted(&path.to_string_lossy())));
+    match &load.queries {
+        Queries::File(path) => lines.push(("load.queries", quoted(&path.to_string_lossy()))),
+        Queries::Zone(types) if *types == TypeMix::default() => {}
+        Queries::Zone(types) => lines.push(("load.types", quoted(&types.to_string()))),
     }
-    let selection = match load.selection {
-        Selection::InOrder => "in-order",
-        Selection::Uniform => "uniform",
-    };
-    lines.push(("load.selection", quoted(selection)));
+    lines.push(("load.selection", quoted(load.selection.name())));
+}
+
+/// The clients: their connections, addresses, TLS and HTTP.
+fn client_lines(load: &LoadSettings, lines: &mut Lines) {
+    let LoadSettings { behaviour, tls, http, transport, .. } = load;
+    lines.push(("load.connections", behaviour.connections.to_string()));
+    if let Some(queries) = behaviour.queries_per_connection {
+        lines.push(("load.queries_per_connection", queries.to_string()));
+    }
+    if let Some(idle) = behaviour.idle {
+        lines.push(("load.idle", quoted(&duration_text(idle))));
+    }
+    lines.push(("load.connect", quoted(behaviour.connect.name())));
+    if *transport == Transport::Udp {
+        lines.push(("load.truncated", quoted(behaviour.truncated.name())));
+        lines.push(("load.receive_time", quoted(load.receive_time.name())));
+    }
+    if let Some(sources) = &load.sources {
+        lines.push(("load.sources", quoted(&sources.to_string())));
+    }
+    if transport.is_encrypted() {
+        let TlsChoice { versions, resumption, early_data } = tls;
+        let versions = match versions {
+            TlsVersions::V12 => "1.2",
+            TlsVersions::V13 => "1.3",
+            TlsVersions::Both => "both",
+        };
+        lines.push(("load.tls_versions", quoted(versions)));
+        lines.push(("load.resumption", resumption.to_string()));
+        lines.push(("load.early_data", early_data.to_string()));
+    }
+    if transport.is_http() {
+        let method = match http.method {
+            Method::Get => "get",
+            Method::Post => "post",
+        };
+        lines.push(("load.http_method", quoted(method)));
+        lines.push(("load.http_path", quoted(&http.path)));
+    }
+}
+
+/// What queries carry beside their question.
+fn query_lines(load: &LoadSettings, lines: &mut Lines) {
     lines.push(("load.recursion_desired", load.options.recursion_desired.to_string()));
-    if let Some(edns) = load.options.edns {
-        lines.push(("load.edns_payload", edns.payload_size.to_string()));
-        lines.push(("load.dnssec_ok", edns.dnssec_ok.to_string()));
+    if let Some(edns) = &load.options.edns {
+        let Edns { payload_size, dnssec_ok, options, padding, keepalive } = edns;
+        lines.push(("load.edns_payload", payload_size.to_string()));
+        lines.push(("load.dnssec_ok", dnssec_ok.to_string()));
+        if !options.is_empty() {
+            let options: Vec<String> = options
+                .iter()
+                .map(|option| quoted(&format!("{}:{}", option.code, hexadecimal(&option.data))))
+                .collect();
+            lines.push(("load.edns_options", format!("[{}]", options.join(", "))));
+        }
+        if let Some(block) = padding {
+            lines.push(("load.padding", block.to_string()));
+        }
+        if *keepalive {
+            lines.push(("load.keepalive", "true".to_owned()));
+        }
     }
+    lines.push(("load.cookies", load.cookies.to_string()));
+    match &load.subnets {
+        None => {}
+        Some(Subnets::Written(subnets)) => {
+            lines.push(("load.client_subnets", quoted(&subnets.to_string())));
+        }
+        Some(Subnets::File(path)) => {
+            lines.push(("load.client_subnets", quoted(&path.to_string_lossy())));
+        }
+    }
+    match &load.tsig {
+        None => {}
+        Some(Tsig::Written(key)) => {
+            lines.push(("load.tsig", quoted(&format!("{key}{SECRET_NOT_KEPT}"))));
+        }
+        Some(Tsig::File(path)) => lines.push(("load.tsig_file", quoted(&path.to_string_lossy()))),
+    }
+}
+
+/// Octets as pairs of hexadecimal digits.
+fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 /// Text as a TOML string.

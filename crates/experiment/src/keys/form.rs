@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::file::duration_text;
+use dnslab_traffic::duration_text;
 
 /// What may be written as the value of a key, and within which bounds (both included).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub enum Form {
         /// DNS counts it in seconds, so parts of a second cannot be kept.
         whole_seconds: bool,
     },
-    /// Queries per second, above 0 and at most [`Form::HIGHEST_RATE`].
+    /// Queries per second, above 0 and at most [`Form::HIGHEST_RATE`], or in quotes how they change:
+    /// [`dnslab_traffic::Rate`].
     Rate,
     /// A share: a number in [0, 1] or a percentage in quotes.
     Share,
@@ -44,6 +45,12 @@ pub enum Form {
     Boolean,
     /// An IP address with or without a port.
     Address,
+    /// A list of EDNS options, each as code and octets in hexadecimal.
+    EdnsOptions,
+    /// `true`, `false`, or a number of octets up to [`Form::LARGEST_PADDING`].
+    Padding,
+    /// The path of an HTTP resource, with its first `/`.
+    HttpPath,
 }
 
 impl Form {
@@ -52,6 +59,16 @@ impl Form {
 
     /// Most letters in the name of a folder; file systems take 255, and a run number is added.
     pub const LONGEST_FOLDER: usize = 64;
+
+    /// Largest block that queries are padded to, octets: no path takes larger datagrams unfragmented,
+    /// and the recommended sizes are 128 and 468 (RFC 8467, section 4.1).
+    pub const LARGEST_PADDING: u16 = 4_096;
+
+    /// Block that queries are padded to unless another one is named, octets (RFC 8467, section 4.1).
+    pub const PADDING: u16 = 128;
+
+    /// Most letters in a path of HTTP.
+    pub const LONGEST_PATH: usize = 512;
 
     /// Highest CPU number; Linux is built for at most 8,192 CPUs.
     pub const HIGHEST_CPU: u64 = 8_191;
@@ -72,6 +89,9 @@ impl Form {
             Self::Path => "a path",
             Self::Boolean => "true or false",
             Self::Address => "an IP address",
+            Self::EdnsOptions => "a list of EDNS options",
+            Self::Padding => "true, false or a number of octets",
+            Self::HttpPath => "a path",
         }
     }
 
@@ -93,6 +113,9 @@ impl Form {
             Self::Path => "\"queries.txt\"".to_owned(),
             Self::Boolean => "true".to_owned(),
             Self::Address => "\"192.0.2.1\"".to_owned(),
+            Self::EdnsOptions => "[\"65001:c0ffee\"]".to_owned(),
+            Self::Padding => "128".to_owned(),
+            Self::HttpPath => "\"/dns-query\"".to_owned(),
         }
     }
 
@@ -112,7 +135,9 @@ impl Form {
                 let (least, most) = (duration_text(*least), duration_text(*most));
                 format!("duration, {least} to {most}{whole}")
             }
-            Self::Rate => "queries per second, above 0".to_owned(),
+            Self::Rate => "queries per second, above 0; or `\"steps:10000,20000/5s\"`, \
+                           `\"ramp:1000..100000/30s\"`"
+                .to_owned(),
             Self::Share => "share, 0 to 1 or `\"0%\"` to `\"100%\"`".to_owned(),
             Self::Text => "text".to_owned(),
             Self::FolderName => "name of `a-z`, `0-9`, `-`".to_owned(),
@@ -124,6 +149,12 @@ impl Form {
             Self::Path => "path".to_owned(),
             Self::Boolean => "`true` or `false`".to_owned(),
             Self::Address => "IP address".to_owned(),
+            Self::EdnsOptions => "list of `\"CODE:HEX\"`".to_owned(),
+            Self::Padding => {
+                let most = dnslab_measure::grouped(Self::LARGEST_PADDING.into());
+                format!("`true`, `false`, or octets, 1 to {most}")
+            }
+            Self::HttpPath => "path that begins with `/`".to_owned(),
         }
     }
 }

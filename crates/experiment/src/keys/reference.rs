@@ -40,10 +40,17 @@ load.clients = 400
 | count | `4`, `200_000` |
 | duration | a number and a unit in quotes: `\"50us\"`, `\"1.5ms\"`, `\"10s\"`, `\"2m\"`; the units are `ns`, `us`, `ms`, `s`, `m`, `h` |
 | share | `\"0.1%\"` or `0.001` |
-| queries per second | `50_000` |
+| queries per second | `50_000`; in steps of the same length `\"steps:10000,20000,40000/5s\"`, the last one going on; in a straight line `\"ramp:1000..100000/30s\"` |
 | path | in quotes; a relative one starts from the folder of the file, on the command line from the current folder |
 | IP address | `\"192.0.2.1\"`, `\"2001:db8::1\"`; for an external server also with a port: `\"192.0.2.1:5300\"`, `\"[2001:db8::1]:5300\"` |
 | list of CPU numbers | `[0, 1]`, each once |
+| list of EDNS options | `[\"65001:c0ffee\", \"3:\"]`: the code, a colon, the octets in hexadecimal |
+
+## What not every transport has
+
+Variants mostly differ in their transport, and what they share stands above them. So a key that only
+some transports use (of TLS, HTTP, padding, truncated answers) may stand above a variant that does not
+use it; where no variant under it does, it is an error, as is a combination that cannot be.
 
 ## Overrides
 

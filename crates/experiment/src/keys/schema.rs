@@ -111,9 +111,10 @@ fn form_schema(form: Form) -> Value {
             "type": "string",
             "pattern": r"^\s*[0-9_]+(\.[0-9_]+)?\s*(ns|us|ms|s|m|h)\s*$",
         }),
-        Form::Rate => json!({
-            "type": "number", "exclusiveMinimum": 0, "maximum": Form::HIGHEST_RATE,
-        }),
+        Form::Rate => json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0, "maximum": Form::HIGHEST_RATE },
+            { "type": "string", "pattern": r"^\s*([0-9_.]+|steps:.*/.*|ramp:.*\.\..*/.*)\s*$" },
+        ]}),
         Form::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*%\s*$" },
@@ -131,5 +132,14 @@ fn form_schema(form: Form) -> Value {
             "items": { "type": "integer", "minimum": 0, "maximum": Form::HIGHEST_CPU },
         }),
         Form::Boolean => json!({ "type": "boolean" }),
+        Form::EdnsOptions => json!({
+            "type": "array",
+            "items": { "type": "string", "pattern": "^[0-9]+:([0-9a-fA-F]{2})*$" },
+        }),
+        Form::Padding => json!({ "anyOf": [
+            { "type": "boolean" },
+            { "type": "integer", "minimum": 1, "maximum": Form::LARGEST_PADDING },
+        ]}),
+        Form::HttpPath => json!({ "type": "string", "pattern": "^/[A-Za-z0-9._~/-]*$" }),
     }
 }

@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
-use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode};
+use dnslab_load::{HttpSettings, LoadError, LoadResult, LoadSpec, Mode};
 use dnslab_measure::Histogram;
-use dnslab_traffic::{Pace, QueryList, Selection, SyntheticZone};
+use dnslab_traffic::{Pace, QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
 
@@ -23,15 +23,19 @@ use super::target::{Target, TargetError, start_with_run_authority, write_zone};
 pub use judge::RulerCheck;
 
 /// Queries per second of the open loop: low enough that nothing queues, enough for a 0.99 quantile in
-/// two seconds.
+/// a second.
 const RATE: f64 = 2_000.0;
 
-/// Measured time of one load in the open loop.
-const DURATION: Duration = Duration::from_secs(2);
+/// Measured time of one load in the open loop. All loads on six transports together shall take less
+/// than three minutes.
+const DURATION: Duration = Duration::from_millis(1_200);
+
+/// Measured time of a load whose server stalls after a second: something must come after the stall.
+const STALL_DURATION: Duration = Duration::from_secs(2);
 
 /// Measured time of one load in the closed loop. Its queries travel in step, one window each 40 ms,
-/// so one more or less at the ends is 1 % of the rate.
-const CLOSED_DURATION: Duration = Duration::from_secs(4);
+/// so one more or less at the ends is 1.3 % of the rate.
+const CLOSED_DURATION: Duration = Duration::from_secs(3);
 
 /// Simulated clients.
 const CLIENTS: u32 = 4;
@@ -84,7 +88,7 @@ impl From<TargetError> for CalibrationError {
     }
 }
 
-/// Measures the ruler. Needs `folder` for the responder's state, and about a minute. `observe` is
+/// Measures the ruler. Needs `folder` for the responder's state, and less than three minutes. `observe` is
 /// told of each check as it is made.
 ///
 /// # Errors
@@ -134,7 +138,8 @@ impl<'a> Ruler<'a> {
         let name = Name::from_str("ruler.test").expect("the name is a constant");
         let zone = SyntheticZone::new(name, 1_000, Duration::from_secs(60))
             .expect("the numbers are constants");
-        let queries = Arc::new(QueryList::from_zone(&zone, &QueryOptions::default()));
+        let options = QueryOptions::default();
+        let queries = Arc::new(QueryList::from_zone(&zone, &TypeMix::default(), 0, &options));
         Self { guard, folder, zone, queries }
     }
 
@@ -153,7 +158,8 @@ impl<'a> Ruler<'a> {
         let mut measured = [Vec::new(), Vec::new()];
         for repeat in 0..REPEATS {
             let latency = |delay| {
-                let result = self.load(transport, &["--delay", delay], Loop::Open, repeat);
+                let result =
+                    self.load(transport, &["--delay", delay], Loop::Open(DURATION), repeat);
                 Ok::<_, CalibrationError>(result?.measured.latency)
             };
             let (short, with) = (latency("1ms")?, latency(program)?);
@@ -210,7 +216,7 @@ impl<'a> Ruler<'a> {
     /// The share of lost queries against its binomial interval.
     fn loss(&self, transport: Transport, share: f64) -> Result<RulerCheck, CalibrationError> {
         let program = share.to_string();
-        let result = self.load(transport, &["--loss", &program], Loop::Open, 0)?;
+        let result = self.load(transport, &["--loss", &program], Loop::Open(DURATION), 0)?;
         let outcomes = result.measured.counters.outcomes;
         let due = outcomes.due as f64;
         // The 99.9 % interval of the binomial distribution.
@@ -233,7 +239,8 @@ impl<'a> Ruler<'a> {
         let (mut largest, mut delayed, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for repeat in 0..REPEATS {
             let arguments = ["--stall", &program];
-            let result = self.load(Transport::Udp, &arguments, Loop::Open, repeat)?;
+            let stalled = Loop::Open(STALL_DURATION);
+            let result = self.load(Transport::Udp, &arguments, stalled, repeat)?;
             let latency = &result.measured.latency;
             largest.push(milliseconds(latency, 1.0));
             let half = u64::try_from(length.as_nanos() / 2).unwrap_or(u64::MAX);
@@ -281,9 +288,9 @@ impl<'a> Ruler<'a> {
         let split = cpus::split(&cpus::allowed(), None, None)?;
         let target = self.server(transport, arguments, &split.server)?;
         let (mode, duration, workers, horizon) = match shape {
-            Loop::Open => {
-                let mode = Mode::Open { rate_qps: RATE, pace: Pace::Constant };
-                (mode, DURATION, 1, Duration::ZERO)
+            Loop::Open(duration) => {
+                let mode = Mode::Open { rate: Rate::Constant(RATE), pace: Pace::Constant };
+                (mode, duration, 1, Duration::ZERO)
             }
             Loop::Closed => {
                 let workers = if split.load.len() > 1 { 2 } else { 1 };
@@ -291,22 +298,21 @@ impl<'a> Ruler<'a> {
                 (mode, CLOSED_DURATION, workers, HORIZON)
             }
         };
+        let queries = Arc::clone(&self.queries);
         let spec = LoadSpec {
-            target: target.address,
-            transport,
             clients: CLIENTS,
             mode,
             duration,
-            warm_up: Duration::from_millis(300),
+            warm_up: Duration::from_millis(200),
             timeout: Duration::from_millis(500),
             workers,
             cpus: split.load,
-            queries: Arc::clone(&self.queries),
             selection: Selection::Uniform,
             seed: repeat as u64,
             expected: Some(dnslab_load::Expected { rcode: 0, answers: 1 }),
             tls: target.tls.clone(),
             horizon,
+            ..LoadSpec::new(target.address, transport, queries)
         };
         let result = dnslab_load::run(&spec, &AtomicBool::new(false), &mut |_| {})?;
         if let Some(server) = target.server {
@@ -335,7 +341,9 @@ impl<'a> Ruler<'a> {
             ports: free,
             transports: vec![transport],
             threads: 1,
-            tcp_clients: CLIENTS,
+            connections: CLIENTS,
+            http_path: HttpSettings::default().path,
+            early_data: false,
             cpus: cpus.to_vec(),
             binary: None,
             extra: (!arguments.is_empty()).then(|| arguments.join(" ")),
@@ -357,8 +365,8 @@ struct Floor {
 /// The shape of a load.
 #[derive(Clone, Copy)]
 enum Loop {
-    /// [`RATE`] at a constant pace, one worker, nothing gathered.
-    Open,
+    /// [`RATE`] at a constant pace for this long, one worker, nothing gathered.
+    Open(Duration),
     /// [`WINDOW`] over all clients, two workers if there are CPUs for them, [`HORIZON`].
     Closed,
 }

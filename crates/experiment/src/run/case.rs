@@ -10,11 +10,12 @@ use dnslab_lab::cpus::{self, CpuError, Split};
 use dnslab_lab::{GuardProgram, RunningServer, Sampler};
 use dnslab_load::{Expected, LoadResult, LoadSpec, Progress};
 use dnslab_measure::{
-    CaseId, Caveat, Interval, Limit, LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT,
-    ResourceSeries, RunRecord, RunStatus, ServerFacts,
+    CaseId, Caveat, Connections, Interval, Limit, LimitFigures, LimitKind, LoadFacts, Measured,
+    RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts,
 };
-use dnslab_traffic::QueryList;
+use dnslab_traffic::{QueryList, TypeMix};
 
+use super::queries::{QueriesError, subnets, tsig};
 use super::target::{Target, TargetError, prepare};
 use crate::{Queries, Server, Variant, Verification};
 
@@ -85,7 +86,10 @@ impl Case<'_> {
         stop: &AtomicBool,
         observe: &mut dyn FnMut(&Interval),
     ) -> RunRecord {
-        let spec = self.spec(&target, split);
+        let spec = match self.spec(&target, split) {
+            Ok(spec) => spec,
+            Err(error) => return self.failed(started, error.to_string(), Vec::new()),
+        };
         let sampler = target.server.as_ref().map(|server| {
             let sampler = Sampler::start(server.watched());
             std::thread::sleep(SAMPLES_AROUND);
@@ -120,14 +124,14 @@ impl Case<'_> {
         }
     }
 
-    fn spec(&self, target: &Target, split: &Split) -> LoadSpec {
+    fn spec(&self, target: &Target, split: &Split) -> Result<LoadSpec, QueriesError> {
         let load = &self.variant.load;
         let most = u32::try_from(split.load.len()).unwrap_or(1).clamp(1, load.clients);
-        LoadSpec {
+        Ok(LoadSpec {
             target: target.address,
             transport: load.transport,
             clients: load.clients,
-            mode: load.mode,
+            mode: load.mode.clone(),
             duration: load.duration,
             warm_up: load.warm_up,
             timeout: load.timeout,
@@ -139,14 +143,23 @@ impl Case<'_> {
             expected: Some(self.expected()),
             tls: target.tls.clone(),
             horizon: load.horizon,
-        }
+            behaviour: load.behaviour.clone(),
+            sources: load.sources.clone(),
+            subnets: subnets(self.variant)?,
+            keepalive: load.options.edns.as_ref().is_some_and(|edns| edns.keepalive),
+            cookies: load.cookies,
+            tsig: tsig(self.variant)?,
+            http: load.http.clone(),
+            receive_time: load.receive_time,
+        })
     }
 
-    /// Every name of the zone has an address, so its answer has a record; what a query file asks
+    /// Every name of the zone has an address of type A, so its answer has a record; what else is asked
     /// for may have none.
     fn expected(&self) -> Expected {
         let rcode = self.variant.expect.rcode;
-        let has_record = rcode == 0 && self.variant.load.queries == Queries::Zone;
+        let has_record =
+            rcode == 0 && self.variant.load.queries == Queries::Zone(TypeMix::default());
         Expected { rcode, answers: u16::from(has_record) }
     }
 
@@ -167,11 +180,9 @@ impl Case<'_> {
         if result.cut_short && !end.died {
             caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
         }
-        if let Some(reason) = &last_connection_end
-            && measured.counters.connections.failed + measured.counters.connections.lost > 0
-        {
-            let text = format!("connections failed or were lost; the last one: {reason}");
-            caveats.push(Caveat::Other { text });
+        let Connections { attempted, failed, lost, .. } = measured.counters.connections;
+        if let Some(example) = last_connection_end.clone().filter(|_| failed + lost > 0) {
+            caveats.push(Caveat::ConnectionsFailed { attempted, failed, lost, example });
         }
         let connection = last_connection_end.as_deref();
         let status = self.status(&measured, end, wrong_example.as_deref(), connection);
@@ -237,7 +248,7 @@ impl Case<'_> {
         let wrong = answers.wrong + outcomes.malformed;
         let came = outcomes.answered + outcomes.malformed;
         if wrong as f64 > limit * came as f64 {
-            let expected = dnslab_wire::rcode_name(self.variant.expect.rcode);
+            let expected = dnslab_wire::rcode_name(self.variant.expect.rcode.into());
             let record = if self.expected().answers > 0 { " with a record" } else { "" };
             let example = wrong_example.unwrap_or("they could not be read as DNS messages");
             let reason = format!(
@@ -269,7 +280,7 @@ impl Case<'_> {
                 _ => String::new(),
             },
             clients: load.clients,
-            mode: load.mode.facts(),
+            mode: load.mode.facts(load.warm_up + load.duration),
             duration_ns: nanos(load.duration),
             warm_up_ns: nanos(load.warm_up),
             timeout_ns: nanos(load.timeout),
@@ -279,6 +290,12 @@ impl Case<'_> {
             seed: self.seed,
             send_path: String::new(),
             horizon_ns: nanos(load.horizon),
+            behaviour: load.behaviour.to_string(),
+            tls: None,
+            http_method: None,
+            edns: String::new(),
+            receive_time: load.receive_time.to_string(),
+            sources: load.sources.as_ref().map(ToString::to_string),
         };
         let kind = self.variant.server.kind().name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };

@@ -4,10 +4,12 @@
 mod calibrate;
 mod case;
 mod queries;
+mod room;
 mod session;
 mod target;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
 pub use session::{
-    Difference, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
+    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, Observer, Session,
+    SessionEnd, SessionError, SessionOptions, skipped,
 };

@@ -1,24 +1,29 @@
-//! What a variant asks, made once and shared by all its runs.
+//! What a variant asks, made once and shared by all its runs, and what else its queries need from
+//! files.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_traffic::{QueryFileError, QueryList, SyntheticZone, ZoneError};
-use dnslab_wire::QueryOptions;
+use dnslab_traffic::{
+    ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
+};
+use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
 
-use crate::{Queries, Variant, ZoneSettings};
+use crate::{Queries, Subnets, Tsig, Variant, ZoneSettings};
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
 pub enum QueriesError {
-    /// The query file cannot be opened.
-    #[error("cannot read the query file {}: {source}", path.display())]
+    /// A file cannot be read.
+    #[error("cannot read the {what} {}: {source}", path.display())]
     Unreadable {
+        /// `query file`, `client subnets`, `TSIG key`.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -27,6 +32,22 @@ pub enum QueriesError {
     /// The query file is no query file: which lines, and why.
     #[error(transparent)]
     Malformed(#[from] QueryFileError),
+    /// The file of client subnets holds something else.
+    #[error("{}: {source}", path.display())]
+    Subnets {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ClientSubnetsError,
+    },
+    /// The file of the TSIG key holds something else.
+    #[error("{}: {source}", path.display())]
+    Tsig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: TsigKeyError,
+    },
     /// The zone cannot be.
     #[error("zone `{name}`: {reason}")]
     Zone {
@@ -35,6 +56,17 @@ pub enum QueriesError {
         /// Why.
         reason: String,
     },
+}
+
+impl QueriesError {
+    /// A file of this kind that cannot be read.
+    pub(super) fn unreadable(
+        what: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Unreadable { what, path, source }
+    }
 }
 
 /// The zone that a started server serves.
@@ -49,24 +81,31 @@ pub(super) fn zone(settings: &ZoneSettings) -> Result<SyntheticZone, QueriesErro
 
 /// Query lists by what they were made from. A list of a million queries takes a second to make, and
 /// variants mostly share one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct QueryLists {
     made: Vec<(Queries, ZoneSettings, QueryOptions, Arc<QueryList>)>,
+    /// The experiment's: a mix of types has one order in all its runs.
+    seed: u64,
 }
 
 impl QueryLists {
+    /// No lists yet, for an experiment with this seed.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { made: Vec::new(), seed }
+    }
+
     /// The list of a variant.
     pub(super) fn of(&mut self, variant: &Variant) -> Result<Arc<QueryList>, QueriesError> {
         let (queries, zone, options) =
-            (&variant.load.queries, &variant.server.zone, variant.load.options);
+            (&variant.load.queries, &variant.server.zone, &variant.load.options);
         let known = self.made.iter().find(|(made_of, made_zone, made_options, _)| {
-            (made_of, made_zone, *made_options) == (queries, zone, options)
+            (made_of, made_zone, made_options) == (queries, zone, options)
         });
         if let Some((_, _, _, list)) = known {
             return Ok(Arc::clone(list));
         }
-        let list = Arc::new(make(queries, zone, &options)?);
-        self.made.push((queries.clone(), zone.clone(), options, Arc::clone(&list)));
+        let list = Arc::new(make(queries, zone, options, self.seed)?);
+        self.made.push((queries.clone(), zone.clone(), options.clone(), Arc::clone(&list)));
         Ok(list)
     }
 }
@@ -75,11 +114,39 @@ fn make(
     queries: &Queries,
     settings: &ZoneSettings,
     options: &QueryOptions,
+    seed: u64,
 ) -> Result<QueryList, QueriesError> {
-    let Queries::File(path) = queries else {
-        return Ok(QueryList::from_zone(&zone(settings)?, options));
+    let path = match queries {
+        Queries::Zone(types) => {
+            return Ok(QueryList::from_zone(&zone(settings)?, types, seed, options));
+        }
+        Queries::File(path) => path,
     };
-    let file = File::open(path)
-        .map_err(|source| QueriesError::Unreadable { path: path.clone(), source })?;
+    let file = File::open(path).map_err(QueriesError::unreadable("query file", path))?;
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)
+}
+
+/// The client subnets of a variant.
+pub(super) fn subnets(variant: &Variant) -> Result<Option<ClientSubnets>, QueriesError> {
+    let path = match &variant.load.subnets {
+        None => return Ok(None),
+        Some(Subnets::Written(subnets)) => return Ok(Some(subnets.clone())),
+        Some(Subnets::File(path)) => path,
+    };
+    let text =
+        fs::read_to_string(path).map_err(QueriesError::unreadable("client subnets", path))?;
+    let subnets = ClientSubnets::from_lines(&text);
+    subnets.map(Some).map_err(|source| QueriesError::Subnets { path: path.clone(), source })
+}
+
+/// The TSIG key of a variant.
+pub(super) fn tsig(variant: &Variant) -> Result<Option<TsigKey>, QueriesError> {
+    let path = match &variant.load.tsig {
+        None => return Ok(None),
+        Some(Tsig::Written(key)) => return Ok(Some(key.clone())),
+        Some(Tsig::File(path)) => path,
+    };
+    let text = fs::read_to_string(path).map_err(QueriesError::unreadable("TSIG key", path))?;
+    let key = text.trim().parse::<TsigKey>();
+    key.map(Some).map_err(|source| QueriesError::Tsig { path: path.clone(), source })
 }

@@ -1,6 +1,7 @@
 //! All runs of an experiment: planned, executed one after another, on disk before the next begins,
 //! and resumed where they stopped.
 
+mod capacity;
 mod conditions;
 mod replaced;
 
@@ -18,10 +19,12 @@ use dnslab_measure::{
 };
 
 use super::case::{Case, split};
-use super::queries::{QueriesError, QueryLists};
+use super::queries::{self, QueriesError, QueryLists};
+use super::room;
 use super::target::lab_kind;
 use crate::{Experiment, ExperimentError, Plan, Server, Variant};
 
+pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
 
 /// What the session itself needs to know.
@@ -144,10 +147,12 @@ impl Session {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
         // What is wrong with a query file is said before anything is made.
-        let mut lists = QueryLists::default();
+        let mut lists = QueryLists::new(experiment.seed);
         for case in plan.cases.iter().filter(|case| case.repetition == 1) {
             if let Some(variant) = experiment.variant(&case.variant) {
                 lists.of(variant)?;
+                queries::subnets(variant)?;
+                queries::tsig(variant)?;
             }
         }
         let facts = dnslab_measure::Session {
@@ -185,7 +190,7 @@ impl Session {
         let file = results.path().join("experiment.toml");
         let (experiment, _) = crate::load(&file.to_string_lossy(), &[])?;
         let facts = results.session()?;
-        let lists = RefCell::default();
+        let lists = RefCell::new(QueryLists::new(experiment.seed));
         let session = Self { experiment, results, facts, guard, lists };
         for case in &session.facts.plan {
             replaced::settle(&session.results, case)?;
@@ -327,9 +332,7 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
             None => Ok(()),
         };
         fits(split(variant).err().map(|error| error.to_string()))?;
-        fits(
-            dnslab_load::check_clients(variant.load.clients).err().map(|error| error.to_string()),
-        )?;
+        fits(room::lacking(variant))?;
         if let Err(error) = can_run(variant) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
@@ -353,8 +356,8 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
     };
     let installed = dnslab_lab::find(kind, binary)?;
     let transport = variant.load.transport;
-    if transport.is_stream() {
-        dnslab_lab::check_tcp_clients(variant.load.clients)?;
+    if transport.runs_over_tcp() {
+        dnslab_lab::check_connections(room::connections(&variant.load))?;
     }
     installed.supports(transport).map_err(LabError::Unsupported)
 }

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_lab::{
-    GuardProgram, LabError, Ports, RunningServer, ServerKind, ServerSpec, ZoneFile, ports,
+use dnslab_lab::{GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile, ports};
+use dnslab_load::{
+    HttpSettings, Records, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
-use dnslab_load::{Records, TlsSettings, TlsSettingsError, Verification as Verify, ask};
 use dnslab_measure::ServerFacts;
 use dnslab_traffic::SyntheticZone;
 use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode_name};
@@ -17,7 +17,7 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use super::queries::{QueriesError, zone};
-use crate::{ProcessSettings, Server, Software, Variant, Verification};
+use crate::{ProcessSettings, Server, Software, TlsChoice, Variant, Verification};
 
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
 /// in some seconds.
@@ -83,6 +83,22 @@ pub(super) fn prepare(
     guard: &GuardProgram,
     first_query: &Query,
 ) -> Result<Target, TargetError> {
+    let mut target = begin(variant, cpus, folder, guard, first_query)?;
+    let TlsChoice { versions, resumption, early_data } = variant.load.tls;
+    target.tls = target.tls.map(|tls| {
+        tls.with_versions(versions).with_resumption(resumption).with_early_data(early_data)
+    });
+    Ok(target)
+}
+
+/// [`prepare`], with TLS as it is preset.
+fn begin(
+    variant: &Variant,
+    cpus: &[usize],
+    folder: &Path,
+    guard: &GuardProgram,
+    first_query: &Query,
+) -> Result<Target, TargetError> {
     let verification = variant.server.verification.as_ref();
     match &variant.server.server {
         Server::Embedded { process, delay, loss } => {
@@ -119,11 +135,14 @@ fn external(
     first_query: &Query,
 ) -> Result<Target, TargetError> {
     // Whether the answer is the right one is the run's business; here, that somebody answers.
-    ask(target, variant.load.transport, first_query, tls.as_ref(), variant.load.timeout).map_err(
+    let load = &variant.load;
+    ask(target, load.transport, first_query, tls.as_ref(), &load.http, load.timeout).map_err(
         |error| {
             let reason = error.to_string();
             let hint = if reason.contains("certificate") {
                 "is the authority (server.authority) the right one, and the name (server.tls_name)?"
+            } else if reason.contains("HTTP status") {
+                "is the path (load.http_path) the right one?"
             } else {
                 "is the server running there?"
             };
@@ -157,10 +176,12 @@ fn spec(
         directory,
         zone: ZoneFile { origin: variant.server.zone.name.clone(), path: zone_path },
         address: process.address,
-        ports: Ports { plain: free.plain, dot: free.dot },
+        ports: free,
         transports: vec![variant.load.transport],
         threads: process.threads.unwrap_or_else(|| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
-        tcp_clients: variant.load.clients,
+        connections: super::room::connections(&variant.load),
+        http_path: variant.load.http.path.clone(),
+        early_data: variant.load.tls.early_data,
         cpus: cpus.to_vec(),
         binary: None,
         extra: None,
@@ -206,11 +227,12 @@ fn start(
     let name = address.ip().to_string();
     let authority = spec.directory.join("authority.pem");
     let query = soa_query(&spec.zone.origin)?;
+    let http = HttpSettings { path: spec.http_path.clone(), ..HttpSettings::default() };
     let probe = |transport: Transport, address: SocketAddr| {
         // The authority is made by the start itself, so the settings are made when it is there.
         let tls = tls(transport, verification, &name, Some(&authority))
             .map_err(|error| error.to_string())?;
-        probe(address, transport, &query, tls.as_ref())
+        probe(address, transport, &query, tls.as_ref(), &http)
     };
     let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
     let mut tls = tls(transport, verification, &name, Some(&authority))?;
@@ -238,12 +260,13 @@ fn probe(
     transport: Transport,
     query: &Query,
     tls: Option<&TlsSettings>,
+    http: &HttpSettings,
 ) -> Result<(), String> {
-    let answer =
-        ask(address, transport, query, tls, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
+    let answer = ask(address, transport, query, tls, http, PROBE_TIMEOUT)
+        .map_err(|error| error.to_string())?;
     let response = Response::parse(&answer).map_err(|error| error.to_string())?;
     if response.rcode != 0 || response.answers == 0 {
-        let (rcode, records) = (rcode_name(response.rcode), response.answers);
+        let (rcode, records) = (rcode_name(response.rcode.into()), response.answers);
         return Err(format!("{query} was answered with {rcode} and {records} records"));
     }
     Ok(())

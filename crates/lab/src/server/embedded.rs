@@ -21,10 +21,8 @@ impl Adapter for Embedded {
         "--version"
     }
 
-    fn supports(&self, _version: &Version, transport: Transport) -> Result<(), String> {
-        match transport {
-            Transport::Udp | Transport::Tcp | Transport::Dot => Ok(()),
-        }
+    fn supports(&self, _version: &Version, _transport: Transport) -> Result<(), String> {
+        Ok(())
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
@@ -35,10 +33,22 @@ impl Adapter for Embedded {
         if spec.has_plain() {
             option("--listen", spec.socket_address(Transport::Udp).to_string());
         }
+        for (transport, name) in [
+            (Transport::Dot, "--dot-listen"),
+            (Transport::Doh2, "--doh2-listen"),
+            (Transport::Doq, "--doq-listen"),
+            (Transport::Doh3, "--doh3-listen"),
+        ] {
+            if spec.serves(transport) {
+                option(name, spec.socket_address(transport).to_string());
+            }
+        }
         if spec.has_encrypted() {
-            option("--dot-listen", spec.socket_address(Transport::Dot).to_string());
             option("--certificate", certificate::CERTIFICATE.to_owned());
             option("--key", certificate::KEY.to_owned());
+        }
+        if spec.transports.iter().any(|transport| transport.is_http()) {
+            option("--http-path", spec.http_path.clone());
         }
         option("--threads", spec.threads.to_string());
         for (name, value) in [("--delay", &spec.delay), ("--loss", &spec.loss)] {
@@ -46,12 +56,18 @@ impl Adapter for Embedded {
                 option(name, value.clone());
             }
         }
+        if spec.early_data && spec.has_encrypted() {
+            command.push("--early-data".to_owned());
+        }
         let extra = spec.extra.as_deref().unwrap_or_default();
         command.extend(extra.split_ascii_whitespace().map(str::to_owned));
         let mut notes = Vec::new();
         if spec.delay.is_some() || spec.loss.is_some() {
             notes
                 .push("delay or loss is programmed: latencies are those of the program".to_owned());
+        }
+        if spec.early_data && spec.has_encrypted() {
+            notes.push("early data is taken: most servers do not, unless told to".to_owned());
         }
         Rendered { files: Vec::new(), command, notes }
     }
@@ -70,11 +86,17 @@ mod tests {
     }
 
     #[test]
+    fn all_transports() {
+        insta::assert_snapshot!(shown(&spec(ServerKind::Embedded, &Transport::ALL)));
+    }
+
+    #[test]
     fn encrypted_with_a_program() {
         let mut spec = spec(ServerKind::Embedded, &[Transport::Dot]);
         spec.address = "::1".parse().unwrap();
         spec.delay = Some("normal 5ms 1ms".to_owned());
         spec.loss = Some("0.01".to_owned());
+        spec.early_data = true;
         spec.extra = Some("--verbose  --x 1".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_IDLE_SECONDS, Version};
+use super::{Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
 use crate::certificate;
 
 /// Name of the configuration.
@@ -31,10 +31,16 @@ impl Adapter for Knot {
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
-        if transport == Transport::Dot && !version.is_at_least(3, 4) {
-            return Err(format!("Knot DNS {version} has no DNS over TLS: it came with 3.4"));
-        }
-        Ok(())
+        let missing = match transport {
+            Transport::Udp | Transport::Tcp => return Ok(()),
+            Transport::Dot if version.is_at_least(3, 4) => return Ok(()),
+            // 3.2 has it on XDP sockets only.
+            Transport::Doq if version.is_at_least(3, 3) => return Ok(()),
+            Transport::Dot => "DNS over TLS: it came with 3.4",
+            Transport::Doq => "DNS over QUIC on ordinary sockets: it came with 3.3",
+            Transport::Doh2 | Transport::Doh3 => "DNS over HTTPS",
+        };
+        Err(format!("Knot DNS {version} has no {missing}"))
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
@@ -58,7 +64,7 @@ server:
     tcp-workers: {threads}
     background-workers: 1
     tcp-max-clients: {tcp_clients}
-    tcp-idle-timeout: {TCP_IDLE_SECONDS}
+    tcp-idle-timeout: {IDLE_SECONDS}
     tcp-io-timeout: 0
 
 control:
@@ -83,14 +89,14 @@ zone:
 {extra}",
         listeners = listeners(spec),
         threads = spec.threads,
-        tcp_clients = spec.tcp_client_limit(),
+        tcp_clients = spec.connection_limit(),
         origin = spec.origin(),
         file = spec.zone_file_name(),
         extra = spec.extra_text(),
     )
 }
 
-/// The addresses, and for TLS the certificate.
+/// The addresses, and for TLS and QUIC the certificate.
 fn listeners(spec: &ServerSpec) -> String {
     let at = |address: SocketAddr| format!("{}@{}", address.ip(), address.port());
     let mut lines = Vec::new();
@@ -98,17 +104,31 @@ fn listeners(spec: &ServerSpec) -> String {
         let address = at(spec.socket_address(Transport::Udp));
         lines.push(format!("    listen: \"{address}\""));
     }
-    if spec.has_encrypted() {
+    if spec.serves(Transport::Dot) {
         let address = at(spec.socket_address(Transport::Dot));
-        let (certificate, key) = (certificate::CERTIFICATE, certificate::KEY);
         lines.push(format!("    listen-tls: \"{address}\""));
+    }
+    if spec.serves(Transport::Doq) {
+        let address = at(spec.socket_address(Transport::Doq));
+        lines.push(format!("    listen-quic: \"{address}\""));
+        lines.push(format!("    quic-max-clients: {}", quic_clients(spec)));
+        lines.push(format!("    quic-idle-close-timeout: {IDLE_SECONDS}"));
+    }
+    if spec.has_encrypted() {
+        let (certificate, key) = (certificate::CERTIFICATE, certificate::KEY);
         lines.push(format!("    cert-file: \"{certificate}\"\n    key-file: \"{key}\""));
     }
     lines.join("\n")
 }
 
+/// The limit on QUIC connections: Knot's own, unless more are expected.
+fn quic_clients(spec: &ServerSpec) -> u32 {
+    const PRESET: u32 = 10_000;
+    spec.connection_limit().max(PRESET)
+}
+
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let (threads, tcp_clients) = (spec.threads, spec.tcp_client_limit());
+    let (threads, tcp_clients) = (spec.threads, spec.connection_limit());
     let mut notes = vec![
         format!(
             "{threads} UDP and {threads} TCP workers: Knot has threads of its own for each \
@@ -119,7 +139,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              clients is not what is measured"
         ),
         format!(
-            "tcp-idle-timeout {TCP_IDLE_SECONDS} s (default 10 s): the load alone decides when \
+            "tcp-idle-timeout {IDLE_SECONDS} s (default 10 s): the load alone decides when \
              connections are opened"
         ),
         "tcp-io-timeout 0 (no limit; default 500 ms): a client that had to wait for its CPU in the \
@@ -131,6 +151,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "the control socket cannot be switched off: it is a Unix socket in the run's folder"
             .to_owned(),
     ];
+    if spec.serves(Transport::Doq) {
+        notes.push(format!(
+            "quic-max-clients {} (default 10000), quic-idle-close-timeout {IDLE_SECONDS} s \
+             (default 4 s): the load alone decides when connections are opened",
+            quic_clients(spec)
+        ));
+    }
     if spec.has_plain() {
         notes.push("Knot opens UDP and TCP together".to_owned());
     }
@@ -145,7 +172,22 @@ mod tests {
 
     #[test]
     fn all_transports() {
-        insta::assert_snapshot!(shown(&spec(ServerKind::Knot, &Transport::ALL)));
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doq];
+        insta::assert_snapshot!(shown(&spec(ServerKind::Knot, &all)));
+    }
+
+    #[test]
+    fn what_a_version_serves() {
+        let version = |minor| Version { text: format!("3.{minor}.6"), numbers: [3, minor, 6] };
+        let served = |minor| Transport::ALL.map(|it| Knot.supports(&version(minor), it).is_ok());
+        assert_eq!(served(2), [true, true, false, false, false, false]);
+        assert_eq!(served(3), [true, true, false, false, true, false]);
+        assert_eq!(served(4), [true, true, true, false, true, false]);
+        let reason = Knot.supports(&version(2), Transport::Doq).unwrap_err();
+        assert_eq!(
+            reason,
+            "Knot DNS 3.2.6 has no DNS over QUIC on ordinary sockets: it came with 3.3"
+        );
     }
 
     #[test]

@@ -99,9 +99,12 @@ pub struct ServerSpec {
     pub transports: Vec<Transport>,
     /// Threads or processes that answer queries; at least 1.
     pub threads: u32,
-    /// Clients that will connect to it at one time over a stream transport (TCP, TLS): its own limit
-    /// on them is set above.
-    pub tcp_clients: u32,
+    /// Connections that will be open to it at one time: its own limit on them is set above.
+    pub connections: u32,
+    /// Path that DNS over HTTPS is asked for, with its first `/`.
+    pub http_path: String,
+    /// The embedded server takes early data (RFC 8446, section 2.3); the others never do.
+    pub early_data: bool,
     /// CPUs that it may use; empty for all that dnslab may use.
     pub cpus: Vec<usize>,
     /// Its program; `None` for the installed one.
@@ -124,13 +127,33 @@ pub struct ZoneFile {
     pub path: PathBuf,
 }
 
-/// The ports of a server.
+/// The ports of a server: one for each transport, but UDP and TCP share one (RFC 7766, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// UDP and TCP.
     pub plain: u16,
     /// DNS over TLS.
     pub dot: u16,
+    /// DNS over HTTPS with HTTP/2.
+    pub doh2: u16,
+    /// DNS over QUIC.
+    pub doq: u16,
+    /// DNS over HTTPS with HTTP/3.
+    pub doh3: u16,
+}
+
+impl Ports {
+    /// The port of one transport.
+    #[must_use]
+    pub fn of(&self, transport: Transport) -> u16 {
+        match transport {
+            Transport::Udp | Transport::Tcp => self.plain,
+            Transport::Dot => self.dot,
+            Transport::Doh2 => self.doh2,
+            Transport::Doq => self.doq,
+            Transport::Doh3 => self.doh3,
+        }
+    }
 }
 
 /// A server's configuration as text. All paths are relative to the server's folder, in which the
@@ -175,21 +198,21 @@ trait Adapter: Sync {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered;
 }
 
-/// Concurrent TCP or TLS clients that every server is configured for at least, so that experiments
-/// with few clients differ in nothing but their number.
-const LEAST_TCP_CLIENTS: u32 = 1_000;
+/// Concurrent connections that every server is configured for at least, so that experiments with few
+/// clients differ in nothing but their number.
+const LEAST_CONNECTIONS: u32 = 1_000;
 
-/// Connections above the expected clients that a server is configured for: those that are still
-/// being closed, and those of the readiness probe.
-const SPARE_TCP_CLIENTS: u32 = 100;
+/// Connections above the expected ones that a server is configured for: those that are still being
+/// closed, and those of the readiness probe.
+const SPARE_CONNECTIONS: u32 = 100;
 
 /// File descriptors that a server needs besides those of its clients: listening sockets and event
 /// queues of each thread, zone, logs. BIND, the hungriest, takes about 50 with two threads.
 const OTHER_FILES: u64 = 200;
 
-/// Seconds for which a server keeps an idle TCP or TLS connection: longer than any pause of a run,
-/// so that only the load decides when connections are opened. The most that BIND accepts.
-const TCP_IDLE_SECONDS: u32 = 120;
+/// Seconds for which a server keeps an idle connection: longer than any pause of a run, so that only
+/// the load decides when connections are opened. The most that BIND accepts.
+const IDLE_SECONDS: u32 = 120;
 
 /// Writes the configuration and the command line of `spec` for the program `binary`.
 ///
@@ -205,48 +228,53 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
     Ok(spec.kind.adapter().render(spec, program))
 }
 
-/// Checks that a server started here may open a socket for each of `tcp_clients`: at plan time this
-/// is an error; in the middle of a load it would be refused connections that look like a slow server.
+/// Checks that a server started here may open a socket for each of so many connections over TCP: at
+/// plan time this is an error; in the middle of a load it would be refused connections that look like
+/// a slow server. (Connections over QUIC share one socket.)
 ///
 /// # Errors
 /// When the limit on file descriptors (the hard one: a server's soft limit is raised to it) is too
 /// low.
-pub fn check_tcp_clients(tcp_clients: u32) -> Result<(), LabError> {
-    check_files(tcp_clients, crate::launch::file_limit())
+pub fn check_connections(connections: u32) -> Result<(), LabError> {
+    check_files(connections, crate::launch::file_limit())
 }
 
-/// [`check_tcp_clients`] for a server that may open `limit` files.
-fn check_files(tcp_clients: u32, limit: u64) -> Result<(), LabError> {
-    let most = limit.saturating_sub(OTHER_FILES + u64::from(SPARE_TCP_CLIENTS));
-    if u64::from(tcp_clients) <= most {
+/// [`check_connections`] for a server that may open `limit` files.
+fn check_files(connections: u32, limit: u64) -> Result<(), LabError> {
+    let most = limit.saturating_sub(OTHER_FILES + u64::from(SPARE_CONNECTIONS));
+    if u64::from(connections) <= most {
         return Ok(());
     }
     Err(LabError::Specification {
-        field: "clients",
-        value: tcp_clients.to_string(),
+        field: "connections",
+        value: connections.to_string(),
         reason: format!(
-            "a server may open {limit} files here, enough for {most} TCP or TLS clients: use fewer, \
-             or raise the hard limit (`ulimit -Hn`)"
+            "a server may open {limit} files, enough for {most} connections over TCP: use \
+             fewer clients, or raise the hard limit (`ulimit -Hn`)"
         ),
     })
 }
 
 impl ServerSpec {
-    /// The limit on concurrent TCP or TLS clients that the server is configured with.
-    fn tcp_client_limit(&self) -> u32 {
-        self.tcp_clients.saturating_add(SPARE_TCP_CLIENTS).max(LEAST_TCP_CLIENTS)
+    /// The limit on concurrent connections that the server is configured with.
+    fn connection_limit(&self) -> u32 {
+        self.connections.saturating_add(SPARE_CONNECTIONS).max(LEAST_CONNECTIONS)
     }
 
-    /// True if a transport over a connection is asked for.
+    /// True if a transport is asked for that takes a socket of the server for each connection.
     pub(crate) fn has_stream(&self) -> bool {
-        self.transports.iter().any(|transport| transport.is_stream())
+        self.transports.iter().any(|transport| transport.runs_over_tcp())
     }
 
     /// The socket address of one transport.
     #[must_use]
     pub fn socket_address(&self, transport: Transport) -> SocketAddr {
-        let port = if transport.is_encrypted() { self.ports.dot } else { self.ports.plain };
-        SocketAddr::new(self.address, port)
+        SocketAddr::new(self.address, self.ports.of(transport))
+    }
+
+    /// True if this transport is asked for.
+    fn serves(&self, transport: Transport) -> bool {
+        self.transports.contains(&transport)
     }
 
     /// True if UDP or TCP is asked for.
@@ -254,7 +282,7 @@ impl ServerSpec {
         self.transports.iter().any(|transport| !transport.is_encrypted())
     }
 
-    /// True if DNS over TLS is asked for.
+    /// True if a transport is asked for that needs a certificate.
     pub(crate) fn has_encrypted(&self) -> bool {
         self.transports.iter().any(|transport| transport.is_encrypted())
     }
@@ -294,7 +322,13 @@ impl ServerSpec {
             return wrong("zone name", &self.zone.origin, reason);
         }
         if self.transports.is_empty() {
-            return wrong("transports", "", "name at least one of udp, tcp, dot");
+            let reason = "name at least one of udp, tcp, dot, doh2, doq, doh3";
+            return wrong("transports", "", reason);
+        }
+        let in_path = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
+        if !self.http_path.starts_with('/') || !self.http_path.chars().all(in_path) {
+            let reason = "a path begins with `/` and has letters, digits, `-`, `_`, `.`, `~`, `/`";
+            return wrong("http path", &self.http_path, reason);
         }
         if self.threads == 0 {
             return wrong("threads", "0", "at least 1 must answer");
@@ -313,110 +347,4 @@ impl ServerSpec {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// A specification with everything at its plainest.
-    pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
-        ServerSpec {
-            kind,
-            directory: PathBuf::from("/results/runs/udp-1/server"),
-            zone: ZoneFile { origin: "melmac.univ".to_owned(), path: "/tmp/melmac.zone".into() },
-            address: "127.0.0.1".parse().unwrap(),
-            ports: Ports { plain: 5300, dot: 8530 },
-            transports: transports.to_vec(),
-            threads: 2,
-            tcp_clients: 4,
-            cpus: vec![0],
-            binary: None,
-            extra: None,
-            delay: None,
-            loss: None,
-        }
-    }
-
-    /// The rendered text of all files, the command and the notes, for snapshots.
-    pub(crate) fn shown(spec: &ServerSpec) -> String {
-        let program = format!("/usr/sbin/{}", spec.kind.adapter().program());
-        let rendered = render(spec, program.as_ref()).unwrap();
-        let mut text = format!("$ {}\n", rendered.command.join(" "));
-        for file in &rendered.files {
-            text.push_str(&format!("--- {}\n{}", file.name, file.content));
-        }
-        text.push_str("--- notes\n");
-        rendered.notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
-        text
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for kind in ServerKind::ALL {
-            assert_eq!(kind.name().parse(), Ok(kind));
-        }
-        assert!("unbound".parse::<ServerKind>().is_err());
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_refused() {
-        type Change = fn(&mut ServerSpec);
-        let cases: [(Change, &str); 5] = [
-            (|spec| spec.zone.origin = "a\"; b".to_owned(), "zone name `a\"; b`: "),
-            (|spec| spec.zone.origin.clear(), "zone name ``: "),
-            (|spec| spec.transports.clear(), "transports ``: "),
-            (|spec| spec.threads = 0, "threads `0`: "),
-            (|spec| spec.delay = Some("5ms".to_owned()), "delay `5ms`: only the embedded server"),
-        ];
-        for (change, expected) in cases {
-            let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
-            change(&mut spec);
-            let error = render(&spec, "/usr/sbin/named".as_ref()).unwrap_err().to_string();
-            assert!(error.starts_with(expected), "{error}");
-        }
-    }
-
-    #[test]
-    fn limits_on_clients_are_above_the_clients() {
-        let kinds = [(ServerKind::Bind, "tcp-clients "), (ServerKind::Knot, "tcp-max-clients: ")];
-        for (kind, key) in kinds.into_iter().chain([(ServerKind::Nsd, "tcp-count: ")]) {
-            for (clients, limit) in [(0, 1_000), (900, 1_000), (901, 1_001), (5_000, 5_100)] {
-                let mut spec = spec(kind, &[Transport::Tcp]);
-                spec.tcp_clients = clients;
-                let text = shown(&spec);
-                assert!(text.contains(&format!("    {key}{limit}")), "{clients}: {text}");
-                // The note tells the same limit.
-                assert_eq!(text.matches(&format!(" {limit}")).count(), 2, "{clients}: {text}");
-            }
-        }
-    }
-
-    #[test]
-    fn more_clients_than_files_are_refused() {
-        for (clients, limit, expected) in [
-            (724, 1_024, None),
-            (725, 1_024, Some("clients `725`: a server may open 1024 files here, enough for 724 ")),
-            (1, 100, Some("clients `1`: a server may open 100 files here, enough for 0 ")),
-            (u32::MAX, u64::MAX, None),
-        ] {
-            let found = check_files(clients, limit).err().map(|error| error.to_string());
-            match (expected, &found) {
-                (None, None) => {}
-                (Some(start), Some(text)) => assert!(text.starts_with(start), "{text}"),
-                _ => panic!("{clients} {limit}: {found:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn zones_have_file_names() {
-        let cases = [
-            ("melmac.univ.", "melmac.univ.zone"),
-            (".", "root.zone"),
-            ("0/25.2.0.192.in-addr.arpa", "0_25.2.0.192.in-addr.arpa.zone"),
-        ];
-        for (origin, expected) in cases {
-            let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
-            spec.zone.origin = origin.to_owned();
-            assert_eq!(spec.zone_file_name(), expected);
-        }
-    }
-}
+pub(crate) mod tests;

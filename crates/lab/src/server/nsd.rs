@@ -2,7 +2,7 @@
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Rendered, RenderedFile, ServerSpec, TCP_IDLE_SECONDS, Version};
+use super::{Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
 use crate::certificate;
 
 /// Name of the configuration.
@@ -25,10 +25,14 @@ impl Adapter for Nsd {
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
-        if transport == Transport::Dot && !version.is_at_least(4, 2) {
-            return Err(format!("NSD {version} has no DNS over TLS: it came with 4.2"));
-        }
-        Ok(())
+        let missing = match transport {
+            Transport::Udp | Transport::Tcp => return Ok(()),
+            Transport::Dot if version.is_at_least(4, 2) => return Ok(()),
+            Transport::Dot => "DNS over TLS: it came with 4.2",
+            Transport::Doh2 | Transport::Doh3 => "DNS over HTTPS",
+            Transport::Doq => "DNS over QUIC",
+        };
+        Err(format!("NSD {version} has no {missing}"))
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
@@ -61,7 +65,7 @@ server:
     minimal-responses: yes
     tcp-count: {tcp_clients}
     tcp-query-count: 0
-    tcp-timeout: {TCP_IDLE_SECONDS}
+    tcp-timeout: {IDLE_SECONDS}
 
 remote-control:
     control-enable: no
@@ -73,7 +77,7 @@ zone:
         threads = spec.threads,
         reuseport = if spec.threads > 1 { "    reuseport: yes\n" } else { "" },
         listeners = listeners(spec),
-        tcp_clients = spec.tcp_client_limit(),
+        tcp_clients = spec.connection_limit(),
         origin = spec.origin(),
         file = spec.zone_file_name(),
         extra = spec.extra_text(),
@@ -87,7 +91,7 @@ fn listeners(spec: &ServerSpec) -> String {
     if spec.has_plain() {
         lines.push(format!("    ip-address: {address}@{}", ports.plain));
     }
-    if spec.has_encrypted() {
+    if spec.serves(Transport::Dot) {
         lines.push(format!("    ip-address: {address}@{}", ports.dot));
         lines.push(format!("    tls-port: {}", ports.dot));
         lines.push(format!("    tls-service-key: \"{}\"", certificate::KEY));
@@ -97,7 +101,7 @@ fn listeners(spec: &ServerSpec) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let tcp_clients = spec.tcp_client_limit();
+    let tcp_clients = spec.connection_limit();
     let mut notes = vec![
         format!("{} server processes (server-count), as the experiment says", spec.threads),
         "rrl-ratelimit 0 and rrl-whitelist-ratelimit 0 (default 200 and 2000 answers per second \
@@ -110,7 +114,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              default): the limits on clients are not what is measured"
         ),
         format!(
-            "tcp-timeout {TCP_IDLE_SECONDS} s (the default): the load alone decides when \
+            "tcp-timeout {IDLE_SECONDS} s (the default): the load alone decides when \
              connections are opened"
         ),
         "no database, nothing written back, remote control off; transfers are off, as they are by \
@@ -138,7 +142,17 @@ mod tests {
 
     #[test]
     fn all_transports() {
-        insta::assert_snapshot!(shown(&spec(ServerKind::Nsd, &Transport::ALL)));
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot];
+        insta::assert_snapshot!(shown(&spec(ServerKind::Nsd, &all)));
+    }
+
+    #[test]
+    fn what_a_version_serves() {
+        let new = Version { text: "4.6.1".to_owned(), numbers: [4, 6, 1] };
+        let served = Transport::ALL.map(|it| Nsd.supports(&new, it).is_ok());
+        assert_eq!(served, [true, true, true, false, false, false]);
+        let reason = Nsd.supports(&new, Transport::Doh3).unwrap_err();
+        assert_eq!(reason, "NSD 4.6.1 has no DNS over HTTPS");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::support::{PATIENCE, alive, ask, groups_of, guard, parent, program, sp
 use dnslab_lab::{
     GuardProgram, LabError, RunningServer, Sampler, ServerKind, find, ports, sockets,
 };
-use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
+use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
 /// Starts, asks, watches and stops one server.
 #[track_caller]
@@ -60,9 +60,10 @@ fn program_name(kind: ServerKind) -> &'static str {
 
 #[test]
 fn bind_on_both_ip_versions() {
-    check(ServerKind::Bind, "127.0.0.1", &[Udp, Tcp, Dot]);
-    check(ServerKind::Bind, "::1", &[Udp, Tcp, Dot]);
+    check(ServerKind::Bind, "127.0.0.1", &[Udp, Tcp, Dot, Doh2]);
+    check(ServerKind::Bind, "::1", &[Udp, Tcp, Dot, Doh2]);
     check(ServerKind::Bind, "127.0.0.1", &[Dot]);
+    check(ServerKind::Bind, "127.0.0.1", &[Doh2]);
 }
 
 #[test]
@@ -106,12 +107,14 @@ fn clients_that_do_not_fit_are_refused_where_they_need_files() {
         let folder = tempfile::tempdir().unwrap();
         let mut spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[transport]);
         // More than `launch` ever gives to a server.
-        spec.tcp_clients = 70_000;
+        spec.connections = 70_000;
         let probe = |transport, address| ask(folder.path(), transport, address);
         let started = RunningServer::start(&spec, &guard(), &probe, PATIENCE);
         let error = started.err().map(|error| error.to_string());
         assert_eq!(error.is_some(), refused, "{error:?}");
-        assert!(error.is_none_or(|error| error.starts_with("clients `70000`: a server may open ")));
+        assert!(
+            error.is_none_or(|error| error.starts_with("connections `70000`: a server may open "))
+        );
     }
 }
 

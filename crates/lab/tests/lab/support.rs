@@ -53,7 +53,9 @@ pub(crate) fn spec(
         ports: ports::free(address).expect("loopback has free ports"),
         transports: transports.to_vec(),
         threads: 1,
-        tcp_clients: 4,
+        connections: 4,
+        http_path: "/dns-query".to_owned(),
+        early_data: false,
         cpus: Vec::new(),
         binary: None,
         extra: None,
@@ -62,22 +64,27 @@ pub(crate) fn spec(
     }
 }
 
-/// Asks for `alf.melmac.univ A` with `dig`, over TLS with `kdig` and the run's own authority.
+/// Asks for `alf.melmac.univ A` with `dig`, encrypted with `kdig` and the run's own authority.
 pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
     let (name, package) = match transport {
-        Transport::Dot => ("kdig", "knot-dnsutils"),
         Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
+        _ => ("kdig", "knot-dnsutils"),
     };
     let mut command = Command::new(name);
     command.args([format!("@{}", address.ip()), "-p".to_owned(), address.port().to_string()]);
     match transport {
         Transport::Udp => command.args(["+tries=1"]),
         Transport::Tcp => command.args(["+tries=1", "+tcp"]),
-        Transport::Dot => {
+        encrypted => {
             let authority = folder.join("server").join(certificate::AUTHORITY);
             let authority = authority.to_str().expect("temporary folders have UTF-8 names");
             let hostname = format!("+tls-hostname={}", certificate::NAME);
-            command.args(["+retry=0", &format!("+tls-ca={authority}"), &hostname])
+            command.args(["+retry=0", &format!("+tls-ca={authority}"), &hostname]);
+            match encrypted {
+                Transport::Doh2 => command.arg("+https=/dns-query"),
+                Transport::Doq => command.arg("+quic"),
+                _ => &mut command,
+            }
         }
     };
     command.args(["+time=1", "+short", "alf.melmac.univ", "A"]);

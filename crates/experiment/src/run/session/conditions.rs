@@ -9,7 +9,7 @@ use dnslab_measure::{Fact, Session};
 use sha2::{Digest as _, Sha256};
 
 use super::super::queries::QueriesError;
-use crate::{Experiment, Queries};
+use crate::{Experiment, Queries, Subnets};
 
 /// Facts of the host that a figure depends on and that do not change by themselves. Others of
 /// [`dnslab_lab::host::facts`] do (steal since the start, limits of the shell), or are a matter of
@@ -41,22 +41,32 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The query files of all variants, each once, with their digests.
+/// The query files and files of client subnets of all variants, each once, with their digests. What
+/// a file with a key holds is nobody's business, not even its digest.
 ///
 /// # Errors
 /// When one cannot be read.
 pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
-        let Queries::File(path) = &variant.load.queries else { continue };
-        let name = format!("query file {}", path.display());
-        if facts.iter().all(|fact| fact.name != name) {
-            let value = digest(path)
-                .map_err(|source| QueriesError::Unreadable { path: path.clone(), source })?;
-            facts.push(Fact { name, value });
+        if let Queries::File(path) = &variant.load.queries {
+            note(&mut facts, "query file", path)?;
+        }
+        if let Some(Subnets::File(path)) = &variant.load.subnets {
+            note(&mut facts, "client subnets", path)?;
         }
     }
     Ok(facts)
+}
+
+/// Adds the digest of a file, once.
+fn note(facts: &mut Vec<Fact>, what: &'static str, path: &Path) -> Result<(), QueriesError> {
+    let name = format!("{what} {}", path.display());
+    if facts.iter().all(|fact| fact.name != name) {
+        let value = digest(path).map_err(QueriesError::unreadable(what, path))?;
+        facts.push(Fact { name, value });
+    }
+    Ok(())
 }
 
 /// What is not as it was when `session` began: dnslab's version, the host, the inputs. What an older

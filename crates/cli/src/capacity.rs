@@ -1,0 +1,189 @@
+//! `dnslab capacity`: the highest rate that meets an objective, or the window to use.
+
+use anyhow::Context as _;
+use dnslab_experiment::{
+    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, SessionOptions,
+};
+use dnslab_measure::{
+    Answer, End, Interval, Objective, Phase, RateSearch, Sought, Step, WindowSweep,
+};
+use dnslab_report::{capacity_answer, capacity_table, number, write_report};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::Capacity;
+use crate::exit::{Exit, Failure};
+use crate::load::{toml_text, traffic_lines};
+use crate::{run, signals, terminal};
+
+/// What a DNS service is mostly asked for: hardly a loss, and an answer before anybody notices.
+const OBJECTIVE: &str = "lost<0.1%, p99<10ms";
+
+/// First rate of the ramp, queries per second: any server does it, and it is half a second of ramp
+/// for each factor of two above.
+const FROM_QPS: f64 = 1_000.0;
+
+/// Highest rate if none is given, queries per second: more than any server on one machine answers.
+const MAX_QPS: f64 = 50e6;
+
+/// Width of the bracket: what two runs of a real server differ by.
+const TOLERANCE: f64 = 0.05;
+
+/// Searches and reports.
+pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
+    let plan = plan(&arguments)?;
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let options = SessionOptions {
+        results: arguments.traffic.results.clone(),
+        guard: run::guard(),
+        command: run::command_line(),
+    };
+    let sought = plan.sought.clone();
+    let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
+    say!("{}\n", intent(&sought));
+    let mut steps = Steps::new(&sought);
+    let outcome = session.run(&stop, &mut steps).cloned();
+    steps.bar.finish_and_clear();
+    let capacity = outcome.map_err(failure)?;
+    let table = capacity_table(&capacity);
+    say!("\n{}\n", capacity_answer(&capacity));
+    say!("{}", terminal::table_or_turned(&table.header, &table.rows));
+    say!("{}", table.legend);
+    let paths = write_report(session.results())?;
+    say!("\nreport: {}", paths.page.display());
+    Ok(match (&capacity.end, capacity.answer()) {
+        (Some(End::Interrupted), _) => {
+            say!("\ninterrupted; what was measured is in the report");
+            Exit::Interrupted
+        }
+        (Some(End::Failed { .. }), _) => Exit::Impossible,
+        (_, Answer::Found { .. } | Answer::AtLeast { .. } | Answer::Window(_)) => Exit::Fine,
+        (_, Answer::Below { .. } | Answer::Nothing { .. }) => Exit::Invalid,
+    })
+}
+
+/// The arguments as a plan.
+fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
+    let traffic = &arguments.traffic;
+    let seed = traffic.seed.unwrap_or(1);
+    let sought = if arguments.window_sweep {
+        Sought::Window(WindowSweep {
+            objective: arguments.objective.clone(),
+            clients: traffic.clients,
+            largest: arguments.max_window,
+            repeats: arguments.repeats,
+            seed,
+        })
+    } else {
+        let default = || OBJECTIVE.parse::<Objective>().context("the default objective");
+        Sought::Rate(RateSearch {
+            objective: arguments.objective.clone().map_or_else(default, Ok)?,
+            from_qps: arguments
+                .from
+                .unwrap_or_else(|| arguments.max.map_or(FROM_QPS, |max| max.min(FROM_QPS))),
+            max_qps: arguments.max.unwrap_or(MAX_QPS),
+            tolerance: arguments.tolerance.unwrap_or(TOLERANCE),
+            repeats: arguments.repeats,
+            seed,
+        })
+    };
+    let target = &traffic.target;
+    let question = match &sought {
+        Sought::Rate(search) => {
+            format!("Up to which rate does {target} meet {}?", search.objective)
+        }
+        Sought::Window(_) => format!("How many queries outstanding does {target} need?"),
+    };
+    let mut lines = traffic_lines(traffic, "capacity", &question)?;
+    lines.add("load.duration", toml_text(&arguments.step_duration));
+    lines.add_if("load.pace", arguments.pace.as_deref().map(toml_text));
+    Ok(CapacityPlan {
+        target: target.clone(),
+        text: lines.without_variant(),
+        overrides: traffic.set.clone(),
+        workers: traffic.workers,
+        sought,
+    })
+}
+
+/// What is wrong with the input has its own exit code.
+fn failure(error: CapacityError) -> Failure {
+    match error {
+        CapacityError::Session(error) => run::failure(error),
+        CapacityError::BeyondTimeout { .. } | CapacityError::Empty { .. } => {
+            Failure::bad_input(error)
+        }
+    }
+}
+
+/// What will happen, as a sentence.
+fn intent(sought: &Sought) -> String {
+    match sought {
+        Sought::Rate(search) => format!(
+            "looking for the highest rate with {}: from {} qps by factors of two, then between, then \
+             {} runs at each rate around the edge",
+            search.objective,
+            number::qps(search.from_qps),
+            search.repeats
+        ),
+        Sought::Window(sweep) => format!(
+            "looking for the window to use: 1, 2, 4, ... outstanding over up to {} clients, {} runs \
+             each",
+            sweep.clients, sweep.repeats
+        ),
+    }
+}
+
+/// A line for each step that is over, and the step under way.
+struct Steps {
+    unit: &'static str,
+    bar: ProgressBar,
+    step: String,
+}
+
+impl Steps {
+    fn new(sought: &Sought) -> Self {
+        let bar =
+            if terminal::is_live() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{elapsed}  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let unit = match sought {
+            Sought::Rate(_) => "qps",
+            Sought::Window(_) => "outstanding",
+        };
+        Self { unit, bar, step: String::new() }
+    }
+}
+
+impl CapacityObserver for Steps {
+    fn step_begins(&mut self, number: usize, phase: Phase, at: f64) {
+        self.step =
+            format!("[{number:>3}] {:<7} {:>9} {}", phase.name(), number::qps(at), self.unit);
+        self.bar.set_message(self.step.clone());
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let qps = number::qps(interval.answered_qps());
+        let lost = number::count(interval.lost);
+        self.bar.set_message(format!("{}: {qps} answered, lost {lost}", self.step));
+    }
+
+    fn step_ends(&mut self, _: usize, step: &Step) {
+        let figures = step.figures.map_or_else(String::new, |figures| {
+            let ns = |ns: Option<u64>| {
+                ns.map_or(number::NONE.to_owned(), |ns| number::duration(ns as f64))
+            };
+            format!(
+                "{:>9} answered, lost {:>7}, p99 {:>8}: ",
+                number::qps(figures.answered_qps),
+                number::share(figures.lost_share),
+                ns(figures.p99_ns)
+            )
+        });
+        let line = format!("{}: {figures}{}", self.step, dnslab_report::judged_text(&step.judged));
+        if self.bar.is_hidden() {
+            say!("{line}");
+        } else {
+            self.bar.println(line);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `dnslab load` on `dnslab serve`, over every transport, and the experiment that compares them.
+
+use dnslab_lab::certificate;
+use dnslab_measure::{ResultsDirectory, RunRecord};
+use dnslab_wire::Transport;
+
+use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::room::{Room, folders};
+use crate::running_server::{queries, serve};
+
+/// One valid run of `dnslab load` over `transport`, verified, with these further arguments.
+#[track_caller]
+fn load(room: &Room, target: &str, transport: Transport, further: &[&str]) -> RunRecord {
+    room.write("queries", &queries());
+    let number = (1..).find(|number| !room.path().join(format!("results-{number}")).exists());
+    let results = format!("results-{}", number.unwrap_or_default());
+    let mut words = vec!["load", target, "--transport", transport.name(), "--results", &results];
+    words.extend(["--queries", "queries", "--duration", "300ms", "--warm-up", "100ms"]);
+    if transport.is_encrypted() {
+        words.extend(["--authority", certificate::AUTHORITY]);
+    }
+    words.extend(further);
+    let done = room.dnslab(&words).exits_with(0);
+    let found = folders(&room.path().join(&results));
+    let results = ResultsDirectory::open(&found[0]).unwrap();
+    report_is_whole(&results, &["load"]);
+    let record = valid_records(&results, 1).remove(0);
+    assert_eq!(record.load.target, target, "{done}");
+    assert_eq!(record.load.transport, transport.name(), "{done}");
+    let verified = measured(&record).tls.as_ref().map(|tls| tls.verified);
+    assert_eq!(verified, transport.is_encrypted().then_some(true), "{done}");
+    record
+}
+
+#[test]
+fn every_transport_on_both_ip_versions() {
+    for address in ["127.0.0.1", "::1"] {
+        let room = Room::with_load();
+        let (_serving, at) = serve(&room, address, &[]);
+        for transport in Transport::ALL {
+            let closed =
+                load(&room, &at(transport).to_string(), transport, &["--outstanding", "9"]);
+            assert!(measured(&closed).counters.outcomes.answered > 30, "{transport} at {address}");
+            let open = load(&room, &at(transport).to_string(), transport, &["--rate", "1000"]);
+            assert_eq!(measured(&open).counters.outcomes.due, 300, "{transport} at {address}");
+        }
+    }
+}
+
+#[test]
+fn https_has_a_method_and_a_path() {
+    let room = Room::with_load();
+    let (_serving, at) = serve(&room, "127.0.0.1", &["--http-path", "/ask"]);
+    for transport in [Transport::Doh2, Transport::Doh3] {
+        for method in ["get", "post"] {
+            let further = ["--http-path", "/ask", "--http-method", method];
+            let record = load(&room, &at(transport).to_string(), transport, &further);
+            let asked = record.load.http_method.as_deref().map(str::to_lowercase);
+            assert_eq!(asked.as_deref(), Some(method), "{transport}: {:?}", record.load);
+        }
+        let target = at(transport).to_string();
+        let elsewhere = ["load", &target, "--transport", transport.name(), "--insecure"];
+        let done = room.dnslab(&[&elsewhere[..], &["--results", transport.name()]].concat());
+        done.exits_with(3).prints("does not answer").prints("load.http_path");
+    }
+}
+
+/// Clients that connect again resume with their own tickets, and send early data where they are told
+/// to and the server takes it.
+#[test]
+fn tickets_and_early_data_are_used() {
+    let room = Room::with_load();
+    let (_serving, at) = serve(&room, "127.0.0.1", &["--early-data"]);
+    for transport in Transport::ALL.into_iter().filter(|it| it.is_encrypted()) {
+        let counts = |further: &[&str]| {
+            let again = ["--queries-per-connection", "20"];
+            let record =
+                load(&room, &at(transport).to_string(), transport, &[&again, further].concat());
+            let counts = measured(&record).counters.connections;
+            assert!(counts.closed > 4, "{transport}: {counts:?}");
+            (counts.full_handshakes, counts.resumed_handshakes, counts.early_data)
+        };
+        let (full, resumed, early) = counts(&[]);
+        assert!(resumed > full && early == 0, "{transport}: {full} {resumed} {early}");
+        let (_, resumed, early) = counts(&["--early-data"]);
+        assert!(early > 0 && early <= resumed, "{transport}: {resumed} {early}");
+        let (full, resumed, early) = counts(&["--resumption", "off"]);
+        assert!(full > 4 && resumed == 0 && early == 0, "{transport}: {full} {resumed} {early}");
+    }
+}
+
+#[test]
+fn the_experiment_on_all_transports_is_built_in() {
+    let room = Room::with_load();
+    let mut words = vec!["run", "transports"];
+    let short = ["load.duration=300ms", "load.warm_up=100ms", "repeat.runs=1", "load.padding=true"];
+    short.iter().for_each(|set| words.extend(["--set", set]));
+    let done = room.dnslab(&words).exits_with(0).prints("6 runs of 6 variants");
+    let results = room.results();
+    for record in valid_records(&results, 6) {
+        let transport: Transport = record.variant.parse().unwrap();
+        assert!(measured(&record).resources.samples.len() >= 3, "{transport}{done}");
+        let padded = record.load.queries.contains("padding to blocks of 128 octets");
+        assert_eq!(padded, transport.is_encrypted(), "{transport}: {}{done}", record.load.queries);
+    }
+    report_is_whole(&results, &Transport::ALL.map(Transport::name));
+}
+
+/// Names are asked for types that they do not have: such an answer holds no record, and is right.
+#[test]
+fn a_mix_of_types_is_asked() {
+    let room = Room::with_load();
+    let sets = ["load.types=A:3,AAAA:1", "load.transport=tcp", "load.duration=300ms"];
+    room.experiment("repeat.runs = 1\nload.warm_up = \"100ms\"\n[[variant]]\nname = \"mixed\"\n");
+    let mut words = vec!["run", "./experiment.toml"];
+    sets.iter().for_each(|set| words.extend(["--set", set]));
+    room.dnslab(&words).exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert!(record.load.queries.contains("A:3,AAAA:1"), "{}", record.load.queries);
+}

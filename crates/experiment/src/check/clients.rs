@@ -1,0 +1,147 @@
+//! The clients of a variant, checked: their connections, addresses, TLS and HTTP.
+
+use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
+use dnslab_traffic::{ClientBehaviour, Connect, Truncated};
+use dnslab_wire::Transport;
+
+use super::settings::Settings;
+use super::{Check, LoadSettings, Server, ServerSettings, TlsChoice};
+use crate::error::Problem;
+
+impl Check<'_> {
+    /// When clients connect, how often, and for how long.
+    pub(super) fn behaviour(
+        &mut self,
+        settings: &Settings,
+        transport: Transport,
+    ) -> ClientBehaviour {
+        let connect = match settings.text("load.connect").as_deref() {
+            Some("on-demand") => Connect::OnDemand,
+            _ => Connect::AtStart,
+        };
+        let asks_again = settings.text("load.truncated").as_deref() == Some("ask-over-tcp");
+        let truncated = match transport {
+            Transport::Udp if asks_again => Truncated::AskOverTcp,
+            _ => Truncated::Count,
+        };
+        ClientBehaviour {
+            connections: settings.count("load.connections").unwrap_or(1),
+            queries_per_connection: settings.count("load.queries_per_connection"),
+            idle: settings.written_duration("load.idle"),
+            connect,
+            truncated,
+        }
+    }
+
+    /// What clients make of TLS.
+    pub(super) fn tls(&mut self, settings: &Settings, transport: Transport) -> TlsChoice {
+        if !transport.is_encrypted() {
+            return TlsChoice::default();
+        }
+        let versions = match settings.text("load.tls_versions").as_deref() {
+            Some("1.2") => TlsVersions::V12,
+            Some("1.3") => TlsVersions::V13,
+            _ => TlsVersions::Both,
+        };
+        let choice = TlsChoice {
+            versions,
+            resumption: settings.is_true("load.resumption"),
+            early_data: settings.is_true("load.early_data"),
+        };
+        if versions == TlsVersions::V12 && transport.is_quic() {
+            let message = format!(
+                "`{transport}` cannot have TLS 1.2: QUIC has TLS 1.3 alone (RFC 9001, section 4.2)"
+            );
+            self.clash(settings, message, ["load.tls_versions", "load.transport"], "write \"1.3\"");
+        }
+        if choice.early_data && versions == TlsVersions::V12 {
+            let message = "early data came with TLS 1.3 (RFC 8446, section 2.3): TLS 1.2 has none";
+            let help = "remove `load.early_data`, or let clients offer TLS 1.3";
+            let paths = ["load.early_data", "load.tls_versions"];
+            self.clash(settings, message.to_owned(), paths, help);
+        }
+        if choice.early_data && !choice.resumption {
+            let message = "early data needs a ticket of an earlier connection (RFC 8446, section \
+                           2.3), and without `load.resumption` none is kept";
+            let help = "remove `load.early_data`, or let clients keep tickets";
+            let paths = ["load.early_data", "load.resumption"];
+            self.clash(settings, message.to_owned(), paths, help);
+        }
+        choice
+    }
+
+    /// A problem of two keys that cannot be together; the first is the culprit.
+    fn clash(&mut self, settings: &Settings, message: String, paths: [&str; 2], help: &str) {
+        let marks = paths.iter().filter_map(|path| settings.place(path).map(|it| it.mark("")));
+        let problem = Problem { message, marks: marks.collect(), help: None };
+        self.problems.push(problem.help(help));
+    }
+
+    /// Method and path of HTTP.
+    pub(super) fn http(&mut self, settings: &Settings, transport: Transport) -> HttpSettings {
+        let preset = HttpSettings::default();
+        if !transport.is_http() {
+            return preset;
+        }
+        let method = match settings.text("load.http_method").as_deref() {
+            Some("get") => Method::Get,
+            _ => Method::Post,
+        };
+        HttpSettings { method, path: settings.text("load.http_path").unwrap_or(preset.path) }
+    }
+
+    /// Whose clock says when a datagram came.
+    pub(super) fn receive_time(
+        &mut self,
+        settings: &Settings,
+        transport: Transport,
+    ) -> ReceiveTime {
+        match settings.text("load.receive_time").as_deref() {
+            Some("kernel") if transport == Transport::Udp => ReceiveTime::Kernel,
+            _ => ReceiveTime::User,
+        }
+    }
+
+    /// Sources that cannot reach the server.
+    pub(super) fn sources(
+        &mut self,
+        settings: &Settings,
+        load: &LoadSettings,
+        server: &ServerSettings,
+    ) {
+        let (Some(sources), Some(place)) = (&load.sources, settings.place("load.sources")) else {
+            return;
+        };
+        let target = match &server.server {
+            Server::External { target, .. } => target.ip(),
+            Server::Embedded { process, .. } | Server::Installed { process, .. } => process.address,
+        };
+        // All are of one family.
+        let first = sources.get(0);
+        let family = |is_ipv4: bool| if is_ipv4 { "an IPv4 address" } else { "an IPv6 address" };
+        let problem = if first.is_ipv4() != target.is_ipv4() {
+            let (from, to) = (family(first.is_ipv4()), family(target.is_ipv4()));
+            Some((
+                format!("`load.sources` cannot reach the server: {first} is {from}, {target} {to}"),
+                "name sources of the server's address family",
+            ))
+        } else if first.is_loopback() && !target.is_loopback() {
+            Some((
+                format!(
+                    "`load.sources` cannot reach the server: {first} is a loopback address, which \
+                     no other host answers, and {target} is none"
+                ),
+                "name addresses of this machine that the server can answer to",
+            ))
+        } else {
+            None
+        };
+        if let Some((message, help)) = problem {
+            let problem = Problem::new(message, place.mark("the sources")).help(help);
+            self.problems.push(match settings.place("server.address") {
+                Some(place) => problem.with(place.mark("the server")),
+                None => problem,
+            });
+        }
+    }
+}

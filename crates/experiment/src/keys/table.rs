@@ -1,0 +1,213 @@
+//! The keys but those of the load, and all keys together.
+
+use std::time::Duration;
+
+use super::load::LOAD;
+use super::{Form, Key, Preset};
+
+/// The form of the name of an experiment or a variant: it becomes the name of a folder.
+const FOLDER: Form = Form::FolderName;
+
+/// The name of a variant: the one key that is found in a `[[variant]]` only.
+pub const VARIANT_NAME: Key = Key::new(
+    "name",
+    FOLDER,
+    Preset::Required,
+    "Name of the variant, different from all others; it becomes the name of a folder",
+);
+
+/// All keys of the experiment, in the order of the reference.
+pub const KEYS: &[Key] = &joined();
+
+/// The three parts of the table, one after another.
+const fn joined() -> [Key; TOP_AND_SERVER.len() + LOAD.len() + EXPECT_AND_REPEAT.len()] {
+    let mut keys = [VARIANT_NAME; TOP_AND_SERVER.len() + LOAD.len() + EXPECT_AND_REPEAT.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at] = if at < TOP_AND_SERVER.len() {
+            TOP_AND_SERVER[at]
+        } else if at < TOP_AND_SERVER.len() + LOAD.len() {
+            LOAD[at - TOP_AND_SERVER.len()]
+        } else {
+            EXPECT_AND_REPEAT[at - TOP_AND_SERVER.len() - LOAD.len()]
+        };
+        at += 1;
+    }
+    keys
+}
+
+/// The keys of the experiment itself and of the server.
+const TOP_AND_SERVER: &[Key] = &[
+    Key::new(
+        "name",
+        FOLDER,
+        Preset::Required,
+        "Name of the experiment; it becomes part of the name of the results directory",
+    ),
+    Key::new(
+        "question",
+        Form::Text,
+        Preset::Value("\"What differs between the variants?\""),
+        "The question that the experiment answers; the first line of the report",
+    ),
+    Key::new(
+        "baseline",
+        Form::Text,
+        Preset::Absent("the first variant"),
+        "Name of the variant that the others are compared with",
+    ),
+    Key::new(
+        "server.kind",
+        Form::Choice(&["embedded", "bind", "knot", "nsd", "external"]),
+        Preset::Value("\"embedded\""),
+        "Which server is measured: dnslab's own responder, an installed server that dnslab starts \
+         and stops, or one that runs already",
+    ),
+    Key::new(
+        "server.address",
+        Form::Address,
+        Preset::Value("\"127.0.0.1\""),
+        "IPv4 or IPv6 address that the server listens on; an external server must have one, \
+         with or without the port for UDP and TCP",
+    ),
+    Key::new(
+        "server.port",
+        Form::Count { least: 1, most: 65_535 },
+        Preset::Absent("53"),
+        "Port of an external server for UDP and TCP; started servers get a free one",
+    ),
+    Key::new(
+        "server.dot_port",
+        Form::Count { least: 1, most: 65_535 },
+        Preset::Absent("853"),
+        "Port of an external server for DNS over TLS; started servers get a free one",
+    ),
+    Key::new(
+        "server.doh_port",
+        Form::Count { least: 1, most: 65_535 },
+        Preset::Absent("443"),
+        "Port of an external server for DNS over HTTPS, with HTTP/2 and with HTTP/3; started \
+         servers get a free one for each",
+    ),
+    Key::new(
+        "server.doq_port",
+        Form::Count { least: 1, most: 65_535 },
+        Preset::Absent("853"),
+        "Port of an external server for DNS over QUIC; started servers get a free one",
+    ),
+    Key::new(
+        "server.tls_name",
+        Form::DomainName,
+        Preset::Absent("its address"),
+        "Name that an external server's certificate must have, also sent as SNI and as the host of \
+         HTTP requests",
+    ),
+    Key::new(
+        "server.authority",
+        Form::Path,
+        Preset::Absent("none"),
+        "PEM file of the authority that signed an external server's certificate",
+    ),
+    Key::new(
+        "server.insecure",
+        Form::Boolean,
+        Preset::Value("false"),
+        "Accept any certificate; the results then carry a caveat",
+    ),
+    Key::new(
+        "server.threads",
+        Form::Count { least: 1, most: 1_024 },
+        Preset::Absent("the number of its CPUs"),
+        "Threads that a started server is configured for",
+    ),
+    Key::new(
+        "server.cpus",
+        Form::Cpus,
+        Preset::Absent("chosen so that server and load share none"),
+        "CPUs that a started server is pinned to",
+    ),
+    Key::new(
+        "server.binary",
+        Form::Path,
+        Preset::Absent("found on the search path"),
+        "Program of an installed server, e.g. a build of your own",
+    ),
+    Key::new(
+        "server.extra",
+        Form::Text,
+        Preset::Absent("nothing"),
+        "Text appended to the configuration of an installed server, in that server's own language",
+    ),
+    Key::new(
+        "server.delay",
+        Form::Text,
+        Preset::Absent("none"),
+        "Delay program of the embedded server, e.g. `5ms`",
+    ),
+    Key::new(
+        "server.loss",
+        Form::Text,
+        Preset::Absent("none"),
+        "Loss program of the embedded server, e.g. `1%`",
+    ),
+    Key::new(
+        "server.zone.name",
+        Form::DomainName,
+        Preset::Value("\"melmac.univ\""),
+        "Name of the zone that is served and asked for",
+    ),
+    Key::new(
+        "server.zone.records",
+        Form::Count { least: 1, most: 10_000_000 },
+        Preset::Value("1_000"),
+        "Address records in the zone",
+    ),
+    Key::new(
+        "server.zone.ttl",
+        Form::Duration {
+            least: Duration::ZERO,
+            // RFC 2181, section 8.
+            most: Duration::from_secs(2_147_483_647),
+            whole_seconds: true,
+        },
+        Preset::Value("\"1s\""),
+        "Time to live of the records",
+    ),
+];
+
+/// The keys of a right answer and of the repetition.
+const EXPECT_AND_REPEAT: &[Key] = &[
+    Key::new(
+        "expect.rcode",
+        Form::Choice(&[
+            "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN",
+            "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
+        ]),
+        Preset::Value("\"NOERROR\""),
+        "Response code of a right answer",
+    ),
+    Key::new(
+        "expect.wrong_limit",
+        Form::Share,
+        Preset::Value("\"0.1%\""),
+        "Share of wrong answers beyond which a run is invalid",
+    ),
+    Key::new(
+        "repeat.runs",
+        Form::Count { least: 1, most: 10_000 },
+        Preset::Value("5"),
+        "Runs of each variant",
+    ),
+    Key::new(
+        "repeat.seed",
+        Form::Count { least: 0, most: i64::MAX as u64 },
+        Preset::Value("1"),
+        "Seed of the order of the runs and of everything drawn at random",
+    ),
+    Key::new(
+        "repeat.margin",
+        Form::Share,
+        Preset::Value("\"2%\""),
+        "Relative difference below which a difference does not matter",
+    ),
+];

@@ -1,0 +1,134 @@
+//! Whether a load finds room here: files, source addresses, ports.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use dnslab_lab::ports;
+use dnslab_load::LoadSpec;
+use dnslab_traffic::QueryList;
+use dnslab_wire::Transport;
+
+use crate::{LoadSettings, Variant};
+
+/// Sockets that the clients of a load may have open at the same time.
+pub(super) fn sockets(load: &LoadSettings) -> u64 {
+    // The count depends on neither target nor queries.
+    let target = SocketAddr::from(([127, 0, 0, 1], 53));
+    let queries = QueryList::from_text(&b". NS"[..], "", &load.options);
+    let queries = Arc::new(queries.expect("the text is a constant"));
+    let spec = LoadSpec {
+        clients: load.clients,
+        mode: load.mode.clone(),
+        duration: load.duration,
+        warm_up: load.warm_up,
+        timeout: load.timeout,
+        behaviour: load.behaviour.clone(),
+        ..LoadSpec::new(target, load.transport, queries)
+    };
+    spec.sockets()
+}
+
+/// Connections of a load that its server must bear at the same time.
+pub(super) fn connections(load: &LoadSettings) -> u32 {
+    u32::try_from(sockets(load)).unwrap_or(u32::MAX)
+}
+
+/// What keeps the load of a variant from having its sockets, with the remedy.
+pub(super) fn lacking(variant: &Variant) -> Option<String> {
+    let load = &variant.load;
+    let wanted = sockets(load);
+    if let Err(error) = dnslab_load::check_sockets(wanted) {
+        return Some(error.to_string());
+    }
+    if let Some(sources) = &load.sources {
+        // The last one too: a range may reach beyond what the host has.
+        let last = u32::try_from(sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        for place in [0, last.min(load.clients.saturating_sub(1))] {
+            if let Some(problem) = foreign(sources.get(place)) {
+                return Some(problem);
+            }
+        }
+    }
+    let sources = load.sources.as_ref().map_or(1, |sources| sources.len());
+    let sources = sources.min(load.clients.into());
+    too_few_ports(wanted, sources, ephemeral_ports()?)
+}
+
+/// What is wrong with a source address that this host cannot send from.
+fn foreign(source: IpAddr) -> Option<String> {
+    let error = ports::check(Transport::Udp, SocketAddr::new(source, 0)).err()?;
+    Some(format!(
+        "this host cannot send from {source}, one of `load.sources`: {error}; name addresses that it \
+         has (`ip address`), or add it to an interface (`ip address add {source} dev ...`)"
+    ))
+}
+
+/// Every socket to the one server needs a port of its source address for itself.
+fn too_few_ports(wanted: u64, sources: u64, ports: u64) -> Option<String> {
+    let most = ports.saturating_mul(sources);
+    if wanted <= most {
+        return None;
+    }
+    let needed = wanted.div_ceil(ports.max(1));
+    let have = match sources {
+        1 => "one source address has".to_owned(),
+        _ => format!("{sources} source addresses have"),
+    };
+    Some(format!(
+        "{wanted} sockets to one server need more than the {most} ports that {have} \
+         (net.ipv4.ip_local_port_range): give at least {needed} addresses with `load.sources`, for \
+         example \"127.0.1.0/24\" where the server is on this machine, or widen the range"
+    ))
+}
+
+/// Ports that the kernel gives to sockets that ask for none (ip(7)); `None` if it does not say.
+fn ephemeral_ports() -> Option<u64> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut ends = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
+    Some((last + 1).saturating_sub(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_counted_by_source() {
+        let check = |wanted, sources, expected: Option<&str>| {
+            let found = too_few_ports(wanted, sources, 28_232);
+            match (expected, &found) {
+                (None, None) => {}
+                (Some(text), Some(found)) => assert!(found.contains(text), "{found}"),
+                _ => panic!("{wanted} {sources}: {found:?}"),
+            }
+        };
+        check(28_232, 1, None);
+        check(28_233, 1, Some("the 28232 ports that one source address has"));
+        check(28_233, 1, Some("at least 2 addresses with `load.sources`"));
+        check(100_000, 3, Some("the 84696 ports that 3 source addresses have"));
+        check(100_000, 4, None);
+        assert!(ephemeral_ports().is_some_and(|ports| ports > 1_000));
+    }
+
+    #[test]
+    fn foreign_sources_are_told() {
+        // 192.0.2.0/24 is for documentation only (RFC 5737): no machine has it.
+        let problem = foreign([192, 0, 2, 1].into()).unwrap();
+        assert!(problem.starts_with("this host cannot send from 192.0.2.1"), "{problem}");
+        assert_eq!(foreign([127, 0, 1, 9].into()), None);
+    }
+
+    #[test]
+    fn sockets_are_those_of_the_engine() {
+        let check = |lines: &str, expected: u64| {
+            let text = format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n");
+            let experiment = crate::check_text(&text, &[]).unwrap();
+            assert_eq!(sockets(&experiment.variants[0].load), expected, "for {lines}");
+        };
+        check("load.clients = 30", 30);
+        check("load = { clients = 30, connections = 3, transport = \"tcp\" }", 90);
+        check("load = { clients = 30, truncated = \"ask-over-tcp\" }", 60);
+    }
+}

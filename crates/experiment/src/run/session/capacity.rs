@@ -1,0 +1,290 @@
+//! The runs of a search for the capacity: each step is a run of a session whose plan grows.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dnslab_measure::{
+    CAPACITY_FORMAT, Capacity, CaseId, Caveat, Demand, End, Interval, Judged, Phase,
+    ResultsDirectory, RunRecord, Sought, Step, StepFigures,
+};
+
+use super::{Session, SessionError, SessionOptions, seed_of};
+use crate::capacity::{Next, Search, Spread, Sweep};
+use crate::run::case::Case;
+use crate::{Experiment, ExperimentError, Source, Variant, check_text};
+
+/// What a search is made of.
+#[derive(Clone, Debug)]
+pub struct CapacityPlan {
+    /// Who is asked, as the user wrote it.
+    pub target: String,
+    /// An experiment file without variants and without a load's rate or window.
+    pub text: String,
+    /// Overrides of the command line, as `key=value`.
+    pub overrides: Vec<String>,
+    /// Load threads, if their number is given; no more are used than there are clients.
+    pub workers: Option<u32>,
+    /// What is looked for.
+    pub sought: Sought,
+}
+
+/// Is told what happens in a search, as it happens.
+pub trait CapacityObserver {
+    /// A step begins, the `number`-th from 1.
+    fn step_begins(&mut self, number: usize, phase: Phase, at: f64);
+
+    /// An interval of the current step is over.
+    fn interval(&mut self, interval: &Interval);
+
+    /// The step is over and on disk.
+    fn step_ends(&mut self, number: usize, step: &Step);
+}
+
+/// Why a search cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum CapacityError {
+    /// Its runs cannot be made.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A server that answers nothing would meet the objective.
+    #[error(
+        "the objective `{demand}` says nothing: a lost query counts with the time-out of \
+         {timeout:?}, so a server that answers nothing meets it\n  hint:    give a longer \
+         --timeout, or a smaller bound"
+    )]
+    BeyondTimeout {
+        /// The demand.
+        demand: Demand,
+        /// The time-out.
+        timeout: Duration,
+    },
+    /// There is no rate to try.
+    #[error("the search begins at {from_qps} qps (--from), above its end at {max_qps} qps (--max)")]
+    Empty {
+        /// The first rate.
+        from_qps: f64,
+        /// The last.
+        max_qps: f64,
+    },
+}
+
+/// A search on its way.
+#[derive(Debug)]
+pub struct CapacitySession {
+    session: Session,
+    plan: CapacityPlan,
+    capacity: Capacity,
+    driver: Driver,
+}
+
+/// What says which step is next.
+#[derive(Debug)]
+enum Driver {
+    Rate(Search),
+    Window(Sweep),
+}
+
+impl CapacitySession {
+    /// Checks everything and makes the results directory.
+    ///
+    /// # Errors
+    /// When the plan is wrong, a query file cannot be read, or the directory cannot be made.
+    pub fn begin(plan: CapacityPlan, options: SessionOptions) -> Result<Self, CapacityError> {
+        let driver = match &plan.sought {
+            Sought::Rate(search) if search.from_qps > search.max_qps => {
+                let (from_qps, max_qps) = (search.from_qps, search.max_qps);
+                return Err(CapacityError::Empty { from_qps, max_qps });
+            }
+            Sought::Rate(search) => Driver::Rate(Search::new(search.clone())),
+            Sought::Window(sweep) => Driver::Window(Sweep::new(sweep.clone())),
+        };
+        let first = match driver.next() {
+            Next::Step { at, .. } => at,
+            Next::Done(_) => 1.0,
+        };
+        let experiment = plan.experiment(first)?;
+        check_timeout(&plan, &experiment)?;
+        let mut session = Session::begin(experiment, options)?;
+        // The first step is planned when it begins, like all others.
+        session.facts.plan.clear();
+        let capacity = Capacity {
+            format: CAPACITY_FORMAT,
+            target: plan.target.clone(),
+            sought: plan.sought.clone(),
+            steps: Vec::new(),
+            end: None,
+        };
+        let own = Self { session, plan, capacity, driver };
+        own.write()?;
+        Ok(own)
+    }
+
+    /// The results directory.
+    #[must_use]
+    pub fn results(&self) -> &ResultsDirectory {
+        self.session.results()
+    }
+
+    /// Does all steps; what they have found. `stop` ends the current step early, whose run is kept
+    /// but says nothing, and begins no other.
+    ///
+    /// # Errors
+    /// When the results directory cannot be written.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn CapacityObserver,
+    ) -> Result<&Capacity, CapacityError> {
+        let end = loop {
+            if stop.load(Ordering::Relaxed) {
+                break End::Interrupted;
+            }
+            let (phase, at) = match self.driver.next() {
+                Next::Done(end) => break end,
+                Next::Step { phase, at } => (phase, at),
+            };
+            let number = self.capacity.steps.len() + 1;
+            observer.step_begins(number, phase, at);
+            let Some(step) = self.step(phase, at, stop, observer)? else {
+                break End::Interrupted;
+            };
+            self.driver.push(&step);
+            self.capacity.steps.push(step);
+            self.write()?;
+            let step = &self.capacity.steps[number - 1];
+            observer.step_ends(number, step);
+        };
+        self.capacity.end = Some(end);
+        self.write()?;
+        Ok(&self.capacity)
+    }
+
+    /// One step; `None` if it was cut short.
+    fn step(
+        &mut self,
+        phase: Phase,
+        at: f64,
+        stop: &AtomicBool,
+        observer: &mut dyn CapacityObserver,
+    ) -> Result<Option<Step>, CapacityError> {
+        let experiment = self.plan.experiment(at)?;
+        let variant = &experiment.variants[0];
+        let case = self.plan_run(&variant.name);
+        self.write()?;
+        let record = self.run_case(variant, &case, stop, observer)?;
+        self.session.results.write_run(&record).map_err(SessionError::from)?;
+        let cut_short = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
+        if stop.load(Ordering::Relaxed) && record.caveats.iter().any(cut_short) {
+            return Ok(None);
+        }
+        Ok(Some(Step {
+            case,
+            phase,
+            at,
+            judged: Judged::of(&record, self.plan.sought.objective()),
+            figures: record.measured.as_ref().map(StepFigures::of),
+        }))
+    }
+
+    /// Adds a run to the plan of the session.
+    fn plan_run(&mut self, variant: &str) -> CaseId {
+        let facts = &mut self.session.facts;
+        let earlier = facts.plan.iter().filter(|case| case.variant == variant).count();
+        let repetition = u32::try_from(earlier + 1).unwrap_or(u32::MAX);
+        let case = CaseId { variant: variant.to_owned(), repetition };
+        if !facts.variants.contains(&case.variant) {
+            facts.variants.push(case.variant.clone());
+        }
+        facts.plan.push(case.clone());
+        case
+    }
+
+    fn run_case(
+        &self,
+        variant: &Variant,
+        id: &CaseId,
+        stop: &AtomicBool,
+        observer: &mut dyn CapacityObserver,
+    ) -> Result<RunRecord, CapacityError> {
+        let session = &self.session;
+        let queries = session.lists.borrow_mut().of(variant).map_err(SessionError::from)?;
+        let folder = session.results.run_path(id);
+        let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
+        let case = Case {
+            variant,
+            id,
+            position: number - 1,
+            // No two runs get the same arrivals: what is odd about one would be so in all.
+            seed: seed_of(session.experiment.seed, number),
+            queries: &Arc::clone(&queries),
+            folder: Path::new(&folder),
+            guard: &session.guard,
+        };
+        Ok(case.run(stop, &mut |interval| observer.interval(interval)))
+    }
+
+    /// Writes the plan and the search as they are now.
+    fn write(&self) -> Result<(), SessionError> {
+        self.session.results.write_session(&self.session.facts)?;
+        Ok(self.session.results.write_capacity(&self.capacity)?)
+    }
+}
+
+impl CapacityPlan {
+    /// The experiment of one step, with one variant.
+    fn experiment(&self, at: f64) -> Result<Experiment, SessionError> {
+        let own = match &self.sought {
+            Sought::Rate(_) => {
+                // The name of a folder has no point.
+                let name = format!("rate-{at}").replace('.', "-");
+                format!("name = \"{name}\"\nload.rate = {at:?}\n")
+            }
+            Sought::Window(sweep) => {
+                let Spread { clients, outstanding } = Spread::of(at as u64, sweep.clients);
+                let workers = self.workers.map_or_else(String::new, |workers| {
+                    format!("load.workers = {}\n", workers.min(clients))
+                });
+                format!(
+                    "name = \"window-{at}\"\nload.clients = {clients}\n\
+                     load.outstanding = {outstanding}\n{workers}"
+                )
+            }
+        };
+        let text = format!("{}\n[[variant]]\n{own}", self.text);
+        check_text(&text, &self.overrides).map_err(|problems| {
+            let source_text = Source { name: "<arguments>".to_owned(), text };
+            ExperimentError::Invalid { problems, source_text }.into()
+        })
+    }
+}
+
+/// Checks that the bounds on latency are below the time-out.
+fn check_timeout(plan: &CapacityPlan, experiment: &Experiment) -> Result<(), CapacityError> {
+    let timeout = experiment.variants[0].load.timeout;
+    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    match plan.sought.objective().and_then(|objective| objective.beyond_timeout(timeout_ns)) {
+        Some(demand) => Err(CapacityError::BeyondTimeout { demand, timeout }),
+        None => Ok(()),
+    }
+}
+
+impl Driver {
+    fn next(&self) -> Next {
+        match self {
+            Self::Rate(search) => search.next(),
+            Self::Window(sweep) => sweep.next(),
+        }
+    }
+
+    fn push(&mut self, step: &Step) {
+        match self {
+            Self::Rate(search) => search.push(&step.judged),
+            Self::Window(sweep) => {
+                let answered_qps = step.figures.map_or(0.0, |figures| figures.answered_qps);
+                sweep.push(&step.judged, answered_qps);
+            }
+        }
+    }
+}

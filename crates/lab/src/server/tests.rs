@@ -1,0 +1,111 @@
+//! What the adapters' tests share, and the checks of specifications.
+
+use super::*;
+
+/// A specification with everything at its plainest.
+pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
+    ServerSpec {
+        kind,
+        directory: PathBuf::from("/results/runs/udp-1/server"),
+        zone: ZoneFile { origin: "melmac.univ".to_owned(), path: "/tmp/melmac.zone".into() },
+        address: "127.0.0.1".parse().unwrap(),
+        ports: Ports { plain: 5300, dot: 8530, doh2: 4430, doq: 8531, doh3: 4431 },
+        transports: transports.to_vec(),
+        threads: 2,
+        connections: 4,
+        http_path: "/dns-query".to_owned(),
+        early_data: false,
+        cpus: vec![0],
+        binary: None,
+        extra: None,
+        delay: None,
+        loss: None,
+    }
+}
+
+/// The rendered text of all files, the command and the notes, for snapshots.
+pub(crate) fn shown(spec: &ServerSpec) -> String {
+    let program = format!("/usr/sbin/{}", spec.kind.adapter().program());
+    let rendered = render(spec, program.as_ref()).unwrap();
+    let mut text = format!("$ {}\n", rendered.command.join(" "));
+    for file in &rendered.files {
+        text.push_str(&format!("--- {}\n{}", file.name, file.content));
+    }
+    text.push_str("--- notes\n");
+    rendered.notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
+    text
+}
+
+#[test]
+fn names_are_read_back() {
+    for kind in ServerKind::ALL {
+        assert_eq!(kind.name().parse(), Ok(kind));
+    }
+    assert!("unbound".parse::<ServerKind>().is_err());
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    type Change = fn(&mut ServerSpec);
+    let cases: [(Change, &str); 7] = [
+        (|spec| spec.zone.origin = "a\"; b".to_owned(), "zone name `a\"; b`: "),
+        (|spec| spec.zone.origin.clear(), "zone name ``: "),
+        (|spec| spec.transports.clear(), "transports ``: "),
+        (|spec| spec.threads = 0, "threads `0`: "),
+        (|spec| spec.http_path = "dns".to_owned(), "http path `dns`: "),
+        (|spec| spec.http_path = "/a\"; b".to_owned(), "http path `/a\"; b`: "),
+        (|spec| spec.delay = Some("5ms".to_owned()), "delay `5ms`: only the embedded server"),
+    ];
+    for (change, expected) in cases {
+        let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
+        change(&mut spec);
+        let error = render(&spec, "/usr/sbin/named".as_ref()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn limits_on_clients_are_above_the_clients() {
+    let kinds = [(ServerKind::Bind, "tcp-clients "), (ServerKind::Knot, "tcp-max-clients: ")];
+    for (kind, key) in kinds.into_iter().chain([(ServerKind::Nsd, "tcp-count: ")]) {
+        for (clients, limit) in [(0, 1_000), (900, 1_000), (901, 1_001), (5_000, 5_100)] {
+            let mut spec = spec(kind, &[Transport::Tcp]);
+            spec.connections = clients;
+            let text = shown(&spec);
+            assert!(text.contains(&format!("    {key}{limit}")), "{clients}: {text}");
+            // The note tells the same limit.
+            assert_eq!(text.matches(&format!(" {limit}")).count(), 2, "{clients}: {text}");
+        }
+    }
+}
+
+#[test]
+fn more_clients_than_files_are_refused() {
+    for (clients, limit, expected) in [
+        (724, 1_024, None),
+        (725, 1_024, Some("connections `725`: a server may open 1024 files, enough for 724 ")),
+        (1, 100, Some("connections `1`: a server may open 100 files, enough for 0 ")),
+        (u32::MAX, u64::MAX, None),
+    ] {
+        let found = check_files(clients, limit).err().map(|error| error.to_string());
+        match (expected, &found) {
+            (None, None) => {}
+            (Some(start), Some(text)) => assert!(text.starts_with(start), "{text}"),
+            _ => panic!("{clients} {limit}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn zones_have_file_names() {
+    let cases = [
+        ("melmac.univ.", "melmac.univ.zone"),
+        (".", "root.zone"),
+        ("0/25.2.0.192.in-addr.arpa", "0_25.2.0.192.in-addr.arpa.zone"),
+    ];
+    for (origin, expected) in cases {
+        let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
+        spec.zone.origin = origin.to_owned();
+        assert_eq!(spec.zone_file_name(), expected);
+    }
+}
