@@ -22,7 +22,7 @@ pub struct WorkerFacts {
     /// Clients that it simulated.
     #[serde(default)]
     pub clients: u32,
-    /// Clients that could send when the measured window began.
+    /// Clients that could send when the measured window began; all, if they connect on demand.
     #[serde(default)]
     pub open_clients: u32,
 }

@@ -1,5 +1,7 @@
 //! The frames of a stream (RFC 9114, section 7).
 
+use bytes::BufMut;
+
 use super::varint;
 use crate::quic::QuicError;
 
@@ -69,7 +71,7 @@ pub(super) fn take<'a>(octets: &mut &'a [u8]) -> Result<Option<Frame<'a>>, QuicE
 }
 
 /// Appends type and length of a frame; the payload follows.
-pub(super) fn push_head(out: &mut Vec<u8>, kind: u64, length: usize) {
+pub(super) fn push_head(out: &mut impl BufMut, kind: u64, length: usize) {
     varint::push(out, kind);
     varint::push(out, length as u64);
 }

@@ -84,9 +84,9 @@ impl Requests {
         self.section.extend_from_slice(&self.before);
         if self.method == Method::Post {
             push_length(&mut self.section, message.len());
-            push_head(out, frames::HEADERS, self.section.len());
+            frames::push_head(out, frames::HEADERS, self.section.len());
             out.put_slice(&self.section);
-            push_head(out, frames::DATA, message.len());
+            frames::push_head(out, frames::DATA, message.len());
             out.put_u16(0);
             out.put_slice(&message[2..]);
             return;
@@ -105,7 +105,7 @@ impl Requests {
         let coded = URL_SAFE_NO_PAD.encode_slice(&message[3..], rest);
         coded.expect("the space is as long as the letters that the octets become");
         self.section.extend_from_slice(&self.after);
-        push_head(out, frames::HEADERS, self.section.len());
+        frames::push_head(out, frames::HEADERS, self.section.len());
         out.put_slice(&self.section);
     }
 }
@@ -120,13 +120,6 @@ fn push_length(section: &mut Vec<u8>, length: usize) {
         rest /= 10;
     }
     qpack::push_named(section, index::CONTENT_LENGTH, &digits[at..]);
-}
-
-/// Appends type and length of a frame.
-fn push_head(out: &mut BytesMut, kind: u64, length: usize) {
-    let mut head = Vec::with_capacity(8);
-    frames::push_head(&mut head, kind, length);
-    out.put_slice(&head);
 }
 
 /// Appends a response that carries a message.
@@ -222,6 +215,8 @@ impl Head {
                 }
                 Name::Method => head.method = Some(field.value.into_owned()),
                 Name::Path => head.path = Some(field.value.into_owned()),
+                // As nearly all servers write it.
+                Name::ContentType if field.value.as_ref() == MEDIA_TYPE => head.is_message = true,
                 Name::ContentType => {
                     let mut parts = field.value.split(|octet| *octet == b';');
                     let kind = parts.next().unwrap_or_default().trim_ascii();

@@ -1,5 +1,7 @@
 //! Numbers of variable length (RFC 9000, section 16).
 
+use bytes::BufMut;
+
 /// Takes a number from the front; `None` if it is not all there.
 pub(super) fn take(octets: &mut &[u8]) -> Option<u64> {
     let length = 1 << (octets.first()? >> 6);
@@ -13,16 +15,14 @@ pub(super) fn take(octets: &mut &[u8]) -> Option<u64> {
 ///
 /// # Panics
 /// When it is 2^62 or more: no length or stream number is.
-pub(super) fn push(out: &mut Vec<u8>, number: u64) {
+pub(super) fn push(out: &mut impl BufMut, number: u64) {
     match number {
-        0..0x40 => out.push(number as u8),
-        0x40..0x4000 => out.extend_from_slice(&(number as u16 | 0x4000).to_be_bytes()),
-        0x4000..0x4000_0000 => {
-            out.extend_from_slice(&(number as u32 | 0x8000_0000).to_be_bytes());
-        }
+        0..0x40 => out.put_u8(number as u8),
+        0x40..0x4000 => out.put_u16(number as u16 | 0x4000),
+        0x4000..0x4000_0000 => out.put_u32(number as u32 | 0x8000_0000),
         _ => {
             assert!(number < 1 << 62, "{number} is too large for the form");
-            out.extend_from_slice(&(number | 0xc000_0000_0000_0000).to_be_bytes());
+            out.put_u64(number | 0xc000_0000_0000_0000);
         }
     }
 }

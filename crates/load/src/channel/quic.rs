@@ -27,6 +27,10 @@ const BATCH: usize = 512;
 /// have to wait, too.
 const PATIENCE: Nanos = 1_000_000;
 
+/// A handshake that takes longer has failed. Where early data is sent, nobody else looks at how long
+/// it takes.
+const HANDSHAKE: Nanos = 10_000_000_000;
+
 /// Makes the connection of one protocol, on a socket that is there.
 pub(super) type Connect<'a> =
     &'a dyn Fn(&QuicClientSettings, SocketAddr, &str, Instant) -> Result<QuicClient, QuicError>;
@@ -257,6 +261,9 @@ impl Channel for QuicChannel {
         let was_established = self.is_reported;
         if !was_established {
             self.note_handshake(at);
+            if !self.is_reported && at.saturating_sub(self.began) > HANDSHAKE {
+                return Err(ChannelEnd::Connect(io::ErrorKind::TimedOut.into()));
+            }
         }
         if polled.is_ok() && has_delivered && was_established {
             // Answers are mostly followed by queries: what there is to acknowledge goes with them.

@@ -224,7 +224,9 @@ impl<'a> Worker<'a> {
         if self.time_at_start.is_none() && now >= self.orders.phases.measured_from {
             self.time_at_start = Some((now, ThreadTime::now()));
             let firsts = &self.lanes[..self.orders.clients as usize];
-            let open = firsts.iter().filter(|lane| lane.is_open()).count();
+            // A client that connects on demand is where it wants to be.
+            let could_send = |lane: &&Lane| lane.is_open() || !self.orders.keeps_open;
+            let open = firsts.iter().filter(could_send).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
         if self.time_at_end.is_none() && now >= self.until {

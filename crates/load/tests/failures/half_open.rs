@@ -10,7 +10,7 @@ use dnslab_load::{LoadResult, LoadSpec};
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, last_end, open};
-use crate::process::{Serving, alone, role, until_input_ends};
+use crate::process::{IN_NAMESPACE, Serving, alone, role, until_input_ends};
 use crate::responder::{Responder, spec_with_tls};
 
 /// All transports.
@@ -107,7 +107,7 @@ fn a_peer_that_vanishes_and_comes_back() {
     if role().as_deref() == Some("serve") {
         return serve();
     }
-    alone(&["unshare", "--net"], NAME, || {
+    alone(&IN_NAMESPACE, NAME, || {
         let far = Far::start(NAME);
         let results = apply_all(&far, || {
             thread::sleep(Duration::from_millis(1_000));
@@ -135,7 +135,7 @@ fn a_peer_that_vanishes_for_good() {
     if role().as_deref() == Some("serve") {
         return serve();
     }
-    alone(&["unshare", "--net"], NAME, || {
+    alone(&IN_NAMESPACE, NAME, || {
         let far = Far::start(NAME);
         let results = apply_all(&far, || {
             thread::sleep(Duration::from_millis(1_000));

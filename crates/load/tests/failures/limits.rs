@@ -11,7 +11,7 @@ use dnslab_wire::Transport;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::applied::{apply, apply_while, both, last_end, open, spec};
-use crate::process::{Serving, alone, role, until_input_ends};
+use crate::process::{IN_NAMESPACE, Serving, alone, role, until_input_ends};
 use crate::responder::Responder;
 
 /// Lets this process open so many files.
@@ -38,7 +38,7 @@ fn ports_run_out() {
     // A namespace with twenty ports to choose from.
     let shell = "ip link set lo up && echo 40000 40019 >/proc/sys/net/ipv4/ip_local_port_range && \
                  exec \"$0\" \"$@\"";
-    alone(&["unshare", "--net", "sh", "-c", shell], "limits::ports_run_out", || {
+    alone(&[&IN_NAMESPACE[..], &["sh", "-c", shell]].concat(), "limits::ports_run_out", || {
         // Closed connections keep their ports towards one address.
         let addresses = ["127.0.0.1:5300", "127.0.0.2:5300"].map(|text| text.parse().unwrap());
         let _server = Responder::start(|config| {

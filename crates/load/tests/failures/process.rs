@@ -7,6 +7,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 /// Set in the child; its value is what the child is to be.
 const ROLE: &str = "DNSLAB_TEST_ROLE";
 
+/// Starts a command in a network namespace of its own, in which it is root, whoever it is outside.
+pub(crate) const IN_NAMESPACE: [&str; 3] = ["unshare", "--map-root-user", "--net"];
+
 /// What this process was started to be, by a test of this program; `None` in the first process.
 pub(crate) fn role() -> Option<String> {
     std::env::var(ROLE).ok()

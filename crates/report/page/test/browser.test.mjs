@@ -19,11 +19,13 @@ const isSample = process.env.DNSLAB_REPORT === undefined;
 let browser;
 let report;
 let openLoop;
+let searches;
 
 before(async () => {
   mkdirSync(shots, { recursive: true });
   report = isSample ? makeSample("results") : resolve(process.env.DNSLAB_REPORT);
   openLoop = makeSample("open-loop", "open");
+  searches = ["capacity", "window"].map((kind) => [kind, makeSample(kind, kind)]);
   browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -165,6 +167,24 @@ for (const width of [1280, 400]) {
         await page.screenshot({ path: join(shots, `open-${width}-${colorScheme}.png`), fullPage: true });
       }));
   }
+}
+
+for (const width of [1280, 400]) {
+  test(`a search for the capacity at ${width} px`, async () => {
+    for (const [kind, at] of searches) {
+      await open({ width, colorScheme: "light", at }, async (page) => {
+        for (const id of ["answered", "latency"]) {
+          const canvas = await page.$(`#chart-capacity-${id} canvas`);
+          assert.ok(canvas, `${kind}: no chart of ${id}`);
+        }
+        const excess = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.equal(excess, 0, `${kind}: the page is ${excess} px wider than the window`);
+        await page.screenshot({ path: join(shots, `${kind}-${width}.png`), fullPage: true });
+      });
+    }
+  });
 }
 
 test("every control is reached by Tab and works by key", () =>
