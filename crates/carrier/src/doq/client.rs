@@ -2,19 +2,18 @@
 
 use bytes::{BufMut as _, BytesMut};
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
-use rustc_hash::FxHashMap;
 
 use super::{CODES, PREFIX, is_too_long, whole_message};
 use crate::Exchange;
-use crate::quic::{ClientProtocol, ErrorCodes, QuicError, Reading, Unwritten, code, read};
+use crate::quic::{
+    ClientProtocol, ErrorCodes, Outstanding, QuicError, Reading, Unwritten, code, read,
+};
 
 /// The queries of one connection that wait for their answer.
 #[derive(Default)]
 pub(crate) struct DoqClient {
-    /// By stream: what has come of the query.
-    queries: FxHashMap<StreamId, Query>,
-    /// By request: its stream.
-    streams: FxHashMap<u16, StreamId>,
+    /// What has come of the query on each stream.
+    queries: Outstanding<Query>,
     /// Queries that flow control keeps back.
     unwritten: Unwritten,
     /// Octets of queries on their way to their streams, which share this memory piece by piece.
@@ -50,7 +49,7 @@ impl DoqClient {
         id: StreamId,
         deliver: &mut dyn FnMut(Exchange<'_>),
     ) -> Result<(), QuicError> {
-        let Some(query) = self.queries.get_mut(&id) else {
+        let Some(query) = self.queries.get_mut(id) else {
             // Nobody waits for it any more.
             read(connection, id, |_| {});
             return Ok(());
@@ -71,7 +70,7 @@ impl DoqClient {
                 } else if is_too_long(answer) {
                     // The rest of the stream is of no use.
                     let _ = connection.recv_stream(id).stop(code(CODES.protocol_error));
-                    self.forget(id, request);
+                    self.forget(id);
                     deliver(Exchange::Refused { request, status: 0 });
                 } else {
                     *reply = Reply::Part(std::mem::take(answer));
@@ -83,29 +82,26 @@ impl DoqClient {
                 } else {
                     Exchange::Refused { request, status: 0 }
                 });
-                self.forget(id, request);
+                self.forget(id);
             }
             (Reading::Gone, _) => {}
             (Reading::Reset(_), Reply::Part(_)) => {
-                self.forget(id, request);
+                self.forget(id);
                 deliver(Exchange::Refused { request, status: 0 });
             }
             (_, Reply::Delivered) if !answer.is_empty() => {
                 return Err(QuicError::Protocol("a second message on the stream of a query"));
             }
             (Reading::Open, Reply::Delivered) => {}
-            (_, Reply::Delivered) => self.forget(id, request),
+            (_, Reply::Delivered) => self.forget(id),
         }
         Ok(())
     }
 
     /// Forgets a query.
-    fn forget(&mut self, id: StreamId, request: u16) {
-        self.queries.remove(&id);
+    fn forget(&mut self, id: StreamId) {
+        self.queries.remove(id);
         self.unwritten.forget(id);
-        if self.streams.get(&request) == Some(&id) {
-            self.streams.remove(&request);
-        }
     }
 }
 
@@ -125,8 +121,7 @@ impl ClientProtocol for DoqClient {
     }
 
     fn begin(&mut self, _: &mut Connection) -> Result<(), QuicError> {
-        self.queries.clear();
-        self.streams.clear();
+        self.queries = Outstanding::default();
         self.unwritten.clear();
         Ok(())
     }
@@ -136,7 +131,6 @@ impl ClientProtocol for DoqClient {
         if !self.unwritten.is_empty() {
             return false;
         }
-        self.give_up(connection, request);
         let Some(id) = connection.streams().open(Dir::Bi) else { return false };
         let length = u16::try_from(message.len()).expect("a DNS message has at most 65,535 octets");
         if self.sending.capacity() < PREFIX + message.len() {
@@ -146,15 +140,14 @@ impl ClientProtocol for DoqClient {
         self.sending.put_u16(0);
         self.sending.put_slice(&message[2..]);
         let octets = self.sending.split().freeze();
-        self.queries.insert(id, Query { request, reply: Reply::Part(Vec::new()) });
-        self.streams.insert(request, id);
+        self.queries.push(id, Query { request, reply: Reply::Part(Vec::new()) });
         self.unwritten.finish(connection, id, octets);
         true
     }
 
     fn give_up(&mut self, connection: &mut Connection, request: u16) {
-        let Some(id) = self.streams.get(&request).copied() else { return };
-        self.forget(id, request);
+        let Some(id) = self.queries.find(|query| query.request == request) else { return };
+        self.forget(id);
         // Either fails if its half of the stream has ended already, and then all is said.
         let _ = connection.recv_stream(id).stop(code(CODES.cancelled));
         let _ = connection.send_stream(id).reset(code(CODES.cancelled));

@@ -34,6 +34,8 @@ pub struct Client {
     looked_at: Vec<u32>,
     /// Where an answer gets its id back; kept for its memory.
     answer: Vec<u8>,
+    /// Requests were given up, and `h2` has not put that into octets.
+    gave_up: bool,
     /// The server has announced its end (GOAWAY), or stream ids are used up.
     draining: bool,
     /// Streams that the server allows at once.
@@ -129,6 +131,7 @@ impl Client {
             woken: Arc::default(),
             looked_at: Vec::new(),
             answer: Vec::new(),
+            gave_up: false,
             draining: false,
             most_streams: STREAMS_AT_FIRST,
         })
@@ -138,6 +141,9 @@ impl Client {
     /// first two octets of the message, its id, do not matter: zero is sent (RFC 8484, section
     /// 4.1). False if no stream is free now, or none will be because the connection is draining.
     pub fn send(&mut self, request: u16, message: &[u8]) -> bool {
+        if std::mem::take(&mut self.gave_up) && self.poll_connection().is_ready() {
+            self.draining = true;
+        }
         if self.room() == 0 {
             return false;
         }
@@ -190,6 +196,9 @@ impl Client {
         let is_it = |slot: &Slot| slot.request == request && !matches!(slot.state, State::Free);
         if let Some(slot) = self.slots.iter().position(is_it) {
             self.release(slot as u32);
+            // Until it has reset the stream, `h2` counts it among those that are open, and takes no
+            // more requests than one beyond the limit.
+            self.gave_up = true;
         }
     }
 
@@ -253,12 +262,15 @@ impl Client {
         let _ = self.advance(out);
     }
 
-    /// Lets `h2` read and write.
+    /// Lets `h2` read and write, to the end of `out`.
     fn advance(&mut self, out: &mut Vec<u8>) -> Poll<Result<(), h2::Error>> {
-        let connection = &mut self.connection;
-        self.pipe.while_writing_to(out, || {
-            Pin::new(connection).poll(&mut Context::from_waker(Waker::noop()))
-        })
+        let pipe = self.pipe.clone();
+        pipe.while_writing_to(out, || self.poll_connection())
+    }
+
+    /// Lets `h2` read and write; what it writes outside of [`Client::advance`] waits in the pipe.
+    fn poll_connection(&mut self) -> Poll<Result<(), h2::Error>> {
+        Pin::new(&mut self.connection).poll(&mut Context::from_waker(Waker::noop()))
     }
 
     /// Looks at the slots for which something came.

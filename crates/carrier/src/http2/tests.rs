@@ -293,6 +293,27 @@ fn the_longest_answer() {
     }
 }
 
+/// All streams that the server allows are given up and used again, without a word in between.
+#[test]
+fn all_streams_are_given_up_at_once() {
+    let mut client = client(Method::Post, "/dns-query");
+    let mut server = Server::with_streams("/dns-query", 3);
+    let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
+    for round in 0..10 {
+        // The first round is for the settings.
+        for number in 0..if round > 0 { 3 } else { 0 } {
+            assert!(client.send(number, &query(number)), "{round} {number}");
+        }
+        client.flush(&mut to_server).unwrap();
+        server.receive(&std::mem::take(&mut to_server));
+        server.poll(&mut to_client).unwrap();
+        assert_eq!(std::iter::from_fn(|| server.next_request()).count(), client.in_flight());
+        client.receive(&std::mem::take(&mut to_client));
+        client.poll(&mut to_server, &mut |exchange| panic!("{exchange:?}")).unwrap();
+        (0..3).for_each(|number| client.cancel(number));
+    }
+}
+
 #[test]
 fn a_request_that_is_given_up_frees_its_stream() {
     let mut client = client(Method::Post, "/dns-query");

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
-use rustc_hash::FxHashMap;
 
 use super::control::Control;
 use super::message::{LONGEST_MESSAGE, Requests, Unanswered, read_response};
 use super::{CODES, REQUEST_REJECTED};
-use crate::quic::{ClientProtocol, ErrorCodes, QuicError, Reading, Unwritten, code, read};
+use crate::quic::{
+    ClientProtocol, ErrorCodes, Outstanding, QuicError, Reading, Unwritten, code, read,
+};
 use crate::{Exchange, Target};
 
 /// The requests of one connection that wait for their response.
@@ -18,10 +19,8 @@ pub(crate) struct Http3Client {
     requests: Requests,
     /// Unidirectional streams.
     control: Control,
-    /// By stream: the number of the request, and what has come of its response.
-    waiting: FxHashMap<StreamId, (u16, Vec<u8>)>,
-    /// By request: its stream.
-    streams: FxHashMap<u16, StreamId>,
+    /// On each stream: the number of the request, and what has come of its response.
+    waiting: Outstanding<(u16, Vec<u8>)>,
     /// Requests that flow control keeps back.
     unwritten: Unwritten,
     /// Octets of requests on their way to their streams, which share this memory piece by piece.
@@ -44,8 +43,7 @@ impl Http3Client {
         Self {
             requests: Requests::new(target),
             control: Control::default(),
-            waiting: FxHashMap::default(),
-            streams: FxHashMap::default(),
+            waiting: Outstanding::default(),
             unwritten: Unwritten::default(),
             sending: BytesMut::new(),
             response: Vec::new(),
@@ -60,7 +58,7 @@ impl Http3Client {
         id: StreamId,
         deliver: &mut dyn FnMut(Exchange<'_>),
     ) -> Result<(), QuicError> {
-        let Some((request, before)) = self.waiting.get_mut(&id) else {
+        let Some((request, before)) = self.waiting.get_mut(id) else {
             // Nobody waits for it any more.
             read(connection, id, |_| {});
             return Ok(());
@@ -76,11 +74,11 @@ impl Http3Client {
             }
             Reading::Open => {
                 let _ = connection.recv_stream(id).stop(code(CODES.cancelled));
-                self.forget(id, request);
+                self.forget(id);
                 deliver(Exchange::Refused { request, status: 0 });
             }
             Reading::Reset(error) => {
-                self.forget(id, request);
+                self.forget(id);
                 deliver(if error == u64::from(REQUEST_REJECTED) {
                     Exchange::NotProcessed { request }
                 } else {
@@ -91,11 +89,11 @@ impl Http3Client {
                 Ok(()) => {
                     response[..2].copy_from_slice(&request.to_be_bytes());
                     deliver(Exchange::Answer { request, message: response });
-                    self.forget(id, request);
+                    self.forget(id);
                 }
                 Err(Unanswered::Refused(status)) => {
                     deliver(Exchange::Refused { request, status });
-                    self.forget(id, request);
+                    self.forget(id);
                 }
                 Err(Unanswered::Broken(error)) => return Err(error),
             },
@@ -104,12 +102,9 @@ impl Http3Client {
     }
 
     /// Forgets a request.
-    fn forget(&mut self, id: StreamId, request: u16) {
-        self.waiting.remove(&id);
+    fn forget(&mut self, id: StreamId) {
+        self.waiting.remove(id);
         self.unwritten.forget(id);
-        if self.streams.get(&request) == Some(&id) {
-            self.streams.remove(&request);
-        }
     }
 
     /// Looks at the streams that the server has opened, or at what has come on one of them.
@@ -145,23 +140,17 @@ impl Http3Client {
         first: u64,
         deliver: &mut dyn FnMut(Exchange<'_>),
     ) {
-        let mut unseen: Vec<_> = self
-            .waiting
-            .iter()
-            .filter(|(id, _)| u64::from(**id) >= first)
-            .map(|(id, (request, _))| (*id, *request))
-            .collect();
-        // In the order in which they were sent, whatever the order of the map.
-        unseen.sort_unstable();
+        let numbered = self.waiting.iter().map(|(id, (request, _))| (id, *request));
+        let unseen: Vec<_> = numbered.filter(|(id, _)| u64::from(*id) >= first).collect();
         for (id, request) in unseen {
-            self.cancel(connection, id, request);
+            self.cancel(connection, id);
             deliver(Exchange::NotProcessed { request });
         }
     }
 
     /// Gives a stream up on both halves.
-    fn cancel(&mut self, connection: &mut Connection, id: StreamId, request: u16) {
-        self.forget(id, request);
+    fn cancel(&mut self, connection: &mut Connection, id: StreamId) {
+        self.forget(id);
         // Either fails if its half of the stream has ended already, and then all is said.
         let _ = connection.recv_stream(id).stop(code(CODES.cancelled));
         let _ = connection.send_stream(id).reset(code(CODES.cancelled));
@@ -174,8 +163,7 @@ impl ClientProtocol for Http3Client {
     }
 
     fn begin(&mut self, connection: &mut Connection) -> Result<(), QuicError> {
-        self.waiting.clear();
-        self.streams.clear();
+        self.waiting = Outstanding::default();
         self.unwritten.clear();
         self.control.forget();
         self.control.begin(connection)
@@ -186,7 +174,6 @@ impl ClientProtocol for Http3Client {
         if !self.unwritten.is_empty() {
             return false;
         }
-        self.give_up(connection, request);
         let Some(id) = connection.streams().open(Dir::Bi) else { return false };
         let space = self.requests.space(message.len());
         if self.sending.capacity() < space {
@@ -194,15 +181,14 @@ impl ClientProtocol for Http3Client {
         }
         self.requests.push(message, &mut self.sending);
         let octets = self.sending.split().freeze();
-        self.waiting.insert(id, (request, Vec::new()));
-        self.streams.insert(request, id);
+        self.waiting.push(id, (request, Vec::new()));
         self.unwritten.finish(connection, id, octets);
         true
     }
 
     fn give_up(&mut self, connection: &mut Connection, request: u16) {
-        if let Some(id) = self.streams.get(&request).copied() {
-            self.cancel(connection, id, request);
+        if let Some(id) = self.waiting.find(|(number, _)| *number == request) {
+            self.cancel(connection, id);
         }
     }
 

@@ -199,8 +199,8 @@ impl QuicClient {
     /// Sends a request. The number is that of its answer; on the wire the message's id is 0. False
     /// if the server allows no further stream now.
     ///
-    /// A request whose number is in use still takes the place of the earlier one, which is given
-    /// up.
+    /// Requests are told apart by their streams, not by their numbers. Whoever uses a number again
+    /// before its answer has come gets two answers with it, unless it gives the first one up.
     pub fn send(&mut self, request: u16, message: &[u8]) -> bool {
         if !self.is_open() || !self.again.is_empty() {
             return false;

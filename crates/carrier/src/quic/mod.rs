@@ -3,6 +3,7 @@
 //! protocol above: DNS over QUIC or HTTP/3.
 
 mod client;
+mod outstanding;
 mod server;
 mod settings;
 mod streams;
@@ -14,6 +15,7 @@ pub use server::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId, 
 use quinn_proto::{ConnectionError, VarInt};
 
 pub(crate) use client::ClientProtocol;
+pub(crate) use outstanding::Outstanding;
 pub(crate) use server::{Answer, ServerProtocol};
 pub(crate) use streams::{Reading, Unwritten, read};
 

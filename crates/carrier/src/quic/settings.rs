@@ -30,8 +30,11 @@ pub(super) fn endpoint(seed: Option<[u8; 32]>) -> Arc<EndpointConfig> {
 /// What is alike on both sides. The peer may open so many streams of either kind.
 ///
 /// The rest is quinn-proto's default, as RFC 9002 recommends it: CUBIC from an initial window of
-/// ten packets, pacing, an acknowledgement of every second packet, probing for a path MTU of up to
-/// 1,452 octets.
+/// ten packets (some 200 queries, and as many again with each round trip; a load of questions and
+/// answers then seldom fills it), pacing, an acknowledgement of every second packet at the latest.
+/// It probes for a path MTU of up to 1,452 octets: in batches of 100 queries that saves the client
+/// one in a hundred of its instructions and a sixth of its packets. Acknowledgements are not asked
+/// to be rarer than that: few servers know the extension, and those would seem cheaper to ask.
 pub(super) fn transport(
     bidirectional: u32,
     unidirectional: u32,

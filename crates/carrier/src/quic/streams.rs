@@ -85,7 +85,9 @@ impl Unwritten {
 
     /// Forgets what is left of a stream.
     pub(crate) fn forget(&mut self, id: StreamId) {
-        self.rests.remove(&id);
+        if !self.rests.is_empty() {
+            self.rests.remove(&id);
+        }
     }
 
     /// Forgets everything.

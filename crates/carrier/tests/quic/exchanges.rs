@@ -130,15 +130,16 @@ fn given_up_requests_free_their_streams() {
     }
 }
 
-/// A number that is used again stands for the later request.
+/// A number that is used again after its request was given up stands for the later one.
 #[test]
-fn a_number_in_use_is_taken_over() {
+fn numbers_are_used_again() {
     for protocol in Protocol::ALL {
         let mut world = World::new(protocol, Link::QUIET, 3);
         world.reaction =
             Box::new(|number| if number == 0 { Reaction::Later } else { Reaction::Answered });
         world.until(|world| world.client.send(7, &query(7)));
         world.until(|world| world.asked == 1);
+        world.client.give_up(7);
         assert!(world.client.send(7, &query(8)));
         world.release();
         world.until(|world| !world.outcomes.is_empty());

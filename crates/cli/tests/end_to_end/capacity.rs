@@ -144,7 +144,7 @@ fn bad_arguments_name_the_culprit_and_the_remedy() {
         (&["--repeats", "0"], "--repeats"),
         (&["--window-sweep", "--max", "10"], "cannot be used with"),
         (&["--set", "load.outstanding=5"], "reaches no variant"),
-        (&["--step-duration", "2"], "load.duration"),
+        (&["--timeout", "2"], "load.timeout"),
     ] {
         let done = room.dnslab(&arguments("127.0.0.1:9", further));
         done.exits_with(2).errors(1).complains(text);

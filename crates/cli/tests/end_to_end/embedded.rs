@@ -51,7 +51,7 @@ fn check(room: &Room, done: Done) {
         assert_eq!(sentences, expected, "the sentences about {variant}: {done}");
     }
     report_is_whole(&results, &["udp", "tcp", "dot"]);
-    let done = done.prints("answered qps").prints("to baseline").prints("[a] Closed loop");
+    let done = done.prints("answered qps").prints("to baseline").prints("closed loop");
     let page = results.path().join("report.html");
     let named = done.stdout.lines().find_map(|line| line.strip_prefix("report: "));
     assert_eq!(named.map(|path| room.path().join(path)), Some(page), "{done}");

@@ -188,12 +188,14 @@ impl<'a> Worker<'a> {
         loop {
             let now = self.orders.clock.now();
             self.note_phase(now);
+            // Before the end is looked for: what was due before it has an outcome, however late this
+            // thread is.
+            self.take_arrivals(now);
             if now >= self.until && self.unsettled == 0 {
                 break;
             }
             self.serve_alarms(now);
             self.close_idle(now);
-            self.take_arrivals(now);
             self.look_after_listed(now);
             self.open_queued(now);
             self.wait(now, &mut events)?;

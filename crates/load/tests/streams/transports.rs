@@ -1,6 +1,7 @@
 //! DNS over HTTPS and DNS over TLS against servers that do as they should.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use dnslab_carrier::Method;
 use dnslab_load::{LoadSpec, Mode, Records};
@@ -49,18 +50,22 @@ fn messages_in_records_of_their_own_and_together() {
 }
 
 /// A stream whose answer never comes is given up at the time-out, so that others can be opened: the
-/// responder allows fewer streams than it loses answers here.
+/// responder loses more answers here than it allows streams.
 #[test]
 fn lost_answers_do_not_use_up_the_streams() {
     let server = Responder::start(|config| config.program.loss = "50%".parse().unwrap());
-    let timeout = std::time::Duration::from_millis(20);
     let tls = settings(&server.identity);
-    let mode = Mode::Closed { outstanding: 200 };
-    let spec = LoadSpec { timeout, mode, ..spec(server.doh2, Transport::Doh2, tls) };
-    let result = go(&LoadSpec { duration: std::time::Duration::from_secs(1), ..spec });
+    let result = go(&LoadSpec {
+        clients: 1,
+        workers: 1,
+        mode: Mode::Closed { outstanding: 200 },
+        timeout: Duration::from_millis(20),
+        duration: Duration::from_secs(2),
+        ..spec(server.doh2, Transport::Doh2, tls)
+    });
     let counters = &result.measured.counters;
-    assert!(counters.outcomes.timed_out > 3 * 1024, "{:?}", counters.outcomes);
-    assert!(counters.outcomes.answered > 3 * 1024, "{:?}", counters.outcomes);
+    assert!(counters.outcomes.timed_out > 1500, "{:?}", counters.outcomes);
+    assert!(counters.outcomes.answered > 500, "{:?}", counters.outcomes);
     assert_eq!((counters.outcomes.refused, counters.connections.lost), (0, 0));
 }
 

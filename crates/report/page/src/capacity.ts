@@ -28,7 +28,8 @@ export function drawCapacity(points: CapacityPoints): (uPlot | undefined)[] {
     xText: (place: number) => (isRate ? `${qps(place)} qps` : `${qps(2 ** place)} outstanding`),
     xTick: (place: number) => (isRate ? shortCount(place) : tick(2 ** place)),
     xLabel: isRate ? "intended queries per second" : "queries outstanding over all clients",
-    ...(isRate ? {} : { xTicks: () => x }),
+    // Every second window is enough where all of them would touch each other.
+    ...(isRate ? {} : { xTicks: () => x.filter((_, place) => x.length <= 8 || place % 2 === 0) }),
   };
   const draw = (id: string, own: Own): uPlot | undefined => {
     const figure = document.getElementById(`chart-capacity-${id}`);
@@ -56,6 +57,8 @@ export function drawCapacity(points: CapacityPoints): (uPlot | undefined)[] {
     figures: [(step) => step.answered],
     bounds: [],
     isDiagonal: isRate,
+    // Room in which the diagonal parts from the line.
+    atLeast: isRate ? 1.25 * Math.max(...points.steps.map((step) => step.answered)) : 0,
     height: 340,
     yText: qps,
     yTick: shortCount,
@@ -77,7 +80,10 @@ export function drawCapacity(points: CapacityPoints): (uPlot | undefined)[] {
 }
 
 /** What one of these charts says for itself. */
-type Own = Pick<ChartOptions, "variants" | "height" | "yText" | "yTick" | "log" | "including"> & {
+type Own = Pick<
+  ChartOptions,
+  "variants" | "height" | "yText" | "yTick" | "log" | "including" | "atLeast"
+> & {
   figures: Figure[];
   /** Bounds of the objective that are drawn as lines. */
   bounds: { text: string; ms: number }[];

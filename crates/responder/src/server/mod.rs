@@ -67,7 +67,8 @@ pub struct Config {
     pub seed: u64,
     /// A connection on which nothing moves for so long is closed (RFC 7766, section 6.2.3).
     pub idle_timeout: Duration,
-    /// Connections over all threads; further ones wait in the kernel's queue.
+    /// Connections over all threads; further ones wait in the kernel's queue. Over QUIC each address
+    /// has so many for itself, and further ones are refused.
     pub max_connections: NonZeroUsize,
 }
 
