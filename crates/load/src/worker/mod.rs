@@ -259,11 +259,10 @@ impl<'a> Worker<'a> {
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
     fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) -> std::io::Result<()> {
         if self.orders.horizon > 0 && self.unsettled > 0 {
-            // Gather what comes meanwhile into fewer, larger calls. A round that took longer than
-            // that has gathered enough.
-            let rest = (self.woke + self.orders.horizon).saturating_sub(self.orders.clock.now());
-            if rest > 0 {
-                std::thread::sleep(Duration::from_nanos(rest));
+            // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
+            // round itself took as long, and more has gathered already.
+            if self.orders.clock.now().saturating_sub(self.woke) < self.orders.horizon {
+                std::thread::sleep(Duration::from_nanos(self.orders.horizon));
             }
         }
         let interval = self.orders.phases.interval;
