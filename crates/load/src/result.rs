@@ -149,7 +149,7 @@ fn edns(spec: &LoadSpec) -> String {
 
 fn tls_facts(tls: &TlsSettings) -> TlsFacts {
     TlsFacts {
-        versions: vec![tls.versions().to_string()],
+        versions: tls.versions().offered_names().map(str::to_owned).collect(),
         resumption: tls.resumption(),
         early_data: tls.early_data(),
     }

@@ -210,7 +210,7 @@ impl Tally {
         }
     }
 
-    /// A query that was sent at `at` or answered then is not over, and is asked again.
+    /// A query that was due at `at` is not over with its answer, and is asked again.
     pub(crate) fn asked_again(&mut self, at: Nanos, is_truncated: bool) {
         let counters = &mut self.phase(at).counters;
         counters.asked_again += 1;

@@ -204,11 +204,21 @@ impl TlsVersions {
         match self {
             Self::V12 => "1.2",
             Self::V13 => "1.3",
-            Self::Both => "1.2-1.3",
+            Self::Both => "both",
         }
     }
 
     /// What is offered to a server that is to speak `protocol`.
+    /// The versions, as `Tls::version` in a record has them.
+    pub(crate) fn offered_names(self) -> impl Iterator<Item = &'static str> {
+        let (v12, v13) = match self {
+            Self::V12 => (true, false),
+            Self::V13 => (false, true),
+            Self::Both => (true, true),
+        };
+        v12.then_some("TLSv1.2").into_iter().chain(v13.then_some("TLSv1.3"))
+    }
+
     fn offered(self, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
         static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
         static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
@@ -229,7 +239,7 @@ impl fmt::Display for TlsVersions {
 
 /// The text names no versions of TLS.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown versions of TLS `{0}`: it is one of 1.2, 1.3, 1.2-1.3")]
+#[error("unknown versions of TLS `{0}`: it is one of both, 1.2, 1.3")]
 pub struct UnknownTlsVersions(
     /// The text.
     pub String,

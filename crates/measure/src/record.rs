@@ -117,7 +117,8 @@ pub struct LoadFacts {
     /// `GET` or `POST` (RFC 8484, section 4.1); `None` without HTTP.
     #[serde(default)]
     pub http_method: Option<String>,
-    /// The EDNS parameters of the queries and what is signed, as a sentence; empty without any.
+    /// What the clients add to the queries (cookies, client subnets, signatures), as a sentence; empty
+    /// without any. What all queries have alike stands in `queries`.
     #[serde(default)]
     pub edns: String,
     /// Where the receive time of an answer comes from: `kernel` (a time stamp of the packet) or

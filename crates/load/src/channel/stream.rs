@@ -259,13 +259,12 @@ impl<L: Layer> Channel for Stream<L> {
             self.connected(clock.now())?;
             self.note_established(clock.now());
         }
-        if !self.unsent.is_empty() {
-            self.write_unsent()?;
-        }
+        // A connection that broke while writing may still have answers to read.
+        let unsent = if self.unsent.is_empty() { Ok(()) } else { self.write_unsent() };
         if matches!(self.state, State::Connecting) {
-            return Ok(false);
+            return unsent.map(|()| false);
         }
-        let Some(count) = self.read(&mut scratch.read)? else { return Ok(false) };
+        let Some(count) = self.read(&mut scratch.read)? else { return unsent.map(|()| false) };
         let at = clock.now();
         let Scratch { read, plain, write, .. } = scratch;
         plain.clear();
@@ -276,6 +275,7 @@ impl<L: Layer> Channel for Stream<L> {
         let written = self.write(write);
         opened?;
         written?;
+        unsent?;
         self.note_established(at);
         Ok(count == READ)
     }

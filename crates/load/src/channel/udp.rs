@@ -70,10 +70,16 @@ pub(super) fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }
 
-/// The device's queue is full (`ENOBUFS`), or a packet filter or a full connection table forbids
-/// this datagram (`EPERM`): the socket stays good, and the query may go out later.
+/// There is no way to the server, says the host itself or a router.
+fn is_unreachable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable)
+}
+
+/// The device's queue is full: the socket stays good, and the query may go out later. Where a packet
+/// filter or a full connection table forbids a datagram (`EPERM`), the socket would be writable all
+/// the while; there the channel ends, and its client comes back after a pause.
 pub(super) fn is_for_now(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM | libc::EACCES))
+    error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
 /// How many datagrams are grouped: what Linux cuts since 6.9, what it cut before, none.
@@ -112,7 +118,12 @@ impl Channel for UdpChannel {
             calls_left -= 1;
             match sys::send_batch(self.socket.as_fd(), outbox, taken, self.longest) {
                 Ok(count) => taken += count,
-                Err(error) if is_about_an_earlier_datagram(&error) => {}
+                Err(error) if is_about_an_earlier_datagram(&error) => {
+                    // One about this datagram, for want of a route, comes again at every call.
+                    if calls_left == 0 && taken == 0 && is_unreachable(&error) {
+                        return Err(ChannelEnd::Broken(error));
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_for_now(&error) => break,

@@ -156,8 +156,10 @@ impl Worker<'_> {
                 lane.watches_writing = channel.wants_to_write();
                 let data = epoll::EventData::new_u64(u64::from(number));
                 let flags = interest(lane.watches_writing);
-                epoll::add(&self.poll, channel.descriptor(), data, flags)
-                    .expect("a new descriptor can be registered");
+                if let Err(error) = epoll::add(&self.poll, channel.descriptor(), data, flags) {
+                    // No memory, or the user's watches are used up (epoll(7), max_user_watches).
+                    return self.end_channel(number, &ChannelEnd::Connect(error.into()));
+                }
                 lane.channel = Some(channel);
                 lane.table.expect(lane.widest as usize);
                 self.open += 1;
