@@ -200,7 +200,7 @@ impl LoadSpec {
 
     /// The horizon as it is applied: all of it, or zero where next to nothing would be gathered and
     /// the wait would only add to the latency. That is a window of at most four queries for each
-    /// worker, or a schedule with less than one arrival in a horizon. It follows from what was
+    /// worker, or a schedule with less than two arrivals in a horizon. It follows from what was
     /// asked, not from how the server fares, so that it is the same for all variants that are
     /// asked the same.
     #[must_use]
@@ -212,7 +212,7 @@ impl LoadSpec {
             }
             Mode::Open { rate, .. } => {
                 let rate_qps = rate.mean(self.warm_up + self.duration);
-                rate_qps / workers * self.horizon.as_secs_f64() >= 1.0
+                rate_qps / workers * self.horizon.as_secs_f64() >= 2.0
             }
         };
         if gathers { self.horizon } else { Duration::ZERO }
@@ -266,9 +266,9 @@ mod tests {
         assert_eq!(horizon_us(4, 1, closed(1)), 0);
         assert_eq!(horizon_us(5, 1, closed(1)), 50);
         assert_eq!(horizon_us(8, 2, closed(1)), 0);
-        assert_eq!(horizon_us(1, 1, open(19_999.0)), 0);
-        assert_eq!(horizon_us(1, 1, open(20_000.0)), 50);
-        assert_eq!(horizon_us(2, 2, open(39_999.0)), 0);
+        assert_eq!(horizon_us(1, 1, open(39_999.0)), 0);
+        assert_eq!(horizon_us(1, 1, open(40_000.0)), 50);
+        assert_eq!(horizon_us(2, 2, open(79_999.0)), 0);
     }
 
     #[test]

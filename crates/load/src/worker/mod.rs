@@ -130,6 +130,8 @@ pub(crate) struct Worker<'a> {
     until: Nanos,
     /// When the last wait ended.
     woke: Nanos,
+    /// By how much a sleep is longer than asked.
+    oversleep: Nanos,
     time_at_start: Option<(Nanos, ThreadTime)>,
     time_at_end: Option<(Nanos, ThreadTime)>,
     send_path: Option<&'static str>,
@@ -168,6 +170,7 @@ impl<'a> Worker<'a> {
             scratch: Scratch::default(),
             until,
             woke: 0,
+            oversleep: 0,
             time_at_start: None,
             time_at_end: None,
             send_path: None,
@@ -261,9 +264,16 @@ impl<'a> Worker<'a> {
         if self.orders.horizon > 0 && self.unsettled > 0 {
             // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
             // round itself took as long, and more has gathered already.
-            if self.orders.clock.now().saturating_sub(self.woke) < self.orders.horizon {
-                std::thread::sleep(Duration::from_nanos(self.orders.horizon));
-            }
+            let horizon = self.orders.horizon;
+            let taken = self.orders.clock.now().saturating_sub(self.woke);
+            let pause = match &self.demand {
+                Demand::Closed { .. } if taken < horizon => horizon,
+                Demand::Closed { .. } => 0,
+                // What becomes due meanwhile, from the last wake-up on, waits for no more than one
+                // horizon.
+                Demand::Open { .. } => horizon.saturating_sub(taken + self.oversleep),
+            };
+            self.pause(pause);
         }
         let interval = self.orders.phases.interval;
         let mut wake = (now + LONGEST_WAIT).min((now / interval + 1) * interval);
@@ -285,6 +295,22 @@ impl<'a> Worker<'a> {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Sleeps, and learns by how much longer than asked: some microseconds, or tens of them on a
+    /// virtual machine whose timers are its host's.
+    fn pause(&mut self, pause: Nanos) {
+        if pause == 0 {
+            // The next sleep may be asked for again, with what was learnt before half forgotten.
+            self.oversleep /= 2;
+            return;
+        }
+        let began = self.orders.clock.now();
+        std::thread::sleep(Duration::from_nanos(pause));
+        let over = self.orders.clock.now().saturating_sub(began + pause);
+        // A moving mean over about eight sleeps; one long wait for the CPU must not weigh more.
+        let over = over.min(self.orders.horizon);
+        self.oversleep = self.oversleep - self.oversleep / 8 + over / 8;
     }
 
     fn finish(mut self) -> WorkerEnd {
