@@ -1,9 +1,11 @@
 //! How simulated clients behave: when they connect, how long they stay, where they come from, and
 //! what they do with truncated answers, cookies and the server's idle time.
 
+mod one_port;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -79,9 +81,8 @@ fn server(
     address: &str,
     answer: impl Fn(Transport, &[u8]) -> Vec<u8> + Send + Sync + 'static,
 ) -> (SocketAddr, Shared) {
-    let listener = TcpListener::bind(format!("{address}:0")).unwrap();
+    let (listener, socket) = one_port::bind(address);
     let bound = listener.local_addr().unwrap();
-    let socket = UdpSocket::bind(bound).unwrap();
     let (seen, answer) = (Shared::default(), Arc::new(answer));
     let (udp_seen, udp_answer) = (Arc::clone(&seen), Arc::clone(&answer));
     thread::spawn(move || {

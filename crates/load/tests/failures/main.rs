@@ -9,6 +9,8 @@ mod datagrams;
 mod half_open;
 mod limits;
 mod lossy_link;
+#[path = "../one_port/mod.rs"]
+mod one_port;
 mod outcomes;
 mod process;
 mod random;

@@ -1,7 +1,7 @@
 //! Servers that do anything to clients that behave in any way.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -13,6 +13,7 @@ use dnslab_wire::Transport;
 use proptest::prelude::*;
 
 use crate::applied::{apply, open, spec};
+use crate::one_port;
 use crate::server::{answer, frame, read_query};
 
 /// What a server does with a query.
@@ -57,9 +58,8 @@ fn act(act: Act, query: &[u8], is_datagram: bool) -> Option<Vec<Vec<u8>>> {
 
 /// A server over UDP and TCP that does these things in turn, over all clients.
 fn server(acts: Vec<Act>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (listener, socket) = one_port::bind("127.0.0.1");
     let address = listener.local_addr().unwrap();
-    let socket = UdpSocket::bind(address).unwrap();
     let number = Arc::new(AtomicUsize::new(0));
     let next = move || acts[number.fetch_add(1, Ordering::Relaxed) % acts.len()];
     let next = Arc::new(next);
