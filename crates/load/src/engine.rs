@@ -201,7 +201,7 @@ impl Start<'_> {
             timeout: orders.timeout,
             expected: spec.expected,
             retries_over_tcp: spec.retries_over_tcp(),
-            reads_options: spec.cookies || spec.keepalive,
+            reads_options: spec.sends_options(),
             cookies,
             again: Vec::new(),
             wrong_example: None,

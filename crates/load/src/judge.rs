@@ -1,12 +1,12 @@
 //! What answers are held against, and what follows from each.
 
 use dnslab_traffic::QueryList;
-use dnslab_wire::{BADCOOKIE, Cookie, CookieFinding, Response, ResponseOptions};
+use dnslab_wire::{BADCOOKIE, Cookie, CookieFinding, Response, ResponseOptions, Transport};
 
 use crate::channel::{Delivery, Received};
 use crate::clock::{self, Nanos};
 use crate::in_flight::{Entry, Known};
-use crate::lane::Lane;
+use crate::lane::{Lane, Pending};
 use crate::tally::{AnswerFacts, Loss, Stray, Tally};
 
 /// What a right answer is.
@@ -31,6 +31,14 @@ pub(crate) struct Again {
     pub(crate) entry: Entry,
     /// Over TCP, because its answer was truncated (RFC 7766, section 5).
     pub(crate) over_tcp: bool,
+}
+
+impl Again {
+    /// The query as it waits to be sent again.
+    pub(crate) fn pending(&self) -> Pending {
+        let Entry { due, query, sent_before, .. } = self.entry;
+        Pending { due: Some(due), query, sent_before: sent_before + 1 }
+    }
 }
 
 /// How often a query is sent at most. A server that refuses the cookie that it gave itself, or that
@@ -83,6 +91,7 @@ impl Judge<'_> {
             Known::InFlight(entry) if self.is_answer(&entry, &response) => {
                 if message.at.saturating_sub(entry.sent) >= self.timeout {
                     lane.table.timed_out(response.id);
+                    lane.forget_signature(response.id);
                     tally.lost(entry.due, message.at, Loss::TimedOut);
                     tally.stray(message.at, Stray::Late);
                     return;
@@ -130,7 +139,8 @@ impl Judge<'_> {
         if !Self::is_signed_well(lane, tally, message, response.id) {
             return tally.lost(entry.due, at, Loss::Malformed);
         }
-        let over_tcp = response.truncated && self.retries_over_tcp;
+        let is_datagram = lane.transport == Transport::Udp;
+        let over_tcp = response.truncated && self.retries_over_tcp && is_datagram;
         let refused_cookie = rcode == BADCOOKIE && !self.cookies.is_empty();
         if (over_tcp || refused_cookie) && self.ask_again(entry, over_tcp) {
             tally.asked_again(entry.due, over_tcp);

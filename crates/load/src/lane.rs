@@ -106,6 +106,13 @@ impl Lane {
         self.channel.as_ref().is_some_and(|channel| channel.is_draining())
     }
 
+    /// Nothing will be held against the signature of this query any more.
+    pub(crate) fn forget_signature(&mut self, id: u16) {
+        if let Some(signed) = &mut self.signed {
+            signed.remove(&id);
+        }
+    }
+
     /// Nothing is in flight, and nothing waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.table.len() == 0 && self.pending.is_empty()

@@ -106,7 +106,7 @@ fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
         transport: spec.transport.to_string(),
         target: spec.target.to_string(),
         clients: spec.clients,
-        mode: spec.mode.facts(spec.warm_up + spec.duration),
+        mode: spec.mode.facts(spec.warm_up, spec.duration),
         duration_ns: nanos(spec.duration),
         warm_up_ns: nanos(spec.warm_up),
         timeout_ns: nanos(spec.timeout),

@@ -11,7 +11,7 @@ use dnslab_measure::LoadMode;
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Pace, QueryList, Rate, Selection, SourceAddresses, Truncated,
 };
-use dnslab_wire::{Transport, TsigKey};
+use dnslab_wire::{Query, Transport, TsigKey};
 
 use crate::{Expected, TlsSettings};
 
@@ -33,9 +33,9 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode in the form of the record, for a load of this length.
+    /// The mode in the form of the record: the intended rate is that of the measured window.
     #[must_use]
-    pub fn facts(&self, length: Duration) -> LoadMode {
+    pub fn facts(&self, warm_up: Duration, duration: Duration) -> LoadMode {
         match self {
             Self::Closed { outstanding } => LoadMode::Closed { outstanding: *outstanding },
             Self::Open { rate, pace } => {
@@ -43,7 +43,15 @@ impl Mode {
                     Rate::Constant(_) => pace.to_string(),
                     changing => format!("{pace}, {changing}"),
                 };
-                LoadMode::Open { rate_qps: rate.mean(length), pace }
+                let rate_qps = match rate {
+                    Rate::Constant(rate_qps) => *rate_qps,
+                    changing => {
+                        let due =
+                            changing.cumulated(warm_up + duration) - changing.cumulated(warm_up);
+                        due / duration.as_secs_f64()
+                    }
+                };
+                LoadMode::Open { rate_qps, pace }
             }
         }
     }
@@ -223,6 +231,14 @@ impl LoadSpec {
         self.behaviour.truncated == Truncated::AskOverTcp && !self.transport.is_connection()
     }
 
+    /// Queries carry an OPT record, so that answers may: with a cookie, the server's idle time, or
+    /// the upper bits of the response code (RFC 6891, section 6.1.3).
+    pub(crate) fn sends_options(&self) -> bool {
+        let additional = |query: &Query| query.octets()[10..12] != [0, 0];
+        let all = self.cookies || self.subnets.is_some() || self.keepalive;
+        all || self.queries.iter().next().is_some_and(additional)
+    }
+
     /// Sockets that the clients may have open at the same time, before any limit: one for each of
     /// their connections, and one more for truncated answers asked again. Where clients close idle
     /// connections, no more than come about within an idle time and a time-out.
@@ -286,6 +302,18 @@ mod tests {
         assert_eq!(sockets(open(1_000.0), None, 1, Truncated::Count), 100_000);
         assert_eq!(sockets(open(1_000.0), Some(8), 1, Truncated::Count), 10_000);
         assert_eq!(sockets(open(1e6), Some(8), 1, Truncated::Count), 100_000);
+    }
+
+    #[test]
+    fn the_intended_rate_is_that_of_the_window() {
+        let rate: Rate = "steps:20000,10000/1s".parse().unwrap();
+        let mode = Mode::Open { rate, pace: Pace::Constant };
+        let LoadMode::Open { rate_qps, .. } =
+            mode.facts(Duration::from_secs(1), Duration::from_secs(4))
+        else {
+            panic!()
+        };
+        assert!((rate_qps - 10_000.0).abs() < 1e-6, "{rate_qps}");
     }
 
     #[test]

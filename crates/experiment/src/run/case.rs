@@ -280,7 +280,7 @@ impl Case<'_> {
                 _ => String::new(),
             },
             clients: load.clients,
-            mode: load.mode.facts(load.warm_up + load.duration),
+            mode: load.mode.facts(load.warm_up, load.duration),
             duration_ns: nanos(load.duration),
             warm_up_ns: nanos(load.warm_up),
             timeout_ns: nanos(load.timeout),

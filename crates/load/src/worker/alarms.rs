@@ -65,6 +65,7 @@ impl Worker<'_> {
             self.arm(number, at.max(now + 1));
         }
         self.list(number);
+        self.list_client_of_retry(number);
     }
 
     /// The lane's attempt to connect has taken the whole time-out.
@@ -92,12 +93,15 @@ impl Worker<'_> {
     fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
         let lane = &mut self.lanes[number as usize];
         let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
-        let (table, channel) = (&mut lane.table, &mut lane.channel);
+        let (table, channel, signed) = (&mut lane.table, &mut lane.channel, &mut lane.signed);
         let mut expired = 0;
         let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
             expired += 1;
             if let Some(channel) = channel {
                 channel.forget(id);
+            }
+            if let Some(signed) = signed {
+                signed.remove(&id);
             }
             tally.lost(entry.due, now, Loss::TimedOut);
             *unsettled -= 1;

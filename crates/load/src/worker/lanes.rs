@@ -5,7 +5,6 @@ use rustix::event::epoll;
 use super::Worker;
 use crate::channel::{self, ChannelEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::clock::Nanos;
-use crate::lane::Pending;
 use crate::tally::Loss;
 
 /// Reads of one channel in one round at most, so that none starves the others.
@@ -64,25 +63,40 @@ impl Worker<'_> {
             self.end_channel(number, &end);
         }
         self.list(number);
+        self.list_client_of_retry(number);
     }
 
-    /// Puts the queries that are to be asked again in front of those that wait.
+    /// Queues the queries that are to be asked again: over TCP behind those that wait for that
+    /// already, else in front of those that wait, since they are older.
     fn take_up_again(&mut self, number: u32) {
         if self.judge.again.is_empty() {
             return;
         }
         let mut again = std::mem::take(&mut self.judge.again);
-        for query in again.drain(..).rev() {
-            let client = self.lanes[number as usize].client;
-            let to = if query.over_tcp { self.retry_lane(client) } else { number };
-            self.lanes[to as usize].pending.push_front(Pending {
-                due: Some(query.entry.due),
-                query: query.entry.query,
-                sent_before: query.entry.sent_before + 1,
-            });
-            self.list(to);
+        let client = self.lanes[number as usize].client;
+        for query in again.iter().filter(|query| query.over_tcp) {
+            let retry = self.retry_lane(client);
+            self.lanes[retry as usize].pending.push_back(query.pending());
+            self.list(retry);
+        }
+        for query in again.drain(..).rev().filter(|query| !query.over_tcp) {
+            self.lanes[number as usize].pending.push_front(query.pending());
         }
         self.judge.again = again;
+    }
+
+    /// Looks after all lanes of a client whose query over TCP has ended: its place in a window is
+    /// free.
+    pub(super) fn list_client_of_retry(&mut self, number: u32) {
+        let lane = &self.lanes[number as usize];
+        if !self.judge.retries_over_tcp || lane.transport == self.orders.transport {
+            return;
+        }
+        let (client, clients) = (lane.client, self.orders.clients as usize);
+        let firsts = self.lanes.len() - clients;
+        for usual in (client as usize..firsts).step_by(clients) {
+            self.list(usual as u32);
+        }
     }
 
     /// Wants a lane opened, as soon as there is room for it.

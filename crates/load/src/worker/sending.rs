@@ -1,6 +1,6 @@
 //! From what is due to what is sent.
 
-use dnslab_wire::{Additions, Query};
+use dnslab_wire::{Additions, Query, Transport};
 
 use super::Worker;
 use crate::channel::ChannelEnd;
@@ -107,7 +107,15 @@ impl Worker<'_> {
     #[inline]
     fn may_send(&self, number: u32) -> bool {
         let lane = &self.lanes[number as usize];
-        !lane.pending.is_empty() && lane.sent < self.orders.quota && lane.is_open()
+        !lane.pending.is_empty() && !self.has_had_its_share(number) && lane.is_open()
+    }
+
+    /// The connection has carried all queries that it may: its client's quota, or the server wants it
+    /// closed (an idle time of zero, RFC 7828, section 3.2.2).
+    #[inline]
+    fn has_had_its_share(&self, number: u32) -> bool {
+        let lane = &self.lanes[number as usize];
+        lane.sent >= self.orders.quota || lane.server_idle == 0
     }
 
     /// Sends one batch; true if the channel took all of it.
@@ -139,6 +147,7 @@ impl Worker<'_> {
         let taken = *result.as_ref().unwrap_or(&0);
         for id in &ids[taken..offered] {
             lane.table.take_back(*id);
+            lane.forget_signature(*id);
         }
         self.book_sent(number, sent, taken);
         result.map(|taken| taken == offered)
@@ -148,7 +157,8 @@ impl Worker<'_> {
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
         let lane = &mut self.lanes[number as usize];
         let queries = self.judge.queries;
-        if self.mixed_lengths && ids.len() > 1 && !lane.watches_writing {
+        let in_groups = lane.transport == Transport::Udp && self.mixed_lengths;
+        if in_groups && ids.len() > 1 && !lane.watches_writing {
             // Neighbours of one length can go down as one segmented datagram. All of them are due,
             // so nothing moves by more than this batch; while a socket is blocked the order stays,
             // so that no length waits for ever.
@@ -205,7 +215,9 @@ impl Worker<'_> {
     /// Books a query that was due and will not be sent.
     pub(super) fn give_up(&mut self, pending: Pending, now: Nanos) {
         if let Some(due) = pending.due {
-            self.tally.lost(due, now, Loss::NotSent);
+            // One that waits to be asked again was sent.
+            let loss = if pending.sent_before == 0 { Loss::NotSent } else { Loss::TimedOut };
+            self.tally.lost(due, now, loss);
             self.unsettled -= 1;
         }
     }
@@ -214,7 +226,7 @@ impl Worker<'_> {
     /// the server has announced its own end, or is opened, or is idle.
     fn rest(&mut self, number: u32, now: Nanos) {
         let lane = &self.lanes[number as usize];
-        let is_over = lane.is_draining() || lane.sent >= self.orders.quota && lane.is_open();
+        let is_over = lane.is_draining() || self.has_had_its_share(number) && lane.is_open();
         if is_over && lane.table.len() == 0 {
             self.close(number, now);
         }

@@ -86,6 +86,10 @@ impl Dnsperf {
             other => other.name(),
         };
         command.args(["-s", &address, "-p", &port, "-m", mode, "-c", &clients, "-T", "1"]);
+        if load.transport == Transport::Doh2 {
+            // Its own default is GET, ours POST.
+            command.args(["-O", "doh-method=POST"]);
+        }
         command.args(["-l", &length.duration.as_secs_f64().to_string()]);
         let timeout = TIMEOUT.as_secs().to_string();
         command.args(["-t", &timeout, "-d"]).arg(room.queries);
