@@ -1,5 +1,5 @@
-//! Peers that vanish without a word: a link between two network namespaces that goes down under
-//! connections that are open.
+//! Peers that vanish without a word: a link between two network namespaces that no longer carries
+//! what is sent over it, under connections that are open.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -16,6 +16,12 @@ use crate::responder::{Responder, spec_with_tls};
 /// All transports.
 const ALL: [Transport; 6] = Transport::ALL;
 
+/// The link-layer address of the far end, and one that is not its own: under that it takes no frame
+/// that is sent to it, and nobody is told. (A link that is down would say so: sending fails, and TCP
+/// waits with what it could not send instead of sending it again.)
+const OWN: &str = "02:00:00:00:00:02";
+const FOREIGN: &str = "02:00:00:00:00:99";
+
 /// A responder in a network namespace of its own, and a link to it from this process's.
 struct Far {
     serving: Serving,
@@ -27,9 +33,10 @@ impl Far {
         let serving = Serving::start(&["unshare", "--net"], test);
         let far = Self { serving };
         let pid = &far.serving.words[0];
-        near(&format!("link add near type veth peer name far netns {pid}"));
+        near(&format!("link add near type veth peer name far address {OWN} netns {pid}"));
         near("addr add 10.9.0.1/24 dev near");
         near("link set near up");
+        near(&format!("neigh add 10.9.0.2 dev near lladdr {OWN} nud permanent"));
         far.inside("addr add 10.9.0.2/24 dev far");
         far.inside("link set far up");
         // A link takes up to a second until it carries packets (`net/core/link_watch.c`).
@@ -111,10 +118,9 @@ fn a_peer_that_vanishes_and_comes_back() {
         let far = Far::start(NAME);
         let results = apply_all(&far, || {
             thread::sleep(Duration::from_millis(1_000));
-            // Packets are lost from here on, and nobody says so.
-            far.inside("link set far down");
+            far.inside(&format!("link set far address {FOREIGN}"));
             thread::sleep(Duration::from_millis(500));
-            far.inside("link set far up");
+            far.inside(&format!("link set far address {OWN}"));
         });
         for (transport, result) in results {
             let counters = both(&result);
