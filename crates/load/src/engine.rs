@@ -3,11 +3,11 @@
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Barrier, OnceLock, mpsc};
+use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{Interval, NetworkCounters};
+use dnslab_measure::Interval;
 use dnslab_traffic::{Arrivals, Connect, Picker, Schedule};
 use dnslab_wire::{Cookie, Transport};
 use rand::{Rng as _, SeedableRng as _};
@@ -17,11 +17,11 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::clock::{Clock, Nanos, nanos};
 use crate::demand::Demand;
-use crate::gather::Gathered;
+use crate::gather::{Gatherer, Reports};
 use crate::judge::Judge;
 use crate::lane::Lane;
 use crate::result::finish;
-use crate::tally::{IntervalTally, Phases};
+use crate::tally::Phases;
 use crate::tls::ClientTls;
 use crate::worker::{Orders, Worker, WorkerEnd};
 use crate::{LoadError, LoadResult, LoadSpec, Mode};
@@ -53,43 +53,30 @@ pub fn run(
 ) -> Result<LoadResult, LoadError> {
     check(spec)?;
     let phases = phases(spec);
-    let network = network_counters();
     let origin = OnceLock::new();
     let barrier = Barrier::new(spec.workers as usize + 1);
-    let (sender, reports) = mpsc::channel();
-    let (ends, series) = thread::scope(|scope| {
+    let (gatherer, reports) = Gatherer::new(spec.workers, phases);
+    let (ends, gathered) = thread::scope(|scope| {
         let threads: Vec<_> = (0..spec.workers)
-            .map(|shard| {
+            .zip(reports)
+            .map(|(shard, reports)| {
                 let start = Start { spec, shard, phases, barrier: &barrier, origin: &origin };
-                let reports = sender.clone();
                 scope.spawn(move || start.work(stop, reports))
             })
             .collect();
-        drop(sender);
         barrier.wait();
-        origin.set(Instant::now() + LEAD).expect("the origin is set once, here");
+        let zero = Instant::now() + LEAD;
+        origin.set(zero).expect("the origin is set once, here");
         barrier.wait();
-        let series = Gathered::from_reports(&reports, spec.workers, &phases, observe);
+        let gathered = gatherer.run(Clock::starting_at(zero), observe);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
             Ok(end) => end,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        (threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, LoadError>>(), series)
+        (threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, LoadError>>(), gathered)
     });
     let origin = *origin.get().expect("set before the workers began");
-    let mut result = finish(spec, phases, origin, ends?, series)?;
-    if let (Some(before), Some(after)) = (network, network_counters()) {
-        result.measured.network = after.since(&before);
-    }
-    Ok(result)
-}
-
-/// The counters of this process's network namespace; `None` where the kernel does not give them.
-fn network_counters() -> Option<NetworkCounters> {
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok();
-    let counters = NetworkCounters::parse(&read("snmp")?, &read("netstat")?).ok()?;
-    // Without IPv6 there is no file of it.
-    Some(read("snmp6").and_then(|snmp6| counters.with_ipv6(&snmp6).ok()).unwrap_or(counters))
+    finish(spec, phases, origin, ends?, gathered)
 }
 
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
@@ -183,11 +170,7 @@ struct Start<'a> {
 impl Start<'_> {
     /// The thread's whole life. All workers wait for each other, so that the timeline begins when
     /// the slowest is ready; one that fails does not leave the others waiting.
-    fn work(
-        &self,
-        stop: &AtomicBool,
-        reports: mpsc::Sender<IntervalTally>,
-    ) -> Result<WorkerEnd, LoadError> {
+    fn work(&self, stop: &AtomicBool, reports: Reports) -> Result<WorkerEnd, LoadError> {
         let prepared = self.pin().map(|()| (self.lanes(), self.cookies()));
         self.barrier.wait();
         self.barrier.wait();
@@ -211,12 +194,7 @@ impl Start<'_> {
         worker.run().map_err(LoadError::Worker)
     }
 
-    fn orders<'s>(
-        &'s self,
-        clock: Clock,
-        stop: &'s AtomicBool,
-        reports: mpsc::Sender<IntervalTally>,
-    ) -> Orders<'s> {
+    fn orders<'s>(&'s self, clock: Clock, stop: &'s AtomicBool, reports: Reports) -> Orders<'s> {
         let (spec, behaviour) = (self.spec, &self.spec.behaviour);
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
         Orders {

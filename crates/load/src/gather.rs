@@ -1,16 +1,44 @@
-//! Puts the workers' reports together while they run.
+//! Puts the workers' reports together while they run, in a thread that waits for the workers: what
+//! counts must not hold up what measures, on a machine with no CPU to spare either.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::Duration;
 
-use dnslab_measure::{Interval, Pacing, PacingTally};
+use dnslab_measure::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
 
 use crate::Progress;
+use crate::clock::Clock;
+use crate::network::NetworkWindow;
+use crate::sys::yield_to_all_others;
 use crate::tally::{IntervalTally, Phases};
 
 /// Longest silence towards the observer.
 const TICK: Duration = Duration::from_millis(50);
+
+/// A worker's end of the way to the gatherer and back.
+pub(crate) struct Reports {
+    /// The worker's number.
+    shard: u32,
+    to_gatherer: Sender<(u32, IntervalTally)>,
+    /// Histograms that the gatherer has done with, empty. A fresh one is 220 KiB of pages that the
+    /// kernel has to find, at the end of each interval, while queries are due.
+    spares: Receiver<Histogram>,
+}
+
+impl Reports {
+    /// Hands over an interval that has ended.
+    pub(crate) fn send(&self, interval: IntervalTally) {
+        // Nobody listens any more only when the whole load is being given up.
+        self.to_gatherer.send((self.shard, interval)).ok();
+    }
+
+    /// A histogram for the next interval.
+    pub(crate) fn spare(&self) -> Histogram {
+        self.spares.try_recv().unwrap_or_default()
+    }
+}
 
 /// What the workers reported, put together.
 pub(crate) struct Gathered {
@@ -18,46 +46,101 @@ pub(crate) struct Gathered {
     pub(crate) series: Vec<Interval>,
     /// Open loop: how close to its schedule the load was sent, in the measured window.
     pub(crate) pacing: Option<Pacing>,
+    /// What the network stack dropped in the measured window.
+    pub(crate) network: NetworkDrops,
 }
 
-impl Gathered {
-    /// Takes reports until all workers have ended.
-    pub(crate) fn from_reports(
-        reports: &Receiver<IntervalTally>,
-        workers: u32,
-        phases: &Phases,
-        observe: &mut dyn FnMut(Progress<'_>),
-    ) -> Self {
-        let mut open: BTreeMap<u64, (u32, IntervalTally)> = BTreeMap::new();
-        let mut series = Vec::new();
-        let mut pacing: Option<PacingTally> = None;
-        loop {
-            let report = match reports.recv_timeout(TICK) {
-                Ok(report) => report,
-                Err(RecvTimeoutError::Timeout) => {
-                    observe(Progress::Tick);
-                    continue;
+/// Takes the reports of all workers.
+pub(crate) struct Gatherer {
+    phases: Phases,
+    reports: Receiver<(u32, IntervalTally)>,
+    spares: Vec<Sender<Histogram>>,
+    /// Intervals that not all workers have left behind, by number, with how many have.
+    open: BTreeMap<u64, (usize, IntervalTally)>,
+    series: Vec<Interval>,
+    pacing: Option<PacingTally>,
+}
+
+impl Gatherer {
+    /// A gatherer, and the workers' ends.
+    pub(crate) fn new(workers: u32, phases: Phases) -> (Self, Vec<Reports>) {
+        let (to_gatherer, reports) = mpsc::channel();
+        let (spares, ends) = (0..workers)
+            .map(|shard| {
+                let (back, spares) = mpsc::channel();
+                (back, Reports { shard, to_gatherer: to_gatherer.clone(), spares })
+            })
+            .unzip();
+        let (open, series) = (BTreeMap::new(), Vec::new());
+        (Self { phases, reports, spares, open, series, pacing: None }, ends)
+    }
+
+    /// Takes reports until all workers have ended, in a thread of its own that runs when no other
+    /// has work for its CPU, and tells the observer in the calling one.
+    pub(crate) fn run(self, clock: Clock, observe: &mut dyn FnMut(Progress<'_>)) -> Gathered {
+        let (sender, intervals) = mpsc::channel();
+        thread::scope(|scope| {
+            let gatherer = scope.spawn(move || {
+                yield_to_all_others();
+                self.gather(clock, &sender)
+            });
+            loop {
+                match intervals.recv_timeout(TICK) {
+                    Ok(interval) => observe(Progress::Interval(&interval)),
+                    Err(RecvTimeoutError::Timeout) => observe(Progress::Tick),
+                    Err(RecvTimeoutError::Disconnected) => break,
                 }
+            }
+            gatherer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn gather(mut self, clock: Clock, finished: &Sender<Interval>) -> Gathered {
+        let mut network = NetworkWindow::default();
+        loop {
+            let wait = network.look(&self.phases, clock.now());
+            match self.reports.recv_timeout(Duration::from_nanos(wait)) {
+                Ok((shard, report)) => self.add(shard, report, finished),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
-            };
-            let number = report.number;
-            let (count, merged) = open
-                .entry(number)
-                .or_insert_with(|| (0, IntervalTally { number, ..IntervalTally::default() }));
-            merged.merge(&report);
-            *count += 1;
-            if *count == workers {
-                let interval = merged.finish(phases);
-                add_pacing(&mut pacing, merged, phases);
-                open.remove(&number);
-                observe(Progress::Interval(&interval));
-                series.push(interval);
             }
         }
         // After an interrupt the workers may end in different intervals.
-        series.extend(open.values().map(|(_, merged)| merged.finish(phases)));
-        series.sort_by_key(|interval| interval.at_ns);
-        Self { series, pacing: pacing.map(|tally| tally.finish()) }
+        self.series.extend(self.open.values().map(|(_, merged)| merged.finish(&self.phases)));
+        self.series.sort_by_key(|interval| interval.at_ns);
+        let pacing = self.pacing.map(|tally| tally.finish());
+        Gathered { series: self.series, pacing, network: network.drops() }
+    }
+
+    /// Adds one worker's interval, and finishes it if it was the last.
+    fn add(&mut self, shard: u32, report: IntervalTally, finished: &Sender<Interval>) {
+        let number = report.number;
+        let (mut count, merged) = match self.open.remove(&number) {
+            None => (0, report),
+            Some((count, mut merged)) => {
+                merged.merge(&report);
+                self.give_back(shard, report.latency);
+                (count, merged)
+            }
+        };
+        count += 1;
+        if count < self.spares.len() {
+            self.open.insert(number, (count, merged));
+            return;
+        }
+        let interval = merged.finish(&self.phases);
+        add_pacing(&mut self.pacing, &merged, &self.phases);
+        self.give_back(shard, merged.latency);
+        // The observer outlives the gatherer.
+        finished.send(interval.clone()).ok();
+        self.series.push(interval);
+    }
+
+    /// Empties a histogram and gives it to a worker for another interval.
+    fn give_back(&self, shard: u32, mut histogram: Histogram) {
+        histogram.clear();
+        // A worker that has ended needs none.
+        self.spares[shard as usize].send(histogram).ok();
     }
 }
 
@@ -75,8 +158,6 @@ fn add_pacing(pacing: &mut Option<PacingTally>, interval: &IntervalTally, phases
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use super::*;
     use crate::tally::Millisecond;
 
@@ -84,26 +165,47 @@ mod tests {
     fn milliseconds_of_all_workers_are_added_and_the_warm_up_is_left_out() {
         let phases =
             Phases { measured_from: 3_000_000, until: 8_000_000, interval: 4_000_000, timeout: 1 };
-        let (sender, reports) = mpsc::channel();
+        let (gatherer, ends) = Gatherer::new(2, phases);
         for number in 0..2 {
-            for worker in 1..=2 {
-                let milliseconds = vec![Millisecond { due: worker, sent: worker }; 4];
+            for (end, count) in ends.iter().zip(1..) {
+                let milliseconds = vec![Millisecond { due: count, sent: count }; 4];
                 let first_millisecond = number * 4;
-                let report = IntervalTally {
+                end.send(IntervalTally {
                     number,
                     milliseconds,
                     first_millisecond,
                     ..IntervalTally::default()
-                };
-                sender.send(report).unwrap();
+                });
             }
         }
-        drop(sender);
-        let gathered = Gathered::from_reports(&reports, 2, &phases, &mut |_| {});
-        assert_eq!(gathered.series.len(), 2);
+        drop(ends);
+        let mut told = 0;
+        let gathered = gatherer.run(Clock::start(), &mut |progress| {
+            told += u32::from(matches!(progress, Progress::Interval(_)));
+        });
+        assert_eq!((gathered.series.len(), told), (2, 2));
         let pacing = gathered.pacing.unwrap();
         let millisecond = pacing.of_width(1_000_000).unwrap();
         assert_eq!((millisecond.windows, millisecond.due), (5, 15));
         assert_eq!(millisecond.max_error, 0.0);
+    }
+
+    #[test]
+    fn histograms_come_back_empty() {
+        let phases = Phases { measured_from: 0, until: 4, interval: 4, timeout: 1 };
+        let (mut gatherer, ends) = Gatherer::new(2, phases);
+        let (finished, _intervals) = mpsc::channel();
+        for end in &ends {
+            let mut latency = end.spare();
+            latency.record_ns(5_000);
+            end.send(IntervalTally { latency, ..IntervalTally::default() });
+        }
+        for _ in 0..2 {
+            let (shard, report) = gatherer.reports.recv().unwrap();
+            gatherer.add(shard, report, &finished);
+        }
+        assert_eq!(gatherer.series.len(), 1);
+        let spares: Vec<Histogram> = ends.iter().flat_map(|end| end.spares.try_iter()).collect();
+        assert_eq!(spares, [Histogram::new(), Histogram::new()]);
     }
 }

@@ -23,6 +23,7 @@ mod gather;
 mod in_flight;
 mod judge;
 mod lane;
+mod network;
 mod result;
 mod spec;
 mod sys;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dnslab_measure::{
-    Counters, Histogram, LoadFacts, Measured, NetworkDrops, ResourceSeries, TlsFacts, WorkerFacts,
+    Counters, Histogram, LoadFacts, Measured, ResourceSeries, TlsFacts, WorkerFacts,
 };
 
 use crate::clock::{Nanos, nanos};
@@ -37,7 +37,7 @@ pub(crate) fn finish(
     ends: Vec<WorkerEnd>,
     gathered: Gathered,
 ) -> Result<LoadResult, LoadError> {
-    let Gathered { mut series, pacing } = gathered;
+    let Gathered { mut series, pacing, network } = gathered;
     let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
     series.retain(|interval| interval.at_ns < until);
     for interval in &mut series {
@@ -58,7 +58,7 @@ pub(crate) fn finish(
         resumed_handshake_time: Histogram::new(),
         early_data_time: Histogram::new(),
         pacing,
-        network: NetworkDrops::default(),
+        network,
         intervals: series,
         resources: ResourceSeries::default(),
         workers: Vec::new(),

@@ -297,14 +297,19 @@ impl Tally {
 
     /// Hands out the oldest interval that `now` has left behind, if there is one; those in which
     /// nothing happened too. What happens after the measured window is in no interval.
-    pub(crate) fn finished_interval(&mut self, now: Nanos) -> Option<IntervalTally> {
+    /// `spare` gives an empty histogram for the next one.
+    pub(crate) fn finished_interval(
+        &mut self,
+        now: Nanos,
+        spare: impl FnOnce() -> Histogram,
+    ) -> Option<IntervalTally> {
         let Phases { until, interval, .. } = self.phases;
         let current = if now >= until { until.div_ceil(interval) } else { now / interval };
         if self.interval.number >= current {
             return None;
         }
         let number = self.interval.number + 1;
-        let next = IntervalTally { number, ..IntervalTally::default() };
+        let next = IntervalTally::empty(number, spare());
         let mut ended = std::mem::replace(&mut self.interval, next);
         if let Some(paced) = &mut self.paced {
             let end = (number * interval).min(until);
@@ -360,6 +365,20 @@ impl Phase {
 }
 
 impl IntervalTally {
+    /// An interval in which nothing has happened, with an empty histogram.
+    fn empty(number: u64, latency: Histogram) -> Self {
+        Self {
+            number,
+            due: 0,
+            sent: 0,
+            answered: 0,
+            lost: 0,
+            latency,
+            milliseconds: Vec::new(),
+            first_millisecond: 0,
+        }
+    }
+
     /// Adds the events of the same interval of another worker.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.due += other.due;

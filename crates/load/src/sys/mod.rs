@@ -1,11 +1,13 @@
-//! System calls that no safe library offers: datagrams in batches, and socket drop counts.
+//! System calls that no safe library offers: datagrams in batches, socket drop counts, and a
+//! thread's scheduling policy.
 //!
 //! The only module of this crate that may hold `unsafe`.
-#![expect(unsafe_code, reason = "recvmmsg, sendmmsg and SO_MEMINFO have no safe binding")]
+#![expect(unsafe_code, reason = "these system calls have no safe binding")]
 
 mod datagrams;
 mod groups;
 mod outbox;
+mod scheduling;
 mod socket;
 
 pub(crate) use datagrams::{
@@ -13,4 +15,5 @@ pub(crate) use datagrams::{
 };
 pub(crate) use groups::send_group;
 pub(crate) use outbox::{BATCH, Outbox};
+pub(crate) use scheduling::yield_to_all_others;
 pub(crate) use socket::{bind_address_without_port, socket_drops};

@@ -8,7 +8,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use dnslab_measure::Tls;
@@ -20,10 +19,11 @@ use rustix::io::Errno;
 use crate::channel::{ClientTls, Scratch};
 use crate::clock::{Clock, Nanos, ThreadTime};
 use crate::demand::Demand;
+use crate::gather::Reports;
 use crate::judge::Judge;
 use crate::lane::Lane;
 use crate::sys::Outbox;
-use crate::tally::{IntervalTally, Phases, Tally};
+use crate::tally::{Phases, Tally};
 use crate::{HttpSettings, ReceiveTime};
 
 /// What a worker needs to know, fixed for its whole life.
@@ -57,7 +57,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) http: &'a HttpSettings,
     pub(crate) receive_time: ReceiveTime,
     pub(crate) stop: &'a AtomicBool,
-    pub(crate) reports: Sender<IntervalTally>,
+    pub(crate) reports: Reports,
 }
 
 impl Orders<'_> {
@@ -249,10 +249,10 @@ impl<'a> Worker<'a> {
     }
 
     fn report_interval(&mut self, now: Nanos) {
-        while let Some(interval) = self.tally.finished_interval(now) {
+        while let Some(interval) = self.tally.finished_interval(now, || self.orders.reports.spare())
+        {
             self.send_path = self.lanes.iter().find_map(Lane::send_path).or(self.send_path);
-            // Nobody listens any more only when the whole load is being given up.
-            self.orders.reports.send(interval).ok();
+            self.orders.reports.send(interval);
         }
     }
 
