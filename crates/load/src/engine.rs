@@ -209,6 +209,7 @@ impl Start<'_> {
             clients: self.client_count(),
             quota: behaviour.queries_per_connection.unwrap_or(u32::MAX),
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
+            opens_at_start: behaviour.connect == Connect::AtStart,
             keeps_open: behaviour.connect == Connect::AtStart && behaviour.idle.is_none(),
             most_open: most_open(spec.workers),
             sources: spec.sources.as_ref(),

@@ -126,6 +126,15 @@ impl InFlightTable {
         Some(slot.id)
     }
 
+    /// Corrects when a query in flight was due and sent.
+    pub(crate) fn stamp_again(&mut self, id: u16, due: Nanos, sent: Nanos) {
+        let number = usize::from(id) & self.slots.len().wrapping_sub(1);
+        if let Some(slot) = self.slots.get_mut(number).filter(|slot| slot.id == id) {
+            slot.entry.due = due;
+            slot.entry.sent = sent;
+        }
+    }
+
     /// What is known of an id.
     #[inline]
     pub(crate) fn look_up(&self, id: u16) -> Known {

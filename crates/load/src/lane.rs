@@ -32,12 +32,18 @@ pub(crate) struct Lane {
     pub(crate) signed: Option<Box<HashMap<u16, Signed>>>,
     /// The client that it belongs to: its place among those of the worker.
     pub(crate) client: u32,
+    /// For one that only waits for the last answers of a channel: the lane whose channel that was.
+    pub(crate) drains_for: Option<u32>,
+    /// Queries of this lane in flight on channels that are drained.
+    pub(crate) on_drains: u32,
     /// How queries travel on it: as those of the load do, or over TCP when they are asked again.
     pub(crate) transport: Transport,
     /// It stands in the worker's list of lanes to look after.
     pub(crate) listed: bool,
     /// It stands in the worker's queue of lanes to open.
     pub(crate) queued: bool,
+    /// An attempt to open it was made at some time.
+    pub(crate) was_tried: bool,
     /// Its channel is there, and was not open yet.
     pub(crate) is_new: bool,
     /// It is idle and stands in the worker's queue of idle lanes.
@@ -77,9 +83,12 @@ impl Lane {
             pending: VecDeque::new(),
             signed: None,
             client,
+            drains_for: None,
+            on_drains: 0,
             transport,
             listed: false,
             queued: false,
+            was_tried: false,
             is_new: false,
             idle_listed: false,
             watches_writing: false,
@@ -123,8 +132,30 @@ impl Lane {
         self.channel.as_ref().map(|channel| channel.send_path())
     }
 
-    /// Queries in flight and waiting to be sent: what a window counts.
+    /// Queries in flight, on drained channels too, and waiting to be sent: what a window counts.
     pub(crate) fn outstanding(&self) -> usize {
-        self.table.len() + self.pending.len()
+        self.table.len() + self.pending.len() + self.on_drains as usize
+    }
+
+    /// How long its channel may be idle if its client lets it be for `own`.
+    pub(crate) fn longest_idle(&self, own: Nanos) -> Nanos {
+        own.min(self.server_idle)
+    }
+
+    /// Moves what belongs to the lane's channel to `drain`, which waits for the last answers.
+    pub(crate) fn hand_over_to(&mut self, drain: &mut Self) {
+        drain.channel = self.channel.take();
+        drain.table = std::mem::replace(&mut self.table, InFlightTable::new());
+        drain.signed = self.signed.take();
+        drain.client = self.client;
+        drain.transport = self.transport;
+        drain.is_new = std::mem::take(&mut self.is_new);
+        drain.watches_writing = std::mem::take(&mut self.watches_writing);
+        drain.connecting_since = self.connecting_since;
+        drain.active_at = self.active_at;
+        drain.alarm = Nanos::MAX;
+        self.on_drains += drain.table.len() as u32;
+        self.sent = 0;
+        self.server_idle = Nanos::MAX;
     }
 }

@@ -75,6 +75,9 @@ pub(crate) fn finish(
             drops: end.drops,
             clients: end.clients,
             open_clients: end.open_clients,
+            connections_held_ns: end.held,
+            pause_ns: end.pauses.time,
+            pauses: end.pauses.count,
         };
         measured.sent_in_window += end.tally.sent_in_window;
         measured.answered_in_window += end.tally.answered_in_window;

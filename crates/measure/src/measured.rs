@@ -17,7 +17,8 @@ pub struct WorkerFacts {
     pub waited_ns: u64,
     /// Length of the measured window as the thread saw it, nanoseconds.
     pub elapsed_ns: u64,
-    /// Answers that its UDP sockets dropped.
+    /// Answers that its UDP sockets dropped in the measured window, and at most an interval before
+    /// it.
     pub drops: u64,
     /// Clients that it simulated.
     #[serde(default)]
@@ -25,19 +26,48 @@ pub struct WorkerFacts {
     /// Clients that could send when the measured window began; all, if they connect on demand.
     #[serde(default)]
     pub open_clients: u32,
+    /// Time in the measured window in which lanes waited to be opened while as many connections as
+    /// the worker has on their way at once were on their way, nanoseconds.
+    #[serde(default)]
+    pub connections_held_ns: u64,
+    /// Time in the measured window that the thread slept to gather what comes meanwhile,
+    /// nanoseconds.
+    #[serde(default)]
+    pub pause_ns: u64,
+    /// How often it did.
+    #[serde(default)]
+    pub pauses: u64,
 }
 
 impl WorkerFacts {
     /// Share of the time that the thread used its CPU, in [0, 1].
     #[must_use]
     pub fn busy_share(&self) -> f64 {
-        if self.elapsed_ns == 0 { 0.0 } else { self.cpu_ns as f64 / self.elapsed_ns as f64 }
+        self.share(self.cpu_ns)
+    }
+
+    /// Share of the time in which connections waited for others of the same worker, in [0, 1].
+    #[must_use]
+    pub fn held_share(&self) -> f64 {
+        self.share(self.connections_held_ns)
+    }
+
+    /// How long the thread slept on average to gather what comes meanwhile, nanoseconds; `None` if
+    /// it never did.
+    #[must_use]
+    pub fn mean_pause_ns(&self) -> Option<f64> {
+        (self.pauses > 0).then(|| self.pause_ns as f64 / self.pauses as f64)
     }
 
     /// Share of the time that the thread waited for its CPU, in [0, 1].
     #[must_use]
     pub fn waited_share(&self) -> f64 {
-        if self.elapsed_ns == 0 { 0.0 } else { self.waited_ns as f64 / self.elapsed_ns as f64 }
+        self.share(self.waited_ns)
+    }
+
+    /// A part of the measured window as a share of it, in [0, 1].
+    fn share(&self, part_ns: u64) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { part_ns as f64 / self.elapsed_ns as f64 }
     }
 }
 

@@ -60,7 +60,12 @@ impl Worker<'_> {
         let sent = oldest.filter(|_| lane.table.len() > 0).map(|sent| sent + timeout);
         let timer = self.timer_of(number);
         let unsent = unsent.map(|due| due + timeout);
-        for at in [connecting, sent, unsent, timer].into_iter().flatten() {
+        let idle = self.idle_end(number);
+        if idle.is_some_and(|end| end <= now) {
+            self.close(number, now);
+        }
+        let idle = idle.filter(|end| *end > now);
+        for at in [connecting, sent, unsent, timer, idle].into_iter().flatten() {
             // A timer that is overdue all the same is served in the next round.
             self.arm(number, at.max(now + 1));
         }
@@ -94,7 +99,7 @@ impl Worker<'_> {
         let lane = &mut self.lanes[number as usize];
         let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
         let (table, channel, signed) = (&mut lane.table, &mut lane.channel, &mut lane.signed);
-        let mut expired = 0;
+        let mut expired = 0u32;
         let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
             expired += 1;
             if let Some(channel) = channel {
@@ -107,6 +112,7 @@ impl Worker<'_> {
             *unsettled -= 1;
         });
         lane.window = lane.window.saturating_sub(expired);
+        self.note_ended(number, expired as usize);
         oldest
     }
 
@@ -121,52 +127,38 @@ impl Worker<'_> {
         }
     }
 
+    /// When an idle lane is to be closed; `None` if it is not idle, or is never closed for it.
+    fn idle_end(&self, number: u32) -> Option<Nanos> {
+        let lane = &self.lanes[number as usize];
+        let limit = lane.longest_idle(self.orders.idle);
+        let is_idle = !lane.is_new && lane.is_open() && lane.is_idle();
+        (is_idle && limit < Nanos::MAX).then(|| lane.active_at.saturating_add(limit))
+    }
+
     /// Notes that a lane is idle, if it is one that is closed for it.
     pub(super) fn note_idle(&mut self, number: u32) {
+        let Some(end) = self.idle_end(number) else { return };
+        self.arm(number, end);
         let lane = &mut self.lanes[number as usize];
-        let closes = self.orders.idle.min(lane.server_idle) < Nanos::MAX;
-        if closes && !lane.idle_listed && !lane.is_new && lane.is_open() && lane.is_idle() {
+        if !lane.idle_listed {
             lane.idle_listed = true;
             self.idle.push_back((lane.active_at, number));
         }
     }
 
-    /// Closes the lanes that have been idle for as long as their client, or the server, lets them.
-    pub(super) fn close_idle(&mut self, now: Nanos) {
-        while let Some((since, number)) = self.idle.front().copied() {
-            let lane = &mut self.lanes[number as usize];
-            let limit = self.orders.idle.min(lane.server_idle);
-            let is_idle = lane.is_open() && lane.is_idle();
-            if is_idle && lane.active_at == since && since.saturating_add(limit) > now {
-                break;
-            }
-            self.idle.pop_front();
-            lane.idle_listed = false;
-            if is_idle && lane.active_at.saturating_add(limit) <= now {
-                self.close(number, now);
-            } else {
-                // It was busy meanwhile, and is put at the end if it is idle again.
-                self.note_idle(number);
-            }
-        }
-    }
-
-    /// When the first idle lane is to be closed.
-    pub(super) fn next_idle_end(&self) -> Option<Nanos> {
-        let (since, number) = *self.idle.front()?;
-        let limit = self.orders.idle.min(self.lanes[number as usize].server_idle);
-        Some(since.saturating_add(limit))
-    }
-
     /// Closes the lane that has been idle for longest; false if none is idle.
     pub(super) fn close_longest_idle(&mut self, now: Nanos) -> bool {
-        while let Some((_, number)) = self.idle.pop_front() {
-            let lane = &mut self.lanes[number as usize];
-            lane.idle_listed = false;
-            if lane.is_open() && lane.is_idle() {
+        while let Some((since, number)) = self.idle.pop_front() {
+            self.lanes[number as usize].idle_listed = false;
+            if self.idle_end(number).is_none() {
+                continue;
+            }
+            if self.lanes[number as usize].active_at == since {
                 self.close(number, now);
                 return true;
             }
+            // It was busy meanwhile.
+            self.note_idle(number);
         }
         false
     }

@@ -47,11 +47,13 @@ impl Worker<'_> {
         lane.channel = Some(channel);
         let ended = before - lane.table.len();
         if ended > 0 {
-            // Only a server that answers is worth a reconnection without a pause.
-            lane.attempts = 0;
             lane.active_at = self.orders.clock.now();
+            // Only a server that answers is worth a reconnection without a pause.
+            let home = self.home(number);
+            self.lanes[home as usize].attempts = 0;
         }
         self.unsettled -= ended - self.judge.again.len();
+        self.note_ended(number, ended);
         self.take_up_again(number);
         if let Some(timer) = timer {
             self.arm(number, timer);
@@ -74,13 +76,15 @@ impl Worker<'_> {
         }
         let mut again = std::mem::take(&mut self.judge.again);
         let client = self.lanes[number as usize].client;
+        let home = self.home(number);
         for query in again.iter().filter(|query| query.over_tcp) {
             let retry = self.retry_lane(client);
             self.lanes[retry as usize].pending.push_back(query.pending());
             self.list(retry);
         }
         for query in again.drain(..).rev().filter(|query| !query.over_tcp) {
-            self.lanes[number as usize].pending.push_front(query.pending());
+            self.lanes[home as usize].pending.push_front(query.pending());
+            self.list(home);
         }
         self.judge.again = again;
     }
@@ -93,7 +97,7 @@ impl Worker<'_> {
             return;
         }
         let (client, clients) = (lane.client, self.orders.clients as usize);
-        let firsts = self.lanes.len() - clients;
+        let firsts = self.regular - clients;
         for usual in (client as usize..firsts).step_by(clients) {
             self.list(usual as u32);
         }
@@ -163,6 +167,7 @@ impl Worker<'_> {
         lane.connecting_since = now;
         lane.active_at = now;
         lane.is_new = true;
+        lane.was_tried = true;
         self.connecting += 1;
         match channel::open(&route, now) {
             Ok(mut channel) => {
@@ -247,19 +252,29 @@ impl Worker<'_> {
                 counts.lost += 1;
             }
         }
-        let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
+        let tally = &mut self.tally;
+        let mut lost = 0;
         lane.table.drain(|entry| {
             tally.lost(entry.due, now, Loss::ConnectionLost);
-            *unsettled -= 1;
+            lost += 1;
         });
+        self.unsettled -= lost;
+        self.note_ended(number, lost);
+        self.back_off(number, now);
+        self.last_end = Some(end.to_string());
+        self.list(number);
+    }
+
+    /// Sets when the lane may be opened again, now that the server has ended a connection: at once
+    /// if it has answered since it did so last.
+    pub(super) fn back_off(&mut self, number: u32, now: Nanos) {
+        let lane = &mut self.lanes[number as usize];
         let pause = match lane.attempts {
             0 => 0,
             failed => (FIRST_PAUSE << (failed - 1).min(10)).min(LONGEST_PAUSE),
         };
         lane.attempts += 1;
         lane.reconnect_at = now + pause;
-        self.last_end = Some(end.to_string());
-        self.list(number);
     }
 
     /// Closes a lane in good order, with nothing in flight on it: by its client's habit, or because
@@ -285,6 +300,7 @@ impl Worker<'_> {
         }
         if announced {
             self.last_end = Some("the server announced the end of the connection".to_owned());
+            self.back_off(number, now);
         }
         self.lanes[number as usize].table.release();
         self.list(number);
@@ -298,6 +314,9 @@ impl Worker<'_> {
             lane.drops += channel.drops();
             self.open -= 1;
             // Dropping it closes the descriptor, which takes it out of epoll.
+            if lane.drains_for.is_some() {
+                self.free_drains.push(number);
+            }
         }
         lane.window = 0;
         lane.sent = 0;
@@ -312,13 +331,31 @@ impl Worker<'_> {
         let (writing, timer) = (channel.wants_to_write(), channel.next_timer());
         if writing != lane.watches_writing {
             lane.watches_writing = writing;
-            let data = epoll::EventData::new_u64(u64::from(number));
-            epoll::modify(&self.poll, channel.descriptor(), data, interest(writing))
-                .expect("the descriptor is open and registered");
+            self.register_again(number);
         }
         if let Some(timer) = timer {
             self.arm(number, timer);
         }
+    }
+
+    /// Tells epoll what a lane's channel waits for, and whose it is.
+    pub(super) fn register_again(&mut self, number: u32) {
+        let lane = &self.lanes[number as usize];
+        let Some(channel) = &lane.channel else { return };
+        let data = epoll::EventData::new_u64(u64::from(number));
+        let flags = interest(lane.watches_writing);
+        epoll::modify(&self.poll, channel.descriptor(), data, flags)
+            .expect("the descriptor is open and registered");
+    }
+
+    /// Counts the time for which lanes wait to be opened, as far as it lies in the measured window:
+    /// because so many are on their way, or because the process has no descriptor left.
+    pub(super) fn note_held(&mut self, now: Nanos) {
+        if let Some(since) = self.held_since.take() {
+            let window = self.orders.phases.measured_from..self.until;
+            self.held += now.min(window.end).saturating_sub(since.max(window.start));
+        }
+        self.held_since = (!self.to_open.is_empty()).then_some(now);
     }
 }
 

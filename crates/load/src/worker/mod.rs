@@ -1,6 +1,7 @@
 //! The one worker loop: every transport, every schedule, one OS thread, nothing shared.
 
 mod alarms;
+mod drains;
 mod lanes;
 mod sending;
 
@@ -45,8 +46,9 @@ pub(crate) struct Orders<'a> {
     pub(crate) quota: u32,
     /// A client closes what has been idle for so long; [`Nanos::MAX`] for never.
     pub(crate) idle: Nanos,
-    /// Clients open their lanes when the load begins, and again when they are lost, without
-    /// something to send.
+    /// Clients open their lanes when the load begins, without something to send.
+    pub(crate) opens_at_start: bool,
+    /// And again when they are lost.
     pub(crate) keeps_open: bool,
     /// Sockets that this worker may have open at once.
     pub(crate) most_open: usize,
@@ -79,7 +81,13 @@ pub(crate) struct WorkerEnd {
     pub(crate) clients: u32,
     /// Clients that could send when the measured window began.
     pub(crate) open_clients: u32,
+    /// Time in the measured window in which lanes waited to be opened.
+    pub(crate) held: Nanos,
+    /// Answers that its UDP sockets dropped, from at most an interval before the measured window
+    /// on: what was dropped is asked of each socket, and that takes its time.
     pub(crate) drops: u64,
+    /// Slept to gather in the measured window.
+    pub(crate) pauses: Pauses,
     /// Which system calls carried the messages; `None` if no channel was ever opened.
     pub(crate) send_path: Option<&'static str>,
     /// What TLS agreed on first.
@@ -87,6 +95,14 @@ pub(crate) struct WorkerEnd {
     pub(crate) wrong_example: Option<String>,
     /// The last reason for which a channel ended.
     pub(crate) last_end: Option<String>,
+}
+
+/// Sleeps to gather.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pauses {
+    pub(crate) count: u64,
+    /// How long they were together.
+    pub(crate) time: Nanos,
 }
 
 /// Longest sleep, so that an interrupt is noticed soon.
@@ -100,8 +116,13 @@ pub(crate) struct Worker<'a> {
     judge: Judge<'a>,
     demand: Demand,
     /// For each client its connections, the first ones of all clients first; then, if truncated
-    /// answers are asked again over TCP, one more of each client for that.
+    /// answers are asked again over TCP, one more of each client for that. Behind them, those that
+    /// wait for the last answers of channels that have had their share.
     lanes: Vec<Lane>,
+    /// How many belong to clients; the others are drains.
+    regular: usize,
+    /// Drains that wait for nothing any more.
+    free_drains: Vec<u32>,
     poll: rustix::fd::OwnedFd,
     /// Lanes that must be looked after.
     listed: Vec<u32>,
@@ -110,6 +131,10 @@ pub(crate) struct Worker<'a> {
     alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Lanes to open, the first that wanted it first.
     to_open: VecDeque<u32>,
+    /// Since when lanes have waited to be opened without a pause; `None` if none waits.
+    held_since: Option<Nanos>,
+    /// For how long lanes waited to be opened in the measured window.
+    held: Nanos,
     /// Idle lanes, the longest idle first, with the instant since when.
     idle: VecDeque<(Nanos, u32)>,
     /// Channels that are there.
@@ -132,6 +157,10 @@ pub(crate) struct Worker<'a> {
     woke: Nanos,
     /// By how much a sleep is longer than asked.
     oversleep: Nanos,
+    /// Those in the measured window.
+    pauses: Pauses,
+    /// What the sockets had dropped shortly before the measured window.
+    drops_before: Option<u64>,
     time_at_start: Option<(Nanos, ThreadTime)>,
     time_at_end: Option<(Nanos, ThreadTime)>,
     send_path: Option<&'static str>,
@@ -155,10 +184,14 @@ impl<'a> Worker<'a> {
             orders,
             judge,
             demand,
+            regular: lanes.len(),
             lanes,
+            free_drains: Vec::new(),
             listed: Vec::new(),
             alarms: BinaryHeap::new(),
             to_open: VecDeque::new(),
+            held_since: None,
+            held: 0,
             idle: VecDeque::new(),
             open: 0,
             connecting: 0,
@@ -171,6 +204,8 @@ impl<'a> Worker<'a> {
             until,
             woke: 0,
             oversleep: 0,
+            pauses: Pauses::default(),
+            drops_before: None,
             time_at_start: None,
             time_at_end: None,
             send_path: None,
@@ -198,9 +233,9 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.serve_alarms(now);
-            self.close_idle(now);
             self.look_after_listed(now);
             self.open_queued(now);
+            self.note_held(now);
             self.wait(now, &mut events)?;
             // What became due during the wait belongs to the intervals before now, and what comes
             // now to that of now.
@@ -217,7 +252,7 @@ impl<'a> Worker<'a> {
 
     /// The lane on which a client asks again over TCP.
     fn retry_lane(&self, client: u32) -> u32 {
-        self.lanes.len() as u32 - self.orders.clients + client
+        self.regular as u32 - self.orders.clients + client
     }
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
@@ -225,6 +260,10 @@ impl<'a> Worker<'a> {
         if self.orders.stop.load(Ordering::Relaxed) && now < self.until {
             self.until = now;
             self.tally.cut_short(now);
+        }
+        let soon = now + self.orders.phases.interval;
+        if self.drops_before.is_none() && soon >= self.orders.phases.measured_from {
+            self.drops_before = Some(self.drops());
         }
         if self.time_at_start.is_none() && now >= self.orders.phases.measured_from {
             self.time_at_start = Some((now, ThreadTime::now()));
@@ -237,6 +276,12 @@ impl<'a> Worker<'a> {
         if self.time_at_end.is_none() && now >= self.until {
             self.time_at_end = Some((now, ThreadTime::now()));
         }
+    }
+
+    /// Answers that the sockets have dropped so far.
+    fn drops(&self) -> u64 {
+        let open = |lane: &Lane| lane.channel.as_ref().map_or(0, |channel| channel.drops());
+        self.lanes.iter().map(|lane| lane.drops + open(lane)).sum()
     }
 
     /// Sees to it that a lane is looked after in this round, or the next.
@@ -267,7 +312,7 @@ impl<'a> Worker<'a> {
             let horizon = self.orders.horizon;
             let taken = self.orders.clock.now().saturating_sub(self.woke);
             let pause = match &self.demand {
-                Demand::Closed { .. } if taken < horizon => horizon,
+                Demand::Closed { .. } if taken < horizon => horizon - self.oversleep.min(horizon),
                 Demand::Closed { .. } => 0,
                 // What becomes due meanwhile, from the last wake-up on, waits for no more than one
                 // horizon.
@@ -280,7 +325,6 @@ impl<'a> Worker<'a> {
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
         earlier(self.demand.next_due().filter(|_| now < self.until));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
-        earlier(self.next_idle_end());
         earlier((now < self.until).then_some(self.until));
         earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
         let left = wake.saturating_sub(self.orders.clock.now());
@@ -307,7 +351,12 @@ impl<'a> Worker<'a> {
         }
         let began = self.orders.clock.now();
         std::thread::sleep(Duration::from_nanos(pause));
-        let over = self.orders.clock.now().saturating_sub(began + pause);
+        let slept = self.orders.clock.now().saturating_sub(began);
+        if self.time_at_start.is_some() && self.time_at_end.is_none() {
+            self.pauses.count += 1;
+            self.pauses.time += slept;
+        }
+        let over = slept.saturating_sub(pause);
         // A moving mean over about eight sleeps; one long wait for the CPU must not weigh more.
         let over = over.min(self.orders.horizon);
         self.oversleep = self.oversleep - self.oversleep / 8 + over / 8;
@@ -318,12 +367,13 @@ impl<'a> Worker<'a> {
         self.report_interval(now);
         let (from, time_from) = self.time_at_start.unwrap_or((now, ThreadTime::now()));
         let (to, time_to) = self.time_at_end.unwrap_or((now, ThreadTime::now()));
-        let open = |lane: &Lane| lane.channel.as_ref().map_or(0, |channel| channel.drops());
         WorkerEnd {
             send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
             clients: self.orders.clients,
             open_clients: self.open_clients,
-            drops: self.lanes.iter().map(|lane| lane.drops + open(lane)).sum(),
+            held: self.held,
+            drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
+            pauses: self.pauses,
             tally: self.tally,
             time: time_to.since(time_from),
             elapsed: to.saturating_sub(from),

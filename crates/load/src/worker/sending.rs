@@ -75,13 +75,19 @@ impl Worker<'_> {
         }
     }
 
-    /// Queries of the lane's window that its client is asking again over TCP.
+    /// Queries of the lane's window that its client is asking again over TCP: the lane's share of
+    /// them, as it has its share of the client's window.
     fn retries_of(&self, number: u32) -> usize {
         if !self.judge.retries_over_tcp {
             return 0;
         }
         let client = self.lanes[number as usize].client;
-        self.lanes[self.retry_lane(client) as usize].outstanding()
+        let retries = self.lanes[self.retry_lane(client) as usize].outstanding();
+        let clients = self.orders.clients as usize;
+        // The last of a client's lanes is the one for retries.
+        let connections = self.regular / clients - 1;
+        let connection = number as usize / clients;
+        retries / connections + usize::from(connection < retries % connections)
     }
 
     /// Sends what the lane has pending, in batches, as far as its channel takes it.
@@ -135,6 +141,11 @@ impl Worker<'_> {
         }
         let mut ids = [0u16; BATCH_LIMIT];
         let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
+        // To sign a batch takes its time, which is not the server's.
+        let sent = match self.orders.tsig {
+            Some(_) => self.stamp_again(number, &ids[..offered]),
+            None => sent,
+        };
         let lane = &mut self.lanes[number as usize];
         if offered == 0 {
             // All 65,536 ids of this socket are in flight: the query cannot be sent.
@@ -193,6 +204,16 @@ impl Worker<'_> {
         offered
     }
 
+    /// Sets the instant at which the first queries that wait, with these ids, are sent to now.
+    fn stamp_again(&mut self, number: u32, ids: &[u16]) -> Nanos {
+        let sent = self.orders.clock.now();
+        let lane = &mut self.lanes[number as usize];
+        for (pending, id) in lane.pending.iter().zip(ids) {
+            lane.table.stamp_again(*id, pending.due.unwrap_or(sent), sent);
+        }
+        sent
+    }
+
     /// Books the first `taken` queries that wait as sent.
     fn book_sent(&mut self, number: u32, sent: Nanos, taken: usize) {
         if taken == 0 {
@@ -226,9 +247,14 @@ impl Worker<'_> {
     /// the server has announced its own end, or is opened, or is idle.
     fn rest(&mut self, number: u32, now: Nanos) {
         let lane = &self.lanes[number as usize];
+        if lane.drains_for.is_some() {
+            return self.rest_drain(number, now);
+        }
         let is_over = lane.is_draining() || self.has_had_its_share(number) && lane.is_open();
-        if is_over && lane.table.len() == 0 {
-            self.close(number, now);
+        match (is_over, lane.table.len()) {
+            (true, 0) => self.close(number, now),
+            (true, _) => self.drain(number, now),
+            (false, _) => {}
         }
         let lane = &self.lanes[number as usize];
         if lane.channel.is_some() {
@@ -243,7 +269,9 @@ impl Worker<'_> {
     pub(super) fn wants_channel(&self, number: u32, now: Nanos) -> bool {
         let lane = &self.lanes[number as usize];
         let sends_at_once = lane.widest > 0;
-        let keeps_open = self.orders.keeps_open && lane.transport == self.orders.transport;
+        let is_first = self.orders.opens_at_start && !lane.was_tried;
+        let keeps_open =
+            (self.orders.keeps_open || is_first) && lane.transport == self.orders.transport;
         !lane.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
     }
 }

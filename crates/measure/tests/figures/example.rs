@@ -111,6 +111,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
             drops: 0,
             clients: 4,
             open_clients: 4,
+            ..WorkerFacts::default()
         }],
         tls: None,
     }

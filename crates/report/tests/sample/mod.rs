@@ -241,6 +241,7 @@ fn measured(
             drops: 0,
             clients: 4,
             open_clients: 4,
+            ..WorkerFacts::default()
         }],
         tls,
     }
