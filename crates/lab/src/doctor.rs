@@ -11,6 +11,7 @@ use rustix::process::Resource;
 
 use crate::cgroup::{CpuSource, Groups};
 use crate::server::{ServerKind, find};
+use crate::timers::{ASKED, Sleep};
 use crate::{cpus, descendants, host, readings};
 
 /// How much a finding matters.
@@ -68,6 +69,7 @@ pub fn examine() -> Vec<Finding> {
             host::read("/sys/devices/system/cpu/cpufreq/boost").as_deref(),
         ),
         clock_source(host::clock_source().as_deref()),
+        timers(Sleep::measure()),
         files(rustix::process::getrlimit(Resource::Nofile).current),
         buffers(host::kernel_setting("net/core/rmem_max").as_deref()),
         ports(host::kernel_setting("net/ipv4/ip_local_port_range").as_deref()),
@@ -243,6 +245,28 @@ fn clock_source(found: Option<&str>) -> Finding {
     }
 }
 
+/// What a load worker pays for each of its rounds.
+fn timers(sleep: Sleep) -> Finding {
+    let subject = "short sleeps";
+    let Sleep { lasts, cpu } = sleep;
+    let us = |time: Duration| time.as_nanos() as f64 / 1e3;
+    let found = format!(
+        "one of {:.0} us lasts {:.0} us and takes {:.1} us of CPU time",
+        us(ASKED),
+        us(lasts),
+        us(cpu)
+    );
+    // A tenth of the horizon for each round is what the queries of a round cost, too.
+    if lasts > ASKED + ASKED / 4 || cpu > ASKED / 10 {
+        let why = "the load sleeps once a round, so that its CPU time for each query is mostly this \
+                   where rates are low, and what it gathers waits longer";
+        let remedy = "compare generators by their CPU time on another machine (iron, not virtual); \
+                      answered rates and latencies of milliseconds do not mind";
+        return finding(Severity::Note, subject, found, why, remedy);
+    }
+    good(subject, found)
+}
+
 fn files(soft: Option<u64>) -> Finding {
     let subject = "file descriptors";
     match soft {
@@ -357,6 +381,8 @@ mod tests {
             stolen,
             load_average: None,
         };
+        let us = Duration::from_micros;
+        let sleep = |lasts, cpu| Sleep { lasts: us(lasts), cpu: us(cpu) };
         let cases = [
             (cores(&[3]), Spoils),
             (activity(0.5, 0.0).busy(), Spoils),
@@ -371,6 +397,9 @@ mod tests {
             (turbo(None, Some("1")), Note),
             (clock_source(Some("tsc")), Good),
             (clock_source(Some("hpet")), Spoils),
+            (timers(sleep(58, 2)), Good),
+            (timers(sleep(70, 2)), Note),
+            (timers(sleep(58, 20)), Note),
             (files(Some(1_024)), Note),
             (files(None), Good),
             (buffers(Some("212992")), Note),

@@ -42,6 +42,7 @@ mod running;
 mod sampler;
 mod server;
 pub mod sockets;
+mod timers;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use error::{AddressTaken, Exited, LabError, NotReady};
