@@ -13,6 +13,7 @@ mod lossy_link;
 mod one_port;
 mod outcomes;
 mod process;
+mod quotas;
 mod random;
 mod relay;
 mod responder;

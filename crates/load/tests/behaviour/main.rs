@@ -1,13 +1,14 @@
 //! How simulated clients behave: when they connect, how long they stay, where they come from, and
 //! what they do with truncated answers, cookies and the server's idle time.
 
+#[path = "../one_port/mod.rs"]
 mod one_port;
+mod witness;
 
 use std::collections::{HashMap, HashSet};
-use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use dnslab_traffic::{
     ClientBehaviour, Connect, Pace, QueryList, Rate, SyntheticZone, Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, QueryOptions, Transport};
+
+use crate::witness::{Shared, echo, lock, server};
 
 fn queries(edns: Option<Edns>) -> Arc<QueryList> {
     let origin = "test.example".parse().unwrap();
@@ -48,94 +51,6 @@ fn go(spec: &LoadSpec) -> LoadResult {
     assert!(outcomes.due > 0, "nothing was due");
     assert_eq!(outcomes.answered, outcomes.due, "{outcomes:?} {:?}", result.last_connection_end);
     result
-}
-
-/// What a server saw.
-#[derive(Debug, Default)]
-struct Seen {
-    /// Queries of each UDP peer and each TCP connection, in their order.
-    queries: Vec<(SocketAddr, Vec<u8>)>,
-    /// TCP connections that were open at the same time, at most.
-    most_open: usize,
-    open: usize,
-}
-
-impl Seen {
-    fn of_each_peer(&self) -> HashMap<SocketAddr, usize> {
-        let mut counts = HashMap::new();
-        for (peer, _) in &self.queries {
-            *counts.entry(*peer).or_default() += 1;
-        }
-        counts
-    }
-}
-
-type Shared = Arc<Mutex<Seen>>;
-
-fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A server on one port over UDP and TCP: `answer` makes the answer of each query.
-fn server(
-    address: &str,
-    answer: impl Fn(Transport, &[u8]) -> Vec<u8> + Send + Sync + 'static,
-) -> (SocketAddr, Shared) {
-    let (listener, socket) = one_port::bind(address);
-    let bound = listener.local_addr().unwrap();
-    let (seen, answer) = (Shared::default(), Arc::new(answer));
-    let (udp_seen, udp_answer) = (Arc::clone(&seen), Arc::clone(&answer));
-    thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        loop {
-            let (length, peer) = socket.recv_from(&mut buffer).unwrap();
-            lock(&udp_seen).queries.push((peer, buffer[..length].to_vec()));
-            let answer = udp_answer(Transport::Udp, &buffer[..length]);
-            socket.send_to(&answer, peer).ok();
-        }
-    });
-    let tcp_seen = Arc::clone(&seen);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (seen, answer) = (Arc::clone(&tcp_seen), Arc::clone(&answer));
-            let stream = stream.unwrap();
-            thread::spawn(move || serve(stream, &seen, &*answer));
-        }
-    });
-    (bound, seen)
-}
-
-/// Serves one TCP connection until the client closes it.
-fn serve(mut stream: TcpStream, seen: &Shared, answer: &dyn Fn(Transport, &[u8]) -> Vec<u8>) {
-    let peer = stream.peer_addr().unwrap();
-    {
-        let mut seen = lock(seen);
-        seen.open += 1;
-        seen.most_open = seen.most_open.max(seen.open);
-    }
-    let mut length = [0; 2];
-    while stream.read_exact(&mut length).is_ok() {
-        let mut query = vec![0; usize::from(u16::from_be_bytes(length))];
-        if stream.read_exact(&mut query).is_err() {
-            break;
-        }
-        lock(seen).queries.push((peer, query.clone()));
-        let answer = answer(Transport::Tcp, &query);
-        let mut framed = (answer.len() as u16).to_be_bytes().to_vec();
-        framed.extend_from_slice(&answer);
-        if stream.write_all(&framed).is_err() {
-            break;
-        }
-    }
-    lock(seen).open -= 1;
-}
-
-/// The query given back as an answer with these bits and this code.
-fn echo(query: &[u8], bits: u8, rcode: u8) -> Vec<u8> {
-    let mut answer = query.to_vec();
-    answer[2] |= 0x80 | bits;
-    answer[3] = rcode;
-    answer
 }
 
 fn plain() -> (SocketAddr, Shared) {
@@ -272,6 +187,32 @@ fn truncated_answers_are_asked_again_over_tcp() {
         assert_eq!((counters.asked_again, counters.sent), (0, counters.outcomes.due));
         assert_eq!(counters.answers.truncated, counters.outcomes.answered);
     }
+}
+
+#[test]
+fn a_place_that_is_asked_again_over_tcp_is_taken_from_the_window_once() {
+    // Three sockets for one client, whose queries are nearly all the time on their way over TCP.
+    let (target, _) = server("127.0.0.1", |transport, query| {
+        let is_tcp = transport == Transport::Tcp;
+        thread::sleep(Duration::from_millis(u64::from(is_tcp)));
+        echo(query, if is_tcp { 0 } else { 2 }, 0)
+    });
+    let truncated = Truncated::AskOverTcp;
+    let measured = go(&LoadSpec {
+        clients: 1,
+        workers: 1,
+        mode: Mode::Closed { outstanding: 12 },
+        behaviour: ClientBehaviour { connections: 3, truncated, ..Default::default() },
+        warm_up: Duration::from_millis(200),
+        duration: Duration::from_secs(1),
+        ..spec(target, Transport::Udp)
+    })
+    .measured;
+    // Little's law: the whole window is in flight.
+    let seconds = measured.window_ns as f64 / 1e9;
+    let mean = measured.latency.mean_ns().unwrap_or_default() / 1e9;
+    let in_flight = measured.counters.outcomes.answered as f64 / seconds * mean;
+    assert!((9.0..12.6).contains(&in_flight), "{in_flight} in flight");
 }
 
 #[test]
