@@ -109,9 +109,9 @@ fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
 fn failure(error: CapacityError) -> Failure {
     match error {
         CapacityError::Session(error) => run::failure(error),
-        CapacityError::BeyondTimeout { .. } | CapacityError::Empty { .. } => {
-            Failure::bad_input(error)
-        }
+        CapacityError::BeyondTimeout { .. }
+        | CapacityError::TooFewQueries { .. }
+        | CapacityError::Empty { .. } => Failure::bad_input(error),
     }
 }
 

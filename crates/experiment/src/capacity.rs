@@ -6,7 +6,7 @@ mod sweep;
 use std::collections::VecDeque;
 
 use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{End, Judged, Phase, RateSearch, Trial, threshold};
+use dnslab_measure::{End, Judged, Phase, RateSearch, Run, Trial, of_server, threshold};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -73,9 +73,7 @@ pub(crate) struct Search {
     settings: RateSearch,
     state: State,
     /// What came of the runs that did not fail.
-    trials: Vec<Trial>,
-    /// Those of them that say something of the server: not violated because of the generator.
-    of_server: Vec<Trial>,
+    runs: Vec<Run>,
     /// The violations in a row at the present rate, while they do not count yet.
     doubted: Vec<Violation>,
     /// How often the ramp was taken up again.
@@ -143,8 +141,7 @@ impl Search {
         Self {
             settings,
             state,
-            trials: Vec::new(),
-            of_server: Vec::new(),
+            runs: Vec::new(),
             doubted: Vec::new(),
             restarts: 0,
             has_failed: false,
@@ -181,11 +178,12 @@ impl Search {
             Judged::GeneratorLimited { .. } => Some(Violation::OfGenerator),
         };
         self.has_failed = false;
-        let trial = Trial { qps: at, met: violation.is_none() };
-        self.trials.push(trial);
-        if violation != Some(Violation::OfGenerator) {
-            self.of_server.push(trial);
-        }
+        let met = match violation {
+            None => Some(true),
+            Some(Violation::OfServer) => Some(false),
+            Some(Violation::OfGenerator) => None,
+        };
+        self.runs.push(Run { qps: at, met });
         let state = std::mem::replace(&mut self.state, State::Done(End::Edge));
         self.state = match state {
             State::Ramp { at, met } => self.ramp(at, met, violation),
@@ -311,19 +309,25 @@ impl Search {
             return State::Repeat(repeats);
         }
         let shows_server = repeats.of_generator <= repeats.of_server;
-        if shows_server && threshold(&self.of_server).is_some() {
+        if shows_server && threshold(&of_server(&self.runs)).is_some() {
             return State::Done(End::Edge);
         }
         // What the two meet together, but no rate that was never met.
-        let low = threshold(&self.trials).map_or(edge.low, |both| both.low);
-        let met = self.trials.iter().filter(|trial| trial.met).map(|trial| trial.qps);
+        let low = threshold(&self.of_both()).map_or(edge.low, |both| both.low);
+        let met = self.runs.iter().filter(|run| run.met == Some(true)).map(|run| run.qps);
         let qps = met.max_by(f64::total_cmp).map(|met| rounded(low).min(met));
         State::Done(End::Generator { qps })
     }
 
     /// The edge of the server; where it shows none, that of server and generator together.
     fn edge(&self) -> Option<Estimate> {
-        threshold(&self.of_server).or_else(|| threshold(&self.trials))
+        threshold(&of_server(&self.runs)).or_else(|| threshold(&self.of_both()))
+    }
+
+    /// All runs, as trials of server and generator together.
+    fn of_both(&self) -> Vec<Trial> {
+        let trial = |run: &Run| Trial { qps: run.qps, met: run.met == Some(true) };
+        self.runs.iter().map(trial).collect()
     }
 
     /// The rate to be added so that the edge has two rates on either side; `None` if it has, or if
@@ -345,8 +349,8 @@ impl Search {
     /// The state after a run at a rate above which there is nothing: it is repeated until it is
     /// confirmed, or too many of its runs violated.
     fn confirm(&mut self, at: f64, because: Violation, lower: f64) -> State {
-        let own = || self.trials.iter().filter(|trial| trial.qps == at);
-        let (runs, violated) = (own().count(), own().filter(|trial| !trial.met).count());
+        let own = || self.runs.iter().filter(|run| run.qps == at);
+        let (runs, violated) = (own().count(), own().filter(|run| run.met != Some(true)).count());
         let wanted = runs.max(self.settings.repeats as usize);
         if violated as f64 > SPOILT * wanted as f64 {
             return match because {

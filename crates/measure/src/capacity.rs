@@ -11,11 +11,11 @@ mod window;
 use serde::{Deserialize, Serialize};
 
 use crate::results::read_versioned;
-use crate::{CaseId, Measured, Objective, ResultsDirectory, ResultsError};
+use crate::{CaseId, LimitKind, Objective, ResultsDirectory, ResultsError, RunRecord};
 
 pub use answer::{Answer, Outlook};
 pub use judge::{Breach, Judged};
-pub use threshold::{Trial, threshold};
+pub use threshold::{Run, Trial, of_server, threshold};
 pub use window::{BestWindow, WindowFigures};
 
 /// Version of `capacity.json`; see [`crate::RECORD_FORMAT`] for the rule.
@@ -138,19 +138,29 @@ pub struct StepFigures {
     pub p50_ns: Option<u64>,
     /// 0.99 quantile of the latency.
     pub p99_ns: Option<u64>,
+    /// Who was the limit; `None` in searches that do not have it.
+    #[serde(default)]
+    pub limit: Option<LimitKind>,
+    /// Horizon that was applied, nanoseconds; `None` in searches that do not have it. A small window
+    /// has none, and its clients and workers are no more than its queries.
+    #[serde(default)]
+    pub horizon_ns: Option<u64>,
 }
 
 impl StepFigures {
-    /// The figures of a run.
+    /// The figures of a run; `None` if nothing was measured.
     #[must_use]
-    pub fn of(measured: &Measured) -> Self {
-        Self {
+    pub fn of(record: &RunRecord) -> Option<Self> {
+        let measured = record.measured.as_ref()?;
+        Some(Self {
             offered_qps: measured.offered_qps(),
             answered_qps: measured.answered_qps(),
             lost_share: measured.counters.outcomes.lost_share(),
             p50_ns: measured.latency.quantile_ns(0.5),
             p99_ns: measured.latency.quantile_ns(0.99),
-        }
+            limit: Some(record.limit.kind),
+            horizon_ns: Some(record.load.horizon_ns),
+        })
     }
 }
 

@@ -37,6 +37,12 @@ pub enum Caveat {
         /// All clients.
         clients: u64,
     },
+    /// Connections waited for their turn in the generator, which has a bounded number of them on
+    /// their way, or open, at once.
+    ConnectionsHeld {
+        /// Share of the time, in [0, 1], of the worker where it was largest.
+        share: f64,
+    },
     /// Fewer queries were sent than intended.
     RateMissed {
         /// Intended queries per second.
@@ -96,7 +102,8 @@ pub enum Caveat {
     },
     /// Another machine on the same hardware took time from this one.
     Steal {
-        /// Stolen share of the time of all CPUs, in [0, 1].
+        /// Stolen share of the time of the CPUs of server and load, in [0, 1]. The machine tells
+        /// what all its CPUs lost; at most this share was theirs.
         share: f64,
     },
     /// Other processes took the load's CPUs from it: it could have run but had to wait.
@@ -188,7 +195,8 @@ impl Caveat {
             Self::ConnectionsFailed { failed, lost, .. } => (failed + lost) as f64,
             Self::Crowded { waited_share } => waited_share,
             Self::OtherProcesses { cpus } => cpus,
-            Self::Steal { share }
+            Self::ConnectionsHeld { share }
+            | Self::Steal { share }
             | Self::Lost { share }
             | Self::Truncated { share }
             | Self::EmptyAnswers { share } => share,

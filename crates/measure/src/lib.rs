@@ -41,7 +41,7 @@ mod summary;
 
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
-    Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, threshold,
+    Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold,
 };
 pub use caveat::Caveat;
 pub use connections::{ConnectionFigures, Connections};

@@ -5,7 +5,7 @@ mod figures;
 use serde::{Deserialize, Serialize};
 
 pub use figures::LimitFigures;
-pub(crate) use figures::{busiest, increase};
+pub(crate) use figures::{busiest, increase, most_held};
 
 /// A rate counts as met from this share of it on: the pacing error and the queries in flight at
 /// the ends of the window stay below 1 %.
@@ -34,6 +34,14 @@ const DROPS: f64 = 0.001;
 /// Above this share of the queries, lost datagrams are more than an accident.
 const LOST: f64 = 0.001;
 
+/// Above this share of the time, connections that waited for their turn in the generator are more
+/// than the moment after the server has closed many at once.
+pub(crate) const CONNECTIONS_HELD: f64 = 0.05;
+
+/// Above this share of the attempts, connections fail because of the server, and those that wait
+/// behind them wait for it.
+const CONNECTIONS_FAIL: f64 = 0.1;
+
 /// How far the queries in flight may be from the window, as a share of it. The mean of the window
 /// is taken over queries that became due in it, so start, end and stalls leave some difference.
 const LITTLE: f64 = 0.25;
@@ -44,7 +52,8 @@ const LITTLE: f64 = 0.25;
 pub enum LimitKind {
     /// The server used all the CPU it was given.
     ServerCpu,
-    /// The load generator used all the CPU it was given, or dropped answers.
+    /// The load generator used all the CPU it was given, dropped answers, or kept connections
+    /// waiting for their turn.
     Generator,
     /// The window of outstanding queries: neither side was busy (Little's law).
     Window,
@@ -74,7 +83,9 @@ impl Limit {
     ///    90 % or more too and not below the server, the limit is the generator: the more saturated
     ///    of the two holds the other up, and in doubt the server may do more than was measured.
     /// 3. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
-    ///    more than 0.1 % of the answers, or an open loop sent less than 99 % of what was intended.
+    ///    more than 0.1 % of the answers, connections waited for their turn in it for more than 5 %
+    ///    of the time (while no more than a tenth of the attempts failed, for then those on their
+    ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
     ///    The latter not over a stream with every worker below 50 %: then the server did not take
     ///    what was offered (connections or their buffers were full), which is unclear.
     /// 4. **Network**: more than 0.1 % of the datagrams were lost, those not counted that were
@@ -127,6 +138,8 @@ mod tests {
             server_udp_drops: 0,
             generator_busy_share: 0.5,
             generator_drops: 0,
+            connections_held_share: 0.0,
+            failed_connections_share: 0.0,
             send_lag_p50_ns: Some(20_000),
         }
     }

@@ -116,6 +116,13 @@ impl Objective {
         &self.0
     }
 
+    /// How many queries a run must have to tell whether it is met: what the most exacting demand
+    /// needs.
+    #[must_use]
+    pub fn least_queries(&self) -> f64 {
+        self.0.iter().map(Demand::least_queries).fold(0.0, f64::max)
+    }
+
     /// The latency demand with a bound of at least `timeout_ns`, if there is one. It cannot be
     /// trusted: a lost query counts with its time-out, so a server that answers nothing meets it.
     #[must_use]
@@ -126,7 +133,25 @@ impl Objective {
     }
 }
 
+/// Queries beyond a bound that a run must allow before it violates: with fewer, one query more or
+/// less decides. (Their number scatters by its square root: by a third.)
+const BEYOND_BOUND: f64 = 10.0;
+
 impl Demand {
+    /// How many queries a run must have to tell whether the demand is met: so many that ten may be
+    /// beyond the bound. `lost<0.1%` needs 10,000, `p99<10ms` 1,000; a mean needs ten.
+    #[must_use]
+    pub fn least_queries(&self) -> f64 {
+        let allowed_share = match self.quantity {
+            Quantity::Lost => self.bound,
+            Quantity::Answered => 1.0 - self.bound,
+            Quantity::Percentile(percentile) => 1.0 - percentile / 100.0,
+            Quantity::Mean | Quantity::Max => 1.0,
+        };
+        // `lost<=0` and `answered>=1` allow none, however many there are.
+        if allowed_share > 0.0 { BEYOND_BOUND / allowed_share } else { BEYOND_BOUND }
+    }
+
     /// The figure that is held against the bound: a share in [0, 1], or nanoseconds; `None` if no
     /// query became due.
     #[must_use]

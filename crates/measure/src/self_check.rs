@@ -124,6 +124,7 @@ fn verdict_of(caveat: &Caveat, limit: LimitKind) -> Option<Verdict> {
         // about the latency, not about the rate.
         Caveat::GeneratorLimited { .. }
         | Caveat::GeneratorDrops { .. }
+        | Caveat::ConnectionsHeld { .. }
         | Caveat::RateMissed { .. }
             if limit == LimitKind::Generator =>
         {
@@ -144,6 +145,7 @@ impl Caveat {
             | Self::SharedCpus
             | Self::WindowNotFull { .. }
             | Self::ClientsNotConnected { .. }
+            | Self::ConnectionsHeld { .. }
             | Self::RateMissed { .. }
             | Self::SendLag { .. }
             | Self::Pacing { .. }

@@ -79,7 +79,7 @@ fn reasons(steps: &[&Step]) -> String {
 
 /// One row for each window.
 fn windows(all: &[WindowFigures]) -> Table {
-    let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99"];
+    let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99", "horizon"];
     let row = |figures: &WindowFigures| {
         let answered = &figures.answered_qps;
         let interval = if answered.is_bounded() {
@@ -95,15 +95,31 @@ fn windows(all: &[WindowFigures]) -> Table {
             interval,
             duration(figures.p50_ns),
             duration(figures.p99_ns),
+            duration(figures.horizon_ns.map(|ns| ns as f64)),
         ]
+    };
+    let limited: Vec<String> = all
+        .iter()
+        .filter(|figures| figures.is_generator_limited())
+        .map(|figures| number::count(figures.window))
+        .collect();
+    let generator = if limited.is_empty() {
+        String::new()
+    } else {
+        let windows = limited.join(", ");
+        format!(
+            " The load generator was the limit at {windows} outstanding: the server may answer more \
+             there."
+        )
     };
     Table {
         header: header.map(str::to_owned).to_vec(),
         rows: all.iter().map(row).collect(),
-        legend:
-            "Queries outstanding over all clients; means over the runs at each window. A closed \
-                 loop hides stalls from its latency."
-                .to_owned(),
+        legend: format!(
+            "Queries outstanding over all clients; means over the runs at each window. A closed loop \
+             hides stalls from its latency. Windows of few queries have fewer clients and workers, \
+             and nothing is gathered for them (horizon 0).{generator}"
+        ),
         notes: Vec::new(),
     }
 }

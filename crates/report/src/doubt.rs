@@ -47,6 +47,7 @@ pub(crate) fn is_generator_doubt(caveat: &Caveat) -> bool {
         Caveat::GeneratorLimited { .. }
             | Caveat::SharedCpus
             | Caveat::GeneratorDrops { .. }
+            | Caveat::ConnectionsHeld { .. }
             | Caveat::Crowded { .. }
     )
 }

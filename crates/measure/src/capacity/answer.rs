@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::threshold::{Trial, threshold};
+use super::threshold::{Run, Trial, of_server, threshold};
 use super::{BestWindow, Capacity, End, Judged, Sought, Step};
 use crate::Finding;
 use crate::statistics::Estimate;
@@ -83,8 +83,8 @@ impl Capacity {
         }
     }
 
-    /// The runs that say something of the server, as trials: neither those that failed nor those
-    /// that violated because of the generator.
+    /// The runs that say something of the server, as trials: neither those that failed nor those of
+    /// [`of_server`].
     #[must_use]
     pub fn trials(&self) -> Vec<Trial> {
         trials(&self.steps)
@@ -100,15 +100,16 @@ impl Capacity {
 }
 
 fn trials(steps: &[Step]) -> Vec<Trial> {
-    let of_server = |step: &Step| {
+    let run = |step: &Step| {
         let met = match step.judged {
-            Judged::Met => true,
-            Judged::Violated { .. } => false,
-            Judged::GeneratorLimited { .. } | Judged::Failed { .. } => return None,
+            Judged::Met => Some(true),
+            Judged::Violated { .. } => Some(false),
+            Judged::GeneratorLimited { .. } => None,
+            Judged::Failed { .. } => return None,
         };
-        Some(Trial { qps: step.at, met })
+        Some(Run { qps: step.at, met })
     };
-    steps.iter().filter_map(of_server).collect()
+    of_server(&steps.iter().filter_map(run).collect::<Vec<_>>())
 }
 
 /// Where the edge lies by the majority of the runs at each rate.

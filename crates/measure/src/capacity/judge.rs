@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{GENERATOR_BUSY, RATE_MET};
-use crate::objective::{Demand, Quantity};
+use crate::objective::Demand;
 use crate::{Caveat, Finding, LimitFigures, Measured, Objective, RunRecord, RunStatus, number};
 
 /// Share of the answers that may come after the window before the server counts as one that does
@@ -13,14 +13,6 @@ const BACKLOG: f64 = 0.02;
 
 /// So many answers may be missing however short the window: at low rates single queries decide.
 const FEW: f64 = 10.0;
-
-/// Below this busy share of its busiest worker, a generator whose connections took less than was
-/// due is not short of CPU time: it waits for the server.
-const GENERATOR_IDLE: f64 = 0.5;
-
-/// From this share of the lost queries on, drops at the generator's own sockets have a part in the
-/// loss.
-const DROPS: f64 = 0.5;
 
 /// What is said of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,10 +154,12 @@ fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Op
         return Some(Caveat::GeneratorLimited { busy_share }.finding_with(workers));
     }
     let reasons = breaches.iter().map(|breach| match breach {
-        Breach::Demand { demand, found } if demand.quantity.is_latency() => {
-            late(*demand, (*found)?, &figures, measured)
+        Breach::Demand { demand, .. } if demand.quantity.is_latency() => {
+            late(*demand, &figures, record, measured)
         }
-        Breach::Demand { .. } => dropped(&figures, measured).map(|it| it.finding_with(workers)),
+        Breach::Demand { demand, .. } => {
+            dropped(*demand, &figures, measured).map(|it| it.finding_with(workers))
+        }
         Breach::NotOffered { .. } | Breach::Backlog { .. } => {
             not_offered(&figures, measured).map(|it| it.finding_with(workers))
         }
@@ -175,44 +169,62 @@ fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Op
     reasons.collect::<Option<Vec<Finding>>>()?.into_iter().next()
 }
 
-/// Drops at the generator's own sockets, if they are most of what was lost.
-fn dropped(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
+/// Drops at the generator's own sockets, if the demand would be met had those answers been read.
+fn dropped(demand: Demand, figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
     let datagrams = figures.generator_drops;
-    let lost = measured.counters.outcomes.lost();
-    let is_most = datagrams > 0 && datagrams as f64 >= DROPS * lost as f64;
-    is_most.then_some(Caveat::GeneratorDrops { datagrams })
+    let mut without = measured.clone();
+    let outcomes = &mut without.counters.outcomes;
+    let read = datagrams.min(outcomes.timed_out);
+    outcomes.timed_out -= read;
+    outcomes.answered += read;
+    let would_be = demand.figure(&without);
+    let explains = datagrams > 0 && would_be.is_some_and(|figure| demand.is_met_by(figure));
+    explains.then_some(Caveat::GeneratorDrops { datagrams })
 }
 
 /// Too little sent, if that was not for want of a server that reads.
 fn not_offered(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
-    let waits_for_server = figures.is_stream && figures.generator_busy_share < GENERATOR_IDLE;
     let due = measured.counters.outcomes.due;
-    let missed = !waits_for_server && is_missed(due, measured.sent_in_window);
-    missed.then(|| Caveat::RateMissed {
-        intended_qps: due as f64 * 1e9 / measured.window_ns as f64,
-        offered_qps: measured.offered_qps(),
+    let missed = is_missed(due, measured.sent_in_window);
+    if !missed || figures.waits_for_connections() {
+        return None;
+    }
+    Some(if figures.holds_connections() {
+        Caveat::ConnectionsHeld { share: figures.connections_held_share }
+    } else {
+        Caveat::RateMissed {
+            intended_qps: due as f64 * 1e9 / measured.window_ns as f64,
+            offered_qps: measured.offered_qps(),
+        }
     })
 }
 
-/// The send lag, if without it the demand on latency would be met. Not for streams: their queries
-/// lag behind when the server does not read.
+/// The send lag, if the demand on latency would be met by the service time: by a latency that begins
+/// when a query is sent. Lost queries count in it as they do in the latency. Not for streams: their
+/// queries lag behind when the server does not read.
 fn late(
     demand: Demand,
-    found: f64,
     figures: &LimitFigures,
+    record: &RunRecord,
     measured: &Measured,
 ) -> Option<Finding> {
-    let lag = &measured.send_lag;
-    let ns = match demand.quantity {
-        Quantity::Percentile(percentile) => lag.quantile_ns(percentile / 100.0).map(|ns| ns as f64),
-        Quantity::Mean => lag.mean_ns(),
-        Quantity::Max => lag.max_ns().map(|ns| ns as f64),
-        Quantity::Lost | Quantity::Answered => None,
-    }?;
-    (!figures.is_stream && demand.is_met_by(found - ns)).then(|| {
+    if figures.is_stream {
+        return None;
+    }
+    let mut without = measured.clone();
+    without.latency = measured.service_time.clone();
+    without.latency.record_many_ns(record.load.timeout_ns, measured.counters.outcomes.lost());
+    let would_be = demand.figure(&without)?;
+    let lag = measured.send_lag.quantile_ns(0.99).unwrap_or(0);
+    demand.is_met_by(would_be).then(|| {
         Finding::new(
-            format!("Queries left late: without that `{demand}` might be met"),
-            format!("{} of the send lag {}", demand.quantity, number::duration(ns)),
+            format!("Queries left late: counted from when they were sent, `{demand}` is met"),
+            format!(
+                "{} {} from then on, send lag p99 {}",
+                demand.quantity,
+                number::duration(would_be),
+                number::duration(lag as f64)
+            ),
             "Give the load CPUs that nobody else uses (`load.cpus`), or another machine",
         )
     })

@@ -11,6 +11,28 @@ pub struct Trial {
     pub met: bool,
 }
 
+/// One run as it was judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// Intended queries per second, above 0.
+    pub qps: f64,
+    /// Whether the objective was met; `None` if it was not, because of the generator.
+    pub met: Option<bool>,
+}
+
+/// The runs that say something of the server: neither those that the generator spoilt, nor the
+/// others at a rate at which it spoilt half of the runs or more. Those that were met there all the
+/// same are the lucky ones, and without the unlucky ones beside them the rate would look met.
+#[must_use]
+pub fn of_server(runs: &[Run]) -> Vec<Trial> {
+    let is_spoilt = |qps: f64| {
+        let own = || runs.iter().filter(|run| run.qps == qps);
+        2 * own().filter(|run| run.met.is_none()).count() >= own().count()
+    };
+    let trial = |run: &Run| Some(Trial { qps: run.qps, met: run.met? });
+    runs.iter().filter(|run| !is_spoilt(run.qps)).filter_map(trial).collect()
+}
+
 /// By how much, relatively, the rate that a server just meets may differ from run to run (standard
 /// deviation of its logarithm): what is taken as possible, each as likely as the others. From a
 /// quiet machine with a deterministic server to four times what a fresh BIND shows.
@@ -172,6 +194,23 @@ mod tests {
         let estimate = threshold(&trials(levels)).unwrap();
         assert!(estimate.low < estimate.value && estimate.value < estimate.high, "{estimate:?}");
         estimate
+    }
+
+    #[test]
+    fn runs_at_rates_that_the_generator_mostly_spoilt_say_nothing() {
+        let run = |(qps, met)| Run { qps, met };
+        let runs = [
+            (1e3, Some(true)),
+            (2e3, Some(true)),
+            (2e3, None),
+            (2e3, Some(false)),
+            (4e3, Some(true)),
+            (4e3, None),
+            (8e3, None),
+        ];
+        let left = of_server(&runs.map(run));
+        let expected = [(1e3, true), (2e3, true), (2e3, false)];
+        assert_eq!(left, expected.map(|(qps, met)| Trial { qps, met }));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Step, WindowSweep};
+use crate::LimitKind;
 use crate::statistics::{Estimate, difference, mean};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
@@ -24,6 +25,12 @@ pub struct WindowFigures {
     pub p50_ns: Option<f64>,
     /// Mean of the 0.99 quantiles of the latency, nanoseconds.
     pub p99_ns: Option<f64>,
+    /// Runs in which the load generator was the limit.
+    #[serde(default)]
+    pub generator_limited: u32,
+    /// The longest horizon of its runs, nanoseconds.
+    #[serde(default)]
+    pub horizon_ns: Option<u64>,
 }
 
 /// The window to use.
@@ -55,7 +62,13 @@ impl WindowFigures {
             let sum: f64 = values.iter().map(|ns| *ns as f64).sum();
             (!values.is_empty()).then(|| sum / values.len() as f64)
         };
+        let by_generator = |step: &&Step| {
+            step.figures.is_some_and(|figures| figures.limit == Some(LimitKind::Generator))
+        };
         Some(Self {
+            generator_limited: u32::try_from(own().filter(by_generator).count())
+                .unwrap_or(u32::MAX),
+            horizon_ns: own().filter_map(|step| step.figures?.horizon_ns).max(),
             window: at as u64,
             met: u32::try_from(met).unwrap_or(u32::MAX),
             runs: u32::try_from(own().count()).unwrap_or(u32::MAX),
@@ -63,6 +76,13 @@ impl WindowFigures {
             p50_ns: average(|step| step.figures?.p50_ns),
             p99_ns: average(|step| step.figures?.p99_ns),
         })
+    }
+
+    /// True if the load generator was the limit in half of its runs or more: the server may answer
+    /// more at this window.
+    #[must_use]
+    pub fn is_generator_limited(&self) -> bool {
+        self.generator_limited > 0 && 2 * self.generator_limited >= self.runs
     }
 
     /// True if most of its runs met what they had to.
@@ -132,6 +152,8 @@ mod tests {
                 lost_share: 0.0,
                 p50_ns: Some(1_000 * window),
                 p99_ns: Some(5_000 * window),
+                limit: Some(if window < 4 { LimitKind::Window } else { LimitKind::Generator }),
+                horizon_ns: Some(if window < 4 { 0 } else { 50_000 }),
             }),
         }
     }
@@ -164,6 +186,8 @@ mod tests {
         assert_eq!((found.best.window, found.highest.window), (4, 8));
         assert!(found.certain, "{found:?}");
         assert_eq!(found.best.p99_ns, Some(20_000.0));
+        assert!(found.best.is_generator_limited(), "{found:?}");
+        assert_eq!(found.best.horizon_ns, Some(50_000));
         let difference = found.difference.unwrap().value;
         assert!((difference + 0.009).abs() < 1e-3, "{difference}");
     }
@@ -172,7 +196,7 @@ mod tests {
     fn noise_is_said() {
         let found = best(&[&[95.0, 104.0, 96.0], &[90.0, 110.0, 97.0]], true).unwrap();
         assert_eq!((found.best.window, found.highest.window), (1, 2));
-        assert!(!found.certain, "{found:?}");
+        assert!(!found.certain && !found.best.is_generator_limited(), "{found:?}");
         let alone = best(&[&[95.0, 104.0, 96.0], &[110.0, 111.0, 112.0]], true).unwrap();
         assert_eq!((alone.best.window, alone.certain, alone.difference), (2, true, None));
         // One run each: nothing is known of the spread.

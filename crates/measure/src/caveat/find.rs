@@ -1,9 +1,10 @@
 //! The doubts that follow from the figures of a run.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::Caveat;
-use crate::limit::{GENERATOR_BUSY, RATE_MET, busiest, increase};
+use crate::limit::{CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held};
 use crate::{Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts, WorkerFacts};
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
@@ -39,8 +40,13 @@ const HOST_DROPS: f64 = 0.001;
 /// tenth of the window is empty for other reasons.
 const WINDOW_FULL: f64 = 0.9;
 
-/// Share of a closed loop's window that lost queries may hold until their time-outs.
+/// Share of a closed loop's window that lost queries may hold until their time-outs, or that may
+/// wait for connections and streams.
 const HELD: f64 = 0.05;
+
+/// Share of a closed loop's window that is taken to be in the generator's hands where its rounds
+/// are not counted, because it never paused.
+const IN_HAND: f64 = 0.5;
 
 /// Below this many horizons, up to a tenth of the median latency is the wait of an answer for the
 /// end of the gathering, and a closed loop sends the next query by as much later.
@@ -89,13 +95,14 @@ impl Caveat {
             Self::closed_loop(load),
             Self::window_not_full(load, measured),
             Self::clients_not_connected(measured),
+            Self::connections_held(measured),
             Self::rate_missed(load, measured),
             Self::send_lag(load, measured),
             Self::pacing(load, measured),
             Self::horizon(load, measured),
             Self::generator_drops(measured),
             Self::host_drops(load, measured),
-            Self::steal(measured, host_cpus),
+            Self::steal(load, server, measured, host_cpus),
             Self::crowded(measured),
             Self::other_processes(measured),
             Self::lost(measured),
@@ -118,18 +125,22 @@ impl Caveat {
         load.window().map(|window| Self::ClosedLoop { window })
     }
 
-    /// Less than nine tenths of a closed loop's window were in flight and then answered, and lost
-    /// queries held more than a twentieth of it. (A window that is not full without losses is the
-    /// generator's own work between an answer and the next query.)
+    /// Less than nine tenths of a closed loop's window were in flight and then answered (Little's
+    /// law), and the rest is not the generator's own work between an answer and the next query of
+    /// its place: lost queries held more than a twentieth of it, or more is missing than can be in
+    /// the generator's hands, and waited for a connection or a stream.
     fn window_not_full(load: &LoadFacts, measured: &Measured) -> Option<Self> {
         let window = load.window()?;
         // Without an answer, nothing that was in flight was answered.
         let service_ns = measured.service_time.mean_ns().unwrap_or(0.0);
         let in_flight = measured.answered_qps() * service_ns / 1e9;
+        let in_hand = in_hand(measured).unwrap_or(IN_HAND * window as f64);
+        let waited = window as f64 - in_flight - in_hand;
         let lost = measured.counters.outcomes.lost() + measured.warm_up.outcomes.lost();
         let span_ns = measured.window_start_ns + measured.window_ns;
         let held = lost as f64 * load.timeout_ns as f64 / span_ns as f64;
-        let missed = in_flight < WINDOW_FULL * window as f64 && held > HELD * window as f64;
+        let is_explained = held <= HELD * window as f64 && waited <= HELD * window as f64;
+        let missed = in_flight < WINDOW_FULL * window as f64 && !is_explained;
         missed.then_some(Self::WindowNotFull { in_flight, window })
     }
 
@@ -140,6 +151,12 @@ impl Caveat {
         };
         let (open, clients) = (sum(|worker| worker.open_clients), sum(|worker| worker.clients));
         (open < clients).then_some(Self::ClientsNotConnected { open, clients })
+    }
+
+    /// Connections waited for their turn for more than 5 % of the time.
+    fn connections_held(measured: &Measured) -> Option<Self> {
+        let share = most_held(&measured.workers);
+        (share > CONNECTIONS_HELD).then_some(Self::ConnectionsHeld { share })
     }
 
     /// An open loop sent less than 99 % of what was intended.
@@ -185,9 +202,12 @@ impl Caveat {
         (share_within < PACED).then_some(Self::Pacing { width_ns, share_within, p99_error })
     }
 
-    /// The median latency is below ten times the time for which sends and receives are gathered.
+    /// The median latency is below ten times the time for which sends and receives are gathered: the
+    /// horizon, or the mean pause where a machine cannot sleep for so short a time.
     fn horizon(load: &LoadFacts, measured: &Measured) -> Option<Self> {
-        let (horizon_ns, p50_ns) = (load.horizon_ns, measured.latency.quantile_ns(0.5)?);
+        let pauses = measured.workers.iter().filter_map(WorkerFacts::mean_pause_ns);
+        let horizon_ns = load.horizon_ns.max(pauses.fold(0.0, f64::max) as u64);
+        let p50_ns = measured.latency.quantile_ns(0.5)?;
         (p50_ns < HORIZONS.saturating_mul(horizon_ns))
             .then_some(Self::Horizon { horizon_ns, p50_ns })
     }
@@ -206,20 +226,26 @@ impl Caveat {
         }
         let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
         let datagrams = measured.network.udp_receive_buffer.saturating_sub(own);
-        let samples = &measured.resources.samples;
-        let known = samples.first().zip(samples.last());
-        let of_server =
-            known.map_or(0, |(first, last)| last.udp_drops.saturating_sub(first.udp_drops));
-        let sent = measured.counters.sent + measured.warm_up.sent;
-        let any = datagrams as f64 > HOST_DROPS * sent as f64;
+        let of_server = increase(&measured.resources, measured.window(), |at| at.udp_drops);
+        let of_server = of_server.map_or(0, |(dropped, _)| dropped);
+        let any = datagrams as f64 > HOST_DROPS * measured.counters.sent as f64;
         any.then_some(Self::HostDrops { datagrams, of_server: of_server.min(datagrams) })
     }
 
-    /// The hypervisor kept more than 1 % of the time of all CPUs in the measured window.
-    fn steal(measured: &Measured, host_cpus: usize) -> Option<Self> {
+    /// The hypervisor kept more than 1 % of the time of the CPUs of server and load in the measured
+    /// window, if all that it kept was theirs: the machine says how much, and not of which.
+    fn steal(
+        load: &LoadFacts,
+        server: &ServerFacts,
+        measured: &Measured,
+        host_cpus: usize,
+    ) -> Option<Self> {
         let window = measured.window();
         let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
-        let share = stolen_ns as f64 / (span_ns as f64 * host_cpus.max(1) as f64);
+        let both: BTreeSet<usize> = load.cpus.iter().chain(&server.cpus).copied().collect();
+        let is_pinned = !load.cpus.is_empty() && !server.cpus.is_empty();
+        let cpus = if is_pinned { both.len() } else { host_cpus.max(1) };
+        let share = (stolen_ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
         (share > STEAL).then_some(Self::Steal { share })
     }
 
@@ -288,6 +314,18 @@ impl Caveat {
         let any = late + duplicate + unexpected > 0;
         any.then_some(Self::StrayAnswers { late, duplicate, unexpected })
     }
+}
+
+/// Places of a closed loop's window that are in the generator's hands on average: between an answer
+/// and the next query of its place lies at most one of the worker's rounds, whose mean length is the
+/// worker's CPU time over its rounds. A round has one pause; `None` for a worker that did not pause.
+fn in_hand(measured: &Measured) -> Option<f64> {
+    let round_ns = |worker: &WorkerFacts| {
+        (worker.pauses > 0).then(|| worker.cpu_ns as f64 / worker.pauses as f64)
+    };
+    let rounds: Option<Vec<f64>> = measured.workers.iter().map(round_ns).collect();
+    let longest_ns = rounds?.into_iter().fold(0.0, f64::max);
+    Some(measured.answered_qps() * longest_ns / 1e9)
 }
 
 /// A number of answers as a share of all, in [0, 1]; 0 without any.

@@ -79,6 +79,15 @@ impl Caveat {
                 format!("{} of the {} clients", number::count(*open), number::count(*clients)),
                 "Lengthen the warm-up (`load.warm_up`), or find why the others were not",
             ),
+            Self::ConnectionsHeld { share } => Finding::new(
+                "Connections waited for their turn in the generator, which has at most 256 of each \
+                 worker on their way at once, and no more open than it may have files",
+                format!("{} of the time", number::share(*share)),
+                format!(
+                    "{add_worker}, let connections carry more queries \
+                     (`load.queries_per_connection`), or find why they take so long to open"
+                ),
+            ),
             _ => return None,
         })
     }
@@ -105,7 +114,7 @@ impl Caveat {
             ),
             Self::Steal { share } => Finding::new(
                 "The hypervisor kept time from this machine",
-                format!("{} of the time of all CPUs", number::share(*share)),
+                format!("{} of the time of its CPUs", number::share(*share)),
                 "Measure on a machine of your own, or at a quieter hour",
             ),
             Self::Crowded { waited_share } => Finding::new(
@@ -230,10 +239,11 @@ fn window_not_full(in_flight: f64, window: u64) -> Finding {
     Finding::new(
         "Answered queries took up only a part of the window, so the rate is that of a smaller \
          one: lost queries hold their places until they time out, as behind a server's full \
-         socket buffer, or clients were not connected",
+         socket buffer, or places waited for a connection or for a stream that the server did not \
+         allow yet, which is in no latency",
         format!("{in_flight} of the {} places", number::count(window)),
-        "Ask with a smaller window (`load.outstanding`) or a shorter time-out, or find what was \
-         lost",
+        "Ask with a smaller window (`load.outstanding`), more connections or a shorter time-out, \
+         or find what was lost",
     )
 }
 
@@ -271,6 +281,7 @@ mod tests {
             (Caveat::SendLag { p50_ns: 51_000, p99_ns: Some(70_000) }, "51.0 us, p99 70.0 us"),
             (uneven.clone(), "50.0 % of the windows of 10 ms within 1 %"),
             (uneven, "off by 25.0 % or more"),
+            (Caveat::ConnectionsHeld { share: 0.25 }, "25.0 % of the time"),
             (Caveat::Horizon { horizon_ns: 50_000, p50_ns: 70_000 }, "`load.horizon = \"0us\"`"),
             (Caveat::Lost { share: 0.012 }, "1.2 %"),
             (Caveat::Truncated { share: 0.5 }, "50.0 %"),

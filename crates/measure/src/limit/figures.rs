@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use super::{
-    DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LITTLE, LOST, LimitKind, RATE_MET, SERVER_BUSY,
+    CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LITTLE, LOST,
+    LimitKind, RATE_MET, SERVER_BUSY,
 };
 use crate::{LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, WorkerFacts};
 
@@ -41,6 +42,11 @@ pub struct LimitFigures {
     pub generator_busy_share: f64,
     /// Answers dropped at the generator's full UDP sockets.
     pub generator_drops: u64,
+    /// Share of the time in which connections waited for their turn in the generator, in [0, 1], of
+    /// the worker where it was largest.
+    pub connections_held_share: f64,
+    /// Connection attempts that failed as a share of all.
+    pub failed_connections_share: f64,
     /// Median send lag in nanoseconds; `None` if nothing was sent.
     pub send_lag_p50_ns: Option<u64>,
 }
@@ -76,6 +82,8 @@ impl LimitFigures {
             server_udp_drops: udp_drops.unwrap_or(0),
             generator_busy_share: busiest(&measured.workers),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
+            connections_held_share: most_held(&measured.workers),
+            failed_connections_share: failed_share(measured),
             send_lag_p50_ns: measured.send_lag.quantile_ns(0.5),
         }
     }
@@ -125,6 +133,12 @@ impl LimitFigures {
         if dropped > DROPS * self.answered as f64 {
             faults.push(format!("the generator's sockets dropped {} answers", grouped(dropped)));
         }
+        if self.holds_connections() {
+            let share = percent(self.connections_held_share);
+            faults.push(format!(
+                "connections waited for their turn in the generator for {share} of the time"
+            ));
+        }
         if let Some(intended) = self.intended_qps()
             && self.offered_qps < RATE_MET * intended
             && !self.waits_for_connections()
@@ -141,8 +155,14 @@ impl LimitFigures {
 
     /// Whether a generator that sends less than intended waits for its connections: a worker with
     /// little to do is not late by itself.
-    fn waits_for_connections(&self) -> bool {
-        self.is_stream && self.generator_busy_share < GENERATOR_IDLE
+    pub(crate) fn waits_for_connections(&self) -> bool {
+        self.is_stream && self.generator_busy_share < GENERATOR_IDLE && !self.holds_connections()
+    }
+
+    /// Whether the generator's own bound on connections, on their way or open, kept others waiting.
+    pub(crate) fn holds_connections(&self) -> bool {
+        self.connections_held_share > CONNECTIONS_HELD
+            && self.failed_connections_share <= CONNECTIONS_FAIL
     }
 
     /// The exception of rule 3: an open loop whose connections took less than intended.
@@ -277,6 +297,17 @@ impl LimitFigures {
 /// Busy share of the busiest worker, in [0, 1]; 0 without workers.
 pub(crate) fn busiest(workers: &[WorkerFacts]) -> f64 {
     workers.iter().map(WorkerFacts::busy_share).fold(0.0, f64::max)
+}
+
+/// The longest share of the time in which connections of a worker waited for their turn, in [0, 1].
+pub(crate) fn most_held(workers: &[WorkerFacts]) -> f64 {
+    workers.iter().map(WorkerFacts::held_share).fold(0.0, f64::max)
+}
+
+/// Connection attempts of the measured window that failed as a share of all; 0 without any.
+pub(crate) fn failed_share(measured: &Measured) -> f64 {
+    let connections = &measured.counters.connections;
+    connections.failed as f64 / connections.attempted.max(1) as f64
 }
 
 /// By how much a cumulative figure rose between the samples that enclose the window (or, where

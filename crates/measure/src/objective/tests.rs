@@ -80,3 +80,19 @@ fn a_bound_beyond_the_time_out_is_found() {
     assert_eq!(beyond("lost<10%, p99<1.9s"), None);
     assert_eq!(beyond("p50<1s, max<2s"), Some("max<2s".to_owned()));
 }
+
+#[test]
+fn an_objective_says_how_many_queries_tell_whether_it_is_met() {
+    for (objective, queries) in [
+        ("lost<0.1%", 10_000.0),
+        ("answered>99%", 1_000.0),
+        ("p99<10ms", 1_000.0),
+        ("p99.9<10ms", 10_000.0),
+        ("mean<10ms", 10.0),
+        ("lost<=0%", 10.0),
+        ("lost<1%, p99.9<10ms, max<1s", 10_000.0),
+    ] {
+        let least = objective.parse::<Objective>().unwrap().least_queries();
+        assert!((least / queries - 1.0).abs() < 1e-6, "{objective}: {least}");
+    }
+}

@@ -17,11 +17,14 @@ fn run(change: impl FnOnce(&mut Measured)) -> RunRecord {
 
 /// Makes the latency, and the send lag, that of all queries.
 fn times(measured: &mut Measured, latency_ms: u64, lag_ms: u64) {
-    (measured.latency, measured.send_lag) = (Histogram::new(), Histogram::new());
-    for _ in 0..1_000 {
-        measured.latency.record_ns(latency_ms * 1_000_000);
-        measured.send_lag.record_ns(lag_ms * 1_000_000);
-    }
+    let all = |ms: u64| {
+        let mut times = Histogram::new();
+        times.record_many_ns(ms * 1_000_000, 1_000);
+        times
+    };
+    measured.latency = all(latency_ms);
+    measured.send_lag = all(lag_ms);
+    measured.service_time = all(latency_ms - lag_ms);
 }
 
 /// Has so many of the queries lost.
@@ -108,9 +111,17 @@ fn the_generator_is_named_when_it_explains_everything() {
     };
     check(&run(busy), USUAL, "met");
     check(&run(slow), USUAL, "generator: p99: ");
-    // Queries that left late, if the demand would be met without it.
+    // Queries that left late, if the demand would be met from when they were sent.
     check(&run(|it| times(it, 18, 9)), USUAL, "generator: p99: Queries left late");
     check(&run(|it| times(it, 20, 9)), USUAL, "violated: p99");
+    // Not if others than those that left late are slow: a difference of quantiles would not tell.
+    let others = |it: &mut Measured| {
+        times(it, 2, 0);
+        it.latency.record_many_ns(15_000_000, 20);
+        it.service_time.record_many_ns(15_000_000, 20);
+        it.send_lag.record_many_ns(14_000_000, 20);
+    };
+    check(&run(others), USUAL, "violated: p99");
     let both = run(|it| {
         times(it, 18, 9);
         lose(it, 5_000);
@@ -124,8 +135,9 @@ fn the_generator_is_named_when_it_explains_everything() {
             it.workers[0].drops = drops;
         })
     };
-    check(&dropped(900), USUAL, "generator: lost: ");
-    check(&dropped(400), USUAL, "violated: lost");
+    // 1,000 of 100,000 are lost; 99 would be few enough.
+    check(&dropped(901), USUAL, "generator: lost: ");
+    check(&dropped(900), USUAL, "violated: lost");
     // Wrong answers are never the generator's.
     let mut wrong = run(slow);
     wrong.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
@@ -149,4 +161,13 @@ fn a_server_that_is_busier_or_does_not_read_is_the_limit() {
     check(&stream, USUAL, "violated: p99 not offered");
     stream.measured.as_mut().unwrap().workers[0].cpu_ns = 600_000_000;
     check(&stream, "lost<1%", "generator: not offered: ");
+    // The same worker with little to do held connections back itself; unless those that were on
+    // their way failed.
+    let held = stream.measured.as_mut().unwrap();
+    held.workers[0].cpu_ns = 100_000_000;
+    held.workers[0].connections_held_ns = 100_000_000;
+    check(&stream, "lost<1%", "generator: not offered: Connections waited for their turn");
+    let connections = &mut stream.measured.as_mut().unwrap().counters.connections;
+    (connections.attempted, connections.failed) = (1_000, 101);
+    check(&stream, "lost<1%", "violated: not offered");
 }

@@ -136,6 +136,19 @@ fn the_window() {
         },
         &expected(0),
     );
+    // Nothing is lost, but half of the window is neither in flight nor in the worker's hands, whose
+    // rounds took 10 us each: it waited for streams or connections.
+    let waiting = |pauses: u64| {
+        move |run: &mut Run| {
+            losing(200_000, 0)(run);
+            (run.measured.workers[0].cpu_ns, run.measured.workers[0].pauses) =
+                (800_000_000, pauses);
+        }
+    };
+    let half = || Caveat::WindowNotFull { in_flight: in_flight(200_000), window: 400 };
+    check(waiting(80_000), &[full.clone(), half()]);
+    // Rounds of 1 ms hold the other places: the generator's own work.
+    check(waiting(800), std::slice::from_ref(&full));
     // Without a window there is none to fill.
     check(|run| run.measured.service_time = Histogram::new(), &[]);
 }

@@ -149,7 +149,7 @@ fn a_variant_has_the_worst_of_its_runs() {
         check.findings.iter().map(|of| (of.finding.figure.as_str(), of.runs)).collect();
     let expected = [
         ("busiest worker: 99.0 % of its CPU", 2),
-        ("3 % of the time of all CPUs", 1),
+        ("3 % of the time of its CPUs", 1),
         ("the evidence", 1),
     ];
     assert_eq!(found, expected);

@@ -172,6 +172,16 @@ fn window(capacity: &Capacity, best: &BestWindow) -> Answer {
     if !certain {
         remarks.push_str("; that it is within 2 % is not certain: more --repeats would tell");
     }
+    for figures in [best, highest] {
+        if figures.is_generator_limited() {
+            let window = number::count(figures.window);
+            remarks.push_str(&format!(
+                "; at {window} outstanding the load generator was the limit, so the server may \
+                 answer more: add a worker with a CPU of its own (--workers)"
+            ));
+            break;
+        }
+    }
     if let Some(objective) = capacity.sought.objective() {
         remarks.push_str(&format!("; windows that do not meet {objective} are left out"));
     }

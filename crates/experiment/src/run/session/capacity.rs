@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::{
-    CAPACITY_FORMAT, Capacity, CaseId, Caveat, Demand, End, Interval, Judged, Phase,
-    ResultsDirectory, RunRecord, Sought, Step, StepFigures,
+    CAPACITY_FORMAT, Capacity, CaseId, Caveat, Demand, End, Interval, Judged, Objective, Phase,
+    RateSearch, ResultsDirectory, RunRecord, Sought, Step, StepFigures,
 };
 
 use super::{Session, SessionError, SessionOptions, seed_of};
@@ -60,6 +60,22 @@ pub enum CapacityError {
         /// The time-out.
         timeout: Duration,
     },
+    /// A step at the first rate would have to last too long.
+    #[error(
+        "whether `{objective}` is met takes {queries:.0} queries to tell, and at {from_qps} qps \
+         (--from) those are {seconds:.0} s for one step\n  hint:    begin at a higher rate (--from), \
+         or give a looser bound"
+    )]
+    TooFewQueries {
+        /// The objective.
+        objective: Objective,
+        /// Queries that a run needs.
+        queries: f64,
+        /// The first rate.
+        from_qps: f64,
+        /// How long the first step would be.
+        seconds: f64,
+    },
     /// There is no rate to try.
     #[error("the search begins at {from_qps} qps (--from), above its end at {max_qps} qps (--max)")]
     Empty {
@@ -69,6 +85,9 @@ pub enum CapacityError {
         max_qps: f64,
     },
 }
+
+/// Longest step, seconds. A minute at the lowest rate is what a user waits for in silence.
+const LONGEST_STEP: f64 = 60.0;
 
 /// A search on its way.
 #[derive(Debug)]
@@ -97,7 +116,10 @@ impl CapacitySession {
                 let (from_qps, max_qps) = (search.from_qps, search.max_qps);
                 return Err(CapacityError::Empty { from_qps, max_qps });
             }
-            Sought::Rate(search) => Driver::Rate(Search::new(search.clone())),
+            Sought::Rate(search) => {
+                check_resolution(search)?;
+                Driver::Rate(Search::new(search.clone()))
+            }
             Sought::Window(sweep) => Driver::Window(Sweep::new(sweep.clone())),
         };
         let first = match driver.next() {
@@ -184,7 +206,7 @@ impl CapacitySession {
             phase,
             at,
             judged: Judged::of(&record, self.plan.sought.objective()),
-            figures: record.measured.as_ref().map(StepFigures::of),
+            figures: StepFigures::of(&record),
         }))
     }
 
@@ -233,8 +255,20 @@ impl CapacitySession {
 }
 
 impl CapacityPlan {
-    /// The experiment of one step, with one variant.
+    /// The experiment of one step, with one variant. It lasts longer than asked if the objective
+    /// needs more queries than come about at this rate.
     fn experiment(&self, at: f64) -> Result<Experiment, SessionError> {
+        let experiment = self.experiment_with(at, "")?;
+        let Sought::Rate(search) = &self.sought else { return Ok(experiment) };
+        let needed = Duration::from_secs_f64((search.objective.least_queries() / at).ceil());
+        if needed <= experiment.variants[0].load.duration {
+            return Ok(experiment);
+        }
+        self.experiment_with(at, &format!("load.duration = \"{}s\"\n", needed.as_secs()))
+    }
+
+    /// The same with these lines in the variant.
+    fn experiment_with(&self, at: f64, lines: &str) -> Result<Experiment, SessionError> {
         let own = match &self.sought {
             Sought::Rate(_) => {
                 // The name of a folder has no point.
@@ -252,12 +286,23 @@ impl CapacityPlan {
                 )
             }
         };
-        let text = format!("{}\n[[variant]]\n{own}", self.text);
+        let text = format!("{}\n[[variant]]\n{own}{lines}", self.text);
         check_text(&text, &self.overrides).map_err(|problems| {
             let source_text = Source { name: "<arguments>".to_owned(), text };
             ExperimentError::Invalid { problems, source_text }.into()
         })
     }
+}
+
+/// Checks that the first step, which has the fewest queries in a second, need not last too long.
+fn check_resolution(search: &RateSearch) -> Result<(), CapacityError> {
+    let (queries, from_qps) = (search.objective.least_queries(), search.from_qps);
+    let seconds = queries / from_qps;
+    if seconds > LONGEST_STEP {
+        let objective = search.objective.clone();
+        return Err(CapacityError::TooFewQueries { objective, queries, from_qps, seconds });
+    }
+    Ok(())
 }
 
 /// Checks that the bounds on latency are below the time-out.
