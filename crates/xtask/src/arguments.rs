@@ -62,12 +62,14 @@ pub(crate) enum Work {
     Pacing,
     /// What the horizon changes, against BIND
     Horizon,
+    /// What time stamps of the kernel cost and change, against the reflector and BIND
+    ReceiveTime,
 }
 
 impl Work {
     /// All of them, in the order in which they run.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Udp, Self::Streams, Self::Quic, Self::Pacing, Self::Horizon];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Udp, Self::Streams, Self::Quic, Self::Pacing, Self::Horizon, Self::ReceiveTime];
 
     /// The name on the command line and in the tables.
     pub(crate) fn name(self) -> &'static str {
@@ -77,6 +79,7 @@ impl Work {
             Self::Quic => "quic",
             Self::Pacing => "pacing",
             Self::Horizon => "horizon",
+            Self::ReceiveTime => "receive-time",
         }
     }
 }

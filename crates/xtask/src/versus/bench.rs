@@ -12,7 +12,7 @@ use super::dnsperf::Dnsperf;
 use super::figures::median;
 use super::process::Stop;
 use super::reflector::Reflector;
-use super::sample::{Load, Mode, Sample};
+use super::sample::{Finding, Load, Mode, Sample};
 use super::server::Server;
 use super::windows::judge;
 use super::zone::ZoneFiles;
@@ -232,6 +232,20 @@ pub(crate) fn figures(
     found
         .filter(|values| !values.is_empty())
         .ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
+}
+
+/// Median shares of the queries without an answer, of dnslab in the first case and of a program in
+/// the second.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn lost(samples: &[Sample], cases: (&str, &str), program: &str) -> Result<(f64, f64)> {
+    let share = |sample: &Sample| {
+        let Finding { answered, lost, .. } = sample.finding;
+        Some(lost as f64 / (answered + lost).max(1) as f64)
+    };
+    let ours = median_of(samples, cases.0, "dnslab", share)?;
+    Ok((ours, median_of(samples, cases.1, program, share)?))
 }
 
 /// The median of [`figures`].

@@ -152,6 +152,9 @@ impl Dnslab {
         if let Some(horizon) = load.horizon {
             command.args(["--set", &format!("load.horizon={horizon}")]);
         }
+        if let Some(clock) = load.receive_time {
+            command.args(["--receive-time", clock]);
+        }
         if let Some(authority) = load.authority {
             command.arg("--authority").arg(authority);
         }

@@ -17,6 +17,10 @@ const SLACK: Duration = Duration::from_secs(30);
 /// Window of an open loop, which shall not bound it.
 const WIDE_WINDOW: u32 = 10_000;
 
+/// Root folder of a newer Debian with its dnsperf; looked for, and made only by hand
+/// (`docs/BENCHMARKS.md`).
+const OTHER_DEBIAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/trixie");
+
 /// One dnsperf.
 #[derive(Clone, Debug)]
 pub(crate) struct Dnsperf {
@@ -27,13 +31,16 @@ pub(crate) struct Dnsperf {
 }
 
 impl Dnsperf {
-    /// The ones that were named, or the one of the search path.
+    /// The ones that were named; else the one of the search path, and the one of another Debian
+    /// where its root folder lies at the usual place.
     ///
     /// # Errors
     /// When one of them does not run: with the remedy.
     pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<Self>> {
         let programs: Vec<Vec<OsString>> = if paths.is_empty() {
-            vec![vec!["dnsperf".into()]]
+            let other = Path::new(OTHER_DEBIAN);
+            let other = other.is_dir().then(|| words(other)).transpose()?;
+            std::iter::once(vec!["dnsperf".into()]).chain(other).collect()
         } else {
             paths.iter().map(|path| words(path)).collect::<Result<_>>()?
         };
@@ -54,7 +61,7 @@ impl Dnsperf {
         Ok(Self { program, name: format!("dnsperf {version}") })
     }
 
-    /// Applies a load; its length has no warm-up.
+    /// Applies a load, whose warm-up is a part of it here.
     ///
     /// # Errors
     /// When it cannot run, or what it says cannot be read.
@@ -65,7 +72,8 @@ impl Dnsperf {
         room: &Room<'_>,
     ) -> Result<(Finished, Finding)> {
         let mut command = self.command(load, length, room);
-        let finished = run(&mut command, room.folder, length.duration + SLACK, room.stop)?;
+        let finished =
+            run(&mut command, room.folder, length.duration + length.warm_up + SLACK, room.stop)?;
         room.stop.check()?;
         let finding = finding(&finished.output)
             .filter(|finding| finished.ended.status.success() && finding.answered > 0);
@@ -90,7 +98,9 @@ impl Dnsperf {
             // Its own default is GET, ours POST.
             command.args(["-O", "doh-method=POST"]);
         }
-        command.args(["-l", &length.duration.as_secs_f64().to_string()]);
+        // It has no warm-up: its run is as long as that of dnslab with its own.
+        let whole = length.duration + length.warm_up;
+        command.args(["-l", &whole.as_secs_f64().to_string()]);
         let timeout = TIMEOUT.as_secs().to_string();
         command.args(["-t", &timeout, "-d"]).arg(room.queries);
         match load.mode {

@@ -1,5 +1,7 @@
 //! Medians, ratios, and whether an aim is met.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// The middle of the values; the mean of the two middle ones if their number is even. `None` if
@@ -60,13 +62,22 @@ impl Aim {
         }
     }
 
-    /// The aim and its verdict, as they stand in a table.
-    pub(crate) fn verdict(self, value: f64) -> (String, &'static str) {
-        let text = match self {
-            Self::AtLeast(least) => format!(">= {least:.2}"),
-            Self::AtMost(most) => format!("<= {most:.2}"),
-        };
-        (text, if self.is_met(value) { "met" } else { "MISSED" })
+    /// The verdict on a ratio: unclear when pairs of runs lie on both sides of the aim.
+    pub(crate) fn verdict(self, ratio: &Ratio) -> &'static str {
+        match [ratio.lowest, ratio.of_medians, ratio.highest].map(|ratio| self.is_met(ratio)) {
+            [true, true, true] => "met",
+            [false, false, false] => "MISSED",
+            _ => "unclear",
+        }
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(least) => write!(formatter, ">= {least:.2}"),
+            Self::AtMost(most) => write!(formatter, "<= {most:.2}"),
+        }
     }
 }
 
@@ -93,10 +104,15 @@ mod tests {
 
     #[test]
     fn aims_are_reached_at_their_edge() {
-        let check = |aim: Aim, value, expected| assert_eq!(aim.verdict(value).1, expected);
-        check(Aim::AtLeast(5.5), 5.5, "met");
-        check(Aim::AtLeast(5.5), 5.49, "MISSED");
-        check(Aim::AtMost(3.0), 3.0, "met");
-        check(Aim::AtMost(3.0), 3.01, "MISSED");
+        let check = |aim: Aim, [lowest, of_medians, highest]: [f64; 3], expected| {
+            assert_eq!(aim.verdict(&Ratio { of_medians, lowest, highest }), expected);
+        };
+        check(Aim::AtLeast(5.5), [5.5, 5.6, 5.7], "met");
+        check(Aim::AtLeast(5.5), [5.49, 5.6, 5.7], "unclear");
+        check(Aim::AtLeast(5.5), [5.3, 5.4, 5.5], "unclear");
+        check(Aim::AtLeast(5.5), [5.2, 5.3, 5.49], "MISSED");
+        check(Aim::AtMost(3.0), [2.8, 2.9, 3.0], "met");
+        check(Aim::AtMost(3.0), [2.8, 2.9, 3.01], "unclear");
+        check(Aim::AtMost(3.0), [3.01, 3.02, 3.03], "MISSED");
     }
 }

@@ -133,6 +133,7 @@ fn measure(bench: &Bench<'_>, outcome: &mut Outcome) -> Result<Vec<String>> {
             Work::Quic => works::quic(bench),
             Work::Pacing => works::pacing(bench),
             Work::Horizon => works::horizon(bench),
+            Work::ReceiveTime => works::receive_time(bench),
         };
         bench.stop.check()?;
         match done {
@@ -200,7 +201,7 @@ fn print(machine: &[Fact], options: &Options, outcome: &Outcome, failures: &[Str
         table::pacing(&outcome.pacing),
     );
     titled(
-        "dnslab at different horizons, against BIND",
+        "dnslab alone: horizons against BIND, clocks against the reflector (windows) and BIND (rates)",
         outcome.horizons.is_empty(),
         table::horizons(&outcome.horizons),
     );

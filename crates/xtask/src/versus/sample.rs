@@ -28,6 +28,8 @@ pub(crate) struct Load<'a> {
     pub(crate) mode: Mode,
     /// dnslab's horizon; its default if `None`.
     pub(crate) horizon: Option<&'a str>,
+    /// By whose clock dnslab says when a datagram has come; its default if `None`.
+    pub(crate) receive_time: Option<&'a str>,
 }
 
 /// Closed or open loop.
@@ -47,7 +49,9 @@ impl Load<'_> {
             Mode::Window(window) => format!("{transport}, {clients} x {}", window / clients),
             Mode::Rate(rate) => format!("{transport}, {rate} qps"),
         };
-        self.horizon.map_or(mode.clone(), |horizon| format!("{mode}, horizon {horizon}"))
+        let horizon = self.horizon.map(|horizon| format!(", horizon {horizon}"));
+        let clock = self.receive_time.map(|clock| format!(", receive time {clock}"));
+        format!("{mode}{}{}", horizon.unwrap_or_default(), clock.unwrap_or_default())
     }
 }
 

@@ -48,6 +48,7 @@ impl Server {
             clients,
             mode,
             horizon: None,
+            receive_time: None,
         }
     }
 

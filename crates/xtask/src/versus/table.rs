@@ -22,6 +22,8 @@ pub(crate) struct Comparison {
     pub(crate) theirs: (String, f64),
     /// Ratio of ours to theirs.
     pub(crate) ratio: Ratio,
+    /// Queries without an answer as a share of all, the median of ours and of theirs.
+    pub(crate) lost: (f64, f64),
     /// What the ratio is to reach, if anything.
     pub(crate) aim: Option<Aim>,
     /// A further figure of ours that belongs to it.
@@ -62,14 +64,14 @@ pub(crate) struct HorizonRow {
 pub(crate) fn comparisons(rows: &[Comparison]) -> String {
     let mut table = table(&[
         "work", "load", "figure", "ours", "", "theirs", "", "ratio", "min..max", "aim", "verdict",
-        "beside",
+        "lost %", "beside",
     ]);
     for row in rows {
         let ratio = row.ratio;
-        let (aim, verdict) = row.aim.map_or_else(Default::default, |aim| {
-            let (aim, verdict) = aim.verdict(ratio.of_medians);
-            (aim, verdict.to_owned())
-        });
+        let (aim, verdict) = row
+            .aim
+            .map_or_else(Default::default, |aim| (aim.to_string(), aim.verdict(&ratio).to_owned()));
+        let percent = |share: f64| format!("{:.2}", share * 100.0);
         table.add_row(cells(&[
             row.work.name().to_owned(),
             row.case.clone(),
@@ -82,6 +84,7 @@ pub(crate) fn comparisons(rows: &[Comparison]) -> String {
             format!("{:.2}..{:.2}", ratio.lowest, ratio.highest),
             aim,
             verdict,
+            format!("{} / {}", percent(row.lost.0), percent(row.lost.1)),
             row.beside.clone().unwrap_or_default(),
         ]));
     }
@@ -110,11 +113,7 @@ pub(crate) fn pacing(rows: &[PacingRow]) -> String {
         let (aims, verdict) = row.aims.map_or_else(Default::default, |(windows, send_lag)| {
             let reached =
                 windows.is_met(error.right_share) && lag.is_some_and(|lag| send_lag.is_met(lag));
-            let text = format!(
-                "{} of windows, lag {} us",
-                windows.verdict(error.right_share).0,
-                send_lag.verdict(lag.unwrap_or(f64::NAN)).0
-            );
+            let text = format!("{windows} of windows, lag {send_lag} us");
             (text, if reached { "met" } else { "MISSED" }.to_owned())
         });
         table.add_row(cells(&[
@@ -211,14 +210,15 @@ mod tests {
             ours: ("dnslab".to_owned(), 600_000.0),
             theirs: ("dnsperf 2.10.0".to_owned(), 100_000.0),
             ratio: Ratio { of_medians: 6.0, lowest: 5.0, highest: 7.0 },
+            lost: (0.0, 0.012),
             aim: Some(Aim::AtLeast(5.5)),
             beside: None,
         };
         let shown = comparisons(std::slice::from_ref(&row));
-        for part in ["600,000", "6.00", "5.00..7.00", ">= 5.50", " met"] {
+        for part in ["600,000", "6.00", "5.00..7.00", ">= 5.50", " unclear", "0.00 / 1.20"] {
             assert!(shown.contains(part), "{part} is not in\n{shown}");
         }
-        row.ratio.of_medians = 5.0;
+        row.ratio = Ratio { of_medians: 5.0, lowest: 4.9, highest: 5.1 };
         assert!(comparisons(&[row]).contains("MISSED"));
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn horizon(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 /// All rounds of one load.
-fn row(samples: &[Sample], case: String) -> Result<HorizonRow> {
+pub(super) fn row(samples: &[Sample], case: String) -> Result<HorizonRow> {
     let median = |figure: fn(&Sample) -> Option<f64>| median_of(samples, &case, "dnslab", figure);
     Ok(HorizonRow {
         answered_qps: median(|sample| Some(sample.finding.answered_qps))?,

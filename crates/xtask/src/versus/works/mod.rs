@@ -3,11 +3,13 @@
 mod horizon;
 mod pacing;
 mod quic;
+mod receive_time;
 mod streams;
 mod udp;
 
 pub(crate) use horizon::horizon;
 pub(crate) use pacing::pacing;
 pub(crate) use quic::quic;
+pub(crate) use receive_time::receive_time;
 pub(crate) use streams::streams;
 pub(crate) use udp::udp;

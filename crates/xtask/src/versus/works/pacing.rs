@@ -32,6 +32,7 @@ pub(crate) fn pacing(bench: &Bench<'_>) -> Result<Outcome> {
         clients: CLIENTS,
         mode: Mode::Rate(*rate),
         horizon: None,
+        receive_time: None,
     };
     let loads: Vec<Load<'_>> = rates.iter().map(load).collect();
     let programs = bench.programs()?;

@@ -6,7 +6,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, median_of};
+use crate::versus::bench::{Bench, figures, lost, median_of};
 use crate::versus::figures::{Aim, Ratio};
 use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
@@ -82,6 +82,7 @@ fn compare(samples: &[Sample], ours: &Load<'_>, theirs: &Load<'_>) -> Result<Com
         ),
         ratio: Ratio::new(&our_figures, &their_figures)
             .with_context(|| format!("no ratio for {our_case}"))?,
+        lost: lost(samples, (&our_case, &their_case), "dnslab")?,
         aim: Some(AIM),
         beside: Some(format!("worker {workers:.2} us")),
         case: our_case,

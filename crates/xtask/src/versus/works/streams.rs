@@ -5,7 +5,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, median_of};
+use crate::versus::bench::{Bench, figures, lost, median_of};
 use crate::versus::figures::{Aim, Ratio};
 use crate::versus::sample::{Mode, Sample};
 use crate::versus::server;
@@ -66,6 +66,7 @@ fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<[Comparison; 2]
             ours: ("dnslab".to_owned(), median_of(samples, case, "dnslab", of)?),
             theirs: (peer.to_owned(), median_of(samples, case, peer, of)?),
             ratio: Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))?,
+            lost: lost(samples, (case, case), peer)?,
             aim: Some(aim),
             beside,
         })

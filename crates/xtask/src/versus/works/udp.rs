@@ -5,7 +5,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, median_of};
+use crate::versus::bench::{Bench, figures, lost, median_of};
 use crate::versus::figures::{Aim, Ratio};
 use crate::versus::reflector::{Counting, Reflector};
 use crate::versus::sample::{Load, Mode, Sample};
@@ -31,6 +31,7 @@ pub(crate) fn udp(bench: &Bench<'_>) -> Result<Outcome> {
         clients: CLIENTS,
         mode: Mode::Window(*window),
         horizon: None,
+        receive_time: None,
     };
     let loads: Vec<Load<'_>> = windows.iter().map(load).collect();
     let samples = bench.alternate(&loads, &bench.programs()?, None)?;
@@ -89,6 +90,7 @@ fn compare(
         ours: ("dnslab".to_owned(), median_of(samples, cases.0, "dnslab", answered)?),
         theirs: (peer.to_owned(), median_of(samples, cases.1, peer, answered)?),
         ratio: Ratio::new(&ours, &theirs).context("no ratio of the answered rates")?,
+        lost: lost(samples, cases, peer)?,
         aim,
         beside: Some(format!("p50 {p50:.0} us")),
     })
