@@ -1,6 +1,8 @@
 //! DNS over HTTPS (RFC 8484) on HTTP/2 (RFC 9113): both ends of a connection as state machines that
-//! are handed octets and hand out octets, on the crate `h2`, which is polled over memory: no
-//! runtime, no socket, and no task that waits.
+//! are handed octets and hand out octets: no runtime, no socket, and no task that waits.
+//!
+//! The client is our own, since it is what a load generator spends its time in; the server is the
+//! crate `h2`, polled over memory, and so the client's tests have a peer that others wrote.
 //!
 //! ```
 //! use dnslab_carrier::http2::{Client, Server};
@@ -32,9 +34,15 @@
 //! ```
 
 mod client;
+mod frame;
+mod headers;
 mod message;
 mod pipe;
+mod receiving;
+mod request;
+mod sending;
 mod server;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -60,7 +68,7 @@ pub enum Http2Error {
     /// The other side broke the protocol, or its octets are no HTTP/2.
     #[error("HTTP/2: {0}")]
     Protocol(
-        /// What `h2` says.
+        /// What was wrong.
         String,
     ),
 }

@@ -8,6 +8,8 @@ mod doq;
 mod exchange;
 pub mod http2;
 mod http3;
+mod huffman;
+mod primitives;
 pub mod quic;
 
 pub use doq::ALPN_DOQ;

@@ -1,5 +1,7 @@
 //! Client against server in memory, and against octets that no server should send.
 
+mod frames;
+
 use std::collections::BTreeSet;
 
 use h2::Reason;

@@ -9,7 +9,6 @@
 mod client;
 mod control;
 mod frames;
-mod huffman;
 mod message;
 mod qpack;
 mod server;

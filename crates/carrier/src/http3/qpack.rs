@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::huffman;
+use crate::primitives::{Unreadable, push_number, take_number, take_string};
 
 /// A field that HTTP for DNS looks at, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,6 @@ pub(super) struct Field<'a> {
     /// Its value.
     pub(super) value: Cow<'a, [u8]>,
 }
-
-/// The section cannot be read: it is broken, or refers to the dynamic table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
 
 /// The beginning of a section that refers to no dynamic table (section 4.5.1).
 const PREFIX: [u8; 2] = [0, 0];
@@ -120,61 +116,6 @@ impl<'a> Fields<'a> {
         };
         Ok(Some(field))
     }
-}
-
-/// Takes a number whose lowest bits are in the first octet (RFC 7541, section 5.1). Larger ones
-/// than any length or index here are no numbers.
-fn take_number(octets: &mut &[u8], bits: u32) -> Result<usize, Unreadable> {
-    /// Above any length of a section that is taken.
-    const LARGEST: usize = 1 << 24;
-    let (first, mut rest) = octets.split_first().ok_or(Unreadable)?;
-    let most = (1_usize << bits) - 1;
-    let mut number = usize::from(*first) & most;
-    let mut shift = 0;
-    while number >= most {
-        let (next, after) = rest.split_first().ok_or(Unreadable)?;
-        rest = after;
-        number += usize::from(next & 0x7f) << shift;
-        shift += 7;
-        if number > LARGEST || shift > 28 {
-            return Err(Unreadable);
-        }
-        if next & 0x80 == 0 {
-            break;
-        }
-    }
-    *octets = rest;
-    Ok(number)
-}
-
-/// Takes a string whose length has so many bits in the first octet (section 4.1.2), with the bit
-/// before them for Huffman coding.
-fn take_string<'a>(octets: &mut &'a [u8], bits: u32) -> Result<Cow<'a, [u8]>, Unreadable> {
-    let is_coded = octets.first().ok_or(Unreadable)? >> bits & 1 == 1;
-    let length = take_number(octets, bits)?;
-    let (string, rest) = octets.split_at_checked(length).ok_or(Unreadable)?;
-    *octets = rest;
-    if !is_coded {
-        return Ok(Cow::Borrowed(string));
-    }
-    let mut decoded = Vec::with_capacity(2 * length);
-    if huffman::decode(string, &mut decoded) { Ok(Cow::Owned(decoded)) } else { Err(Unreadable) }
-}
-
-/// Appends a number whose lowest bits are in the first octet, under `flags`.
-fn push_number(out: &mut Vec<u8>, flags: u8, bits: u32, number: usize) {
-    let most = (1 << bits) - 1;
-    if number < most {
-        out.push(flags | number as u8);
-        return;
-    }
-    out.push(flags | most as u8);
-    let mut rest = number - most;
-    while rest >= 0x80 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
 }
 
 /// Begins a section.

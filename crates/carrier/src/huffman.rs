@@ -62,7 +62,7 @@ const fn arrange() -> Code {
 
 /// Appends what was coded; false if it was not well coded: the end-of-string symbol, or padding
 /// other than the beginning of that.
-pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> bool {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> bool {
     let (mut bits, mut length) = (0_u32, 0);
     for octet in coded {
         for shift in (0..8).rev() {
