@@ -1,5 +1,5 @@
 //! DoQ or HTTP/3 client against server in memory, for a profile: `quic_exchange [doq|get|post]
-//! [BATCHES]` exchanges so many batches of 100 queries. Under callgrind,
+//! [BATCHES] [QUERIES]` exchanges so many batches of so many queries, 100. Under callgrind,
 //! `--toggle-collect='*client_turn*'` counts the client's part alone.
 
 use std::sync::Arc;
@@ -11,9 +11,6 @@ use dnslab_carrier::quic::{
 use dnslab_carrier::{ALPN_DOQ, ALPN_H3, Method, Target};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-/// Queries that are sent together.
-const BATCH: u16 = 100;
-
 /// Where the server is, as far as packets in memory are anywhere.
 const SERVER: &str = "192.0.2.1:853";
 
@@ -24,6 +21,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let protocol = arguments.first().map_or("doq", String::as_str);
     let batches = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(1_000);
+    let queries = arguments.get(2).and_then(|text| text.parse().ok()).unwrap_or(100);
     let mut now = Instant::now();
     let (mut client, mut server) = make(protocol, now);
     let (mut answered, mut batch, mut to_client) = (0, 0, Packets::new());
@@ -32,6 +30,7 @@ fn main() {
         let sends = client.is_open();
         batch += u32::from(sends);
         let to_server;
+        let sends = if sends { queries } else { 0 };
         (answered, to_server) = client_turn(&mut client, now, to_client, sends, answered);
         to_client = server_turn(&mut server, now, &to_server);
     }
@@ -82,7 +81,7 @@ fn client_turn(
     client: &mut QuicClient,
     now: Instant,
     read: Packets,
-    sends: bool,
+    sends: u16,
     mut answered: u64,
 ) -> (u64, Packets) {
     for (octets, segment) in &read {
@@ -93,7 +92,7 @@ fn client_turn(
     }
     client.poll(now, &mut |_| answered += 1).expect("the server goes on");
     let mut query = [7; 40];
-    for id in 0..if sends { BATCH } else { 0 } {
+    for id in 0..sends {
         query[3] = id as u8;
         assert!(client.send(id, &query), "the server allows enough streams");
     }

@@ -148,7 +148,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 24] = [
+    let cases: [(&str, String); 26] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -177,6 +177,11 @@ fn loads() {
         (
             "early_data_without_tickets",
             "load = { transport = \"dot\", resumption = false, early_data = true }".into(),
+        ),
+        ("early_data_by_post", "load = { transport = \"doh3\", early_data = true }".into()),
+        (
+            "early_data_by_post_when_asked_for",
+            "load = { transport = \"doh2\", http_method = \"post\", early_data = true }".into(),
         ),
         ("sources_of_no_form", "load.sources = \"localhost\"".into()),
         (

@@ -127,7 +127,8 @@ fn tls_and_http(transport: Transport) -> impl Strategy<Value = (TlsChoice, HttpS
         move |(versions, resumption, early_data, method, path)| {
             let is_old = versions == TlsVersions::V12;
             let versions = if is_old && transport.is_quic() { TlsVersions::Both } else { versions };
-            let early_data = early_data && resumption && versions != TlsVersions::V12;
+            let may_replay = !transport.is_http() || method == Method::Get;
+            let early_data = early_data && may_replay && resumption && versions != TlsVersions::V12;
             let tls = TlsChoice { versions, resumption, early_data };
             let http = HttpSettings { method, path };
             (

@@ -160,6 +160,7 @@ fn content(delivery: Delivery<'_>) -> io::Result<Vec<u8>> {
         Delivery::NotProcessed { .. } => {
             refused("the server went away without a look at the query")
         }
+        Delivery::TooEarly { .. } => refused("the server says that it was asked too early"),
     }
 }
 

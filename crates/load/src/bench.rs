@@ -14,7 +14,7 @@ use crate::Expected;
 use crate::channel::{Delivery, Received};
 use crate::clock::Nanos;
 use crate::in_flight::{Entry, InFlightTable, Known};
-use crate::judge::Judge;
+use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
 use crate::tally::{AnswerFacts, Phases, Tally};
 
@@ -163,6 +163,7 @@ impl Reading {
             cookies: cookie.into_iter().collect(),
             again: Vec::new(),
             wrong_example: None,
+            signatures: Signatures::default(),
         };
         Self { judge, lane, tally: Tally::new(PHASES, false), messages }
     }

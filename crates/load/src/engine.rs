@@ -7,6 +7,7 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_carrier::Method;
 use dnslab_measure::Interval;
 use dnslab_traffic::{Arrivals, Connect, Picker, Schedule};
 use dnslab_wire::{Cookie, Transport};
@@ -18,13 +19,13 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::demand::Demand;
 use crate::gather::{Gatherer, Reports};
-use crate::judge::Judge;
+use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
 use crate::result::finish;
 use crate::tally::Phases;
 use crate::tls::ClientTls;
 use crate::worker::{Orders, Worker, WorkerEnd};
-use crate::{LoadError, LoadResult, LoadSpec, Mode};
+use crate::{LoadError, LoadResult, LoadSpec, Mode, TlsSettings};
 
 /// Files that the process needs besides the sockets of the clients.
 const OTHER_FILES: u64 = 64;
@@ -119,6 +120,10 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     if spec.transport.is_encrypted() && spec.tls.is_none() {
         return Err(LoadError::NoTls(spec.transport));
     }
+    let sends_early = spec.tls.as_ref().is_some_and(TlsSettings::early_data);
+    if sends_early && spec.transport.is_http() && spec.http.method == Method::Post {
+        return Err(LoadError::EarlyPost(spec.transport));
+    }
     check_sockets(spec.sockets())
 }
 
@@ -188,6 +193,7 @@ impl Start<'_> {
             cookies,
             again: Vec::new(),
             wrong_example: None,
+            signatures: Signatures::default(),
         };
         let worker = Worker::new(orders, judge, demand, lanes).map_err(LoadError::Worker)?;
         thread::sleep(origin.saturating_duration_since(Instant::now()));
@@ -215,7 +221,11 @@ impl Start<'_> {
             sources: spec.sources.as_ref(),
             subnets: spec.subnets.as_ref(),
             tsig: spec.tsig.as_ref(),
-            tls: tls.map(|tls| ClientTls::new(tls, spec.transport)),
+            tls: tls.map(|tls| {
+                // A query may wait for its time-out without a packet, and then the connection is idle.
+                let silence = behaviour.idle.map(|idle| idle.saturating_add(spec.timeout));
+                ClientTls::new(tls, spec.transport).with_idle_timeout(silence)
+            }),
             http: &spec.http,
             receive_time: spec.receive_time,
             stop,

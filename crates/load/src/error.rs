@@ -27,9 +27,9 @@ pub enum LoadError {
     /// More sockets than the process may open.
     #[error(
         "the clients may have {sockets} sockets open at once, but this process may open {limit} \
-         files: use fewer clients or connections, let clients close what is idle (`load.idle`; in \
-         an open loop no more stay open than become busy within that time and the time-out), or \
-         raise the limit (`ulimit -n`)"
+         files: use fewer clients or connections, let clients connect on demand and close what is \
+         idle (`load.connect = \"on-demand\"` and `load.idle`; in an open loop no more stay open \
+         than become busy within that time and the time-out), or raise the limit (`ulimit -n`)"
     )]
     TooManySockets {
         /// Sockets that may be open at once.
@@ -48,6 +48,11 @@ pub enum LoadError {
     /// A transport that the settings of TLS exclude.
     #[error("transport {0} needs TLS 1.3 (RFC 9001, section 4.2), and TLS 1.2 alone is asked for")]
     TlsTooOld(dnslab_wire::Transport),
+    /// Requests that are not safe would go as early data, which anybody can replay.
+    #[error(
+        "transport {0} with early data asks by GET: POST is no safe method (RFC 8470, section 4)"
+    )]
+    EarlyPost(dnslab_wire::Transport),
     /// A worker could not begin.
     #[error("cannot start a load worker: {0}")]
     Worker(#[source] io::Error),

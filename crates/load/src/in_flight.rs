@@ -299,6 +299,16 @@ mod tests {
     }
 
     #[test]
+    fn a_query_in_flight_can_be_stamped_again() {
+        let mut table = table(4);
+        let (a, b) = (table.insert(entry(1)).unwrap(), table.insert(entry(2)).unwrap());
+        table.stamp_again(a, 7, 8);
+        table.stamp_again(a ^ 0x8000, 9, 9);
+        assert_eq!(table.look_up(a), Known::InFlight(Entry { due: 7, sent: 8, ..entry(1) }));
+        assert_eq!(table.look_up(b), Known::InFlight(entry(2)));
+    }
+
+    #[test]
     fn the_past_of_an_id_is_remembered() {
         let mut table = table(4);
         let (a, b) = (table.insert(entry(1)).unwrap(), table.insert(entry(2)).unwrap());

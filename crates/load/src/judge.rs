@@ -1,7 +1,9 @@
 //! What answers are held against, and what follows from each.
 
 use dnslab_traffic::QueryList;
-use dnslab_wire::{BADCOOKIE, Cookie, CookieFinding, Response, ResponseOptions, Transport};
+use dnslab_wire::{
+    BADCOOKIE, Cookie, CookieFinding, Response, ResponseOptions, Transport, TsigFault,
+};
 
 use crate::channel::{Delivery, Received};
 use crate::clock::{self, Nanos};
@@ -29,7 +31,8 @@ impl Expected {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Again {
     pub(crate) entry: Entry,
-    /// Over TCP, because its answer was truncated (RFC 7766, section 5).
+    /// Over TCP, because its answer was truncated (RFC 7766, section 5) or its cookie was refused
+    /// twice (RFC 7873, section 5.3).
     pub(crate) over_tcp: bool,
 }
 
@@ -63,6 +66,34 @@ pub(crate) struct Judge<'a> {
     pub(crate) again: Vec<Again>,
     /// The first wrong answer, for the report.
     pub(crate) wrong_example: Option<String>,
+    /// What became of signatures.
+    pub(crate) signatures: Signatures,
+}
+
+/// What became of the signatures of one worker's queries (RFC 8945).
+#[derive(Debug, Default)]
+pub(crate) struct Signatures {
+    /// The first thing that was wrong with an answer's signature, for the report. What the server
+    /// says of the query's signature takes the place of what is wrong with the answer's own: it has
+    /// the remedy.
+    pub(crate) example: Option<String>,
+    /// The example is a refusal by the server.
+    is_refusal: bool,
+    /// Answers that refused the signature of their query.
+    refused: u32,
+    /// An answer was signed well.
+    has_good: bool,
+}
+
+/// So many refused signatures without one good one, and the load is over: every further query would
+/// come to the same. More than one, so that a forged refusal or two end no load.
+const HOPELESS: u32 = 20;
+
+impl Signatures {
+    /// The server does not accept the key.
+    pub(crate) fn are_hopeless(&self) -> bool {
+        self.refused >= HOPELESS && !self.has_good
+    }
 }
 
 impl Judge<'_> {
@@ -71,13 +102,34 @@ impl Judge<'_> {
     pub(crate) fn receive(&mut self, lane: &mut Lane, tally: &mut Tally, delivery: Delivery<'_>) {
         match delivery {
             Delivery::Message(message) => self.receive_message(lane, tally, message),
-            Delivery::Refused { id, at } => {
-                if let Known::InFlight(entry) = lane.table.look_up(id) {
-                    lane.table.answered(id);
-                    tally.lost(entry.due, at, Loss::Refused);
-                }
+            other => self.receive_no_message(lane, tally, other),
+        }
+    }
+
+    /// Books what came of a query without a message.
+    #[inline(never)]
+    fn receive_no_message(&mut self, lane: &mut Lane, tally: &mut Tally, delivery: Delivery<'_>) {
+        let (Delivery::Refused { id, .. }
+        | Delivery::NotProcessed { id }
+        | Delivery::TooEarly { id }) = delivery
+        else {
+            return;
+        };
+        let Known::InFlight(entry) = lane.table.look_up(id) else { return };
+        match delivery {
+            Delivery::Message(_) => {}
+            Delivery::Refused { at, .. } => {
+                lane.table.answered(id);
+                lane.forget_signature(id);
+                tally.lost(entry.due, at, Loss::Refused);
             }
-            Delivery::NotProcessed { id } => self.receive_not_processed(lane, tally, id),
+            Delivery::NotProcessed { .. } => {
+                tally.connections(entry.sent).not_processed += 1;
+                self.take_back(lane, tally, id, &entry, Loss::ConnectionLost);
+            }
+            // The early data that the request was part of has been accepted, so the handshake is over
+            // on this side, and what is sent from here on is no early data.
+            Delivery::TooEarly { .. } => self.take_back(lane, tally, id, &entry, Loss::Refused),
         }
     }
 
@@ -85,7 +137,7 @@ impl Judge<'_> {
     #[inline]
     fn receive_message(&mut self, lane: &mut Lane, tally: &mut Tally, message: Received<'_>) {
         let Ok(response) = Response::parse(message.octets) else {
-            return Self::receive_malformed(lane, tally, message);
+            return self.receive_malformed(lane, tally, message);
         };
         match lane.table.look_up(response.id) {
             Known::InFlight(entry) if self.is_answer(&entry, &response) => {
@@ -119,31 +171,38 @@ impl Judge<'_> {
         entry: &Entry,
     ) {
         let Received { octets, at } = message;
+        // First of all: what is not known to be the server's must teach nothing.
+        if lane.signed.is_some() && !self.is_signed_well(lane, tally, message, response.id) {
+            return;
+        }
         let mut rcode = u16::from(response.rcode);
+        let mut finding = CookieFinding::None;
         if self.reads_options
             && let Some(options) = ResponseOptions::read(octets)
         {
             rcode = options.rcode;
-            if let Some(keepalive) = options.keepalive {
-                lane.server_idle = clock::nanos(keepalive);
+            if let Some(cookie) = self.cookies.get_mut(lane.client as usize) {
+                finding = cookie.learn(&options);
             }
-            if let Some(cookie) = self.cookies.get_mut(lane.client as usize)
-                && cookie.learn(&options) == CookieFinding::WrongClientCookie
-            {
+            if finding == CookieFinding::WrongClientCookie {
                 // Somebody who does not know the client's cookie: not the server that was asked
                 // (RFC 7873, section 5.3). The query goes on waiting.
                 return tally.stray(at, Stray::Unexpected);
             }
+            // Elsewhere the option has no meaning: UDP has no connection (RFC 7828, section 3.2.1),
+            // and QUIC and HTTP have words of their own (RFC 9250, section 5.5.2).
+            let may_have_it = matches!(lane.transport, Transport::Tcp | Transport::Dot);
+            if let Some(keepalive) = options.keepalive.filter(|_| may_have_it) {
+                lane.server_idle = clock::nanos(keepalive);
+            }
         }
         lane.table.answered(response.id);
-        if !Self::is_signed_well(lane, tally, message, response.id) {
-            return tally.lost(entry.due, at, Loss::Malformed);
-        }
-        let is_datagram = lane.transport == Transport::Udp;
-        let over_tcp = response.truncated && self.retries_over_tcp && is_datagram;
-        let refused_cookie = rcode == BADCOOKIE && !self.cookies.is_empty();
-        if (over_tcp || refused_cookie) && self.ask_again(entry, over_tcp) {
-            tally.asked_again(entry.due, over_tcp);
+        lane.forget_signature(response.id);
+        let refused_cookie = rcode == BADCOOKIE && finding == CookieFinding::Learned;
+        if let Some(over_tcp) = self.retry(lane.transport, entry, response, refused_cookie)
+            && self.ask_again(entry, over_tcp)
+        {
+            tally.asked_again(entry.due, response.truncated);
             return;
         }
         let facts = AnswerFacts {
@@ -156,28 +215,100 @@ impl Judge<'_> {
         tally.answered(entry, at, facts);
     }
 
-    /// Verifies the signature of an answer if its query was signed (RFC 8945, section 5.3).
+    /// Whether an answer is to be asked for again, and if so, whether over TCP.
+    ///
+    /// A refused cookie is worth another try with the cookie that came with the refusal, and only
+    /// with that. If that one is refused too, TCP is left, where the client wants to use it: the
+    /// servers behind the address do not agree on their secret (RFC 7873, section 5.3).
     #[inline]
-    fn is_signed_well(lane: &mut Lane, tally: &mut Tally, message: Received<'_>, id: u16) -> bool {
-        let Some(signed) = &mut lane.signed else { return true };
-        let Some(signed) = signed.remove(&id) else { return true };
-        let good = signed.verify(message.octets, clock::unix_seconds()).is_ok();
-        if !good {
-            tally.bad_signature(message.at);
+    fn retry(
+        &self,
+        transport: Transport,
+        entry: &Entry,
+        response: &Response<'_>,
+        refused_cookie: bool,
+    ) -> Option<bool> {
+        let may_use_tcp = self.retries_over_tcp && transport == Transport::Udp;
+        if response.truncated && may_use_tcp {
+            return Some(true);
         }
-        good
+        let is_first = entry.sent_before == 0;
+        (refused_cookie && (is_first || may_use_tcp)).then_some(!is_first)
     }
 
-    /// A query that the server never looked at is asked again on the next connection; one that this
-    /// befell too often is lost.
-    fn receive_not_processed(&mut self, lane: &mut Lane, tally: &mut Tally, id: u16) {
+    /// Verifies the signature of an answer if its query was signed, and books it if it is not signed
+    /// well. Apart from the usual way of an answer, which costs less for it.
+    #[inline(never)]
+    fn is_signed_well(
+        &mut self,
+        lane: &mut Lane,
+        tally: &mut Tally,
+        message: Received<'_>,
+        id: u16,
+    ) -> bool {
+        let verified = Self::check_signature(lane, message, id);
+        match verified {
+            Ok(()) => self.signatures.has_good = true,
+            Err(fault) => self.receive_ill_signed(lane, tally, message, id, fault),
+        }
+        verified.is_ok()
+    }
+
+    /// Verifies the signature of an answer if its query was signed (RFC 8945, section 5.4).
+    fn check_signature(lane: &Lane, message: Received<'_>, id: u16) -> Result<(), TsigFault> {
+        let Some(signed) = lane.signed.as_ref().and_then(|signed| signed.get(&id)) else {
+            return Ok(());
+        };
+        signed.verify(message.octets, clock::unix_seconds())
+    }
+
+    /// Books a message that is not signed as the answer to its query must be. Whoever can send
+    /// datagrams can send such a one, so it is no answer, and the query goes on waiting (RFC 8945,
+    /// section 5.4). Unless it says that the server refused the signature: then none will come, and
+    /// the query has been refused.
+    fn receive_ill_signed(
+        &mut self,
+        lane: &mut Lane,
+        tally: &mut Tally,
+        message: Received<'_>,
+        id: u16,
+        fault: TsigFault,
+    ) {
         let Known::InFlight(entry) = lane.table.look_up(id) else { return };
+        tally.bad_signature(message.at);
+        let refusal = fault.refusal();
+        let signatures = &mut self.signatures;
+        if signatures.example.is_none() || refusal.is_some() && !signatures.is_refusal {
+            let signed = lane.signed.as_ref().and_then(|signed| signed.get(&id));
+            let key = signed.map(|signed| signed.key_name()).unwrap_or_default();
+            let query = self.queries.get(entry.query);
+            signatures.example = Some(format!("{fault} (key `{key}`, query {query})"));
+            signatures.is_refusal = refusal.is_some();
+        }
+        let Some(refusal) = refusal else { return };
+        lane.table.answered(id);
+        lane.forget_signature(id);
+        tally.refused_signature(entry.due, refusal);
+        tally.lost(entry.due, message.at, Loss::Refused);
+        signatures.refused = signatures.refused.saturating_add(1);
+    }
+
+    /// Takes a query back that the server did not look at: it is asked again. One that this befell too
+    /// often is lost in this way.
+    fn take_back(
+        &mut self,
+        lane: &mut Lane,
+        tally: &mut Tally,
+        id: u16,
+        entry: &Entry,
+        loss: Loss,
+    ) {
         lane.table.take_back(id);
-        tally.connections(entry.sent).not_processed += 1;
-        if self.ask_again(&entry, false) {
+        lane.forget_signature(id);
+        if self.ask_again(entry, false) {
             tally.asked_again(entry.due, false);
         } else {
-            tally.lost(entry.due, entry.sent, Loss::ConnectionLost);
+            tally.lost(entry.due, entry.sent, loss);
         }
     }
 
@@ -191,16 +322,21 @@ impl Judge<'_> {
     }
 
     /// Octets that are no response. With the id of a query in flight they are what the server made
-    /// of it; else nobody asked for them.
-    fn receive_malformed(lane: &mut Lane, tally: &mut Tally, message: Received<'_>) {
+    /// of it, unless that was signed; else nobody asked for them.
+    #[inline(never)]
+    fn receive_malformed(&mut self, lane: &mut Lane, tally: &mut Tally, message: Received<'_>) {
         let in_flight =
             Response::id_of(message.octets).and_then(|id| match lane.table.look_up(id) {
                 Known::InFlight(entry) => Some((id, entry)),
                 _ => None,
             });
         match in_flight {
+            Some((id, _)) if Self::check_signature(lane, message, id).is_err() => {
+                self.receive_ill_signed(lane, tally, message, id, TsigFault::Malformed);
+            }
             Some((id, entry)) => {
                 lane.table.answered(id);
+                lane.forget_signature(id);
                 tally.lost(entry.due, message.at, Loss::Malformed);
             }
             None => tally.stray(message.at, Stray::Unexpected),
@@ -229,3 +365,6 @@ impl Judge<'_> {
         !right
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -153,7 +153,6 @@ impl Lane {
         drain.watches_writing = std::mem::take(&mut self.watches_writing);
         drain.connecting_since = self.connecting_since;
         drain.active_at = self.active_at;
-        drain.alarm = Nanos::MAX;
         self.on_drains += drain.table.len() as u32;
         self.sent = 0;
         self.server_idle = Nanos::MAX;

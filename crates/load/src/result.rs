@@ -23,9 +23,13 @@ pub struct LoadResult {
     pub measured: Measured,
     /// The first answer that was not the expected one.
     pub wrong_example: Option<String>,
+    /// The first thing that was wrong with the signature of an answer, or that the server said of
+    /// that of a query, with the remedy.
+    pub signature_example: Option<String>,
     /// The last reason for which a connection ended or did not come about.
     pub last_connection_end: Option<String>,
-    /// The load was interrupted before its time.
+    /// The load was interrupted before its time, or ended itself because the server refused every
+    /// signature.
     pub cut_short: bool,
 }
 
@@ -65,6 +69,7 @@ pub(crate) fn finish(
         tls: None,
     };
     let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
+    let mut signature_example = None;
     for (shard, end) in ends.into_iter().enumerate() {
         let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
         let facts = WorkerFacts {
@@ -90,6 +95,7 @@ pub(crate) fn finish(
         measured.early_data_time.merge(&end.tally.early_data_time);
         measured.tls = measured.tls.take().or(end.agreed);
         wrong_example = wrong_example.or(end.wrong_example);
+        signature_example = signature_example.or(end.signature_example);
         last_connection_end = last_connection_end.or(end.last_end);
         send_path = send_path.or(end.send_path);
         let (warm_up, counters) = end.tally.into_counters();
@@ -100,7 +106,15 @@ pub(crate) fn finish(
     measured.counters.outcomes.check()?;
     let cut_short = until < phases.until;
     let facts = facts(spec, send_path.unwrap_or("none: no channel was open at the end"));
-    Ok(LoadResult { origin, facts, measured, wrong_example, last_connection_end, cut_short })
+    Ok(LoadResult {
+        origin,
+        facts,
+        measured,
+        wrong_example,
+        signature_example,
+        last_connection_end,
+        cut_short,
+    })
 }
 
 fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {

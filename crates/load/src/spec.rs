@@ -9,7 +9,8 @@ use std::time::Duration;
 use dnslab_carrier::Method;
 use dnslab_measure::LoadMode;
 use dnslab_traffic::{
-    ClientBehaviour, ClientSubnets, Pace, QueryList, Rate, Selection, SourceAddresses, Truncated,
+    ClientBehaviour, ClientSubnets, Connect, Pace, QueryList, Rate, Selection, SourceAddresses,
+    Truncated,
 };
 use dnslab_wire::{Query, Transport, TsigKey};
 
@@ -240,14 +241,20 @@ impl LoadSpec {
     }
 
     /// Sockets that the clients may have open at the same time, before any limit: one for each of
-    /// their connections, and one more for truncated answers asked again. Where clients close idle
-    /// connections, no more than come about within an idle time and a time-out.
+    /// their connections, and one more for truncated answers asked again. Where clients connect on
+    /// demand and close idle connections, no more than come about within an idle time and a time-out.
+    ///
+    /// Those that wait for the last answers of a connection which has had its share
+    /// (`queries_per_connection`, GOAWAY) come on top: how many depends on what is lost. Where they
+    /// leave no socket for the next connection, it waits until one of them is closed, a time-out
+    /// later at the latest.
     #[must_use]
     pub fn sockets(&self) -> u64 {
         let clients = u64::from(self.clients);
         let retries = if self.retries_over_tcp() { clients } else { 0 };
         let all = clients * u64::from(self.behaviour.connections) + retries;
-        match (&self.mode, self.behaviour.idle) {
+        let idle = self.behaviour.idle.filter(|_| self.behaviour.connect == Connect::OnDemand);
+        match (&self.mode, idle) {
             (Mode::Open { rate, .. }, Some(idle)) => {
                 let length = self.warm_up + self.duration;
                 let most_qps = rate.at(Duration::ZERO).max(rate.at(length)).max(rate.mean(length));
@@ -289,11 +296,14 @@ mod tests {
 
     #[test]
     fn idle_clients_need_fewer_sockets() {
+        let with =
+            |mode, behaviour| LoadSpec { clients: 100_000, mode, behaviour, ..spec() }.sockets();
         let sockets = |mode, idle: Option<u64>, connections, truncated| {
-            let idle = idle.map(Duration::from_secs);
+            let (idle, connect) = (idle.map(Duration::from_secs), Connect::OnDemand);
+            let queries_per_connection = None;
             let behaviour =
-                ClientBehaviour { connections, idle, truncated, ..ClientBehaviour::default() };
-            LoadSpec { clients: 100_000, mode, behaviour, ..spec() }.sockets()
+                ClientBehaviour { connections, queries_per_connection, idle, connect, truncated };
+            with(mode, behaviour)
         };
         let closed = Mode::Closed { outstanding: 1 };
         assert_eq!(sockets(closed.clone(), None, 1, Truncated::Count), 100_000);
@@ -302,6 +312,10 @@ mod tests {
         assert_eq!(sockets(open(1_000.0), None, 1, Truncated::Count), 100_000);
         assert_eq!(sockets(open(1_000.0), Some(8), 1, Truncated::Count), 10_000);
         assert_eq!(sockets(open(1e6), Some(8), 1, Truncated::Count), 100_000);
+        // All are open at the start, however soon they are closed after it.
+        let idle = Some(Duration::from_secs(8));
+        let at_start = ClientBehaviour { idle, ..ClientBehaviour::default() };
+        assert_eq!(with(open(1_000.0), at_start), 100_000);
     }
 
     #[test]

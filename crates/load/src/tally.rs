@@ -222,6 +222,12 @@ impl Tally {
         self.phase(at).counters.answers.bad_signature += 1;
     }
 
+    /// The server refused the signature of a query that was due at `due` with this error.
+    pub(crate) fn refused_signature(&mut self, due: Nanos, error: &str) {
+        let refused = &mut self.phase(due).counters.answers.refused_signatures;
+        *refused.entry(error.to_owned()).or_default() += 1;
+    }
+
     /// Where the times of this kind of handshakes are kept.
     pub(crate) fn handshake_time(&mut self, kind: HandshakeKind) -> &mut Histogram {
         match kind {

@@ -156,6 +156,13 @@ pub enum Caveat {
         /// One query and its answer, as text.
         example: String,
     },
+    /// Answers to signed queries were not signed as they must be, or refused the signature (RFC 8945).
+    BadSignatures {
+        /// How many.
+        count: u64,
+        /// What was wrong with the first, and what to do about it.
+        example: String,
+    },
     /// The server's resources could not be watched (another machine, or no permission).
     ServerNotWatched {
         /// Why.
@@ -204,7 +211,7 @@ impl Caveat {
             Self::StrayAnswers { late, duplicate, unexpected } => {
                 (late + duplicate + unexpected) as f64
             }
-            Self::WrongAnswers { count, .. } => count as f64,
+            Self::WrongAnswers { count, .. } | Self::BadSignatures { count, .. } => count as f64,
             // The shorter, the worse.
             Self::CutShort { measured_ns } => -(measured_ns as f64),
             Self::SharedCpus

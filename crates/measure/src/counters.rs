@@ -21,8 +21,9 @@ pub struct Outcomes {
     pub connection_lost: u64,
     /// A message with the query's id came that is no readable DNS answer.
     pub malformed: u64,
-    /// The server refused this query alone, without a DNS answer: by an HTTP status other than 200,
-    /// or by resetting the stream of the query.
+    /// The server refused this query alone, without an answer to it: by an HTTP status other than
+    /// 200, by resetting the stream of the query, or because it does not accept its signature
+    /// (NOTAUTH; RFC 8945, section 5.2).
     #[serde(default)]
     pub refused: u64,
 }
@@ -95,6 +96,10 @@ pub struct Answers {
     /// Answers to signed queries whose TSIG record (RFC 8945) was absent or did not verify.
     #[serde(default)]
     pub bad_signature: u64,
+    /// Those of them with which the server refused the signature of the query, by the error that
+    /// came with NOTAUTH: `BADKEY`, `BADSIG`, `BADTIME` (RFC 8945, section 5.2).
+    #[serde(default)]
+    pub refused_signatures: BTreeMap<String, u64>,
     /// Answers to a query that had already timed out.
     pub late: u64,
     /// Second and further answers to one query.
@@ -113,7 +118,8 @@ pub struct Counters {
     /// Queries handed to the kernel.
     pub sent: u64,
     /// Queries sent a second time, once for each time: over TCP after a truncated answer, with the
-    /// cookie of a BADCOOKIE answer (RFC 7873, section 5.3), or not processed before a GOAWAY.
+    /// cookie of a BADCOOKIE answer (RFC 7873, section 5.3), not processed before a GOAWAY, or too
+    /// early for the server (status 425; RFC 8470, section 5.2).
     #[serde(default)]
     pub asked_again: u64,
     /// Octets of the DNS messages sent, without framing.
@@ -139,6 +145,9 @@ impl Counters {
         own.empty += more.empty;
         own.wrong += more.wrong;
         own.bad_signature += more.bad_signature;
+        for (error, count) in &more.refused_signatures {
+            *own.refused_signatures.entry(error.clone()).or_default() += count;
+        }
         own.late += more.late;
         own.duplicate += more.duplicate;
         own.unexpected += more.unexpected;

@@ -163,6 +163,7 @@ impl Caveat {
             | Self::Unsteady { .. }
             | Self::StrayAnswers { .. }
             | Self::WrongAnswers { .. }
+            | Self::BadSignatures { .. }
             | Self::ServerNotWatched { .. }
             | Self::CutShort { .. }
             | Self::CertificateNotVerified

@@ -191,11 +191,11 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
         |count: u64, text: &str| (count > 0).then(|| format!("{} {text}", number::count(count)));
     let again = "queries were sent a second time: over TCP after a truncated answer, with the \
                  cookie that the server asked for, or because the server had not processed \
-                 them. Each \
+                 them or refused early data. Each \
                  counts once, with the time since it was due.";
-    let refused = "queries were refused one by one (an HTTP status other than 200, or a reset \
-                   stream); they count as lost.";
-    let signature = "answers had no valid signature (TSIG).";
+    let refused = "queries were refused one by one (an HTTP status other than 200, a reset stream, \
+                   or a signature that the server does not accept); they count as lost.";
+    let signature = "answers had no valid signature (TSIG), or refused that of their query.";
     [
         told(variant.asked_again, again),
         told(variant.outcomes.refused, refused),

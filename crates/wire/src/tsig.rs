@@ -158,21 +158,54 @@ pub enum TsigFault {
     /// It was signed too long ago, or in the future.
     #[error("the response was signed at a time too far from now: compare the clocks")]
     BadTime,
-    /// The server says that it does not know the key (BADKEY).
-    #[error("the server does not know the key: give it one of this name and algorithm")]
+    /// The server says that it does not know the key (RFC 8945, section 5.2.1).
+    #[error(
+        "the server refused the signature: BADKEY, it has no key of this name and algorithm; give \
+         it one"
+    )]
     ServerBadKey,
-    /// The server says that the query had a wrong signature (BADSIG).
-    #[error("the server found a wrong signature in the query: compare the secrets")]
+    /// The server says that the query had a wrong signature (RFC 8945, section 5.2.2).
+    #[error(
+        "the server refused the signature: BADSIG, it has another secret under this name; compare \
+         the secrets"
+    )]
     ServerBadSignature,
-    /// The server says that the query was signed at a time too far from its own (BADTIME).
-    #[error("the server's clock says another time: compare the clocks")]
-    ServerBadTime,
+    /// The server says that the query was signed at a time too far from its own (RFC 8945, section
+    /// 5.2.3).
+    #[error(
+        "the server refused the signature: BADTIME, its clock is {ahead:+} s from this one; \
+         compare the clocks"
+    )]
+    ServerBadTime {
+        /// By how much the server's clock is ahead, seconds; negative if it is behind.
+        ahead: i64,
+    },
     /// The message or its TSIG record cannot be read.
     #[error("the response or its TSIG record is malformed")]
     Malformed,
 }
 
+impl TsigFault {
+    /// The error with which the server refused the signature of the query, by its name (RFC 8945,
+    /// section 3). `None` where it is the response that is at fault.
+    #[must_use]
+    pub fn refusal(self) -> Option<&'static str> {
+        match self {
+            Self::ServerBadKey => Some("BADKEY"),
+            Self::ServerBadSignature => Some("BADSIG"),
+            Self::ServerBadTime { .. } => Some("BADTIME"),
+            Self::Unsigned | Self::BadSignature | Self::BadTime | Self::Malformed => None,
+        }
+    }
+}
+
 impl Signed {
+    /// The name of the key that signed the query.
+    #[must_use]
+    pub fn key_name(&self) -> String {
+        self.0.key().name().to_string()
+    }
+
     /// Checks the signature of the response to this query (RFC 8945, section 5.3). `now` is in
     /// seconds since 1970. It may be tried again with another response.
     ///
@@ -188,15 +221,17 @@ impl Signed {
             // `domain` 0.12.3 signs the server's time, the other data of this refusal, as 8 octets
             // where the RFC has 6 (section 5.2.3), so that it finds a right signature wrong. A
             // query that was refused has no answer either way.
-            ValidationError::BadSig if says_bad_time(response) => TsigFault::ServerBadTime,
-            ValidationError::BadAlg
-            | ValidationError::BadSig
-            | ValidationError::BadTrunc
-            | ValidationError::BadKey => TsigFault::BadSignature,
+            ValidationError::BadSig => match time_of_refusal(response) {
+                Some(server) => bad_time(server, now),
+                None => TsigFault::BadSignature,
+            },
+            ValidationError::BadAlg | ValidationError::BadTrunc | ValidationError::BadKey => {
+                TsigFault::BadSignature
+            }
             ValidationError::BadTime => TsigFault::BadTime,
             ValidationError::ServerBadKey => TsigFault::ServerBadKey,
             ValidationError::ServerBadSig => TsigFault::ServerBadSignature,
-            ValidationError::ServerBadTime { .. } => TsigFault::ServerBadTime,
+            ValidationError::ServerBadTime { server, .. } => bad_time(server, now),
             ValidationError::BadOther
             | ValidationError::FormErr
             | ValidationError::TooManyUnsigned => TsigFault::Malformed,
@@ -210,13 +245,21 @@ impl fmt::Debug for Signed {
     }
 }
 
-/// True if the TSIG record of a response has the error BADTIME. Whether it is signed is not asked.
-fn says_bad_time(response: &[u8]) -> bool {
-    let Ok(message) = Message::from_octets(response) else { return false };
-    let Ok(section) = message.additional() else { return false };
+/// The server's time in a response that refuses a signature with BADTIME. Whether it is signed is not
+/// asked.
+fn time_of_refusal(response: &[u8]) -> Option<Time48> {
+    let message = Message::from_octets(response).ok()?;
+    let section = message.additional().ok()?;
     let mut records = section.limit_to::<Tsig<_, _>>().filter_map(Result::ok);
-    message.header().rcode() == Rcode::NOTAUTH
-        && records.any(|record| record.data().error() == TsigRcode::BADTIME)
+    let refusal = records.find(|record| record.data().error() == TsigRcode::BADTIME)?;
+    refusal.data().other_time().filter(|_| message.header().rcode() == Rcode::NOTAUTH)
+}
+
+/// A refusal by a server whose clock shows this time; ours shows `now`.
+fn bad_time(server: Time48, now: u64) -> TsigFault {
+    // Neither has more than 48 bits.
+    let (server, now) = (u64::from(server) as i64, (now & TIME_BITS) as i64);
+    TsigFault::ServerBadTime { ahead: server - now }
 }
 
 /// Seconds since 1970 as TSIG has them.

@@ -43,6 +43,9 @@ const SENDING: usize = 16 * 1024;
 
 impl DoqClient {
     /// Reads what has come on a stream.
+    ///
+    /// # Errors
+    /// When the server broke a rule of RFC 9250, section 4.3.3: each is the end of the connection.
     fn read(
         &mut self,
         connection: &mut Connection,
@@ -62,38 +65,32 @@ impl DoqClient {
             answer.append(part);
         }
         let reading = read(connection, id, |octets| answer.extend_from_slice(octets));
+        let has_ended = matches!(reading, Reading::Finished | Reading::Reset(_));
         match (reading, &reply) {
-            (Reading::Open, Reply::Part(_)) => {
-                if put_id(answer, request) {
+            (Reading::Gone, _) => return Ok(()),
+            (_, Reply::Delivered) if !answer.is_empty() => {
+                return Err(QuicError::Protocol("a second message on the stream of a query"));
+            }
+            (_, Reply::Delivered) => {}
+            // A server that cannot answer says so in this way (RFC 9250, section 4.3.2).
+            (Reading::Reset(_), Reply::Part(_)) => {
+                deliver(Exchange::Refused { request, status: 0 })
+            }
+            (Reading::Open | Reading::Finished, Reply::Part(_)) => {
+                if put_id(answer, request)? {
                     deliver(Exchange::Answer { request, message: &answer[PREFIX..] });
                     *reply = Reply::Delivered;
-                } else if is_too_long(answer) {
-                    // The rest of the stream is of no use.
-                    let _ = connection.recv_stream(id).stop(code(CODES.protocol_error));
-                    self.forget(id);
-                    deliver(Exchange::Refused { request, status: 0 });
+                } else if has_ended {
+                    return Err(QuicError::Protocol(
+                        "the end of a stream before that of its message",
+                    ));
                 } else {
                     *reply = Reply::Part(std::mem::take(answer));
                 }
             }
-            (Reading::Finished, Reply::Part(_)) => {
-                deliver(if put_id(answer, request) {
-                    Exchange::Answer { request, message: &answer[PREFIX..] }
-                } else {
-                    Exchange::Refused { request, status: 0 }
-                });
-                self.forget(id);
-            }
-            (Reading::Gone, _) => {}
-            (Reading::Reset(_), Reply::Part(_)) => {
-                self.forget(id);
-                deliver(Exchange::Refused { request, status: 0 });
-            }
-            (_, Reply::Delivered) if !answer.is_empty() => {
-                return Err(QuicError::Protocol("a second message on the stream of a query"));
-            }
-            (Reading::Open, Reply::Delivered) => {}
-            (_, Reply::Delivered) => self.forget(id),
+        }
+        if has_ended {
+            self.forget(id);
         }
         Ok(())
     }
@@ -106,13 +103,21 @@ impl DoqClient {
 }
 
 /// Makes the number of its request the id of the answer in the octets of a stream; false if not all
-/// of it is there, or its id is not 0 as it must be (RFC 9250, section 4.2.1).
-fn put_id(octets: &mut [u8], request: u16) -> bool {
-    let is_answer = whole_message(octets).is_some_and(|message| message.starts_with(&[0, 0]));
-    if is_answer {
-        octets[PREFIX..PREFIX + 2].copy_from_slice(&request.to_be_bytes());
+/// of it is there.
+///
+/// # Errors
+/// When its id is not 0 as it must be (RFC 9250, section 4.2.1), or more follows it: one query has
+/// one answer here, for none asks for a zone.
+fn put_id(octets: &mut [u8], request: u16) -> Result<bool, QuicError> {
+    if is_too_long(octets) {
+        return Err(QuicError::Protocol("a second message on the stream of a query"));
     }
-    is_answer
+    let Some(message) = whole_message(octets) else { return Ok(false) };
+    if !message.starts_with(&[0, 0]) {
+        return Err(QuicError::Protocol("a message id other than 0"));
+    }
+    octets[PREFIX..PREFIX + 2].copy_from_slice(&request.to_be_bytes());
+    Ok(true)
 }
 
 impl ClientProtocol for DoqClient {
@@ -162,12 +167,12 @@ impl ClientProtocol for DoqClient {
         match event {
             StreamEvent::Readable { id } => self.read(connection, id, deliver)?,
             StreamEvent::Writable { id } => self.unwritten.resume(connection, id),
-            // A server that does not want the query says what becomes of it on its own half.
-            StreamEvent::Stopped { id, error_code } => {
-                self.unwritten.forget(id);
-                let _ = connection.send_stream(id).reset(error_code);
+            // Of a query that was given up, whatever the server says of it is behind the times.
+            StreamEvent::Stopped { id, .. } if self.queries.get_mut(id).is_some() => {
+                return Err(QuicError::Protocol("STOP_SENDING on the stream of a query"));
             }
-            StreamEvent::Opened { .. }
+            StreamEvent::Stopped { .. }
+            | StreamEvent::Opened { .. }
             | StreamEvent::Finished { .. }
             | StreamEvent::Available { .. } => {}
         }

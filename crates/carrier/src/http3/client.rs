@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 
 use super::control::Control;
-use super::message::{LONGEST_MESSAGE, Requests, Unanswered, read_response};
+use super::message::{KnownHeads, LONGEST_MESSAGE, Requests, Unanswered, read_response};
 use super::{CODES, REQUEST_REJECTED};
 use crate::quic::{
     ClientProtocol, ErrorCodes, Outstanding, QuicError, Reading, Unwritten, code, read,
@@ -27,6 +27,8 @@ pub(crate) struct Http3Client {
     sending: BytesMut,
     /// The response that is being read.
     response: Vec<u8>,
+    /// Heads of responses that were read before.
+    known: KnownHeads,
     /// The server has said that it does not look at requests from this stream on.
     gone_away: Option<u64>,
 }
@@ -47,6 +49,7 @@ impl Http3Client {
             unwritten: Unwritten::default(),
             sending: BytesMut::new(),
             response: Vec::new(),
+            known: KnownHeads::default(),
             gone_away: None,
         }
     }
@@ -85,7 +88,7 @@ impl Http3Client {
                     Exchange::Refused { request, status: 0 }
                 });
             }
-            Reading::Finished => match read_response(response) {
+            Reading::Finished => match read_response(response, &mut self.known) {
                 Ok(()) => {
                     response[..2].copy_from_slice(&request.to_be_bytes());
                     deliver(Exchange::Answer { request, message: response });

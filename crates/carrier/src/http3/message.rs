@@ -229,17 +229,52 @@ impl Head {
     }
 }
 
-/// Reads the frames of a whole message; `None` if it is malformed: without a head, or cut.
+/// Field sections that were read before and said 200 and a DNS message, so that the next of the same
+/// octets need not be: without a dynamic table, the same octets say the same (RFC 9204, section
+/// 3.2.3). A server's responses differ in the length that they state, if in anything, and that
+/// mostly stands last: each section has its place by its last octet.
+#[derive(Default)]
+pub(super) struct KnownHeads([Vec<u8>; 8]);
+
+impl KnownHeads {
+    /// The place of a section.
+    fn place(section: &[u8]) -> usize {
+        usize::from(section.last().copied().unwrap_or(0) % 8)
+    }
+
+    /// Reads a field section.
+    ///
+    /// # Errors
+    /// As [`Head::read`].
+    fn read(&mut self, section: &[u8]) -> Result<Head, QuicError> {
+        let known = &mut self.0[Self::place(section)];
+        if known == section && !section.is_empty() {
+            return Ok(Head { status: Some(200), is_message: true, ..Head::default() });
+        }
+        let head = Head::read(section)?;
+        if head.status == Some(200) && head.is_message {
+            known.clear();
+            known.extend_from_slice(section);
+        }
+        Ok(head)
+    }
+}
+
+/// Reads the frames of a whole message, its sections with `read`; `None` if it is malformed: without
+/// a head, or cut.
 ///
 /// # Errors
 /// When the peer broke the rules of the whole connection.
-fn read_frames(octets: &[u8]) -> Result<Option<Content>, QuicError> {
+fn read_frames(
+    octets: &[u8],
+    mut read: impl FnMut(&[u8]) -> Result<Head, QuicError>,
+) -> Result<Option<Content>, QuicError> {
     let (mut rest, mut head, mut body) = (octets, None::<Head>, Body::default());
     while let Some(frame) = frames::take(&mut rest)? {
         match frame {
             // Trailers say nothing that matters.
             Frame::Headers(_) if body.place.is_some() => {}
-            Frame::Headers(section) => head = Some(Head::read(section)?),
+            Frame::Headers(section) => head = Some(read(section)?),
             Frame::Data(_) if head.is_none() => {
                 return Err(QuicError::Protocol("a body before its head"));
             }
@@ -266,8 +301,12 @@ fn read_frames(octets: &[u8]) -> Result<Option<Content>, QuicError> {
 ///
 /// # Errors
 /// [`Unanswered::Refused`] with the status when it carries no DNS message: 0 when it is malformed.
-pub(super) fn read_response(octets: &mut Vec<u8>) -> Result<(), Unanswered> {
-    let content = read_frames(octets)?.ok_or(Unanswered::Refused(0))?;
+pub(super) fn read_response(
+    octets: &mut Vec<u8>,
+    known: &mut KnownHeads,
+) -> Result<(), Unanswered> {
+    let content = read_frames(octets, |section| known.read(section))?;
+    let content = content.ok_or(Unanswered::Refused(0))?;
     match content.head.status {
         Some(200) if content.head.is_message => {
             content.body.gather(octets);
@@ -300,7 +339,7 @@ impl From<QuicError> for Unanswered {
 /// other than GET and POST (405), a message that is too long (413, 414), another content type
 /// (415), and what is malformed (400).
 pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<(), Unanswered> {
-    let content = read_frames(octets)?.ok_or(Unanswered::Refused(400))?;
+    let content = read_frames(octets, Head::read)?.ok_or(Unanswered::Refused(400))?;
     let (Some(method), Some(target)) = (&content.head.method, &content.head.path) else {
         return Err(Unanswered::Refused(400));
     };

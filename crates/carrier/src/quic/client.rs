@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    StreamEvent,
+    StreamEvent, TransportConfig,
 };
 
 use super::tls::{ClientTls, HandshakeFacts};
@@ -57,24 +57,44 @@ pub(crate) trait ClientProtocol {
 pub struct QuicClientSettings {
     /// What an end point is.
     endpoint: Arc<EndpointConfig>,
-    /// TLS and transport parameters.
+    /// TLS.
     client: ClientConfig,
+    /// What the client says of itself in DNS over QUIC.
+    doq: Arc<TransportConfig>,
+    /// What it says of itself in HTTP/3.
+    http3: Arc<TransportConfig>,
 }
 
-/// A client says nothing for so long before the connection is given up (RFC 9308, section 3.2);
-/// when a connection is closed for being idle is decided by whoever simulates the client.
-const IDLE: Duration = Duration::from_secs(30);
+/// Shortest silence after which a server is taken for gone: some machines do nothing for some
+/// hundred milliseconds now and then.
+const SHORTEST_SILENCE: Duration = Duration::from_secs(1);
+
+/// Round trips of silence after which a server is taken for gone. The first probe goes out after
+/// about one of them, or three where their times differ much, each further one after twice the time
+/// of the one before (RFC 9002, section 6.2): three to five probes have had no answer by then.
+const SILENT_ROUND_TRIPS: u32 = 32;
+
+/// By how much a peer may put an acknowledgement off (RFC 9000, section 18.2).
+const ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl QuicClientSettings {
-    /// Takes settings of TLS over; their ALPN names the protocol.
+    /// Takes settings of TLS over; their ALPN names the protocol. The client itself closes no
+    /// connection for being idle, and says so.
     ///
     /// # Errors
     /// When they cannot be used for QUIC.
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Result<Self, QuicError> {
-        let mut client = ClientConfig::new(Arc::new(ClientTls::new(tls)?));
-        let transport = settings::transport(0, settings::UNIDIRECTIONAL, Some(IDLE));
-        client.transport_config(Arc::new(transport));
-        Ok(Self { endpoint: settings::endpoint(None), client })
+        let client = ClientConfig::new(Arc::new(ClientTls::new(tls)?));
+        let (doq, http3) = transports(None);
+        Ok(Self { endpoint: settings::endpoint(None), client, doq, http3 })
+    }
+
+    /// The same with a connection given up when nothing has come for so long, which the server is
+    /// told (RFC 9000, section 10.1). `None` leaves that to the server.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, idle_timeout: Option<Duration>) -> Self {
+        (self.doq, self.http3) = transports(idle_timeout);
+        self
     }
 
     /// The same with repeatable draws, for a simulation.
@@ -83,6 +103,13 @@ impl QuicClientSettings {
         self.endpoint = settings::endpoint(Some(seed));
         self
     }
+}
+
+/// What a client says of itself in DNS over QUIC, and in HTTP/3. A server may open no stream there
+/// (RFC 9250, section 4.3.3), and here those of its own control.
+fn transports(idle_timeout: Option<Duration>) -> (Arc<TransportConfig>, Arc<TransportConfig>) {
+    let allowing = |unidirectional| settings::transport(0, unidirectional, idle_timeout);
+    (Arc::new(allowing(0)), Arc::new(allowing(settings::UNIDIRECTIONAL)))
 }
 
 /// A handshake that is over.
@@ -116,6 +143,12 @@ pub struct QuicClient {
     early: Vec<(u16, Box<[u8]>)>,
     /// Requests that the server refused as early data, until they have been sent again.
     again: VecDeque<(u16, Box<[u8]>)>,
+    /// A request was handed to the connection, and nothing has come since.
+    has_asked: bool,
+    /// When the first such request went out, or the first after the handshake.
+    asked_at: Option<Instant>,
+    /// Nothing has come for so long after it that the server is taken for gone.
+    is_silent: bool,
     /// The connection has come to its end.
     is_over: bool,
 }
@@ -131,7 +164,8 @@ impl QuicClient {
         server_name: &str,
         now: Instant,
     ) -> Result<Self, QuicError> {
-        Self::connect(settings, server, server_name, Box::new(DoqClient::default()), now)
+        let protocol = Box::new(DoqClient::default());
+        Self::connect(settings, &settings.doq, server, server_name, protocol, now)
     }
 
     /// Begins a connection for DNS over HTTPS with HTTP/3 (RFC 8484, RFC 9114).
@@ -145,20 +179,23 @@ impl QuicClient {
         target: Arc<Target>,
         now: Instant,
     ) -> Result<Self, QuicError> {
-        Self::connect(settings, server, server_name, Box::new(Http3Client::new(&target)), now)
+        let protocol = Box::new(Http3Client::new(&target));
+        Self::connect(settings, &settings.http3, server, server_name, protocol, now)
     }
 
     /// Begins a connection for this protocol.
     fn connect(
         settings: &QuicClientSettings,
+        transport: &Arc<TransportConfig>,
         server: SocketAddr,
         server_name: &str,
         protocol: Box<dyn ClientProtocol>,
         now: Instant,
     ) -> Result<Self, QuicError> {
         let mut endpoint = Endpoint::new(Arc::clone(&settings.endpoint), None, true, None);
-        let (handle, connection) =
-            endpoint.connect(now, settings.client.clone(), server, server_name)?;
+        let mut config = settings.client.clone();
+        config.transport_config(Arc::clone(transport));
+        let (handle, connection) = endpoint.connect(now, config, server, server_name)?;
         let mut client = Self {
             endpoint,
             connection,
@@ -169,6 +206,9 @@ impl QuicClient {
             handshake: None,
             early: Vec::new(),
             again: VecDeque::new(),
+            has_asked: false,
+            asked_at: None,
+            is_silent: false,
             is_over: false,
         };
         if client.connection.has_0rtt() {
@@ -181,13 +221,25 @@ impl QuicClient {
     /// Requests may be sent: the handshake is over, or early data is possible.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.has_begun && !self.is_over && !self.protocol.is_draining()
+        self.has_begun && !self.is_over && !self.is_draining()
     }
 
-    /// The server has said that it takes no further requests.
+    /// The server has said that it takes no further requests, or is taken for gone.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.protocol.is_draining()
+        self.protocol.is_draining() || self.is_silent
+    }
+
+    /// The server is taken for gone: after a request was sent, nothing has come for 32 round trips
+    /// and a second at least. Its connection takes no further requests then; what was asked may still
+    /// be answered, and if anything comes, all is well again.
+    ///
+    /// QUIC itself sends its probes until the idle time-out, if either side has one. A server that
+    /// was started anew on the same address knows neither the connection nor, often, how to say so
+    /// (RFC 9000, section 10.3).
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.is_silent
     }
 
     /// What the handshake came to, once it is over.
@@ -206,6 +258,7 @@ impl QuicClient {
             return false;
         }
         let is_sent = self.protocol.send(&mut self.connection, request, message);
+        self.has_asked |= is_sent;
         if is_sent && self.handshake.is_none() {
             self.early.push((request, message.into()));
         }
@@ -225,11 +278,16 @@ impl QuicClient {
         let mut rest = BytesMut::from(group);
         let mut unused = Vec::new();
         while !rest.is_empty() {
-            let datagram = rest.split_to(segment.clamp(1, rest.len()));
+            // The last, often the only one, takes the memory itself.
+            let datagram = match segment.max(1) {
+                length if length < rest.len() => rest.split_to(length),
+                _ => std::mem::take(&mut rest),
+            };
             let event = self.endpoint.handle(now, self.server, None, None, datagram, &mut unused);
             // A client's end point answers nothing by itself and accepts nobody.
             if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
                 self.connection.handle_event(event);
+                (self.has_asked, self.asked_at, self.is_silent) = (false, None, false);
             }
         }
         self.settle();
@@ -245,6 +303,7 @@ impl QuicClient {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
         self.settle();
+        self.note_silence(now);
     }
 
     /// Says what has come of requests.
@@ -286,6 +345,7 @@ impl QuicClient {
     /// Appends the next packets for the server to `out`: the length of all but the last of them, so
     /// that one system call can send them (`UDP_SEGMENT`). `None` when there is nothing to send.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
+        self.note_silence(now);
         let segments = segments_of(self.connection.current_mtu());
         let start = out.len();
         let transmit = self.connection.poll_transmit(now, segments, out)?;
@@ -298,6 +358,18 @@ impl QuicClient {
     pub fn close(&mut self, now: Instant) {
         self.is_over = true;
         self.connection.close(now, code(self.protocol.codes().no_error), Bytes::new());
+    }
+
+    /// Takes note of how long nothing has come: whenever probes go out, and, since each request puts
+    /// those off, whenever requests do.
+    fn note_silence(&mut self, now: Instant) {
+        if !self.has_asked || self.handshake.is_none() {
+            return;
+        }
+        let asked_at = *self.asked_at.get_or_insert(now);
+        let silence = SILENT_ROUND_TRIPS * (self.connection.rtt() + ACK_DELAY);
+        let silence = silence.max(SHORTEST_SILENCE);
+        self.is_silent = now.saturating_duration_since(asked_at) > silence;
     }
 
     /// Takes note of the handshake's end.

@@ -15,8 +15,9 @@ const STREAM_WINDOW: u32 = 128 * 1024;
 /// Octets that may wait to be acknowledged: enough for every stream of a busy connection.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
 
-/// Unidirectional streams that the peer may open: HTTP/3 needs three (RFC 9114, section 6.2), and
-/// a peer may add some of reserved types, which are passed over (section 6.2.3).
+/// Unidirectional streams that the peer may open in HTTP/3: it needs three (RFC 9114, section 6.2),
+/// and a peer may add some of reserved types, which are passed over (section 6.2.3). DNS over QUIC
+/// has none (RFC 9250, section 4.3.3).
 pub(super) const UNIDIRECTIONAL: u32 = 16;
 
 /// What an end point is, whatever its connections are: `seed` makes its draws (connection ids, among

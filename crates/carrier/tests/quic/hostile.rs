@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::quic::{QuicServer, Reaction};
+use dnslab_carrier::quic::{QuicError, QuicServer, Reaction};
 use proptest::prelude::*;
-use quinn_proto::{Connection, StreamId, VarInt};
+use quinn_proto::{Connection, ConnectionError, Dir, StreamId, VarInt};
 
-use crate::raw_server::{converse, finish, reset, write};
+use crate::raw_server::{Talk, converse, converse_about, finish, reset, write};
 use crate::simulation::{
     CLIENT, Link, Outcome, Protocol, World, client_tls, connect, query, server,
 };
@@ -37,13 +37,14 @@ fn answered(request: u16) -> Outcome {
 #[track_caller]
 fn check(protocol: Protocol, answer: impl Fn(&mut Connection, StreamId), expected: &Outcome) {
     let begin = if protocol == Protocol::Doq { nothing } else { settings };
-    let (outcomes, end, client) = converse(protocol, 1, &begin, &answer);
-    assert!(end.is_none(), "{end:?}");
-    assert_eq!(outcomes, std::slice::from_ref(expected));
-    assert!(client.is_open());
+    let talk = converse(protocol, 1, &begin, &answer);
+    assert!(talk.end.is_none(), "{:?}", talk.end);
+    assert_eq!(talk.outcomes, std::slice::from_ref(expected));
+    assert!(talk.client.is_open());
 }
 
-/// The connection must end with these words when the server does this.
+/// The connection must end with these words when the server does this, and the server be told so with
+/// the code of the protocol's error, unless it was the one that closed.
 #[track_caller]
 fn check_end(
     protocol: Protocol,
@@ -51,10 +52,22 @@ fn check_end(
     answer: impl Fn(&mut Connection, StreamId),
     expected: &str,
 ) {
-    let (_, end, client) = converse(protocol, 1, &begin, &answer);
-    let end = end.map_or("no end".to_owned(), |end| end.to_string());
+    let talk = converse(protocol, 1, &begin, &answer);
+    let end = talk.end.as_ref().map_or("no end".to_owned(), |end| end.to_string());
     assert!(end.contains(expected), "{end} in place of {expected}");
-    assert!(!client.is_open());
+    assert!(!talk.client.is_open());
+    if let Some(QuicError::Protocol(_)) = talk.end {
+        check_told(protocol, talk.servers_end);
+    }
+}
+
+/// The server must have been told DOQ_PROTOCOL_ERROR (RFC 9250, section 8.4), or
+/// H3_GENERAL_PROTOCOL_ERROR (RFC 9114, section 8.1).
+#[track_caller]
+fn check_told(protocol: Protocol, end: Option<ConnectionError>) {
+    let Some(ConnectionError::ApplicationClosed(close)) = end else { panic!("told {end:?}") };
+    let code = if protocol == Protocol::Doq { 2 } else { 0x101 };
+    assert_eq!(close.error_code, VarInt::from_u32(code));
 }
 
 #[test]
@@ -67,14 +80,87 @@ fn answers_over_quic_in_every_form() {
     doq(&|connection, id| finish(connection, id, DOQ), right);
     // The end must come, but the answer is there without it.
     doq(&|connection, id| write(connection, id, DOQ), right);
-    for wrong in [&DOQ[..13], b"", b"\0", b"\0\0", &[DOQ, b"x"].concat(), &[DOQ, DOQ].concat()] {
-        doq(&|connection, id| finish(connection, id, wrong), refused);
+    // DOQ_INTERNAL_ERROR: this query alone cannot be answered (RFC 9250, section 4.3.2).
+    doq(&|connection, id| reset(connection, id, 1), refused);
+    let cut = |connection: &mut Connection, id| {
+        write(connection, id, &DOQ[..5]);
+        reset(connection, id, 1);
+    };
+    doq(&cut, refused);
+}
+
+/// What was made of one response is not taken for what another says.
+#[test]
+fn responses_that_are_alike_in_part() {
+    // The head of the second differs in its status alone, from the third the content type is missing.
+    let responses = [
+        HTTP3.to_vec(),
+        [b"\x01\x04\0\0\xdb\xec", &HTTP3[6..]].concat(),
+        [b"\x01\x03\0\0\xd9", &HTTP3[6..]].concat(),
+        HTTP3.to_vec(),
+    ];
+    let answer = |connection: &mut Connection, id: StreamId| {
+        finish(connection, id, &responses[id.index() as usize]);
+    };
+    let mut talk = converse(Protocol::Get, 4, &settings, &answer);
+    talk.outcomes.sort_by_key(Outcome::request);
+    let expected = [answered(0), Outcome::Refused(1, 404), Outcome::Refused(2, 200), answered(3)];
+    assert_eq!(talk.outcomes, expected);
+}
+
+/// Each of these is the end of the connection (RFC 9250, section 4.3.3).
+#[test]
+fn broken_rules_of_dns_over_quic() {
+    let check = |answer: &dyn Fn(&mut Connection, StreamId), expected| {
+        check_end(Protocol::Doq, nothing, answer, expected);
+    };
+    let early = "the end of a stream before that of its message";
+    for cut in [&DOQ[..13], b"", b"\0", b"\0\0", &DOQ[..2]] {
+        let expected = if cut == b"\0\0" { "a message id" } else { early };
+        check(&|connection, id| finish(connection, id, cut), expected);
     }
-    doq(&|connection, id| write(connection, id, &[DOQ, b"x"].concat()), refused);
+    for more in [[DOQ, b"x"].concat(), [DOQ, DOQ].concat()] {
+        check(&|connection, id| finish(connection, id, &more), "a second message");
+        check(&|connection, id| write(connection, id, &more), "a second message");
+    }
     let mut with_id = DOQ.to_vec();
     with_id[3] = 1;
-    doq(&|connection, id| finish(connection, id, &with_id), refused);
-    doq(&|connection, id| reset(connection, id, 1), refused);
+    check(&|connection, id| finish(connection, id, &with_id), "a message id other than 0");
+    check(&|connection, id| write(connection, id, &with_id), "a message id other than 0");
+}
+
+/// A server reads what it is asked: STOP_SENDING is the end too (RFC 9250, section 4.3.3). It comes
+/// while there still is something to send.
+#[test]
+fn a_server_that_does_not_want_the_query() {
+    let stop = |connection: &mut Connection, id: StreamId| {
+        let _ = connection.recv_stream(id).stop(VarInt::from_u32(5));
+    };
+    let requests = [vec![0; 65_000]];
+    let talk = converse_about(Protocol::Doq, &requests, &nothing, &stop, &nothing);
+    let end = talk.end.map_or("no end".to_owned(), |end| end.to_string());
+    assert!(end.contains("STOP_SENDING"), "{end}");
+    check_told(Protocol::Doq, talk.servers_end);
+    // In HTTP a server may (RFC 9114, section 4.1).
+    let requests = [vec![0; 65_000], query(1)];
+    let talk = converse_about(Protocol::Post, &requests, &settings, &stop, &nothing);
+    assert!(talk.end.is_none(), "{:?}", talk.end);
+}
+
+/// A server cannot open streams where it has none (RFC 9250, section 4.3.3); HTTP/3 needs some.
+#[test]
+fn streams_of_the_server() {
+    let count = std::cell::Cell::new(0);
+    let open = |connection: &mut Connection, _: StreamId| {
+        let bidirectional = connection.streams().open(Dir::Bi);
+        assert_eq!(bidirectional, None);
+        let unidirectional = std::iter::from_fn(|| connection.streams().open(Dir::Uni));
+        count.set(unidirectional.count());
+    };
+    converse(Protocol::Doq, 1, &nothing, &open);
+    assert_eq!(count.get(), 0);
+    converse(Protocol::Get, 1, &settings, &open);
+    assert!(count.get() >= 2, "{} beside the control stream", count.get());
 }
 
 #[test]
@@ -160,7 +246,7 @@ fn requests_after_a_goaway_are_not_processed() {
             finish(connection, id, HTTP3);
         }
     };
-    let (mut outcomes, end, client) = converse(Protocol::Get, 5, &begin, &answer);
+    let Talk { mut outcomes, end, client, .. } = converse(Protocol::Get, 5, &begin, &answer);
     assert!(end.is_none());
     outcomes.sort_by_key(Outcome::request);
     let mut expected = vec![answered(0), answered(1)];
@@ -229,7 +315,7 @@ proptest! {
                     finish(connection, id, b"");
                 }
             };
-            let (outcomes, end, _) = converse(protocol, 3, &begin, &answer);
+            let Talk { outcomes, end, .. } = converse(protocol, 3, &begin, &answer);
             let mut numbers: Vec<u16> = outcomes.iter().map(Outcome::request).collect();
             numbers.sort_unstable();
             numbers.dedup();

@@ -4,4 +4,5 @@
 mod exchanges;
 mod hostile;
 mod raw_server;
+mod silence;
 mod simulation;

@@ -7,8 +7,8 @@ use bytes::BytesMut;
 use dnslab_carrier::quic::{QuicClient, QuicError};
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
-    ServerConfig, StreamEvent, StreamId, VarInt,
+    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
+    Event, ServerConfig, StreamEvent, StreamId, VarInt,
 };
 
 use crate::simulation::{CLIENT, Outcome, Protocol, client_tls, connect, query, server_tls};
@@ -20,6 +20,8 @@ pub(crate) type Script<'a> = &'a dyn Fn(&mut Connection, StreamId);
 struct RawServer {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
+    /// Why the connection came to its end, as this side saw it.
+    end: Option<ConnectionError>,
 }
 
 impl RawServer {
@@ -28,7 +30,7 @@ impl RawServer {
         let config = ServerConfig::with_crypto(Arc::new(tls));
         let endpoint = EndpointConfig::default();
         let endpoint = Endpoint::new(Arc::new(endpoint), Some(Arc::new(config)), false, None);
-        Self { endpoint, connection: None }
+        Self { endpoint, connection: None, end: None }
     }
 
     fn receive(&mut self, now: Instant, datagram: &[u8]) {
@@ -48,7 +50,7 @@ impl RawServer {
     }
 
     /// Does what the scripts say.
-    fn poll(&mut self, begin: Script<'_>, answer: Script<'_>) {
+    fn poll(&mut self, begin: Script<'_>, open: Script<'_>, answer: Script<'_>) {
         let Some((handle, connection)) = &mut self.connection else { return };
         let mut readable = Vec::new();
         while let Some(event) = connection.poll() {
@@ -60,10 +62,12 @@ impl RawServer {
                 }
                 Event::Stream(StreamEvent::Opened { dir }) => {
                     while let Some(id) = connection.streams().accept(dir) {
+                        open(connection, id);
                         readable.push(id);
                     }
                 }
                 Event::Stream(StreamEvent::Readable { id }) => readable.push(id),
+                Event::ConnectionLost { reason } => self.end = Some(reason),
                 _ => {}
             }
         }
@@ -91,22 +95,46 @@ impl RawServer {
     }
 }
 
-/// Sends so many requests to such a server, and lets both talk for a simulated second: what came of
-/// the requests, the end of the connection, and the client. `begin` writes on a unidirectional
-/// stream of the server, `answer` on the streams of the requests.
+/// What came of a conversation.
+pub(crate) struct Talk {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) client: QuicClient,
+    /// The end of the connection as the client saw it, if there was one.
+    pub(crate) end: Option<QuicError>,
+    /// And as the server saw it.
+    pub(crate) servers_end: Option<ConnectionError>,
+}
+
+/// Sends so many requests to such a server, and lets both talk for a simulated second. `begin` writes
+/// on a unidirectional stream of the server, `answer` on the streams of the requests.
 pub(crate) fn converse(
     protocol: Protocol,
     requests: u16,
     begin: Script<'_>,
     answer: Script<'_>,
-) -> (Vec<Outcome>, Option<QuicError>, QuicClient) {
+) -> Talk {
+    let requests: Vec<_> = (0..requests).map(query).collect();
+    converse_about(protocol, &requests, begin, &|_, _| {}, answer)
+}
+
+/// The same about these messages; `open` is called for a request's stream as soon as it is there, and
+/// all of the request may not be.
+pub(crate) fn converse_about(
+    protocol: Protocol,
+    requests: &[Vec<u8>],
+    begin: Script<'_>,
+    open: Script<'_>,
+    answer: Script<'_>,
+) -> Talk {
     let mut now = Instant::now();
     let mut client = connect(protocol, client_tls(protocol), 1, now);
     let mut server = RawServer::new(protocol);
     let (mut outcomes, mut end, mut sent) = (Vec::new(), None, 0);
     for _ in 0..200 {
         now += Duration::from_millis(5);
-        while sent < requests && client.send(sent, &query(sent)) {
+        while let Some(request) = requests.get(usize::from(sent))
+            && client.send(sent, request)
+        {
             sent += 1;
         }
         let mut out = Vec::new();
@@ -114,7 +142,7 @@ pub(crate) fn converse(
             out.chunks(segment).for_each(|datagram| server.receive(now, datagram));
             out.clear();
         }
-        server.poll(begin, answer);
+        server.poll(begin, open, answer);
         if let Some((_, connection)) = &mut server.connection {
             while let Some(transmit) = connection.poll_transmit(now, 10, &mut out) {
                 client.receive(now, &out, transmit.segment_size.unwrap_or(transmit.size));
@@ -132,7 +160,7 @@ pub(crate) fn converse(
             end = polled.err();
         }
     }
-    (outcomes, end, client)
+    Talk { outcomes, client, end, servers_end: server.end }
 }
 
 /// Writes octets on a stream, all that it takes.

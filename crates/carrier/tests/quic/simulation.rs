@@ -147,7 +147,7 @@ pub(crate) struct World {
     pub(crate) asked: u64,
     /// Datagrams that were sent.
     pub(crate) datagrams: u64,
-    link: Link,
+    pub(crate) link: Link,
     random: Xoshiro256PlusPlus,
     flying: BinaryHeap<Flying>,
 }
@@ -292,14 +292,27 @@ pub(crate) fn connect(
     seed: u64,
     now: Instant,
 ) -> QuicClient {
-    let settings = QuicClientSettings::new(Arc::new(tls)).unwrap().with_seed([seed as u8; 32]);
+    connect_with(protocol, &client_settings(tls, seed), now)
+}
+
+/// Settings of a client.
+pub(crate) fn client_settings(tls: ClientConfig, seed: u64) -> QuicClientSettings {
+    QuicClientSettings::new(Arc::new(tls)).unwrap().with_seed([seed as u8; 32])
+}
+
+/// A client's connection that begins with these settings.
+pub(crate) fn connect_with(
+    protocol: Protocol,
+    settings: &QuicClientSettings,
+    now: Instant,
+) -> QuicClient {
     let server: SocketAddr = SERVER.parse().unwrap();
     let method = if protocol == Protocol::Get { Method::Get } else { Method::Post };
     let target =
         Target { authority: "localhost".to_owned(), path: "/dns-query".to_owned(), method };
     match protocol {
-        Protocol::Doq => QuicClient::doq(&settings, server, "localhost", now),
-        _ => QuicClient::http3(&settings, server, "localhost", Arc::new(target), now),
+        Protocol::Doq => QuicClient::doq(settings, server, "localhost", now),
+        _ => QuicClient::http3(settings, server, "localhost", Arc::new(target), now),
     }
     .unwrap()
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use dnslab_lab::ports;
-use dnslab_measure::{Caveat, LoadMode, RunRecord, RunStatus};
+use dnslab_measure::{Caveat, LoadMode, Measured, RunRecord, RunStatus};
 
 use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
@@ -158,7 +158,20 @@ fn a_key_that_the_server_does_not_know_gives_no_answers() {
     let done = load(&room, &bind.plain.to_string(), &arguments).exits_with(3);
     let results = room.results();
     let found = records(&results);
-    assert!(measured(&found[0]).counters.answers.bad_signature > 0, "{done}");
+    // What the server said, and what to do about it, wherever somebody looks; the load is over soon,
+    // most often before the measured window begins.
+    let Measured { warm_up, counters, .. } = measured(&found[0]);
+    let refused =
+        [warm_up, counters].map(|it| it.answers.refused_signatures.get("BADKEY").copied());
+    assert!(refused.iter().flatten().sum::<u64>() > 0, "{done}");
+    let said = ["refused the signature: BADKEY", "give it one", "a.key"];
+    let page = std::fs::read_to_string(results.path().join("report.html")).unwrap();
+    let RunStatus::Invalid { reason } = &found[0].status else { panic!("{:?}", found[0].status) };
+    for part in said {
+        assert!(reason.contains(part), "{reason}");
+        assert!(done.stdout.contains(part) || done.stderr.contains(part), "{part}: {done}");
+        assert!(page.contains(part), "the page does not say {part}");
+    }
     for name in ["session.json", "experiment.toml", "report.html", "runs/load-1/record.json"] {
         let kept = std::fs::read_to_string(results.path().join(name)).unwrap();
         assert!(!kept.contains(secret), "{name} holds the secret");

@@ -67,6 +67,15 @@ impl Check<'_> {
             let paths = ["load.early_data", "load.resumption"];
             self.clash(settings, message.to_owned(), paths, help);
         }
+        let is_post = self.http(settings, transport).method == Method::Post;
+        if choice.early_data && transport.is_http() && is_post {
+            let message = format!(
+                "`{transport}` cannot have early data by POST: what can be replayed must be a safe \
+                 method (RFC 8470, section 4)"
+            );
+            let help = "write `load.http_method = \"get\"`, or remove `load.early_data`";
+            self.clash(settings, message, ["load.early_data", "load.http_method"], help);
+        }
         choice
     }
 

@@ -146,7 +146,8 @@ pub(super) const LOAD: &[Key] = &[
         "load.early_data",
         Form::Boolean,
         Preset::Value("false"),
-        "Clients with a ticket send queries with the first packet (0-RTT: RFC 8446, section 2.3)",
+        "Clients with a ticket send queries with the first packet (0-RTT: RFC 8446, section 2.3); \
+         over HTTP by GET alone (RFC 8470, section 4)",
     ),
     Key::new(
         "load.http_method",

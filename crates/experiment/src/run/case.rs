@@ -172,11 +172,18 @@ impl Case<'_> {
         end: &Ending,
     ) -> RunRecord {
         let LoadResult { facts, mut measured, wrong_example, last_connection_end, .. } = result;
+        let signature_example = result.signature_example;
         measured.resources = resources.unwrap_or_default();
         let watched = measured.server_busy_share().is_some();
         let limit = Limit::decide(&LimitFigures::of(&facts, &measured));
         let mut caveats = Caveat::find(&facts, &server, &measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, &measured, watched, wrong_example.as_deref());
+        if let Some(example) = &signature_example {
+            // A load whose every signature is refused ends in its warm-up.
+            let phases = [&measured.warm_up, &measured.counters];
+            let count = phases.map(|counters| counters.answers.bad_signature).iter().sum();
+            caveats.push(Caveat::BadSignatures { count, example: example.clone() });
+        }
         if result.cut_short && !end.died {
             caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
         }
@@ -184,8 +191,10 @@ impl Case<'_> {
         if let Some(example) = last_connection_end.clone().filter(|_| failed + lost > 0) {
             caveats.push(Caveat::ConnectionsFailed { attempted, failed, lost, example });
         }
-        let connection = last_connection_end.as_deref();
-        let status = self.status(&measured, end, wrong_example.as_deref(), connection);
+        // Why nothing was answered: what the server said outweighs how connections ended.
+        let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
+        let why = signature_example.or(connection);
+        let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
         RunRecord {
             measured: Some(measured),
             caveats,
@@ -220,13 +229,13 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the run counts.
+    /// Whether the run counts. `why` is said where nothing was answered.
     fn status(
         &self,
         measured: &Measured,
         end: &Ending,
         wrong_example: Option<&str>,
-        connection_end: Option<&str>,
+        why: Option<&str>,
     ) -> RunStatus {
         if end.died {
             let reason = format!("the server ended in the middle of the load ({})", end.how);
@@ -234,12 +243,10 @@ impl Case<'_> {
         }
         let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
         if outcomes.answered == 0 {
-            let connection = connection_end
-                .map(|end| format!("; the last connection: {end}"))
-                .unwrap_or_default();
-            let reason = match outcomes.due {
-                0 => format!("no query was sent{connection}"),
-                due => format!("none of {due} queries was answered{connection}"),
+            let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+            let reason = match outcomes.due + measured.warm_up.outcomes.due {
+                0 => format!("no query was sent{why}"),
+                due => format!("none of {due} queries was answered{why}"),
             };
             return RunStatus::Invalid { reason };
         }

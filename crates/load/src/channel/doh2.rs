@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use dnslab_carrier::Target;
 use dnslab_carrier::http2::{Client, Http2Error};
-use dnslab_carrier::{Exchange, Target};
 use rustls_pki_types::ServerName;
 
 use super::stream::{BATCH, Layer};
-use super::{ChannelEnd, Delivery, Handshake, Received, Route};
+use super::{ChannelEnd, Delivery, Handshake, Route};
 use crate::clock::Nanos;
 use crate::sys::Outbox;
 use crate::tls::{ClientTls, TlsSession, alpn};
@@ -125,13 +125,7 @@ impl Layer for Doh2 {
             return opened;
         }
         let polled = self.http.poll(plain, &mut |exchange| {
-            deliver(match exchange {
-                Exchange::Answer { message, .. } => {
-                    Delivery::Message(Received { octets: message, at })
-                }
-                Exchange::Refused { request, .. } => Delivery::Refused { id: request, at },
-                Exchange::NotProcessed { request } => Delivery::NotProcessed { id: request },
-            });
+            deliver(Delivery::of(exchange, at));
         });
         opened?;
         self.session.write(plain, write)?;

@@ -14,6 +14,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
+use dnslab_carrier::Exchange;
 use dnslab_measure::Tls;
 use dnslab_wire::Transport;
 
@@ -40,6 +41,10 @@ pub(crate) enum ChannelEnd {
     /// The server closed the connection.
     #[error("the server closed the connection")]
     Closed,
+    /// Nothing came for longer than one of both sides lets a connection be silent (RFC 9000, section
+    /// 10.1). Without a query in flight that is an orderly end.
+    #[error("the connection was silent for longer than its idle time-out")]
+    Idle,
     /// The connection broke.
     #[error("connection broke: {0}")]
     Broken(#[source] io::Error),
@@ -90,6 +95,27 @@ pub(crate) enum Delivery<'a> {
         /// The id that the query was sent with.
         id: u16,
     },
+    /// The server did not want to look at the query with this id because it came as early data
+    /// (status 425; RFC 8470, section 5.2): it is to be asked again after the handshake.
+    TooEarly {
+        /// The id that the query was sent with.
+        id: u16,
+    },
+}
+
+/// The status of HTTP with which a server refuses early data.
+const TOO_EARLY: u16 = 425;
+
+impl<'a> Delivery<'a> {
+    /// What came of a request at `at`.
+    pub(crate) fn of(exchange: Exchange<'a>, at: Nanos) -> Self {
+        match exchange {
+            Exchange::Answer { message, .. } => Self::Message(Received { octets: message, at }),
+            Exchange::Refused { request, status: TOO_EARLY } => Self::TooEarly { id: request },
+            Exchange::Refused { request, .. } => Self::Refused { id: request, at },
+            Exchange::NotProcessed { request } => Self::NotProcessed { id: request },
+        }
+    }
 }
 
 /// How a channel was opened.
@@ -146,10 +172,15 @@ pub(crate) trait Channel {
     fn is_open(&self) -> bool;
 
     /// Nothing more may be sent, but answers may still come: the server has announced its end
-    /// (GOAWAY, an idle time of zero in RFC 7828). The channel is closed when its last query has
-    /// its outcome.
+    /// (GOAWAY, an idle time of zero in RFC 7828), or is taken for gone. The channel is closed when
+    /// its last query has its outcome.
     fn is_draining(&self) -> bool {
         false
+    }
+
+    /// Why nothing more may be sent, in words.
+    fn why_draining(&self) -> &'static str {
+        "the server announced the end of the connection"
     }
 
     /// Octets wait until the socket is writable.

@@ -6,15 +6,12 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dnslab_carrier::Exchange;
 use dnslab_carrier::quic::{QuicClient, QuicClientSettings, QuicError};
 use dnslab_measure::Tls as Agreed;
 use socket2::Socket;
 
 use super::udp::{connected_socket, is_about_an_earlier_datagram, is_for_now, refuses_segments};
-use super::{
-    Channel, ChannelEnd, Delivery, Handshake, HandshakeKind, Opened, Received, Route, Scratch,
-};
+use super::{Channel, ChannelEnd, Delivery, Handshake, HandshakeKind, Opened, Route, Scratch};
 use crate::clock::{Clock, Nanos};
 use crate::sys::{self, Outbox};
 use crate::tls::{ClientTls, TicketStore};
@@ -192,6 +189,7 @@ impl QuicChannel {
 fn end(error: QuicError) -> ChannelEnd {
     match error {
         QuicError::Closed => ChannelEnd::Closed,
+        QuicError::Silent => ChannelEnd::Idle,
         other => ChannelEnd::Protocol(other.to_string()),
     }
 }
@@ -207,6 +205,14 @@ impl Channel for QuicChannel {
 
     fn is_draining(&self) -> bool {
         self.connection.is_draining()
+    }
+
+    fn why_draining(&self) -> &'static str {
+        if self.connection.is_silent() {
+            "the server fell silent: it acknowledged nothing, however often it was asked"
+        } else {
+            "the server announced the end of the connection"
+        }
     }
 
     fn wants_to_write(&self) -> bool {
@@ -250,13 +256,7 @@ impl Channel for QuicChannel {
         let mut has_delivered = false;
         let polled = self.connection.poll(now, &mut |exchange| {
             has_delivered = true;
-            deliver(match exchange {
-                Exchange::Answer { message, .. } => {
-                    Delivery::Message(Received { octets: message, at })
-                }
-                Exchange::Refused { request, .. } => Delivery::Refused { id: request, at },
-                Exchange::NotProcessed { request } => Delivery::NotProcessed { id: request },
-            });
+            deliver(Delivery::of(exchange, at));
         });
         let was_established = self.is_reported;
         if !was_established {

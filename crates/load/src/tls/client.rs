@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dnslab_carrier::quic::{QuicClientSettings, QuicError};
 use dnslab_wire::Transport;
@@ -21,6 +22,8 @@ pub(crate) struct ClientTls {
     config: Arc<ClientConfig>,
     alpn: &'static [u8],
     tickets: Arc<TicketStore>,
+    /// Longest silence on a connection over QUIC, as the client announces it.
+    idle_timeout: Option<Duration>,
     quic: OnceCell<QuicClientSettings>,
 }
 
@@ -31,7 +34,14 @@ impl ClientTls {
         let alpn = alpn_of(transport);
         let store = Resumption::store(Arc::clone(&tickets) as _);
         let config = Arc::new(settings.config(alpn, store));
-        Self { settings: settings.clone(), config, alpn, tickets, quic: OnceCell::new() }
+        let settings = settings.clone();
+        Self { settings, config, alpn, tickets, idle_timeout: None, quic: OnceCell::new() }
+    }
+
+    /// The same for clients that close a connection over QUIC themselves when nothing has come on it
+    /// for so long, and say so (RFC 9000, section 10.1). `None` leaves that to the server.
+    pub(crate) fn with_idle_timeout(self, idle_timeout: Option<Duration>) -> Self {
+        Self { idle_timeout, ..self }
     }
 
     /// A new connection of a client.
@@ -65,6 +75,7 @@ impl ClientTls {
     pub(crate) fn quic_settings(&self) -> Result<&QuicClientSettings, QuicError> {
         if self.quic.get().is_none() {
             let settings = QuicClientSettings::new(Arc::clone(&self.config))?;
+            let settings = settings.with_idle_timeout(self.idle_timeout);
             return Ok(self.quic.get_or_init(|| settings));
         }
         Ok(self.quic.get().expect("it was found filled"))

@@ -99,7 +99,7 @@ impl Worker<'_> {
         let lane = &mut self.lanes[number as usize];
         let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
         let (table, channel, signed) = (&mut lane.table, &mut lane.channel, &mut lane.signed);
-        let mut expired = 0u32;
+        let mut expired = 0;
         let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
             expired += 1;
             if let Some(channel) = channel {
@@ -111,8 +111,10 @@ impl Worker<'_> {
             tally.lost(entry.due, now, Loss::TimedOut);
             *unsettled -= 1;
         });
-        lane.window = lane.window.saturating_sub(expired);
-        self.note_ended(number, expired as usize);
+        if expired > 0 {
+            self.close_places(number, expired);
+            self.note_ended(number, expired);
+        }
         oldest
     }
 

@@ -25,14 +25,15 @@ impl Worker<'_> {
             .lanes
             .get_disjoint_mut([number as usize, drain as usize])
             .expect("a drain is another lane than its own");
-        let is_announced = lane.is_draining();
+        let (is_announced, alarm) = (lane.is_draining(), lane.alarm);
         lane.hand_over_to(drained);
         if is_announced {
             self.back_off(number, now);
         }
         self.register_again(drain);
-        // The next alarm finds what else there is to wait for.
-        self.arm(drain, now + 1);
+        // Nothing on the channel is to be looked after before the lane itself was. An alarm that the
+        // drain has from its last channel goes off sooner, and finds this one.
+        self.arm(drain, alarm);
     }
 
     /// A lane without a channel, to drain that of `number`.
@@ -56,6 +57,14 @@ impl Worker<'_> {
             self.lanes[home as usize].on_drains -= ended as u32;
             self.list(home);
         }
+    }
+
+    /// Closes places of a window that are free because the queries in them ended without an answer:
+    /// they open again step by step. The window is that of the lane which they belong to.
+    pub(super) fn close_places(&mut self, number: u32, count: usize) {
+        let home = self.home(number);
+        let window = &mut self.lanes[home as usize].window;
+        *window = window.saturating_sub(count as u32);
     }
 
     /// Closes a drain that nothing is in flight on.

@@ -28,12 +28,15 @@ impl Worker<'_> {
     pub(super) fn advance(&mut self, number: u32) {
         let lane = &mut self.lanes[number as usize];
         let before = lane.table.len();
-        let mut end = None;
+        let (mut end, mut has_looked) = (None, false);
         // Out of the lane while it delivers into it.
         let Some(mut channel) = lane.channel.take() else { return };
         for _ in 0..READS_PER_ROUND {
             let (judge, tally) = (&mut self.judge, &mut self.tally);
-            let mut deliver = |delivery: Delivery<'_>| judge.receive(lane, tally, delivery);
+            let mut deliver = |delivery: Delivery<'_>| {
+                has_looked |= !matches!(delivery, Delivery::NotProcessed { .. });
+                judge.receive(lane, tally, delivery);
+            };
             match channel.advance(&self.orders.clock, &mut self.scratch, &mut deliver) {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -48,9 +51,11 @@ impl Worker<'_> {
         let ended = before - lane.table.len();
         if ended > 0 {
             lane.active_at = self.orders.clock.now();
-            // Only a server that answers is worth a reconnection without a pause.
-            let home = self.home(number);
-            self.lanes[home as usize].attempts = 0;
+            // Only a server that looks at queries is worth a reconnection without a pause.
+            if has_looked {
+                let home = self.home(number);
+                self.lanes[home as usize].attempts = 0;
+            }
         }
         self.unsettled -= ended - self.judge.again.len();
         self.note_ended(number, ended);
@@ -118,7 +123,8 @@ impl Worker<'_> {
     }
 
     /// Opens lanes that wait for it, as many as a round has time for, as may be on their way at once
-    /// and as the process may have open; for a client that wants to send, the one that is idle for longest makes room.
+    /// and as the process may have open; for a client that wants to send, the one that is idle for
+    /// longest makes room. Where none is idle, the lane waits until a channel ends.
     pub(super) fn open_queued(&mut self, now: Nanos) {
         let mut left = OPENED_PER_ROUND;
         while left > 0
@@ -129,6 +135,7 @@ impl Worker<'_> {
             let is_wanted = self.wants_channel(number, now);
             let is_full = self.open >= self.orders.most_open;
             if is_wanted && is_full && !self.close_longest_idle(now) {
+                self.last_end.get_or_insert_with(|| ChannelEnd::NoFiles.to_string());
                 break;
             }
             self.to_open.pop_front();
@@ -200,6 +207,8 @@ impl Worker<'_> {
         self.list(number);
         self.no_longer_new(number);
         let now = self.orders.clock.now();
+        // It is idle from here on, however long the handshake was.
+        self.lanes[number as usize].active_at = now;
         if let Some(connect) = opened.connect {
             self.tally.connect_time.record_ns(connect);
         }
@@ -238,10 +247,16 @@ impl Worker<'_> {
     }
 
     /// Closes a channel that is at its end: what was in flight on it is lost, what was not sent
-    /// waits for the next one.
+    /// waits for the next one. One that has merely been idle for too long is closed, not lost.
     pub(super) fn end_channel(&mut self, number: u32, end: &ChannelEnd) {
         let now = self.orders.clock.now();
-        let was_new = self.lanes[number as usize].is_new;
+        let lane = &self.lanes[number as usize];
+        let was_new = lane.is_new;
+        if matches!(end, ChannelEnd::Idle) && !was_new && lane.table.len() == 0 {
+            return self.close(number, now);
+        }
+        // The announcement was reckoned with when the channel became a drain.
+        let is_known = lane.drains_for.is_some() && lane.is_draining();
         self.drop_channel(number);
         let lane = &mut self.lanes[number as usize];
         if lane.transport.is_connection() {
@@ -258,17 +273,23 @@ impl Worker<'_> {
             tally.lost(entry.due, now, Loss::ConnectionLost);
             lost += 1;
         });
+        lane.table.release();
         self.unsettled -= lost;
+        self.close_places(number, lost);
         self.note_ended(number, lost);
-        self.back_off(number, now);
+        if !is_known {
+            self.back_off(number, now);
+        }
         self.last_end = Some(end.to_string());
         self.list(number);
+        self.list_client_of_retry(number);
     }
 
-    /// Sets when the lane may be opened again, now that the server has ended a connection: at once
-    /// if it has answered since it did so last.
+    /// Sets when the lane may be opened again, now that the server has ended a connection of it: at
+    /// once if it has answered since it did so last.
     pub(super) fn back_off(&mut self, number: u32, now: Nanos) {
-        let lane = &mut self.lanes[number as usize];
+        let home = self.home(number);
+        let lane = &mut self.lanes[home as usize];
         let pause = match lane.attempts {
             0 => 0,
             failed => (FIRST_PAUSE << (failed - 1).min(10)).min(LONGEST_PAUSE),
@@ -283,6 +304,8 @@ impl Worker<'_> {
         let lane = &mut self.lanes[number as usize];
         let is_connection = lane.transport.is_connection();
         let (was_new, announced) = (lane.is_new, lane.is_draining());
+        let is_drain = lane.drains_for.is_some();
+        let why = lane.channel.as_ref().map(|channel| channel.why_draining());
         if let Some(channel) = &mut lane.channel {
             channel.close(&mut self.scratch);
         }
@@ -299,8 +322,10 @@ impl Worker<'_> {
             }
         }
         if announced {
-            self.last_end = Some("the server announced the end of the connection".to_owned());
-            self.back_off(number, now);
+            self.last_end = why.map(str::to_owned);
+            if !is_drain {
+                self.back_off(number, now);
+            }
         }
         self.lanes[number as usize].table.release();
         self.list(number);
@@ -348,14 +373,15 @@ impl Worker<'_> {
             .expect("the descriptor is open and registered");
     }
 
-    /// Counts the time for which lanes wait to be opened, as far as it lies in the measured window:
-    /// because so many are on their way, or because the process has no descriptor left.
+    /// Counts the time for which lanes wait to be opened because so many are on their way, as far as
+    /// it lies in the measured window.
     pub(super) fn note_held(&mut self, now: Nanos) {
         if let Some(since) = self.held_since.take() {
             let window = self.orders.phases.measured_from..self.until;
             self.held += now.min(window.end).saturating_sub(since.max(window.start));
         }
-        self.held_since = (!self.to_open.is_empty()).then_some(now);
+        let is_held = !self.to_open.is_empty() && self.connecting >= MOST_CONNECTING;
+        self.held_since = is_held.then_some(now);
     }
 }
 

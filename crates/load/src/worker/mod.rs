@@ -81,7 +81,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) clients: u32,
     /// Clients that could send when the measured window began.
     pub(crate) open_clients: u32,
-    /// Time in the measured window in which lanes waited to be opened.
+    /// Time in the measured window in which lanes waited to be opened while as many as may be were on
+    /// their way.
     pub(crate) held: Nanos,
     /// Answers that its UDP sockets dropped, from at most an interval before the measured window
     /// on: what was dropped is asked of each socket, and that takes its time.
@@ -93,6 +94,8 @@ pub(crate) struct WorkerEnd {
     /// What TLS agreed on first.
     pub(crate) agreed: Option<Tls>,
     pub(crate) wrong_example: Option<String>,
+    /// The first thing that was wrong with a signature.
+    pub(crate) signature_example: Option<String>,
     /// The last reason for which a channel ended.
     pub(crate) last_end: Option<String>,
 }
@@ -131,9 +134,10 @@ pub(crate) struct Worker<'a> {
     alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Lanes to open, the first that wanted it first.
     to_open: VecDeque<u32>,
-    /// Since when lanes have waited to be opened without a pause; `None` if none waits.
+    /// The last round began then and left lanes waiting to be opened, since as many as may be were on
+    /// their way.
     held_since: Option<Nanos>,
-    /// For how long lanes waited to be opened in the measured window.
+    /// For how long lanes waited for that in the measured window.
     held: Nanos,
     /// Idle lanes, the longest idle first, with the instant since when.
     idle: VecDeque<(Nanos, u32)>,
@@ -230,6 +234,7 @@ impl<'a> Worker<'a> {
             // thread is.
             self.take_arrivals(now);
             if now >= self.until && self.unsettled == 0 {
+                self.note_held(now);
                 break;
             }
             self.serve_alarms(now);
@@ -257,7 +262,9 @@ impl<'a> Worker<'a> {
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
     fn note_phase(&mut self, now: Nanos) {
-        if self.orders.stop.load(Ordering::Relaxed) && now < self.until {
+        let is_over =
+            self.orders.stop.load(Ordering::Relaxed) || self.judge.signatures.are_hopeless();
+        if is_over && now < self.until {
             self.until = now;
             self.tally.cut_short(now);
         }
@@ -380,6 +387,7 @@ impl<'a> Worker<'a> {
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.judge.wrong_example,
+            signature_example: self.judge.signatures.example,
             last_end: self.last_end,
         }
     }

@@ -55,8 +55,9 @@ impl Worker<'_> {
     /// Closed loop: what is missing in the lane's window is to be sent. It becomes due when it is
     /// sent; what has not been sent when the measured window ends never does.
     fn fill_window(&mut self, number: u32, now: Nanos) {
-        let retries = self.retries_of(number);
-        let Demand::Closed { picker } = &mut self.demand else { return };
+        if !matches!(self.demand, Demand::Closed { .. }) {
+            return;
+        }
         let lane = &mut self.lanes[number as usize];
         if now >= self.until {
             lane.pending.retain(|pending| pending.due.is_some());
@@ -66,7 +67,14 @@ impl Worker<'_> {
             return;
         }
         lane.window = (lane.window + STEP).min(lane.widest);
-        for _ in lane.outstanding() + retries..lane.window as usize {
+        let missing = (lane.window as usize).saturating_sub(lane.outstanding());
+        let missing = match self.judge.retries_over_tcp {
+            true => missing.min(self.free_places_of_client(number)),
+            false => missing,
+        };
+        let Demand::Closed { picker } = &mut self.demand else { return };
+        let lane = &mut self.lanes[number as usize];
+        for _ in 0..missing {
             let query = picker.next_query();
             lane.pending.push_back(Pending { due: None, query, sent_before: 0 });
         }
@@ -75,19 +83,16 @@ impl Worker<'_> {
         }
     }
 
-    /// Queries of the lane's window that its client is asking again over TCP: the lane's share of
-    /// them, as it has its share of the client's window.
-    fn retries_of(&self, number: u32) -> usize {
-        if !self.judge.retries_over_tcp {
-            return 0;
+    /// Places in the window of a lane's client that no query is in, neither on the lanes that share
+    /// the window nor on the one for what is asked again over TCP.
+    fn free_places_of_client(&self, number: u32) -> usize {
+        let (client, clients) = (self.lanes[number as usize].client, self.orders.clients as usize);
+        let (mut widest, mut outstanding) = (0, 0);
+        for lane in self.lanes[..self.regular].iter().skip(client as usize).step_by(clients) {
+            widest += lane.widest as usize;
+            outstanding += lane.outstanding();
         }
-        let client = self.lanes[number as usize].client;
-        let retries = self.lanes[self.retry_lane(client) as usize].outstanding();
-        let clients = self.orders.clients as usize;
-        // The last of a client's lanes is the one for retries.
-        let connections = self.regular / clients - 1;
-        let connection = number as usize / clients;
-        retries / connections + usize::from(connection < retries % connections)
+        widest.saturating_sub(outstanding)
     }
 
     /// Sends what the lane has pending, in batches, as far as its channel takes it.
@@ -140,6 +145,7 @@ impl Worker<'_> {
             return Ok(lane.pending.is_empty());
         }
         let mut ids = [0u16; BATCH_LIMIT];
+        let is_grouped = self.group(number, limit);
         let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
         // To sign a batch takes its time, which is not the server's.
         let sent = match self.orders.tsig {
@@ -161,22 +167,34 @@ impl Worker<'_> {
             lane.forget_signature(*id);
         }
         self.book_sent(number, sent, taken);
+        if is_grouped && taken < limit {
+            // The first that waits is the first to be given up.
+            let pending = &mut self.lanes[number as usize].pending;
+            put_by_age(&mut pending.make_contiguous()[..limit - taken]);
+        }
         result.map(|taken| taken == offered)
+    }
+
+    /// Puts the first `count` queries that wait in order of their lengths, where that makes groups;
+    /// whether it does. Neighbours of one length can go down as one segmented datagram. All of them
+    /// are due, so nothing moves by more than this batch; while a socket is blocked the order stays,
+    /// so that no length waits for ever.
+    fn group(&mut self, number: u32, count: usize) -> bool {
+        let lane = &mut self.lanes[number as usize];
+        let in_groups = lane.transport == Transport::Udp && self.mixed_lengths;
+        if !in_groups || count < 2 || lane.watches_writing {
+            return false;
+        }
+        let queries = self.judge.queries;
+        let length = |query| queries.get(query).octets().len();
+        put_by_length(&mut lane.pending.make_contiguous()[..count], length);
+        true
     }
 
     /// Puts the first queries that wait into the outbox, each with an id of its own; how many.
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
         let lane = &mut self.lanes[number as usize];
         let queries = self.judge.queries;
-        let in_groups = lane.transport == Transport::Udp && self.mixed_lengths;
-        if in_groups && ids.len() > 1 && !lane.watches_writing {
-            // Neighbours of one length can go down as one segmented datagram. All of them are due,
-            // so nothing moves by more than this batch; while a socket is blocked the order stays,
-            // so that no length waits for ever.
-            let length = |pending: &Pending| queries.get(pending.query).octets().len();
-            let first = &mut lane.pending.make_contiguous()[..ids.len()];
-            first.sort_unstable_by_key(|pending| (length(pending), pending.due));
-        }
         let client = self.orders.client_number(lane.client);
         let subnet = self.orders.subnets.map(|subnets| subnets.of_client(client));
         let cookie = self.judge.cookies.get(lane.client as usize);
@@ -204,9 +222,14 @@ impl Worker<'_> {
         offered
     }
 
-    /// Sets the instant at which the first queries that wait, with these ids, are sent to now.
+    /// Sets the instant at which the first queries that wait, with these ids, are sent to now. In a
+    /// closed loop they are due then, which they could not be after the end of the window.
     fn stamp_again(&mut self, number: u32, ids: &[u16]) -> Nanos {
-        let sent = self.orders.clock.now();
+        let now = self.orders.clock.now();
+        let sent = match self.demand {
+            Demand::Closed { .. } => now.min(self.until.saturating_sub(1)),
+            Demand::Open { .. } => now,
+        };
         let lane = &mut self.lanes[number as usize];
         for (pending, id) in lane.pending.iter().zip(ids) {
             lane.table.stamp_again(*id, pending.due.unwrap_or(sent), sent);
@@ -276,8 +299,50 @@ impl Worker<'_> {
     }
 }
 
+/// Puts queries in order of their lengths, those of one length in order of their age.
+fn put_by_length(pending: &mut [Pending], length: impl Fn(u32) -> usize) {
+    pending.sort_unstable_by_key(|pending| (length(pending.query), pending.due));
+}
+
+/// Puts queries in order of their age again. What is not due before it is sent waits behind what is
+/// asked again.
+fn put_by_age(pending: &mut [Pending]) {
+    pending.sort_unstable_by_key(|pending| pending.due.unwrap_or(Nanos::MAX));
+}
+
 /// The lengths of a list of queries differ.
 pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> bool {
     let first = queries.next().map(|query| query.octets().len());
     queries.any(|query| Some(query.octets().len()) != first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queries by their age, put in order of their lengths and then of their age again.
+    #[track_caller]
+    fn check(waiting: &[(Option<Nanos>, u32)], by_length: &[u32]) {
+        let pending = |(due, query): &(Option<Nanos>, u32)| Pending {
+            due: *due,
+            query: *query,
+            sent_before: 0,
+        };
+        let numbers = |pending: &[Pending]| pending.iter().map(|one| one.query).collect::<Vec<_>>();
+        let mut waiting: Vec<Pending> = waiting.iter().map(pending).collect();
+        let before = numbers(&waiting);
+        // Odd numbers are the longer ones.
+        put_by_length(&mut waiting, |query| query as usize % 2);
+        assert_eq!(numbers(&waiting), by_length);
+        put_by_age(&mut waiting);
+        assert_eq!(numbers(&waiting), before);
+    }
+
+    #[test]
+    fn what_was_grouped_and_not_sent_waits_in_order_of_its_age() {
+        check(&[(Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(4), 4)], &[2, 4, 1, 3]);
+        // One that is asked again, and one of a closed loop.
+        check(&[(Some(9), 4), (None, 2)], &[2, 4]);
+        check(&[(Some(5), 7)], &[7]);
+    }
 }

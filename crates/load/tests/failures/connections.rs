@@ -1,13 +1,14 @@
 //! Connections that break: at random, in mid-frame, in mid-handshake, at once, spoilt on the way.
 
 use std::io::Write as _;
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_load::{LoadResult, LoadSpec, Mode};
+use dnslab_traffic::ClientBehaviour;
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, last_end, open, spec};
@@ -216,4 +217,52 @@ fn a_server_that_writes_nothing_more_is_one_that_closed() {
     assert!(counters.outcomes.answered > 3, "{}", summary(&result));
     assert!(counters.connections.lost > 3, "{}", summary(&result));
     assert_eq!(last_end(&result), CLOSED);
+}
+
+/// Applies half a second of load to a server that ends each connection without an answer. Attempts
+/// come at once, then after 10, 20, 40, 80, 160 and 320 ms.
+#[track_caller]
+fn check_pauses(target: SocketAddr, quota: Option<u32>) {
+    let behaviour = ClientBehaviour { queries_per_connection: quota, ..Default::default() };
+    for mode in [Mode::Closed { outstanding: 5 }, open(400.0)] {
+        let result = apply(&LoadSpec {
+            clients: 1,
+            workers: 1,
+            mode,
+            warm_up: Duration::ZERO,
+            duration: Duration::from_millis(500),
+            behaviour: behaviour.clone(),
+            ..spec(target, Transport::Tcp)
+        });
+        let attempted = both(&result).connections.attempted;
+        // After a quota, further ones are opened before the end of the first is known: but not one for
+        // each of the two hundred queries.
+        let most = if quota.is_some() { 100 } else { 12 };
+        assert!((3..=most).contains(&attempted), "{quota:?}: {}", summary(&result));
+    }
+}
+
+#[test]
+fn a_server_that_ends_every_connection_without_an_answer_is_not_asked_again_at_once() {
+    check_pauses(tcp_server(drop), None);
+    let asked = tcp_server(|mut stream| drop(read_query(&mut stream)));
+    check_pauses(asked, None);
+    check_pauses(asked, Some(1));
+}
+
+#[test]
+fn a_wait_for_other_connections_of_the_worker_is_measured() {
+    // Nobody accepts, so no handshake begins.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap();
+    for (clients, is_held) in [(200, false), (400, true)] {
+        let timeout = Duration::from_secs(2);
+        let spec = LoadSpec { timeout, ..spec_with_tls(target, Transport::Dot) };
+        let result = apply(&LoadSpec { clients, workers: 1, ..spec });
+        let worker = &result.measured.workers[0];
+        let context = format!("{clients} clients, held for {} ns", worker.connections_held_ns);
+        assert_eq!(worker.held_share() > 0.5, is_held, "{context}");
+        assert!(is_held || worker.connections_held_ns == 0, "{context}");
+        assert!(worker.connections_held_ns <= result.measured.window_ns, "{context}");
+    }
 }

@@ -1,13 +1,17 @@
 //! Servers that go away, are not there, or do not speak what they are asked to.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, TlsSettings, Verification};
+use dnslab_load::{LoadSpec, Mode, TlsSettings, Verification};
+use dnslab_responder::CertificateFiles;
+use dnslab_traffic::ClientBehaviour;
 use dnslab_wire::Transport;
 
-use crate::load::{Identity, go, spec};
+use crate::load::{Identity, go, go_well, spec};
 use crate::responder::Responder;
 
 /// A server that is stopped closes its connections with a word; then nobody is there.
@@ -79,4 +83,97 @@ fn handshakes_that_fail() {
     let other = TlsSettings::new("elsewhere.example", &other).unwrap();
     check_refused(doq, Transport::Doq, other, "certificate not valid for name");
     check_refused(doh3, Transport::Doh3, Identity::new().settings(), "certificate");
+}
+
+/// A connection that the server lets be idle for a short time only ends in good order, and nothing is
+/// lost with it.
+#[test]
+fn a_connection_that_was_idle_is_closed_and_not_lost() {
+    for transport in [Transport::Doq, Transport::Doh3] {
+        let server = Responder::start(|config| config.idle_timeout = Duration::from_millis(300));
+        let spec = spec(server.addresses(transport)[0], transport, server.identity.settings());
+        let mode = Mode::Open { rate: "5".parse().unwrap(), pace: Default::default() };
+        let result = go_well(&LoadSpec { mode, duration: Duration::from_secs(2), ..spec });
+        let connections = &result.measured.counters.connections;
+        assert!(connections.closed >= 3, "{connections:?}");
+        assert_eq!((connections.lost, connections.failed), (0, 0), "{connections:?}");
+        assert_eq!(result.last_connection_end, None);
+    }
+}
+
+/// A client that lets its connections be idle for a short time says so, but a query may take longer
+/// than that.
+#[test]
+fn a_query_may_take_longer_than_a_connection_may_be_idle() {
+    for transport in [Transport::Doq, Transport::Doh3] {
+        let server = Responder::start(|config| config.program.delay = "300ms".parse().unwrap());
+        let spec = spec(server.addresses(transport)[0], transport, server.identity.settings());
+        let idle = Some(Duration::from_millis(50));
+        let behaviour = ClientBehaviour { idle, ..ClientBehaviour::default() };
+        let result = go_well(&LoadSpec { behaviour, ..spec });
+        assert_eq!(result.measured.counters.connections.lost, 0);
+    }
+}
+
+/// Passes datagrams between clients and whichever server is there now.
+fn switch(server: SocketAddr) -> (SocketAddr, Arc<Mutex<SocketAddr>>) {
+    let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = near.local_addr().unwrap();
+    let current = Arc::new(Mutex::new(server));
+    let target = Arc::clone(&current);
+    thread::spawn(move || {
+        let mut ways: HashMap<(SocketAddr, SocketAddr), UdpSocket> = HashMap::new();
+        let mut buffer = vec![0; 65_535];
+        loop {
+            let (length, client) = near.recv_from(&mut buffer).unwrap();
+            let server = *target.lock().unwrap_or_else(PoisonError::into_inner);
+            let far = ways.entry((client, server)).or_insert_with(|| {
+                let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+                far.connect(server).unwrap();
+                let (back, near) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+                thread::spawn(move || {
+                    let mut buffer = vec![0; 65_535];
+                    while let Ok(length) = back.recv(&mut buffer) {
+                        near.send_to(&buffer[..length], client).ok();
+                    }
+                });
+                far
+            });
+            far.send(&buffer[..length]).ok();
+        }
+    });
+    (address, current)
+}
+
+/// A server that is killed and started anew on its address knows no connection, and what it says of
+/// them nobody can believe (RFC 9000, section 10.3). Queries time out; then their clients connect
+/// again.
+#[test]
+fn a_server_that_is_started_anew() {
+    for transport in [Transport::Doq, Transport::Doh3] {
+        let first = Responder::start(|_| {});
+        let files = CertificateFiles {
+            chain: first.identity.chain.clone(),
+            key: first.identity.key.clone(),
+        };
+        let second = Responder::start(|config| config.certificate = Some(files));
+        let (target, current) = switch(first.addresses(transport)[0]);
+        let second_address = second.addresses(transport)[0];
+        let switcher = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(500));
+            *current.lock().unwrap_or_else(PoisonError::into_inner) = second_address;
+        });
+        let spec = spec(target, transport, first.identity.settings());
+        let (timeout, duration) = (Duration::from_millis(300), Duration::from_secs(5));
+        let result = go(&LoadSpec { timeout, duration, ..spec });
+        switcher.join().unwrap();
+        let counters = &result.measured.counters;
+        let (outcomes, connections) = (&counters.outcomes, &counters.connections);
+        assert!(outcomes.timed_out > 0, "{counters:?}");
+        assert_eq!(outcomes.answered + outcomes.timed_out, outcomes.due, "{counters:?}");
+        assert_eq!((connections.opened, connections.lost), (6, 3), "{connections:?}");
+        let end = result.last_connection_end.unwrap();
+        assert!(end.contains("fell silent"), "{end}");
+        assert!(second.stop().messages(transport).answered > 0);
+    }
 }

@@ -4,8 +4,9 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dnslab_carrier::http2::Server;
 use dnslab_load::{LoadResult, LoadSpec};
@@ -220,6 +221,82 @@ fn an_announced_end_loses_nothing() {
     let counters = &result.measured.counters;
     assert!(counters.connections.lost > 3, "{counters:?}");
     assert_eq!(counters.outcomes.answered, counters.outcomes.due, "{counters:?}");
+}
+
+/// A server that announces its end while it owes answers: the client goes on with the next connection
+/// at once, and the answers still count.
+#[test]
+fn an_announced_end_does_not_wait_for_answers() {
+    let identity = Identity::new();
+    let (accepted, in_vain) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, waited) = (Arc::clone(&accepted), Arc::clone(&in_vain));
+    let target = server(&identity, "h2", move |stream, number| {
+        counted.fetch_max(number + 1, Ordering::Relaxed);
+        let (mut http, mut buffer, mut out) = (Server::new("/dns-query"), [0; 16_384], Vec::new());
+        let mut is_announced = false;
+        loop {
+            let read = stream.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(());
+            }
+            http.receive(&buffer[..read]);
+            http.poll(&mut out).map_err(io::Error::other)?;
+            let mut requests = Vec::new();
+            while let Some(request) = http.next_request() {
+                requests.push((request.id, answer(&request.message)));
+            }
+            if !requests.is_empty() && !is_announced {
+                is_announced = true;
+                // All streams until it comes are still answered (RFC 9113, section 6.8).
+                let last = u32::MAX >> 1;
+                out.extend(frame(7, 0, 0, &[last.to_be_bytes(), [0; 4]].concat()));
+                stream.write_all(&std::mem::take(&mut out))?;
+                let patience = Instant::now() + Duration::from_millis(500);
+                while counted.load(Ordering::Relaxed) <= number + 1 && Instant::now() < patience {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                waited.fetch_add(usize::from(Instant::now() >= patience), Ordering::Relaxed);
+            }
+            for (request, answer) in requests {
+                http.answer(request, &answer);
+            }
+            http.poll(&mut out).map_err(io::Error::other)?;
+            stream.write_all(&std::mem::take(&mut out))?;
+        }
+    });
+    let spec = spec(target, Transport::Doh2, settings(&identity));
+    let result = go(&LoadSpec { clients: 1, workers: 1, expected: None, ..spec });
+    let counters = &result.measured.counters;
+    assert_eq!(counters.outcomes.answered, counters.outcomes.due, "{counters:?}");
+    assert!(counters.connections.lost > 3, "{counters:?}");
+    // The last connection of the load has no successor.
+    assert!(in_vain.load(Ordering::Relaxed) <= 1, "{in_vain:?} {counters:?}");
+}
+
+/// A server that announces its end on every connection before it looks at a query is not connected to
+/// again at once: after 10, 20, 40, 80 and 160 ms.
+#[test]
+fn a_server_that_looks_at_nothing_has_rest() {
+    let identity = Identity::new();
+    let target = server(&identity, "h2", |stream, _| {
+        stream.write_all(&frame(4, 0, 0, &[]))?;
+        let mut seen = 0;
+        // The preface and a query are longer than this.
+        while seen < 100 {
+            match stream.read(&mut [0; 16_384])? {
+                0 => return Ok(()),
+                read => seen += read,
+            }
+        }
+        stream.write_all(&frame(7, 0, 0, &[0; 8]))?;
+        while stream.read(&mut [0; 16_384])? > 0 {}
+        Ok(())
+    });
+    let spec = spec(target, Transport::Doh2, settings(&identity));
+    let result = go(&LoadSpec { clients: 1, workers: 1, ..spec });
+    let counters = &result.measured.counters;
+    assert_eq!(counters.outcomes.answered, 0, "{counters:?}");
+    assert!((2..=12).contains(&counters.connections.attempted), "{counters:?}");
 }
 
 /// Requests that the server refuses are outcomes of their own.

@@ -5,4 +5,5 @@ mod failures;
 mod load;
 mod servers;
 mod tls;
+mod too_early;
 mod transports;

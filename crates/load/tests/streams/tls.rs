@@ -1,9 +1,12 @@
 //! Versions of TLS, tickets, early data.
 
-use dnslab_load::{LoadResult, TlsSettings, TlsVersions};
+use std::sync::atomic::AtomicBool;
+
+use dnslab_carrier::Method;
+use dnslab_load::{LoadError, LoadResult, TlsSettings, TlsVersions, run};
 use dnslab_wire::Transport;
 
-use crate::load::{go, go_well, settings, spec, with_quota};
+use crate::load::{go, go_well, settings, spec, with_method, with_quota};
 use crate::servers::{Bind, Responder};
 
 /// The TLS version agreed on, as the record has it.
@@ -84,7 +87,9 @@ fn early_data_is_accepted_or_sent_again() {
         let server = Responder::start(|config| config.early_data = accepted);
         let tls = settings(&server.identity).with_early_data(true);
         let target = if transport == Transport::Dot { server.dot } else { server.doh2 };
-        let result = go_well(&with_quota(spec(target, transport, tls), 40));
+        // By GET: what is sent by POST must not be sent early.
+        let spec = with_method(spec(target, transport, tls), Method::Get);
+        let result = go_well(&with_quota(spec, 40));
         check_resumed(&result, true);
         let connections = &result.measured.counters.connections;
         if accepted {
@@ -96,5 +101,18 @@ fn early_data_is_accepted_or_sent_again() {
         let counters = server.stop();
         assert!(counters.connections.early_data >= connections.early_data);
         assert_eq!(counters.messages(transport).answered, result.measured.counters.sent);
+    }
+}
+
+/// Whoever can read packets can replay early data, and POST is no safe method (RFC 8470, section 4).
+#[test]
+fn early_data_by_post_is_refused() {
+    let server = Responder::start(|config| config.early_data = true);
+    for transport in [Transport::Doh2, Transport::Doh3] {
+        let tls = settings(&server.identity).with_early_data(true);
+        let spec = with_method(spec(server.doh2, transport, tls), Method::Post);
+        let error = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+        assert!(matches!(error, LoadError::EarlyPost(its) if its == transport), "{error}");
+        assert!(error.to_string().contains("GET"), "{error}");
     }
 }

@@ -175,6 +175,12 @@ impl Caveat {
                 format!("{}, for example: {example}", number::count(*count)),
                 "Correct the zone or the expected answer",
             ),
+            Self::BadSignatures { count, example } => Finding::new(
+                "Signatures were refused, or answers had no valid one",
+                format!("{}, for example: {example}", number::count(*count)),
+                "Give server and load a TSIG key of one name, algorithm and secret, and look at \
+                 both clocks",
+            ),
             Self::ServerNotWatched { reason } => Finding::new(
                 "The server's CPU and memory could not be watched",
                 reason.clone(),
@@ -297,6 +303,10 @@ mod tests {
             (Caveat::OtherProcesses { cpus: 0.5 }, "0.500 CPUs"),
             (Caveat::StrayAnswers { late: 7, duplicate: 8, unexpected: 9 }, "9 to questions"),
             (Caveat::WrongAnswers { count: 3, example: "a. A".into() }, "a. A"),
+            (
+                Caveat::BadSignatures { count: 3, example: "BADKEY".into() },
+                "3, for example: BADKEY",
+            ),
             (Caveat::ServerNotWatched { reason: "another machine".into() }, "another machine"),
             (Caveat::CutShort { measured_ns: 1_500_000_000 }, "1.50 s"),
             (Caveat::CertificateNotVerified, "--insecure"),

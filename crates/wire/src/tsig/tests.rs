@@ -92,7 +92,8 @@ fn refusals_of_the_server_are_told_apart() {
     check(KEY, 0x1235, NOW, BAD_SIGNATURE_RESPONSE, TsigFault::ServerBadSignature);
     let other = KEY.replace("loadgen", "other");
     check(&other, 0x1236, NOW, BAD_KEY_RESPONSE, TsigFault::ServerBadKey);
-    check(KEY, 0x1237, NOW - 1_000, BAD_TIME_RESPONSE, TsigFault::ServerBadTime);
+    // The server's time is that at which this is checked.
+    check(KEY, 0x1237, NOW - 1_000, BAD_TIME_RESPONSE, TsigFault::ServerBadTime { ahead: 0 });
     // The response to another query.
     check(KEY, 0x1237, NOW, GOOD_RESPONSE, TsigFault::BadSignature);
     // Without its record, which is the last, of 88 octets.
@@ -102,6 +103,27 @@ fn refusals_of_the_server_are_told_apart() {
     let (_, signed) = signed(&key(KEY), 0x1234, NOW);
     assert_eq!(signed.verify(&unsigned, NOW), Err(TsigFault::Unsigned));
     assert_eq!(signed.verify(&unsigned[..11], NOW), Err(TsigFault::Malformed));
+}
+
+#[test]
+fn a_refusal_says_why_and_what_to_do() {
+    let refused = |fault: TsigFault, name: &str, parts: [&str; 2]| {
+        assert_eq!(fault.refusal(), Some(name));
+        let text = fault.to_string();
+        assert!(text.starts_with(&format!("the server refused the signature: {name}, ")), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    };
+    refused(TsigFault::ServerBadKey, "BADKEY", ["no key", "give it one"]);
+    refused(TsigFault::ServerBadSignature, "BADSIG", ["another secret", "compare the secrets"]);
+    let (_, signed) = signed(&key(KEY), 0x1237, NOW - 1_000);
+    let fault = signed.verify(&octets(BAD_TIME_RESPONSE), NOW - 1_000).unwrap_err();
+    refused(fault, "BADTIME", ["+1000 s from", "compare the clocks"]);
+    let fault = signed.verify(&octets(BAD_TIME_RESPONSE), NOW + 7).unwrap_err();
+    refused(fault, "BADTIME", ["-7 s from", "compare the clocks"]);
+    assert_eq!(signed.key_name(), "loadgen.example");
+    for fault in [TsigFault::Unsigned, TsigFault::BadSignature, TsigFault::BadTime] {
+        assert_eq!(fault.refusal(), None);
+    }
 }
 
 /// The server side of `domain` takes the queries, and its answers are taken.

@@ -1,0 +1,59 @@
+//! Loads, as the tests apply them.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dnslab_load::{LoadResult, LoadSpec, Mode, run};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Edns, QueryOptions, Transport};
+
+/// The zone `example.`, as a file has it.
+pub(crate) fn zone() -> String {
+    let mut text =
+        "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\nns A 192.0.2.53\n"
+            .to_owned();
+    for number in 0..100 {
+        writeln!(text, "host{number} A 192.0.2.{number}").unwrap();
+    }
+    text
+}
+
+/// Every name of the zone, with EDNS.
+pub(crate) fn queries() -> Arc<QueryList> {
+    let mut text = String::new();
+    for number in 0..100 {
+        writeln!(text, "host{number}.example A").unwrap();
+    }
+    let options = QueryOptions { edns: Some(Edns::default()), ..QueryOptions::default() };
+    Arc::new(QueryList::from_text(text.as_bytes(), "the test", &options).unwrap())
+}
+
+/// A short closed loop of two clients.
+pub(crate) fn spec(target: SocketAddr, transport: Transport) -> LoadSpec {
+    LoadSpec {
+        clients: 2,
+        mode: Mode::Closed { outstanding: 4 },
+        duration: Duration::from_millis(400),
+        warm_up: Duration::ZERO,
+        timeout: Duration::from_secs(5),
+        ..LoadSpec::new(target, transport, queries())
+    }
+}
+
+/// Applies a load; its sums are asserted by the engine.
+pub(crate) fn go(spec: &LoadSpec) -> LoadResult {
+    run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+}
+
+/// Applies a load all of whose queries must be answered.
+#[track_caller]
+pub(crate) fn go_well(spec: &LoadSpec) -> LoadResult {
+    let result = go(spec);
+    let outcomes = &result.measured.counters.outcomes;
+    assert!(outcomes.answered > 0, "{outcomes:?} {:?}", result.signature_example);
+    assert_eq!(outcomes.answered, outcomes.due, "{outcomes:?} {:?}", result.signature_example);
+    result
+}

@@ -1,0 +1,10 @@
+//! Which messages are answers, and what is learnt from them: signatures (RFC 8945) and cookies (RFC
+//! 7873), against BIND, and with somebody on the path who forges.
+
+mod bind;
+mod cookies;
+mod load;
+#[path = "../one_port/mod.rs"]
+mod one_port;
+mod path;
+mod signatures;
