@@ -234,8 +234,8 @@ pub(crate) fn figures(
         .ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
 }
 
-/// Median shares of the queries without an answer, of dnslab in the first case and of a program in
-/// the second.
+/// Shares of the queries without an answer in the worst round, of dnslab in the first case and of a
+/// program in the second.
 ///
 /// # Errors
 /// When there is none.
@@ -244,8 +244,10 @@ pub(crate) fn lost(samples: &[Sample], cases: (&str, &str), program: &str) -> Re
         let Finding { answered, lost, .. } = sample.finding;
         Some(lost as f64 / (answered + lost).max(1) as f64)
     };
-    let ours = median_of(samples, cases.0, "dnslab", share)?;
-    Ok((ours, median_of(samples, cases.1, program, share)?))
+    let worst = |case, program| -> Result<f64> {
+        Ok(figures(samples, case, program, share)?.into_iter().fold(0.0, f64::max))
+    };
+    Ok((worst(cases.0, "dnslab")?, worst(cases.1, program)?))
 }
 
 /// The median of [`figures`].

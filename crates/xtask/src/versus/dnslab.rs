@@ -212,7 +212,7 @@ fn finding(record: &RunRecord) -> Result<Finding> {
     }
     Ok(Finding {
         answered: window.answered + warm_up.answered,
-        lost: window.lost(),
+        lost: window.lost() + warm_up.lost(),
         answered_qps: measured.answered_qps(),
         worker_us_per_answer: measured.generator_cpu_per_query_ns().map(|ns| ns / 1e3),
         p50_us: us(measured.latency.quantile_ns(0.5)),

@@ -17,6 +17,9 @@ const SLACK: Duration = Duration::from_secs(30);
 /// Window of an open loop, which shall not bound it.
 const WIDE_WINDOW: u32 = 10_000;
 
+/// Buffers of a UDP socket, KiB (`SOCKET_BUFFER` in `crates/load/src/channel/udp.rs`).
+const BUFFER_KIB: &str = "4096";
+
 /// Root folder of a newer Debian with its dnsperf; looked for, and made only by hand
 /// (`docs/BENCHMARKS.md`).
 const OTHER_DEBIAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/trixie");
@@ -101,6 +104,10 @@ impl Dnsperf {
         // It has no warm-up: its run is as long as that of dnslab with its own.
         let whole = length.duration + length.warm_up;
         command.args(["-l", &whole.as_secs_f64().to_string()]);
+        if load.transport == Transport::Udp {
+            // As much as dnslab's sockets ask for; TCP's are the kernel's to size, for both.
+            command.args(["-b", BUFFER_KIB]);
+        }
         let timeout = TIMEOUT.as_secs().to_string();
         command.args(["-t", &timeout, "-d"]).arg(room.queries);
         match load.mode {

@@ -79,7 +79,7 @@ pub(crate) struct Sample {
 pub(crate) struct Finding {
     /// Answered queries of the whole run, from the program's start to its end.
     pub(crate) answered: u64,
-    /// Queries of the measured window without an answer.
+    /// Queries of the whole run without an answer.
     pub(crate) lost: u64,
     /// Answered queries per second of the measured window.
     pub(crate) answered_qps: f64,

@@ -64,10 +64,12 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<PacingRow> {
         p99_error: middle(|error| error.p99_error)?,
         max_error: all(|error| error.max_error)?.into_iter().fold(0.0, f64::max),
     };
+    let least_right = all(|error| error.right_share)?.into_iter().fold(1.0, f64::min);
     let is_ours = program == "dnslab";
     let lag = is_ours
         .then(|| median_of(samples, &case, program, |sample| sample.finding.send_lag_p50_us))
         .transpose()?;
     let aims = is_ours.then_some(AIMS);
-    Ok(PacingRow { case, program: program.to_owned(), error, send_lag_p50_us: lag, aims })
+    let program = program.to_owned();
+    Ok(PacingRow { case, program, error, least_right, send_lag_p50_us: lag, aims })
 }
