@@ -37,10 +37,9 @@ pub(crate) struct PacingRow {
     pub(crate) case: String,
     /// The program.
     pub(crate) program: String,
-    /// Medians over the rounds; `max_error` is the largest of all rounds, `windows` the sum.
+    /// Medians over the rounds; `windows` and the share of the right ones are of all rounds together,
+    /// `max_error` is the largest.
     pub(crate) error: PacingError,
-    /// Share of the right windows in the round where it was lowest.
-    pub(crate) least_right: f64,
     /// Median of the send lag as the program itself tells it, microseconds.
     pub(crate) send_lag_p50_us: Option<f64>,
     /// Aim for the share of right windows, and for the send lag; for dnslab only.
@@ -113,9 +112,8 @@ pub(crate) fn pacing(rows: &[PacingRow]) -> String {
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         let lag = row.send_lag_p50_us;
         let (aims, verdict) = row.aims.map_or_else(Default::default, |(windows, send_lag)| {
-            // In every round.
             let reached =
-                windows.is_met(row.least_right) && lag.is_some_and(|lag| send_lag.is_met(lag));
+                windows.is_met(error.right_share) && lag.is_some_and(|lag| send_lag.is_met(lag));
             let text = format!("{windows} of windows, lag {send_lag} us");
             (text, if reached { "met" } else { "MISSED" }.to_owned())
         });

@@ -56,20 +56,22 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<PacingRow> {
         // `figures` gives at least one value.
         Ok(median(&all(figure)?).unwrap_or(f64::NAN))
     };
+    let sum = |figure| all(figure).map(|values| values.iter().sum::<f64>());
+    let windows = sum(|error| error.windows as f64)?;
+    let right = sum(|error| error.right_share * error.windows as f64)?;
     let error = PacingError {
-        windows: all(|error| error.windows as f64)?.iter().sum::<f64>() as usize,
+        windows: windows as usize,
         qps: middle(|error| error.qps)?,
-        right_share: middle(|error| error.right_share)?,
+        right_share: right / windows,
         mean_error: middle(|error| error.mean_error)?,
         p99_error: middle(|error| error.p99_error)?,
         max_error: all(|error| error.max_error)?.into_iter().fold(0.0, f64::max),
     };
-    let least_right = all(|error| error.right_share)?.into_iter().fold(1.0, f64::min);
     let is_ours = program == "dnslab";
     let lag = is_ours
         .then(|| median_of(samples, &case, program, |sample| sample.finding.send_lag_p50_us))
         .transpose()?;
     let aims = is_ours.then_some(AIMS);
     let program = program.to_owned();
-    Ok(PacingRow { case, program, error, least_right, send_lag_p50_us: lag, aims })
+    Ok(PacingRow { case, program, error, send_lag_p50_us: lag, aims })
 }
