@@ -1,9 +1,10 @@
 //! Versions of TLS, tickets, early data.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use dnslab_carrier::Method;
-use dnslab_load::{LoadError, LoadResult, TlsSettings, TlsVersions, run};
+use dnslab_load::{LoadError, LoadResult, LoadSpec, TlsSettings, TlsVersions, run};
 use dnslab_wire::Transport;
 
 use crate::load::{go, go_well, settings, spec, with_method, with_quota};
@@ -63,7 +64,10 @@ fn the_second_connection_is_resumed() {
     let own = Responder::start(|_| {});
     let none = Responder::start(|config| config.tickets = false);
     let check = |target, transport, tls: TlsSettings, is_resumed| {
-        check_resumed(&go_well(&with_quota(spec(target, transport, tls), 40)), is_resumed);
+        let spec = with_quota(spec(target, transport, tls), 40);
+        // Time for a second connection of each client on a busy machine, too.
+        let spec = LoadSpec { duration: Duration::from_millis(1_200), ..spec };
+        check_resumed(&go_well(&spec), is_resumed);
     };
     for versions in [TlsVersions::V12, TlsVersions::V13] {
         let with = |server: &crate::servers::Identity| settings(server).with_versions(versions);
