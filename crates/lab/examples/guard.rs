@@ -38,6 +38,7 @@ fn hold(directory: &str, command: &[&str]) -> ExitCode {
         directory: PathBuf::from(directory),
         log: Path::new(directory).join("server.log"),
         cpus: Vec::new(),
+        network: None,
     };
     match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {
         Ok(process) => {

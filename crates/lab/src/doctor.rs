@@ -331,12 +331,7 @@ fn groups() -> Finding {
 }
 
 fn installed(kind: ServerKind) -> Finding {
-    let subject = match kind {
-        ServerKind::Embedded => "dnslab",
-        ServerKind::Bind => "BIND",
-        ServerKind::Knot => "Knot DNS",
-        ServerKind::Nsd => "NSD",
-    };
+    let subject = kind.title();
     match find(kind, None) {
         Ok(found) => good(subject, format!("{} at {}", found.version, found.binary.display())),
         Err(error) => {

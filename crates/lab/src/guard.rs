@@ -63,6 +63,9 @@ pub struct GuardSpec {
     pub log: PathBuf,
     /// CPUs that the server may use; empty for all that dnslab may use.
     pub cpus: Vec<usize>,
+    /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the guard.
+    #[serde(default)]
+    pub network: Option<PathBuf>,
 }
 
 /// How a process ended.
@@ -224,6 +227,7 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<Pid> {
         command: spec.command.clone(),
         groups: groups.folders.clone(),
         cpus: spec.cpus.clone(),
+        network: spec.network.clone(),
         guard: std::process::id(),
     };
     let child = Command::new("/proc/self/exe")

@@ -15,6 +15,8 @@ use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
+use crate::network;
+
 /// First argument of the guard program when it is this stage.
 pub(crate) const STAGE: &str = "enter";
 
@@ -35,6 +37,8 @@ pub(crate) struct Stage {
     pub(crate) groups: Vec<PathBuf>,
     /// CPUs to run on; empty for no change.
     pub(crate) cpus: Vec<usize>,
+    /// The network namespace to enter; `None` to stay.
+    pub(crate) network: Option<PathBuf>,
     /// Process id of the guard.
     pub(crate) guard: u32,
 }
@@ -77,6 +81,9 @@ fn prepare(stage: &Stage) -> Result<(), String> {
     for group in &stage.groups {
         fs::write(group.join("cgroup.procs"), std::process::id().to_string())
             .map_err(failed(format!("enter {}", group.display())))?;
+    }
+    if let Some(network) = &stage.network {
+        network::enter(network).map_err(failed(format!("enter {}", network.display())))?;
     }
     if !stage.cpus.is_empty() {
         let mut set = CpuSet::new();

@@ -27,6 +27,7 @@
 
 pub mod certificate;
 mod cgroup;
+mod counting;
 pub mod cpus;
 mod descendants;
 pub mod doctor;
@@ -34,6 +35,7 @@ mod error;
 pub mod guard;
 pub mod host;
 mod launch;
+pub mod network;
 pub mod ports;
 mod process;
 mod readings;
@@ -45,6 +47,7 @@ pub mod sockets;
 mod timers;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};
+pub use counting::CounterWatch;
 pub use error::{AddressTaken, Exited, LabError, NotReady};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
 pub use process::RunningProcess;
@@ -52,6 +55,7 @@ pub use ready::Probe;
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
-    Installed, Ports, Rendered, RenderedFile, ServerKind, ServerSpec, UnknownServer, Version,
+    DNSTAP_LOG, EmbeddedSettings, Installed, Logging, Ports, QUERY_LOG, Rendered, RenderedFile,
+    ServerKind, ServerSpec, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls, Version,
     ZoneFile, check_connections, find, render,
 };

@@ -26,7 +26,14 @@ pub fn free(address: IpAddr) -> io::Result<Ports> {
         held.push(sockets);
         io::Result::Ok(port)
     };
-    Ok(Ports { plain: next()?, dot: next()?, doh2: next()?, doq: next()?, doh3: next()? })
+    Ok(Ports {
+        plain: next()?,
+        dot: next()?,
+        doh2: next()?,
+        doq: next()?,
+        doh3: next()?,
+        control: next()?,
+    })
 }
 
 /// Whether a server could bind `address` for `transport` now: proven by binding it for a moment.

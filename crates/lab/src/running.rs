@@ -9,12 +9,13 @@ use std::time::Duration;
 use dnslab_measure::ServerFacts;
 use dnslab_wire::Transport;
 
+use crate::counting::{Counted, CounterWatch};
 use crate::error::{AddressTaken, Exited, LabError, NotReady};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Probe};
 use crate::sampler::Watched;
-use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec};
+use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
 use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports};
 
@@ -37,6 +38,8 @@ pub struct RunningServer {
     authority: Option<PathBuf>,
     log: PathBuf,
     cpus: usize,
+    counted: Counted,
+    query_logs: Vec<PathBuf>,
 }
 
 impl RunningServer {
@@ -54,9 +57,7 @@ impl RunningServer {
         timeout: Duration,
     ) -> Result<Self, LabError> {
         let installed = server::find(spec.kind, spec.binary.as_deref())?;
-        for transport in &spec.transports {
-            installed.supports(*transport).map_err(LabError::Unsupported)?;
-        }
+        installed.can(spec).map_err(LabError::Unsupported)?;
         if spec.has_stream() {
             server::check_connections(spec.connections)?;
         }
@@ -71,6 +72,7 @@ impl RunningServer {
             directory: spec.directory.clone(),
             log: LOG.into(),
             cpus: spec.cpus.clone(),
+            network: spec.network.clone(),
         };
         // Relative to the guard's working directory, which is ours: make both absolute.
         let guarded =
@@ -81,8 +83,18 @@ impl RunningServer {
             process.stop(GRACE);
             return Err(explain(spec.kind, reason, &rendered.command, &log, timeout));
         }
+        let directory = absolute(&spec.directory)?;
+        let counted = Counted {
+            kind: spec.kind,
+            directory: directory.clone(),
+            port: spec.ports.control,
+            binary: installed.binary.clone(),
+            network: spec.network.clone(),
+        };
         Ok(Self {
             process,
+            counted,
+            query_logs: spec.logging.files().map(|name| directory.join(name)).collect(),
             kind: spec.kind,
             addresses,
             facts: facts(spec, &installed, rendered),
@@ -120,6 +132,13 @@ impl RunningServer {
     #[must_use]
     pub fn watched(&self) -> Watched {
         Watched::new(self.process.pid(), self.process.sources().clone(), self.cpus)
+            .with_logs(self.query_logs.clone())
+    }
+
+    /// Begins to read what it counts itself; `None` if it tells nobody.
+    #[must_use]
+    pub fn count(&self) -> Option<CounterWatch> {
+        CounterWatch::start(self.counted.clone())
     }
 
     /// Its process.
@@ -190,10 +209,11 @@ fn check_addresses(
 fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, LabError> {
     let folder = &spec.directory;
     fs::create_dir_all(folder).map_err(refused("create", folder))?;
-    let zone = folder.join(spec.zone_file_name());
-    let already = spec.zone.path.canonicalize().ok() == zone.canonicalize().ok();
-    if !(already && zone.exists()) {
-        fs::copy(&spec.zone.path, &zone).map_err(refused("copy", &spec.zone.path))?;
+    if let Some(zone) = &spec.zone {
+        bring(&zone.path, &folder.join(spec.zone_file_name()))?;
+    }
+    if let Some(tls) = spec.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref()) {
+        bring(&tls.authority, &folder.join(UPSTREAM_AUTHORITY))?;
     }
     for file in &rendered.files {
         let path = folder.join(file.name);
@@ -203,6 +223,15 @@ fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, La
         return Ok(None);
     }
     Ok(Some(certificate::create(folder, spec.address)?.authority))
+}
+
+/// Copies a file into the server's folder, unless it lies there already.
+fn bring(from: &Path, to: &Path) -> Result<(), LabError> {
+    let already = to.exists() && from.canonicalize().ok() == to.canonicalize().ok();
+    if !already {
+        fs::copy(from, to).map_err(refused("copy", from))?;
+    }
+    Ok(())
 }
 
 fn refused<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> LabError + 'a {

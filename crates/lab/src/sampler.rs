@@ -1,5 +1,6 @@
 //! A thread that watches what a server uses, every 0.1 s.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -30,13 +31,22 @@ pub struct Watched {
     pub(crate) sources: Sources,
     /// How many CPUs it may use.
     pub(crate) cpus: usize,
+    /// The logs of queries that it was told to write.
+    pub(crate) logs: Vec<PathBuf>,
 }
 
 impl Watched {
     /// A process whose figures come from `sources`, and that may use `cpus` CPUs.
     #[must_use]
     pub fn new(pid: u32, sources: Sources, cpus: usize) -> Self {
-        Self { pid, sources, cpus }
+        Self { pid, sources, cpus, logs: Vec::new() }
+    }
+
+    /// The same server, whose logs of queries are these files.
+    #[must_use]
+    pub fn with_logs(mut self, logs: Vec<PathBuf>) -> Self {
+        self.logs = logs;
+        self
     }
 
     /// The same server, watched through `/proc` alone.
@@ -199,13 +209,19 @@ impl<'a> Watch<'a> {
             udp_drops: self.drops.read(processes),
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
+            log_octets: self.watched.logs.iter().map(|log| size(log)).sum(),
         };
         Some((at, sample))
     }
 }
 
+/// Octets in a file; 0 while it is not there.
+fn size(path: &Path) -> u64 {
+    path.metadata().map_or(0, |facts| facts.len())
+}
+
 /// `at` relative to `origin`, nanoseconds.
-fn signed_ns(at: Instant, origin: Instant) -> i64 {
+pub(crate) fn signed_ns(at: Instant, origin: Instant) -> i64 {
     let ns = |length: Duration| i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
     match at.checked_duration_since(origin) {
         Some(after) => ns(after),

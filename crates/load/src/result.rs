@@ -65,6 +65,7 @@ pub(crate) fn finish(
         network,
         intervals: series,
         resources: ResourceSeries::default(),
+        server_counters: None,
         workers: Vec::new(),
         tls: None,
     };

@@ -21,10 +21,12 @@
 mod capacity;
 mod caveat;
 mod connections;
+pub mod counter;
 mod counters;
 mod gate;
 mod grouped;
 mod histogram;
+mod laboratory;
 mod limit;
 mod measured;
 mod network;
@@ -45,10 +47,12 @@ pub use capacity::{
 };
 pub use caveat::Caveat;
 pub use connections::{ConnectionFigures, Connections};
+pub use counter::{CounterSample, CounterSeries};
 pub use counters::{Answers, Counters, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
+pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
 pub use limit::{Limit, LimitFigures, LimitKind};
 pub use measured::{Measured, Tls, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};

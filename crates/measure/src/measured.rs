@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counters, Histogram, Interval, NetworkDrops, Pacing, ResourceSeries};
+use crate::{CounterSeries, Counters, Histogram, Interval, NetworkDrops, Pacing, ResourceSeries};
 
 /// One load worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -126,6 +126,9 @@ pub struct Measured {
     pub intervals: Vec<Interval>,
     /// The server's resources; empty samples when it could not be watched.
     pub resources: ResourceSeries,
+    /// What the server itself counted; `None` if it tells nobody, and in records that do not have it.
+    #[serde(default)]
+    pub server_counters: Option<CounterSeries>,
     /// What the network stack of the generator's host dropped and sent again from the start of the
     /// load to its end, on behalf of whatever process; all 0 in records that do not have it.
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Limit, Measured};
+use crate::{Caveat, ChainPart, Laboratory, Limit, Measured};
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
 /// misunderstand; readers keep reading all older ones.
@@ -32,6 +32,12 @@ pub struct RunRecord {
     pub load: LoadFacts,
     /// The server as it ran.
     pub server: ServerFacts,
+    /// The servers behind it, in the order of the chain; none in most runs.
+    #[serde(default)]
+    pub chain: Vec<ChainPart>,
+    /// Hosts and links; `None` where all is on one host, and in records that do not have it.
+    #[serde(default)]
+    pub laboratory: Option<Laboratory>,
     /// What was measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
     /// Reasons to doubt.

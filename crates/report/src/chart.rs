@@ -359,6 +359,7 @@ mod tests {
             network: Default::default(),
             intervals: (0..intervals).map(interval).collect(),
             resources: Default::default(),
+            server_counters: None,
             workers: Vec::new(),
             tls: None,
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
-use dnslab_load::{HttpSettings, LoadError, LoadResult, LoadSpec, Mode};
+use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode};
 use dnslab_measure::Histogram;
 use dnslab_traffic::{Pace, QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};
@@ -330,26 +330,13 @@ impl<'a> Ruler<'a> {
         let address = std::net::Ipv4Addr::LOCALHOST.into();
         let free: Ports = ports::free(address)
             .map_err(|source| TargetError::Io { path: PathBuf::from("127.0.0.1"), source })?;
-        let spec = ServerSpec {
-            kind: ServerKind::Embedded,
-            directory: self.folder.to_owned(),
-            zone: ZoneFile {
-                origin: "ruler.test".to_owned(),
-                path: write_zone(&self.zone, "ruler.test", self.folder)?,
-            },
-            address,
-            ports: free,
-            transports: vec![transport],
-            threads: 1,
-            connections: CLIENTS,
-            http_path: HttpSettings::default().path,
-            early_data: false,
-            cpus: cpus.to_vec(),
-            binary: None,
-            extra: (!arguments.is_empty()).then(|| arguments.join(" ")),
-            delay: None,
-            loss: None,
-        };
+        let folder = self.folder.to_owned();
+        let mut spec = ServerSpec::new(ServerKind::Embedded, folder, (address, free), &[transport]);
+        let path = write_zone(&self.zone, "ruler.test", self.folder)?;
+        spec.zone = Some(ZoneFile { origin: "ruler.test".to_owned(), path });
+        spec.connections = CLIENTS;
+        spec.cpus = cpus.to_vec();
+        spec.extra = (!arguments.is_empty()).then(|| arguments.join(" "));
         Ok(start_with_run_authority(&spec, transport, self.guard)?)
     }
 }

@@ -326,6 +326,8 @@ impl Case<'_> {
             status,
             load,
             server,
+            chain: Vec::new(),
+            laboratory: None,
             measured: None,
             caveats: Vec::new(),
             limit: Limit { kind: LimitKind::Unclear, evidence: "nothing was measured".to_owned() },

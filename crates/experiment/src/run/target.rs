@@ -103,7 +103,7 @@ fn begin(
     match &variant.server.server {
         Server::Embedded { process, delay, loss } => {
             let mut spec = spec(variant, ServerKind::Embedded, process, cpus, folder)?;
-            (spec.delay, spec.loss) = (delay.clone(), loss.clone());
+            (spec.embedded.delay, spec.embedded.loss) = (delay.clone(), loss.clone());
             start(&spec, variant.load.transport, verification, guard)
         }
         Server::Installed { software, process, binary, extra } => {
@@ -171,23 +171,16 @@ fn spec(
         path: PathBuf::from(process.address.to_string()),
         source,
     })?;
-    Ok(ServerSpec {
-        kind,
-        directory,
-        zone: ZoneFile { origin: variant.server.zone.name.clone(), path: zone_path },
-        address: process.address,
-        ports: free,
-        transports: vec![variant.load.transport],
-        threads: process.threads.unwrap_or_else(|| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
-        connections: super::room::connections(&variant.load),
-        http_path: variant.load.http.path.clone(),
-        early_data: variant.load.tls.early_data,
-        cpus: cpus.to_vec(),
-        binary: None,
-        extra: None,
-        delay: None,
-        loss: None,
-    })
+    let listen = (process.address, free);
+    let mut spec = ServerSpec::new(kind, directory, listen, &[variant.load.transport]);
+    spec.zone = Some(ZoneFile { origin: settings.name.clone(), path: zone_path });
+    let threads = || u32::try_from(cpus.len()).unwrap_or(1);
+    spec.threads = process.threads.unwrap_or_else(threads).max(1);
+    spec.connections = super::room::connections(&variant.load);
+    spec.http_path = variant.load.http.path.clone();
+    spec.embedded.early_data = variant.load.tls.early_data;
+    spec.cpus = cpus.to_vec();
+    Ok(spec)
 }
 
 /// Writes the zone into the server's folder; its path.
@@ -226,7 +219,7 @@ fn start(
     let address = spec.socket_address(transport);
     let name = address.ip().to_string();
     let authority = spec.directory.join("authority.pem");
-    let query = soa_query(&spec.zone.origin)?;
+    let query = soa_query(spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str()))?;
     let http = HttpSettings { path: spec.http_path.clone(), ..HttpSettings::default() };
     let probe = |transport: Transport, address: SocketAddr| {
         // The authority is made by the start itself, so the settings are made when it is there.

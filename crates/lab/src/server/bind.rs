@@ -19,6 +19,10 @@ const HTTP_STREAMS: u32 = 1_000;
 pub(super) struct Bind;
 
 impl Adapter for Bind {
+    fn title(&self) -> &'static str {
+        "BIND"
+    }
+
     fn program(&self) -> &'static str {
         "named"
     }

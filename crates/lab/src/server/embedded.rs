@@ -9,6 +9,10 @@ use crate::certificate;
 pub(super) struct Embedded;
 
 impl Adapter for Embedded {
+    fn title(&self) -> &'static str {
+        "dnslab"
+    }
+
     fn program(&self) -> &'static str {
         "dnslab"
     }
@@ -51,22 +55,22 @@ impl Adapter for Embedded {
             option("--http-path", spec.http_path.clone());
         }
         option("--threads", spec.threads.to_string());
-        for (name, value) in [("--delay", &spec.delay), ("--loss", &spec.loss)] {
+        for (name, value) in [("--delay", &spec.embedded.delay), ("--loss", &spec.embedded.loss)] {
             if let Some(value) = value {
                 option(name, value.clone());
             }
         }
-        if spec.early_data && spec.has_encrypted() {
+        if spec.embedded.early_data && spec.has_encrypted() {
             command.push("--early-data".to_owned());
         }
         let extra = spec.extra.as_deref().unwrap_or_default();
         command.extend(extra.split_ascii_whitespace().map(str::to_owned));
         let mut notes = Vec::new();
-        if spec.delay.is_some() || spec.loss.is_some() {
+        if spec.embedded.delay.is_some() || spec.embedded.loss.is_some() {
             notes
                 .push("delay or loss is programmed: latencies are those of the program".to_owned());
         }
-        if spec.early_data && spec.has_encrypted() {
+        if spec.embedded.early_data && spec.has_encrypted() {
             notes.push("early data is taken: most servers do not, unless told to".to_owned());
         }
         Rendered { files: Vec::new(), command, notes }
@@ -94,9 +98,9 @@ mod tests {
     fn encrypted_with_a_program() {
         let mut spec = spec(ServerKind::Embedded, &[Transport::Dot]);
         spec.address = "::1".parse().unwrap();
-        spec.delay = Some("normal 5ms 1ms".to_owned());
-        spec.loss = Some("0.01".to_owned());
-        spec.early_data = true;
+        spec.embedded.delay = Some("normal 5ms 1ms".to_owned());
+        spec.embedded.loss = Some("0.01".to_owned());
+        spec.embedded.early_data = true;
         spec.extra = Some("--verbose  --x 1".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }

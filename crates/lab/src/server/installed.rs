@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use dnslab_wire::Transport;
 
-use super::ServerKind;
+use super::{ServerKind, ServerSpec};
 use crate::LabError;
 
 /// Where servers are that an ordinary user's PATH does not name.
@@ -69,6 +69,22 @@ impl Installed {
     /// When it does not: why, as a sentence.
     pub fn supports(&self, transport: Transport) -> Result<(), String> {
         self.kind.adapter().supports(&self.version, transport)
+    }
+
+    /// Whether this version can do all that `spec` asks for.
+    ///
+    /// # Errors
+    /// When it cannot: what and why, as a sentence.
+    pub fn can(&self, spec: &ServerSpec) -> Result<(), String> {
+        let adapter = self.kind.adapter();
+        spec.transports.iter().try_for_each(|transport| self.supports(*transport))?;
+        if let Some(upstream) = &spec.upstream {
+            adapter.forwards(&self.version, upstream.transport)?;
+        }
+        if spec.trust_anchor.is_some() {
+            adapter.validates(&self.version)?;
+        }
+        adapter.logs(&self.version, spec.logging)
     }
 }
 

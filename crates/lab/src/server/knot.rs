@@ -18,6 +18,10 @@ const CONTROL_SOCKET: &str = "/proc/self/cwd/knot.sock";
 pub(super) struct Knot;
 
 impl Adapter for Knot {
+    fn title(&self) -> &'static str {
+        "Knot DNS"
+    }
+
     fn program(&self) -> &'static str {
         "knotd"
     }

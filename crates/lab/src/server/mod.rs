@@ -8,16 +8,23 @@ mod embedded;
 mod installed;
 mod knot;
 mod nsd;
+mod spec;
+mod unbound;
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::str::FromStr;
 
 use dnslab_wire::Transport;
 
 use crate::LabError;
 pub use installed::{Installed, Version, find};
+pub use spec::{
+    DNSTAP_LOG, EmbeddedSettings, Logging, Ports, QUERY_LOG, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, UpstreamTls, ZoneFile,
+};
 
 /// The servers that dnslab can start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,11 +37,13 @@ pub enum ServerKind {
     Knot,
     /// NLnet Labs NSD, `nsd`.
     Nsd,
+    /// NLnet Labs Unbound, `unbound`.
+    Unbound,
 }
 
 /// The text names no server that dnslab can start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown server `{0}`: it is one of embedded, bind, knot, nsd")]
+#[error("unknown server `{text}`: it is one of {}", ServerKind::names(), text = .0)]
 pub struct UnknownServer(
     /// The text.
     pub String,
@@ -42,7 +51,12 @@ pub struct UnknownServer(
 
 impl ServerKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Embedded, Self::Bind, Self::Knot, Self::Nsd];
+    pub const ALL: [Self; 5] = [Self::Embedded, Self::Bind, Self::Knot, Self::Nsd, Self::Unbound];
+
+    /// Their names, for messages.
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
 
     /// The name in experiment files and records.
     #[must_use]
@@ -52,16 +66,24 @@ impl ServerKind {
             Self::Bind => "bind",
             Self::Knot => "knot",
             Self::Nsd => "nsd",
+            Self::Unbound => "unbound",
         }
     }
 
+    /// Its name as its makers write it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.adapter().title()
+    }
+
     /// The adapter.
-    fn adapter(self) -> &'static dyn Adapter {
+    pub(crate) fn adapter(self) -> &'static dyn Adapter {
         match self {
             Self::Embedded => &embedded::Embedded,
             Self::Bind => &bind::Bind,
             Self::Knot => &knot::Knot,
             Self::Nsd => &nsd::Nsd,
+            Self::Unbound => &unbound::Unbound,
         }
     }
 }
@@ -78,81 +100,6 @@ impl FromStr for ServerKind {
     fn from_str(text: &str) -> Result<Self, UnknownServer> {
         let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
         kind.ok_or_else(|| UnknownServer(text.to_owned()))
-    }
-}
-
-/// What is asked of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerSpec {
-    /// Which one.
-    pub kind: ServerKind,
-    /// Folder for its whole state: configuration, zone, certificate, log, sockets, journals. Made
-    /// if it is missing.
-    pub directory: PathBuf,
-    /// The zone that it serves.
-    pub zone: ZoneFile,
-    /// Address of this machine that it listens on.
-    pub address: IpAddr,
-    /// Ports that it listens on; [`crate::ports::free`] finds some.
-    pub ports: Ports,
-    /// Transports that it serves; at least one.
-    pub transports: Vec<Transport>,
-    /// Threads or processes that answer queries; at least 1.
-    pub threads: u32,
-    /// Connections that will be open to it at one time: its own limit on them is set above.
-    pub connections: u32,
-    /// Path that DNS over HTTPS is asked for, with its first `/`.
-    pub http_path: String,
-    /// The embedded server takes early data (RFC 8446, section 2.3); the others never do.
-    pub early_data: bool,
-    /// CPUs that it may use; empty for all that dnslab may use.
-    pub cpus: Vec<usize>,
-    /// Its program; `None` for the installed one.
-    pub binary: Option<PathBuf>,
-    /// Raw text that is appended to the configuration; for the embedded server further arguments,
-    /// separated by white space.
-    pub extra: Option<String>,
-    /// Programmed delay of the embedded server, in the syntax of `dnslab serve --delay`.
-    pub delay: Option<String>,
-    /// Programmed loss of the embedded server, in the syntax of `dnslab serve --loss`.
-    pub loss: Option<String>,
-}
-
-/// A zone in the format of RFC 1035, section 5.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ZoneFile {
-    /// Name of the zone, with or without the final dot.
-    pub origin: String,
-    /// The file. It is copied into the server's folder unless it lies there already.
-    pub path: PathBuf,
-}
-
-/// The ports of a server: one for each transport, but UDP and TCP share one (RFC 7766, section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ports {
-    /// UDP and TCP.
-    pub plain: u16,
-    /// DNS over TLS.
-    pub dot: u16,
-    /// DNS over HTTPS with HTTP/2.
-    pub doh2: u16,
-    /// DNS over QUIC.
-    pub doq: u16,
-    /// DNS over HTTPS with HTTP/3.
-    pub doh3: u16,
-}
-
-impl Ports {
-    /// The port of one transport.
-    #[must_use]
-    pub fn of(&self, transport: Transport) -> u16 {
-        match transport {
-            Transport::Udp | Transport::Tcp => self.plain,
-            Transport::Dot => self.dot,
-            Transport::Doh2 => self.doh2,
-            Transport::Doq => self.doq,
-            Transport::Doh3 => self.doh3,
-        }
     }
 }
 
@@ -178,7 +125,10 @@ pub struct RenderedFile {
 }
 
 /// What dnslab knows of one server.
-trait Adapter: Sync {
+pub(crate) trait Adapter: Sync {
+    /// Its name as its makers write it.
+    fn title(&self) -> &'static str;
+
     /// Name of the program.
     fn program(&self) -> &'static str;
 
@@ -194,8 +144,70 @@ trait Adapter: Sync {
     /// When it does not.
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String>;
 
+    /// Whether this version forwards over `transport`; why not, as a sentence. A server that does is
+    /// started with an upstream, and any other with a zone.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let _ = (version, transport);
+        Err(format!("{} is authoritative here: it forwards nothing", self.title()))
+    }
+
+    /// Whether this version validates signatures (RFC 4035); why not, as a sentence.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn validates(&self, version: &Version) -> Result<(), String> {
+        let _ = version;
+        Err(format!("{} does not validate signatures", self.title()))
+    }
+
+    /// Whether this version can write these logs; why not, as a sentence.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn logs(&self, version: &Version, logging: Logging) -> Result<(), String> {
+        let _ = version;
+        match logging {
+            Logging { query_log: false, dnstap: false } => Ok(()),
+            Logging { query_log: true, .. } => {
+                Err(format!("dnslab does not know how {} logs queries", self.title()))
+            }
+            Logging { dnstap: true, .. } => {
+                Err(format!("dnslab does not know how {} writes dnstap", self.title()))
+            }
+        }
+    }
+
     /// The configuration; `spec` was checked.
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered;
+
+    /// Where the server tells what it counted, for the record; `None` if it tells nobody.
+    fn counter_source(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What the server counted since it started, by the names of [`dnslab_measure::counter`] where
+    /// one fits, else by the server's own. Called on a thread inside the server's network.
+    ///
+    /// # Errors
+    /// When it does not answer, or says what cannot be read: why, as half a sentence.
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let _ = access;
+        Ok(BTreeMap::new())
+    }
+}
+
+/// How a running server is asked for its counters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access<'a> {
+    /// Its folder, with the Unix sockets that it listens on.
+    pub(crate) directory: &'a Path,
+    /// Where it listens for that on the loopback interface, [`Ports::control`].
+    pub(crate) address: SocketAddr,
+    /// Its program, beside which its control program lies.
+    pub(crate) binary: &'a Path,
 }
 
 /// Concurrent connections that every server is configured for at least, so that experiments with few
@@ -253,97 +265,6 @@ fn check_files(connections: u32, limit: u64) -> Result<(), LabError> {
              fewer clients, or raise the hard limit (`ulimit -Hn`)"
         ),
     })
-}
-
-impl ServerSpec {
-    /// The limit on concurrent connections that the server is configured with.
-    fn connection_limit(&self) -> u32 {
-        self.connections.saturating_add(SPARE_CONNECTIONS).max(LEAST_CONNECTIONS)
-    }
-
-    /// True if a transport is asked for that takes a socket of the server for each connection.
-    pub(crate) fn has_stream(&self) -> bool {
-        self.transports.iter().any(|transport| transport.runs_over_tcp())
-    }
-
-    /// The socket address of one transport.
-    #[must_use]
-    pub fn socket_address(&self, transport: Transport) -> SocketAddr {
-        SocketAddr::new(self.address, self.ports.of(transport))
-    }
-
-    /// True if this transport is asked for.
-    fn serves(&self, transport: Transport) -> bool {
-        self.transports.contains(&transport)
-    }
-
-    /// True if UDP or TCP is asked for.
-    fn has_plain(&self) -> bool {
-        self.transports.iter().any(|transport| !transport.is_encrypted())
-    }
-
-    /// True if a transport is asked for that needs a certificate.
-    pub(crate) fn has_encrypted(&self) -> bool {
-        self.transports.iter().any(|transport| transport.is_encrypted())
-    }
-
-    /// Name of the zone with one final dot.
-    fn origin(&self) -> String {
-        format!("{}.", self.zone.origin.trim_end_matches('.'))
-    }
-
-    /// Name of the zone's file inside the server's folder.
-    pub(crate) fn zone_file_name(&self) -> String {
-        // RFC 2317 names zones `0/25.2.0.192.in-addr.arpa`.
-        let name = self.origin().trim_end_matches('.').replace('/', "_");
-        if name.is_empty() { "root.zone".to_owned() } else { format!("{name}.zone") }
-    }
-
-    /// The raw text, with one line end at its end.
-    fn extra_text(&self) -> String {
-        match self.extra.as_deref().map(str::trim_end) {
-            None | Some("") => String::new(),
-            Some(text) => format!("\n{text}\n"),
-        }
-    }
-
-    /// Refuses what no adapter could write, so that none of them has to escape anything.
-    fn check(&self) -> Result<(), LabError> {
-        let wrong = |field, value: &str, reason: &str| {
-            Err(LabError::Specification {
-                field,
-                value: value.to_owned(),
-                reason: reason.to_owned(),
-            })
-        };
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
-        if self.zone.origin.is_empty() || !self.zone.origin.chars().all(plain) {
-            let reason = "a zone name here has letters, digits, `-`, `_`, `/` and dots only";
-            return wrong("zone name", &self.zone.origin, reason);
-        }
-        if self.transports.is_empty() {
-            let reason = "name at least one of udp, tcp, dot, doh2, doq, doh3";
-            return wrong("transports", "", reason);
-        }
-        let in_path = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
-        if !self.http_path.starts_with('/') || !self.http_path.chars().all(in_path) {
-            let reason = "a path begins with `/` and has letters, digits, `-`, `_`, `.`, `~`, `/`";
-            return wrong("http path", &self.http_path, reason);
-        }
-        if self.threads == 0 {
-            return wrong("threads", "0", "at least 1 must answer");
-        }
-        for (field, value) in [("delay", &self.delay), ("loss", &self.loss)] {
-            if let (Some(value), true) = (value, self.kind != ServerKind::Embedded) {
-                return wrong(
-                    field,
-                    value,
-                    "only the embedded server has a delay and loss program",
-                );
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

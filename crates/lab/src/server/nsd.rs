@@ -12,6 +12,10 @@ const CONFIGURATION: &str = "nsd.conf";
 pub(super) struct Nsd;
 
 impl Adapter for Nsd {
+    fn title(&self) -> &'static str {
+        "NSD"
+    }
+
     fn program(&self) -> &'static str {
         "nsd"
     }

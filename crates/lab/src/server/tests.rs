@@ -1,5 +1,7 @@
 //! What the adapters' tests share, and the checks of specifications.
 
+use std::path::PathBuf;
+
 use super::*;
 
 /// A specification with everything at its plainest.
@@ -7,20 +9,48 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
     ServerSpec {
         kind,
         directory: PathBuf::from("/results/runs/udp-1/server"),
-        zone: ZoneFile { origin: "melmac.univ".to_owned(), path: "/tmp/melmac.zone".into() },
+        zone: Some(melmac()),
         address: "127.0.0.1".parse().unwrap(),
-        ports: Ports { plain: 5300, dot: 8530, doh2: 4430, doq: 8531, doh3: 4431 },
+        ports: Ports { plain: 5300, dot: 8530, doh2: 4430, doq: 8531, doh3: 4431, control: 8053 },
         transports: transports.to_vec(),
         threads: 2,
         connections: 4,
         http_path: "/dns-query".to_owned(),
-        early_data: false,
         cpus: vec![0],
         binary: None,
         extra: None,
-        delay: None,
-        loss: None,
+        embedded: EmbeddedSettings::default(),
+        upstream: None,
+        trust_anchor: None,
+        logging: Logging::default(),
+        network: None,
     }
+}
+
+fn melmac() -> ZoneFile {
+    ZoneFile { origin: "melmac.univ".to_owned(), path: "/tmp/melmac.zone".into() }
+}
+
+/// The specification of a forwarder whose upstream is reached over `upstream`.
+pub(crate) fn forwarder(
+    kind: ServerKind,
+    transports: &[Transport],
+    upstream: Transport,
+) -> ServerSpec {
+    let tls =
+        UpstreamTls { authority: "/tmp/authority.pem".into(), name: "dnslab.test".to_owned() };
+    let address = if upstream.is_encrypted() { "10.53.2.2:853" } else { "10.53.2.2:53" };
+    let upstream = Upstream {
+        address: address.parse().unwrap(),
+        transport: upstream,
+        tls: upstream.is_encrypted().then_some(tls),
+    };
+    ServerSpec { zone: None, upstream: Some(upstream), ..spec(kind, transports) }
+}
+
+/// Gives the zone another name.
+fn named(spec: &mut ServerSpec, origin: &str) {
+    spec.zone = Some(ZoneFile { origin: origin.to_owned(), ..melmac() });
 }
 
 /// The rendered text of all files, the command and the notes, for snapshots.
@@ -41,20 +71,23 @@ fn names_are_read_back() {
     for kind in ServerKind::ALL {
         assert_eq!(kind.name().parse(), Ok(kind));
     }
-    assert!("unbound".parse::<ServerKind>().is_err());
+    assert!("bond".parse::<ServerKind>().is_err());
 }
 
 #[test]
 fn what_cannot_be_written_is_refused() {
     type Change = fn(&mut ServerSpec);
     let cases: [(Change, &str); 7] = [
-        (|spec| spec.zone.origin = "a\"; b".to_owned(), "zone name `a\"; b`: "),
-        (|spec| spec.zone.origin.clear(), "zone name ``: "),
+        (|spec| named(spec, "a\"; b"), "zone name `a\"; b`: "),
+        (|spec| named(spec, ""), "zone name ``: "),
         (|spec| spec.transports.clear(), "transports ``: "),
         (|spec| spec.threads = 0, "threads `0`: "),
         (|spec| spec.http_path = "dns".to_owned(), "http path `dns`: "),
         (|spec| spec.http_path = "/a\"; b".to_owned(), "http path `/a\"; b`: "),
-        (|spec| spec.delay = Some("5ms".to_owned()), "delay `5ms`: only the embedded server"),
+        (
+            |spec| spec.embedded.delay = Some("5ms".to_owned()),
+            "delay `5ms`: only the embedded server",
+        ),
     ];
     for (change, expected) in cases {
         let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
@@ -105,7 +138,7 @@ fn zones_have_file_names() {
     ];
     for (origin, expected) in cases {
         let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
-        spec.zone.origin = origin.to_owned();
+        named(&mut spec, origin);
         assert_eq!(spec.zone_file_name(), expected);
     }
 }

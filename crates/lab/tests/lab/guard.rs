@@ -20,6 +20,7 @@ fn start(folder: &Path, command: &[&str]) -> RunningProcess {
         directory: folder.to_owned(),
         log: folder.join("server.log"),
         cpus: Vec::new(),
+        network: None,
     };
     RunningProcess::start(&guard(), &spec).unwrap()
 }
@@ -178,6 +179,7 @@ fn cpus_are_taken() {
         directory: folder.path().to_owned(),
         log: folder.path().join("server.log"),
         cpus: vec![last],
+        network: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("the end is reported", || process.exited().is_some());
@@ -192,6 +194,7 @@ fn a_guard_that_cannot_work_says_why() {
         directory: "/nonexistent".into(),
         log: "/nonexistent/server.log".into(),
         cpus: Vec::new(),
+        network: None,
     };
     let error = RunningProcess::start(&guard(), &spec).unwrap_err();
     assert!(matches!(error, LabError::Guard { .. }), "{error}");

@@ -15,6 +15,7 @@ fn spin(folder: &std::path::Path) -> RunningProcess {
         directory: folder.to_owned(),
         log: folder.join("server.log"),
         cpus: Vec::new(),
+        network: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("it spins", || user_and_system_s(process.pid()) > 0.05);
@@ -74,6 +75,7 @@ fn an_idle_process_uses_nothing() {
         directory: folder.path().to_owned(),
         log: folder.path().join("server.log"),
         cpus: Vec::new(),
+        network: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("sleep runs", || {

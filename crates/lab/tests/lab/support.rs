@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_lab::{GuardProgram, ServerKind, ServerSpec, ZoneFile, certificate, ports};
+use dnslab_lab::{
+    EmbeddedSettings, GuardProgram, Logging, ServerKind, ServerSpec, ZoneFile, certificate, ports,
+};
 use dnslab_wire::Transport;
 
 /// Patience with things that take milliseconds on a quiet machine.
@@ -48,19 +50,21 @@ pub(crate) fn spec(
     ServerSpec {
         kind,
         directory: folder.join("server"),
-        zone: zone(folder),
+        zone: Some(zone(folder)),
         address,
         ports: ports::free(address).expect("loopback has free ports"),
         transports: transports.to_vec(),
         threads: 1,
         connections: 4,
         http_path: "/dns-query".to_owned(),
-        early_data: false,
         cpus: Vec::new(),
         binary: None,
         extra: None,
-        delay: None,
-        loss: None,
+        embedded: EmbeddedSettings::default(),
+        upstream: None,
+        trust_anchor: None,
+        logging: Logging::default(),
+        network: None,
     }
 }
 

@@ -94,6 +94,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         pacing: None,
         network: NetworkDrops::default(),
         intervals: Vec::new(),
+        server_counters: None,
         resources: ResourceSeries {
             cpus: 1,
             samples: vec![
@@ -128,6 +129,8 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         status: RunStatus::Valid,
         load: load(),
         server: server(),
+        chain: Vec::new(),
+        laboratory: None,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
         limit: Limit { kind: LimitKind::Window, evidence: format!("run at {position}") },

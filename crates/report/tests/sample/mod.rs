@@ -140,6 +140,8 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             cpus: vec![0],
             notes: vec!["Response rate limiting is off: it would measure the limiter.".to_owned()],
         },
+        chain: Vec::new(),
+        laboratory: None,
         measured: Some(measured(of, luck, window_ns, (answered, lost), &mut noise)),
         caveats: match (of.name, repetition) {
             ("udp", _) => {
@@ -233,6 +235,7 @@ fn measured(
         network: NetworkDrops::default(),
         intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
         resources: resources(of, warm_up_ns + window_ns, noise),
+        server_counters: None,
         workers: vec![WorkerFacts {
             cpu: Some(1),
             cpu_ns: window_ns / 10 * if of.name == "udp" { 9 } else { 6 },
@@ -319,6 +322,7 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
             udp_drops: 0,
             steal_ns: 0,
             machine_ns: 0,
+            log_octets: 0,
         }
     });
     ResourceSeries {

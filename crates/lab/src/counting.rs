@@ -1,0 +1,116 @@
+//! A thread that reads what a server counted itself, once a second.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use dnslab_measure::{CounterSample, CounterSeries};
+
+use crate::network::Visit;
+use crate::sampler::signed_ns;
+use crate::server::{Access, ServerKind};
+
+/// Time between readings. One costs the server up to some milliseconds of CPU time (BIND renders its
+/// statistics as text), so the watch takes less than 1 % of it.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Whom to ask.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    /// Which server.
+    pub(crate) kind: ServerKind,
+    /// Its folder.
+    pub(crate) directory: PathBuf,
+    /// Its port for counters.
+    pub(crate) port: u16,
+    /// Its program.
+    pub(crate) binary: PathBuf,
+    /// Its network; `None` for that of the caller.
+    pub(crate) network: Option<PathBuf>,
+}
+
+/// A running watch of a server's own counters.
+#[derive(Debug)]
+pub struct CounterWatch {
+    stop: mpsc::Sender<()>,
+    thread: JoinHandle<Readings>,
+    source: &'static str,
+}
+
+/// What was read, and why the last failed reading failed.
+#[derive(Debug, Default)]
+struct Readings {
+    samples: Vec<(Instant, CounterSample)>,
+    failure: Option<String>,
+}
+
+impl CounterWatch {
+    /// Takes the first reading before it returns, and then one each second. `None` for a server that
+    /// tells nobody what it counted.
+    pub(crate) fn start(counted: Counted) -> Option<Self> {
+        let source = counted.kind.adapter().counter_source()?;
+        let (stop, stopped) = mpsc::channel();
+        let (began, has_begun) = mpsc::channel();
+        let thread = thread::spawn(move || read_until(&counted, &began, &stopped));
+        // An error means that the thread has ended already, which `finish` finds out.
+        has_begun.recv().ok();
+        Some(Self { stop, thread, source })
+    }
+
+    /// Takes a last reading, ends the watch, and gives the readings on the timeline that begins at
+    /// `origin`, the start of the load.
+    #[must_use]
+    pub fn finish(self, origin: Instant) -> CounterSeries {
+        self.stop.send(()).ok();
+        let readings = self.thread.join().unwrap_or_default();
+        let on_timeline = |(at, sample)| CounterSample { at_ns: signed_ns(at, origin), ..sample };
+        CounterSeries {
+            source: self.source.to_owned(),
+            samples: readings.samples.into_iter().map(on_timeline).collect(),
+            failure: readings.failure,
+        }
+    }
+}
+
+/// Reads until it is told to stop, and once more then.
+fn read_until(
+    counted: &Counted,
+    began: &mpsc::Sender<()>,
+    stopped: &mpsc::Receiver<()>,
+) -> Readings {
+    let mut readings = Readings::default();
+    // The thread ends in that network, so there is nothing to return to.
+    let _visit = match counted.network.as_deref().map(Visit::to).transpose() {
+        Ok(visit) => visit,
+        Err(error) => {
+            readings.failure = Some(format!("its network: {error}"));
+            return readings;
+        }
+    };
+    readings.read(counted);
+    began.send(()).ok();
+    loop {
+        let waited = stopped.recv_timeout(INTERVAL);
+        readings.read(counted);
+        if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
+            return readings;
+        }
+    }
+}
+
+impl Readings {
+    /// Takes one reading. One that fails is made up for by the next: all counts are cumulative.
+    fn read(&mut self, counted: &Counted) {
+        let access = Access {
+            directory: &counted.directory,
+            address: ([127, 0, 0, 1], counted.port).into(),
+            binary: &counted.binary,
+        };
+        let at = Instant::now();
+        match counted.kind.adapter().counters(&access) {
+            Ok(counts) => self.samples.push((at, CounterSample { at_ns: 0, counts })),
+            Err(reason) => self.failure = Some(reason),
+        }
+    }
+}

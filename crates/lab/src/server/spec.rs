@@ -1,0 +1,297 @@
+//! What is asked of a server.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use dnslab_wire::Transport;
+
+use super::{LEAST_CONNECTIONS, SPARE_CONNECTIONS, ServerKind};
+use crate::LabError;
+
+/// What is asked of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSpec {
+    /// Which one.
+    pub kind: ServerKind,
+    /// Folder for its whole state: configuration, zone, certificate, log, sockets, journals. Made
+    /// if it is missing.
+    pub directory: PathBuf,
+    /// The zone that it serves; `None` for a server that forwards.
+    pub zone: Option<ZoneFile>,
+    /// Where it forwards to; `None` for an authoritative server.
+    pub upstream: Option<Upstream>,
+    /// A forwarder validates what it gets (RFC 4035), from this trust anchor: a DS record of the root
+    /// in presentation format. `None` to leave validation off.
+    pub trust_anchor: Option<String>,
+    /// What it writes of each query.
+    pub logging: Logging,
+    /// Address of this machine that it listens on.
+    pub address: IpAddr,
+    /// Ports that it listens on; [`crate::ports::free`] finds some.
+    pub ports: Ports,
+    /// Transports that it serves; at least one.
+    pub transports: Vec<Transport>,
+    /// Threads or processes that answer queries; at least 1.
+    pub threads: u32,
+    /// Connections that will be open to it at one time: its own limit on them is set above.
+    pub connections: u32,
+    /// Path that DNS over HTTPS is asked for, with its first `/`.
+    pub http_path: String,
+    /// CPUs that it may use; empty for all that dnslab may use.
+    pub cpus: Vec<usize>,
+    /// Its program; `None` for the installed one.
+    pub binary: Option<PathBuf>,
+    /// Raw text that is appended to the configuration; for the embedded server further arguments,
+    /// separated by white space.
+    pub extra: Option<String>,
+    /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the caller.
+    pub network: Option<PathBuf>,
+    /// What only the embedded server understands.
+    pub embedded: EmbeddedSettings,
+}
+
+/// What only the embedded server understands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EmbeddedSettings {
+    /// Programmed delay, in the syntax of `dnslab serve --delay`.
+    pub delay: Option<String>,
+    /// Programmed loss, in the syntax of `dnslab serve --loss`.
+    pub loss: Option<String>,
+    /// It takes early data (RFC 8446, section 2.3); the other servers never do.
+    pub early_data: bool,
+    /// Names of which it knows everything, as a resolver with a full cache does; one a line. In the
+    /// place of a zone.
+    pub names: Option<PathBuf>,
+    /// The data of these names is signed.
+    pub signed: bool,
+    /// Answers after which it closes a connection; `None` for never.
+    pub queries_per_connection: Option<u32>,
+    /// Time after which it closes an idle connection, in the syntax of `dnslab serve --idle-timeout`.
+    pub idle_timeout: Option<String>,
+    /// It hands out no tickets, so no TLS session is resumed.
+    pub no_tickets: bool,
+}
+
+/// A zone in the format of RFC 1035, section 5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneFile {
+    /// Name of the zone, with or without the final dot.
+    pub origin: String,
+    /// The file. It is copied into the server's folder unless it lies there already.
+    pub path: PathBuf,
+}
+
+/// A server that another one forwards to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Where it answers on `transport`.
+    pub address: SocketAddr,
+    /// How queries travel to it: UDP (with TCP for truncated answers), TCP, or DNS over TLS.
+    pub transport: Transport,
+    /// For DNS over TLS: the authority to trust, and the name that its certificate must have. The
+    /// file is copied into the forwarder's folder as [`UPSTREAM_AUTHORITY`].
+    pub tls: Option<UpstreamTls>,
+}
+
+/// How the certificate of an upstream server is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// PEM file of the authority.
+    pub authority: PathBuf,
+    /// Name that the certificate must have.
+    pub name: String,
+}
+
+/// Name of the upstream's authority inside a forwarder's folder.
+pub const UPSTREAM_AUTHORITY: &str = "upstream-authority.pem";
+
+/// What a server writes of each query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// A line for each query into the file [`QUERY_LOG`] of its folder.
+    pub query_log: bool,
+    /// dnstap messages of queries and answers into the file [`DNSTAP_LOG`] of its folder.
+    pub dnstap: bool,
+}
+
+impl Logging {
+    /// The names of the files that are written.
+    pub(crate) fn files(self) -> impl Iterator<Item = &'static str> {
+        let files = [(self.query_log, QUERY_LOG), (self.dnstap, DNSTAP_LOG)];
+        files.into_iter().filter(|(is_written, _)| *is_written).map(|(_, name)| name)
+    }
+}
+
+/// Name of the query log inside the server's folder.
+pub const QUERY_LOG: &str = "query.log";
+
+/// Name of the dnstap file inside the server's folder (frame streams, dnstap.proto).
+pub const DNSTAP_LOG: &str = "dnstap.fstrm";
+
+/// The ports of a server: one for each transport, but UDP and TCP share one (RFC 7766, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// UDP and TCP.
+    pub plain: u16,
+    /// DNS over TLS.
+    pub dot: u16,
+    /// DNS over HTTPS with HTTP/2.
+    pub doh2: u16,
+    /// DNS over QUIC.
+    pub doq: u16,
+    /// DNS over HTTPS with HTTP/3.
+    pub doh3: u16,
+    /// Where it tells its counters, on the loopback address, for servers that do so over TCP.
+    pub control: u16,
+}
+
+impl Ports {
+    /// The ports of the standards (RFC 1035, 7858, 8484, 9250), for a server that has an address of its
+    /// own. The one for counters is BIND's usual one.
+    pub const STANDARD: Self =
+        Self { plain: 53, dot: 853, doh2: 443, doq: 853, doh3: 443, control: 8053 };
+
+    /// The port of one transport.
+    #[must_use]
+    pub fn of(&self, transport: Transport) -> u16 {
+        match transport {
+            Transport::Udp | Transport::Tcp => self.plain,
+            Transport::Dot => self.dot,
+            Transport::Doh2 => self.doh2,
+            Transport::Doq => self.doq,
+            Transport::Doh3 => self.doh3,
+        }
+    }
+}
+
+impl ServerSpec {
+    /// A server of this kind with its state in `directory`, that answers over `transports` and has
+    /// nothing else that need not be: one thread, no zone and no upstream.
+    #[must_use]
+    pub fn new(
+        kind: ServerKind,
+        directory: PathBuf,
+        (address, ports): (IpAddr, Ports),
+        transports: &[Transport],
+    ) -> Self {
+        Self {
+            kind,
+            directory,
+            zone: None,
+            upstream: None,
+            trust_anchor: None,
+            logging: Logging::default(),
+            address,
+            ports,
+            transports: transports.to_vec(),
+            threads: 1,
+            connections: 0,
+            http_path: "/dns-query".to_owned(),
+            cpus: Vec::new(),
+            binary: None,
+            extra: None,
+            network: None,
+            embedded: EmbeddedSettings::default(),
+        }
+    }
+
+    /// The limit on concurrent connections that the server is configured with.
+    pub(super) fn connection_limit(&self) -> u32 {
+        self.connections.saturating_add(SPARE_CONNECTIONS).max(LEAST_CONNECTIONS)
+    }
+
+    /// True if a transport is asked for that takes a socket of the server for each connection.
+    pub(crate) fn has_stream(&self) -> bool {
+        self.transports.iter().any(|transport| transport.runs_over_tcp())
+    }
+
+    /// The socket address of one transport.
+    #[must_use]
+    pub fn socket_address(&self, transport: Transport) -> SocketAddr {
+        SocketAddr::new(self.address, self.ports.of(transport))
+    }
+
+    /// True if this transport is asked for.
+    pub(super) fn serves(&self, transport: Transport) -> bool {
+        self.transports.contains(&transport)
+    }
+
+    /// True if UDP or TCP is asked for.
+    pub(super) fn has_plain(&self) -> bool {
+        self.transports.iter().any(|transport| !transport.is_encrypted())
+    }
+
+    /// True if a transport is asked for that needs a certificate.
+    pub(crate) fn has_encrypted(&self) -> bool {
+        self.transports.iter().any(|transport| transport.is_encrypted())
+    }
+
+    /// Name of the zone with one final dot; the root without a zone.
+    pub(super) fn origin(&self) -> String {
+        let origin = self.zone.as_ref().map_or("", |zone| zone.origin.as_str());
+        format!("{}.", origin.trim_end_matches('.'))
+    }
+
+    /// Name of the zone's file inside the server's folder.
+    pub(crate) fn zone_file_name(&self) -> String {
+        // RFC 2317 names zones `0/25.2.0.192.in-addr.arpa`.
+        let name = self.origin().trim_end_matches('.').replace('/', "_");
+        if name.is_empty() { "root.zone".to_owned() } else { format!("{name}.zone") }
+    }
+
+    /// The raw text, with one line end at its end.
+    pub(super) fn extra_text(&self) -> String {
+        match self.extra.as_deref().map(str::trim_end) {
+            None | Some("") => String::new(),
+            Some(text) => format!("\n{text}\n"),
+        }
+    }
+
+    /// Refuses what no adapter could write, so that none of them has to escape anything.
+    pub(super) fn check(&self) -> Result<(), LabError> {
+        let wrong = |field, value: &str, reason: &str| {
+            Err(LabError::Specification {
+                field,
+                value: value.to_owned(),
+                reason: reason.to_owned(),
+            })
+        };
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
+        if let Some(ZoneFile { origin, .. }) = &self.zone
+            && (origin.is_empty() || !origin.chars().all(plain))
+        {
+            let reason = "a zone name here has letters, digits, `-`, `_`, `/` and dots only";
+            return wrong("zone name", origin, reason);
+        }
+        let name = self.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref());
+        if let Some(UpstreamTls { name, .. }) = name
+            && (name.is_empty() || !name.chars().all(plain))
+        {
+            let reason = "the name in a certificate has letters, digits, `-`, `_` and dots only";
+            return wrong("upstream's name", name, reason);
+        }
+        if self.transports.is_empty() {
+            let reason = "name at least one of udp, tcp, dot, doh2, doq, doh3";
+            return wrong("transports", "", reason);
+        }
+        let in_path = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
+        if !self.http_path.starts_with('/') || !self.http_path.chars().all(in_path) {
+            let reason = "a path begins with `/` and has letters, digits, `-`, `_`, `.`, `~`, `/`";
+            return wrong("http path", &self.http_path, reason);
+        }
+        if self.threads == 0 {
+            return wrong("threads", "0", "at least 1 must answer");
+        }
+        let embedded = [("delay", &self.embedded.delay), ("loss", &self.embedded.loss)];
+        for (field, value) in embedded {
+            if let (Some(value), true) = (value, self.kind != ServerKind::Embedded) {
+                return wrong(
+                    field,
+                    value,
+                    "only the embedded server has a delay and loss program",
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! NLnet Labs Unbound (`unbound`), as a forwarder. Options: unbound.conf(5); counters:
+//! unbound-control(8).
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use dnslab_measure::counter;
+use dnslab_wire::Transport;
+
+use super::{
+    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, Version,
+};
+use crate::certificate;
+
+/// Name of the configuration.
+const CONFIGURATION: &str = "unbound.conf";
+
+/// The Unix socket for commands, in the server's folder.
+const CONTROL: &str = "unbound.ctl";
+
+/// How long a command may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The adapter of `unbound`.
+pub(super) struct Unbound;
+
+impl Adapter for Unbound {
+    fn title(&self) -> &'static str {
+        "Unbound"
+    }
+
+    fn program(&self) -> &'static str {
+        "unbound"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install unbound".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "-V"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let missing = match transport {
+            Transport::Udp | Transport::Tcp | Transport::Dot => return Ok(()),
+            Transport::Doh2 if version.is_at_least(1, 12) => return Ok(()),
+            Transport::Doh2 => "DNS over HTTPS: it came with 1.12",
+            Transport::Doq => "DNS over QUIC in its packages: it came with 1.22, as a build option",
+            Transport::Doh3 => "HTTP/3, as no version of Unbound has: its DNS over HTTPS is doh2",
+        };
+        Err(format!("Unbound {version} has no {missing}"))
+    }
+
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Tcp | Transport::Dot => Ok(()),
+            _ => Err(format!("Unbound {version} does not forward over {transport}")),
+        }
+    }
+
+    fn validates(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        Rendered {
+            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
+            command: [program, "-d", "-p", "-c", CONFIGURATION].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("unbound-control stats_noreset")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let text = ask(access).map_err(|error| format!("its control socket: {error}"))?;
+        Ok(read_statistics(&text))
+    }
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    let connections = spec.connection_limit();
+    let modules = if spec.trust_anchor.is_some() { "validator iterator" } else { "iterator" };
+    format!(
+        "server:
+    directory: \".\"
+    chroot: \"\"
+    username: \"\"
+    pidfile: \"unbound.pid\"
+    use-syslog: no
+    log-time-ascii: yes
+{listeners}    access-control: 0.0.0.0/0 allow
+    access-control: ::/0 allow
+    do-not-query-localhost: no
+    module-config: \"{modules}\"
+    num-threads: {threads}
+    so-reuseport: yes
+    incoming-num-tcp: {connections}
+    tcp-idle-timeout: {idle}
+    ratelimit: 0
+    ip-ratelimit: 0
+    extended-statistics: yes
+{tls}{anchor}
+remote-control:
+    control-enable: yes
+    control-interface: \"./{CONTROL}\"
+    control-use-cert: no
+
+{forward}{extra}",
+        listeners = listeners(spec),
+        threads = spec.threads,
+        // In milliseconds.
+        idle = IDLE_SECONDS * 1_000,
+        tls = tls(spec),
+        anchor = spec
+            .trust_anchor
+            .as_ref()
+            .map(|anchor| format!("    trust-anchor: \"{anchor}\"\n"))
+            .unwrap_or_default(),
+        forward = spec.upstream.as_ref().map(forward_zone).unwrap_or_default(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// The statements for the address, and for the transports that are not asked for.
+fn listeners(spec: &ServerSpec) -> String {
+    let (address, ports) = (spec.address, spec.ports);
+    let mut text = String::new();
+    let mut listen = |port: u16| text.push_str(&format!("    interface: {address}@{port}\n"));
+    if spec.has_plain() {
+        listen(ports.plain);
+    }
+    for transport in [Transport::Dot, Transport::Doh2] {
+        if spec.serves(transport) {
+            listen(ports.of(transport));
+        }
+    }
+    text
+}
+
+/// Certificate of the encrypted transports, and what the upstream's is verified with.
+fn tls(spec: &ServerSpec) -> String {
+    let mut text = String::new();
+    if spec.has_encrypted() {
+        text.push_str(&format!(
+            "    tls-service-pem: \"{}\"\n    tls-service-key: \"{}\"\n",
+            certificate::CERTIFICATE,
+            certificate::KEY
+        ));
+    }
+    if spec.serves(Transport::Dot) {
+        text.push_str(&format!("    tls-port: {}\n", spec.ports.dot));
+    }
+    if spec.serves(Transport::Doh2) {
+        text.push_str(&format!(
+            "    https-port: {}\n    http-endpoint: \"{}\"\n    http-max-streams: 1000\n",
+            spec.ports.doh2, spec.http_path
+        ));
+    }
+    if spec.upstream.as_ref().is_some_and(|upstream| upstream.tls.is_some()) {
+        text.push_str(&format!("    tls-cert-bundle: \"{UPSTREAM_AUTHORITY}\"\n"));
+    }
+    text
+}
+
+/// Everything is forwarded to the one upstream.
+fn forward_zone(upstream: &Upstream) -> String {
+    let (ip, port) = (upstream.address.ip(), upstream.address.port());
+    let name = upstream.tls.as_ref().map(|tls| format!("#{}", tls.name)).unwrap_or_default();
+    let how = match upstream.transport {
+        Transport::Dot => "    forward-tls-upstream: yes\n",
+        Transport::Tcp => "    forward-tcp-upstream: yes\n",
+        _ => "",
+    };
+    format!("forward-zone:\n    name: \".\"\n    forward-addr: {ip}@{port}{name}\n{how}")
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let connections = spec.connection_limit();
+    let validation = match spec.trust_anchor {
+        Some(_) => "it validates, from the trust anchor of the laboratory's root",
+        None => "no validation: the module validator is left out (module-config)",
+    };
+    vec![
+        format!("{} threads (num-threads), as the experiment says", spec.threads),
+        "all queries are forwarded to the one upstream server, and it may be asked on the loopback \
+         address (do-not-query-localhost no)"
+            .to_owned(),
+        validation.to_owned(),
+        format!(
+            "incoming-num-tcp {connections} (default 10), tcp-idle-timeout {IDLE_SECONDS} s (default \
+             30 s): the limits on clients are not what is measured"
+        ),
+        "rate limits are off, as they are by default; any client may ask".to_owned(),
+        "extended statistics are on: its counters are read during the run".to_owned(),
+    ]
+}
+
+/// Sends the command that `unbound-control` sends, in the first version of its protocol.
+fn ask(access: &Access<'_>) -> std::io::Result<String> {
+    let mut socket = UnixStream::connect(access.directory.join(CONTROL))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.write_all(b"UBCT1 stats_noreset\n")?;
+    let mut text = String::new();
+    socket.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The counts among the lines `NAME=NUMBER`.
+fn read_statistics(text: &str) -> BTreeMap<String, u64> {
+    let lines: BTreeMap<&str, u64> = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+        .collect();
+    let mut counts = BTreeMap::new();
+    for (name, common) in [
+        ("total.num.queries", counter::QUERIES),
+        ("num.query.udpout", "upstream.queries.udp"),
+        ("num.query.tcpout", "upstream.queries.tcp"),
+        ("total.num.cachehits", counter::CACHE_HITS),
+        ("total.num.cachemiss", counter::CACHE_MISSES),
+        ("total.num.recursivereplies", "recursive-replies"),
+        ("num.query.tls", counter::QUERIES_DOT),
+        ("num.query.https", counter::QUERIES_DOH),
+        ("num.answer.secure", "answers.secure"),
+        ("num.answer.bogus", "answers.bogus"),
+        ("num.answer.rcode.SERVFAIL", "answers.servfail"),
+    ] {
+        if let Some(count) = lines.get(name) {
+            counts.insert(common.to_owned(), *count);
+        }
+    }
+    let sent = |name| lines.get(name).copied().unwrap_or(0);
+    let upstream = sent("num.query.udpout") + sent("num.query.tcpout");
+    counts.insert(counter::UPSTREAM_QUERIES.to_owned(), upstream);
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{forwarder, shown};
+
+    #[test]
+    fn all_transports_to_udp() {
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
+        insta::assert_snapshot!(shown(&forwarder(ServerKind::Unbound, &all, Transport::Udp)));
+    }
+
+    #[test]
+    fn validating_over_tls_on_ipv6_with_extra_text() {
+        let mut spec = forwarder(ServerKind::Unbound, &[Transport::Udp], Transport::Dot);
+        spec.address = "::1".parse().unwrap();
+        spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
+        spec.extra = Some("server:\n    verbosity: 2".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn statistics_have_common_names() {
+        let text = "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
+                    total.recursion.time.avg=0.5\nnum.query.udpout=4\nnum.query.tcpout=1\n";
+        let counts = read_statistics(text);
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(7));
+        assert_eq!(of(counter::CACHE_HITS), Some(2));
+        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
+        assert_eq!(of(counter::CACHE_MISSES), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! What servers counted themselves, read during a run.
+//!
+//! Every server counts in words of its own. Where a count means the same as another server's, it has
+//! one of the names below; any other keeps the server's name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Queries that came from clients, over all transports.
+pub const QUERIES: &str = "queries";
+/// Those that came over UDP.
+pub const QUERIES_UDP: &str = "queries.udp";
+/// Those that came over TCP without encryption.
+pub const QUERIES_TCP: &str = "queries.tcp";
+/// Those that came over DNS over TLS.
+pub const QUERIES_DOT: &str = "queries.dot";
+/// Those that came over DNS over HTTPS.
+pub const QUERIES_DOH: &str = "queries.doh";
+/// Answers to clients.
+pub const RESPONSES: &str = "responses";
+/// Queries answered from the cache.
+pub const CACHE_HITS: &str = "cache.hits";
+/// Queries that the cache could not answer.
+pub const CACHE_MISSES: &str = "cache.misses";
+/// Queries sent to the upstream server.
+pub const UPSTREAM_QUERIES: &str = "upstream.queries";
+/// Answers of the upstream server that did not come in time.
+pub const UPSTREAM_TIMEOUTS: &str = "upstream.timeouts";
+/// Connections that were accepted, over all transports.
+pub const CONNECTIONS: &str = "connections";
+/// Full TLS handshakes with clients.
+pub const HANDSHAKES_FULL: &str = "handshakes.full";
+/// TLS handshakes with clients that resumed an earlier session.
+pub const HANDSHAKES_RESUMED: &str = "handshakes.resumed";
+/// Connections that the server closed because they had carried as many queries as it allows.
+pub const CLOSED_BY_QUOTA: &str = "connections.closed-by-quota";
+/// Connections that the server closed because they were idle.
+pub const CLOSED_BY_IDLENESS: &str = "connections.closed-by-idleness";
+
+/// The counters of one server at one instant. All are cumulative.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterSample {
+    /// When, in nanoseconds since the load began; negative before it.
+    pub at_ns: i64,
+    /// The counts by name.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// The counters of one server during a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterSeries {
+    /// Where they were read, e.g. `BIND's statistics channel`.
+    pub source: String,
+    /// The readings, oldest first: one before the load, about one each second, one after it.
+    pub samples: Vec<CounterSample>,
+    /// Why a reading failed, the last time that one did.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
+impl CounterSeries {
+    /// By how much a count grew from the first reading to the last; `None` without two readings that
+    /// have it. A count that an early reading does not have yet began at 0.
+    #[must_use]
+    pub fn growth(&self, name: &str) -> Option<u64> {
+        let [first, .., last] = self.samples.as_slice() else { return None };
+        let begin = first.counts.get(name).copied().unwrap_or(0);
+        Some(last.counts.get(name)?.saturating_sub(begin))
+    }
+
+    /// The count at the last reading: since the server started.
+    #[must_use]
+    pub fn total(&self, name: &str) -> Option<u64> {
+        self.samples.last()?.counts.get(name).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(readings: &[&[(&str, u64)]]) -> CounterSeries {
+        let sample = |counts: &&[(&str, u64)]| CounterSample {
+            at_ns: 0,
+            counts: counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+        };
+        CounterSeries { samples: readings.iter().map(sample).collect(), ..Default::default() }
+    }
+
+    #[test]
+    fn growth_is_from_the_first_reading_to_the_last() {
+        let of = |readings: &[&[(&str, u64)]]| series(readings).growth(QUERIES);
+        assert_eq!(of(&[&[(QUERIES, 3)], &[(QUERIES, 5)], &[(QUERIES, 10)]]), Some(7));
+        assert_eq!(of(&[&[], &[(QUERIES, 10)]]), Some(10));
+        assert_eq!(of(&[&[(QUERIES, 3)], &[]]), None);
+        assert_eq!(of(&[&[(QUERIES, 3)]]), None);
+        assert_eq!(series(&[&[(QUERIES, 3)]]).total(QUERIES), Some(3));
+    }
+}
