@@ -76,6 +76,14 @@ pub enum LabError {
         /// Why.
         reason: String,
     },
+    /// The hosts of the laboratory could not be made or changed.
+    #[error("cannot {what}: {reason}")]
+    Hosts {
+        /// What was tried.
+        what: String,
+        /// What the system said, or what is missing.
+        reason: String,
+    },
     /// Another process has the address.
     #[error(transparent)]
     AddressTaken(Box<AddressTaken>),

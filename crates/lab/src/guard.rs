@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::cgroup::{Groups, Sources};
+use crate::hosts::link;
 use crate::{descendants, launch};
 
 /// Time that a server has to end by itself when nobody says another.
@@ -141,6 +142,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
         [] => supervise(),
         [stage, spec] if stage == launch::STAGE => launch::enter(spec),
+        [carrier, spec] if carrier == link::LINK => link::carry(spec),
         _ => {
             eprintln!("the guard is started by dnslab, not by hand");
             ExitCode::FAILURE

@@ -34,6 +34,7 @@ pub mod doctor;
 mod error;
 pub mod guard;
 pub mod host;
+pub mod hosts;
 mod launch;
 pub mod network;
 pub mod ports;
@@ -44,6 +45,7 @@ mod running;
 mod sampler;
 mod server;
 pub mod sockets;
+mod sys;
 mod timers;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};

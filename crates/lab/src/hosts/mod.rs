@@ -1,0 +1,433 @@
+//! Hosts on one machine: a line of network namespaces, each joined to the next by a link.
+//!
+//! No namespace has a name. Each is held by a process under a guard, and goes away with the last process
+//! in it; so nothing is left behind, whatever ends dnslab, and two experiments cannot meet.
+
+mod ip;
+pub(crate) mod link;
+mod queue;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_measure::LinkFacts;
+use serde::{Deserialize, Serialize};
+
+use self::ip::{ip, run_ip};
+use self::link::{LINK, LinkSpec};
+use crate::network::Visit;
+use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
+
+/// How long a namespace or a device may take to be there; they take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What a link does to packets, alike in both directions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSettings {
+    /// How long a packet takes from one end to the other, nanoseconds.
+    pub delay_ns: u64,
+    /// By how much that varies to either side, uniformly, nanoseconds; at most the delay. The order of
+    /// the packets stays.
+    pub jitter_ns: u64,
+    /// Share of the packets that are lost, in [0, 1], independently of each other.
+    pub loss: f64,
+    /// Bits per second; `None` without a bound.
+    pub rate_bps: Option<u64>,
+}
+
+impl LinkSettings {
+    /// True if packets just pass.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A line of hosts.
+#[derive(Debug)]
+pub struct Hosts {
+    hosts: Vec<Host>,
+    links: Vec<Link>,
+}
+
+/// One host.
+#[derive(Debug)]
+struct Host {
+    name: &'static str,
+    network: PathBuf,
+    /// Keeps the namespace.
+    holder: RunningProcess,
+}
+
+/// The link between a host and the next one.
+#[derive(Debug)]
+struct Link {
+    settings: LinkSettings,
+    /// The addresses of its two ends.
+    addresses: [IpAddr; 2],
+    carrier: &'static str,
+    /// Carries the packets of an emulated link.
+    _process: Option<RunningProcess>,
+}
+
+/// Whether this user can have hosts here: why not, as half a sentence with the remedy.
+///
+/// # Errors
+/// When the user may not make network namespaces, or the programs for it are not there.
+pub fn possible() -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("network namespaces take root's privileges: run dnslab as root".to_owned());
+    }
+    for (program, package) in [("ip", "iproute2"), ("unshare", "util-linux")] {
+        // Both say their version to this option.
+        if Command::new(program).arg("-V").output().is_err() {
+            return Err(format!("`{program}` is missing: on Debian, apt-get install {package}"));
+        }
+    }
+    Ok(())
+}
+
+impl Hosts {
+    /// Makes a host of each name, and between neighbours a link with these settings (one fewer than
+    /// names), with addresses of IPv6 or of IPv4. Logs go into `folder`.
+    ///
+    /// `seed` decides what emulated links draw.
+    ///
+    /// # Errors
+    /// When this user may not, or a tool of the system refuses; nothing is left then.
+    pub fn make(
+        names: &[&'static str],
+        settings: &[LinkSettings],
+        ipv6: bool,
+        seed: u64,
+        folder: &Path,
+        guard: &GuardProgram,
+    ) -> Result<Self, LabError> {
+        possible().map_err(|reason| LabError::Hosts { what: "make hosts".to_owned(), reason })?;
+        std::fs::create_dir_all(folder).map_err(|source| LabError::Io {
+            action: "create",
+            path: folder.to_owned(),
+            source,
+        })?;
+        let hosts: Vec<Host> =
+            names.iter().map(|name| Host::make(name, folder, guard)).collect::<Result<_, _>>()?;
+        let mut made = Self { hosts, links: Vec::new() };
+        for (number, settings) in settings.iter().enumerate().take(names.len().saturating_sub(1)) {
+            let pair = [&made.hosts[number], &made.hosts[number + 1]];
+            let seed = seed.wrapping_add(number as u64 * 2);
+            let link = Link::make(pair, number, settings, ipv6, seed, folder, guard)?;
+            made.links.push(link);
+        }
+        Ok(made)
+    }
+
+    /// The network namespace of a host; `None` if there is no such host.
+    #[must_use]
+    pub fn network(&self, name: &str) -> Option<&Path> {
+        self.host(name).map(|host| host.network.as_path())
+    }
+
+    /// The address of a host on the link to the neighbour on the clients' side; for the first host, that
+    /// on its only link.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<IpAddr> {
+        let place = self.hosts.iter().position(|host| host.name == name)?;
+        match place.checked_sub(1) {
+            Some(link) => Some(self.links.get(link)?.addresses[1]),
+            None => Some(self.links.first()?.addresses[0]),
+        }
+    }
+
+    /// Every host's name and addresses, in the order of the line.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<(&'static str, Vec<IpAddr>)> {
+        let of = |place: usize| {
+            let before = place.checked_sub(1).and_then(|link| self.links.get(link));
+            let after = self.links.get(place);
+            let ends = [before.map(|link| link.addresses[1]), after.map(|link| link.addresses[0])];
+            ends.into_iter().flatten().collect()
+        };
+        self.hosts.iter().enumerate().map(|(place, host)| (host.name, of(place))).collect()
+    }
+
+    /// The links, for the record.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkFacts> {
+        let facts = |(place, link): (usize, &Link)| LinkFacts {
+            from: self.hosts[place].name.to_owned(),
+            to: self.hosts[place + 1].name.to_owned(),
+            delay_ns: link.settings.delay_ns,
+            jitter_ns: link.settings.jitter_ns,
+            loss: link.settings.loss,
+            rate_bps: link.settings.rate_bps,
+            carrier: link.carrier.to_owned(),
+        };
+        self.links.iter().enumerate().map(facts).collect()
+    }
+
+    /// Lets the first host send from all addresses of `prefix`, e.g. `10.99.0.0/24`, and its neighbour
+    /// answer to them.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn add_sources(&self, prefix: &str) -> Result<(), LabError> {
+        let ([client, server, ..], Some(link)) = (self.hosts.as_slice(), self.links.first()) else {
+            return Ok(());
+        };
+        let family = if prefix.contains(':') { "-6" } else { "-4" };
+        ip(&client.network, &[format!("route add local {prefix} dev lo")], Some(family))?;
+        let back = format!("route add {prefix} via {}", link.addresses[0]);
+        ip(&server.network, &[back], Some(family))
+    }
+
+    /// Gives every host a name that `ip netns exec` knows until this is dropped.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn name(&self) -> Result<NamedHosts, LabError> {
+        sweep();
+        let mut named = NamedHosts { names: Vec::new() };
+        for host in &self.hosts {
+            let name = format!("{NAME_PREFIX}{}-{}", std::process::id(), host.name);
+            let pid = host.holder.pid().to_string();
+            run_ip(Command::new("ip").args(["netns", "attach", &name, &pid]))
+                .map_err(|reason| LabError::Hosts { what: format!("name {name}"), reason })?;
+            named.names.push((host.name, name));
+        }
+        Ok(named)
+    }
+
+    fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+}
+
+/// How the names of hosts begin; the process id of dnslab follows.
+const NAME_PREFIX: &str = "dnslab-";
+
+/// Hosts that have names, which go away when this is dropped.
+#[derive(Debug)]
+pub struct NamedHosts {
+    /// The hosts' names here, and what `ip netns` calls them.
+    pub names: Vec<(&'static str, String)>,
+}
+
+impl Drop for NamedHosts {
+    fn drop(&mut self) {
+        for (_, name) in &self.names {
+            run_ip(Command::new("ip").args(["netns", "delete", name])).ok();
+        }
+    }
+}
+
+/// Removes names that a killed dnslab left behind. (The namespaces themselves go away without help, as
+/// soon as nothing has them open: such a name alone would keep one.)
+pub fn sweep() {
+    let Ok(entries) = std::fs::read_dir("/run/netns") else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(NAME_PREFIX)) else {
+            continue;
+        };
+        let maker = rest.split('-').next().unwrap_or_default();
+        if maker.parse::<u32>().is_ok() && !Path::new("/proc").join(maker).exists() {
+            run_ip(Command::new("ip").args(["netns", "delete"]).arg(&name)).ok();
+        }
+    }
+}
+
+impl Host {
+    /// A process that has a network namespace of its own and does nothing else.
+    fn make(name: &'static str, folder: &Path, guard: &GuardProgram) -> Result<Self, LabError> {
+        let command = ["unshare", "--net", "--", "sleep", "infinity"].map(str::to_owned).to_vec();
+        let holder = RunningProcess::start(guard, &guarded(command, folder, "hosts.log")?)?;
+        let network = PathBuf::from(format!("/proc/{}/ns/net", holder.pid()));
+        let own = std::fs::read_link("/proc/self/ns/net");
+        let failed = |reason: String| LabError::Hosts { what: format!("make host {name}"), reason };
+        let deadline = Instant::now() + PATIENCE;
+        // Only when `unshare` has become `sleep` has it left our namespace for good.
+        while !comm_is(holder.pid(), "sleep")
+            || std::fs::read_link(&network).ok() == own.as_ref().ok().cloned()
+        {
+            if let Some(report) = holder.exited() {
+                let log = std::fs::read_to_string(folder.join("hosts.log")).unwrap_or_default();
+                let said = log.lines().last().unwrap_or_default().to_owned();
+                return Err(failed(format!("unshare {}: {said}", report.ending)));
+            }
+            if Instant::now() > deadline {
+                return Err(failed("it has no network namespace after 10 s".to_owned()));
+            }
+            thread::sleep(PAUSE);
+        }
+        ip(&network, &["link set lo up".to_owned()], None)?;
+        Ok(Self { name, network, holder })
+    }
+}
+
+impl Link {
+    /// Joins two neighbours, as the `number`-th link (from 0).
+    fn make(
+        pair: [&Host; 2],
+        number: usize,
+        settings: &LinkSettings,
+        ipv6: bool,
+        seed: u64,
+        folder: &Path,
+        guard: &GuardProgram,
+    ) -> Result<Self, LabError> {
+        let addresses = [1, 2].map(|end| address(number, end, ipv6));
+        // Each device has the name of the host that it leads to.
+        let devices = [pair[1].name, pair[0].name];
+        let mut link =
+            Self { settings: settings.clone(), addresses, carrier: "veth", _process: None };
+        if settings.is_plain() || carries_netem(pair, devices, settings)? {
+            if settings.is_plain() {
+                veth(pair, devices)?;
+            } else {
+                link.carrier = "netem";
+            }
+            link.configure(pair, devices)?;
+        } else {
+            link.carrier = "user space";
+            for (host, device) in pair.into_iter().zip(devices) {
+                ip(&host.network, &[format!("tuntap add dev {device} mode tun")], None)?;
+            }
+            link.configure(pair, devices)?;
+            let ends = [0, 1].map(|end| (pair[end].network.clone(), devices[end].to_owned()));
+            let spec = LinkSpec { ends, settings: settings.clone(), seed };
+            link._process = Some(start_carrier(guard, &spec, number, folder)?);
+        }
+        for (host, device) in pair.into_iter().zip(devices) {
+            wait_for_carrier(host, device)?;
+        }
+        Ok(link)
+    }
+
+    /// Gives both devices their addresses and switches them on.
+    fn configure(&self, pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
+        for end in [0, 1] {
+            let (address, device) = (self.addresses[end], devices[end]);
+            // Without duplicate address detection, which would make the address wait for a second.
+            let how = if address.is_ipv6() { "/126 nodad" } else { "/30" };
+            let (length, option) = how.split_once(' ').unwrap_or((how, ""));
+            let lines = [
+                format!("addr add {address}{length} dev {device} {option}"),
+                format!("link set {device} up"),
+            ];
+            ip(&pair[end].network, &lines, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// The address of one end (1 or 2) of a link: 10.53.LINK.END, or fd53::LINK:END (RFC 4193).
+fn address(link: usize, end: u8, ipv6: bool) -> IpAddr {
+    let link = u8::try_from(link + 1).unwrap_or(u8::MAX);
+    if ipv6 {
+        Ipv6Addr::new(0xfd53, 0, 0, link.into(), 0, 0, 0, end.into()).into()
+    } else {
+        Ipv4Addr::new(10, 53, link, end).into()
+    }
+}
+
+/// A pair of devices that pass packets to each other.
+fn veth(pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
+    let peer = pair[1].holder.pid();
+    let line =
+        format!("link add name {} type veth peer name {} netns {peer}", devices[0], devices[1]);
+    ip(&pair[0].network, &[line], None)
+}
+
+/// Makes a pair of devices with netem at both ends; false, and nothing left, where the kernel has no
+/// netem (tc-netem(8)).
+fn carries_netem(
+    pair: [&Host; 2],
+    devices: [&str; 2],
+    settings: &LinkSettings,
+) -> Result<bool, LabError> {
+    veth(pair, devices)?;
+    for (host, device) in pair.into_iter().zip(devices) {
+        // A packet of many segments would be delayed, lost and counted as one.
+        let lines = [format!("link set {device} gso_max_segs 1")];
+        ip(&host.network, &lines, None)?;
+        let mut command = Command::new("tc");
+        command.args(["qdisc", "add", "dev", device, "root", "netem"]).args(netem(settings));
+        let added = Visit::to(&host.network)
+            .map_err(|error| error.to_string())
+            .and_then(|_visit| run_ip(&mut command));
+        if added.is_err() {
+            ip(&pair[0].network, &[format!("link delete {}", devices[0])], None)?;
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The words of tc-netem(8) for these settings.
+fn netem(settings: &LinkSettings) -> Vec<String> {
+    let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = settings;
+    let mut words = vec!["delay".to_owned(), format!("{delay_ns}ns"), format!("{jitter_ns}ns")];
+    words.extend(["loss".to_owned(), format!("{}%", loss * 100.0)]);
+    if let Some(rate) = rate_bps {
+        words.extend(["rate".to_owned(), format!("{rate}bit")]);
+    }
+    words
+}
+
+/// Starts the process that carries packets in user space.
+fn start_carrier(
+    guard: &GuardProgram,
+    spec: &LinkSpec,
+    number: usize,
+    folder: &Path,
+) -> Result<RunningProcess, LabError> {
+    let json = serde_json::to_string(spec).expect("a link's settings are plain values");
+    let mut command = vec!["/proc/self/exe".to_owned()];
+    command.extend(guard.arguments.iter().map(|word| word.to_string_lossy().into_owned()));
+    command.extend([LINK.to_owned(), json]);
+    let log = format!("link-{}.log", number + 1);
+    RunningProcess::start(guard, &guarded(command, folder, &log)?)
+}
+
+/// Waits until the device of a host has its other end.
+fn wait_for_carrier(host: &Host, device: &str) -> Result<(), LabError> {
+    let failed = |reason: String| LabError::Hosts {
+        what: format!("join host {} by its device {device}", host.name),
+        reason,
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let output = {
+            let _visit = Visit::to(&host.network).map_err(|error| failed(error.to_string()))?;
+            Command::new("ip").args(["-o", "link", "show", "dev", device]).output()
+        };
+        let output = output.map_err(|error| failed(error.to_string()))?;
+        if String::from_utf8_lossy(&output.stdout).contains("LOWER_UP") {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(failed("it has no carrier after 10 s".to_owned()));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, LabError> {
+    let directory = std::path::absolute(folder).map_err(|source| LabError::Io {
+        action: "find",
+        path: folder.to_owned(),
+        source,
+    })?;
+    Ok(GuardSpec { command, log: directory.join(log), directory, cpus: Vec::new(), network: None })
+}
+
+/// True if this is the name of the process's program.
+fn comm_is(pid: u32, name: &str) -> bool {
+    crate::descendants::name(pid).as_deref() == Some(name)
+}

@@ -1,0 +1,204 @@
+//! Hosts in network namespaces, and the links between them measured against their promise.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_lab::hosts::{Hosts, LinkSettings};
+use dnslab_lab::network::Visit;
+
+use crate::support::{guard, wait_until};
+
+/// The three hosts of a chain, with this link between the first two and a plain one behind it.
+fn chain(folder: &Path, link: LinkSettings, ipv6: bool) -> Hosts {
+    let links = [link, LinkSettings::default()];
+    Hosts::make(&["client", "server", "upstream"], &links, ipv6, 7, folder, &guard()).unwrap()
+}
+
+/// A socket of a host, at its address.
+fn socket(hosts: &Hosts, host: &str) -> UdpSocket {
+    let _visit = Visit::to(hosts.network(host).unwrap()).unwrap();
+    let socket = UdpSocket::bind((hosts.address(host).unwrap(), 0)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    socket
+}
+
+/// Sends back what comes to `socket` until it is told to stop.
+fn echo(socket: UdpSocket, stop: Arc<AtomicBool>) -> thread::JoinHandle<u64> {
+    thread::spawn(move || {
+        let (mut buffer, mut received) = ([0; 2_000], 0);
+        while !stop.load(Ordering::Relaxed) {
+            if let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                received += 1;
+                socket.send_to(&buffer[..length], from).unwrap();
+            }
+        }
+        received
+    })
+}
+
+/// What came back of `count` datagrams sent `apart`: round-trip times in order of size; and how many
+/// had arrived at the far end.
+fn round_trips(hosts: &Hosts, count: u32, apart: Duration) -> (Vec<Duration>, u64) {
+    let server = socket(hosts, "server");
+    let address: SocketAddr = server.local_addr().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let echoing = echo(server, Arc::clone(&stop));
+    let client = socket(hosts, "client");
+    client.connect(address).unwrap();
+    let sender = client.try_clone().unwrap();
+    let sent_at = thread::spawn(move || {
+        let mut sent_at = Vec::new();
+        for number in 0..count {
+            sent_at.push(Instant::now());
+            sender.send(&number.to_be_bytes()).unwrap();
+            thread::sleep(apart);
+        }
+        sent_at
+    });
+    let (mut buffer, mut came) = ([0; 4], Vec::new());
+    let mut last = Instant::now();
+    while last.elapsed() < Duration::from_secs(1) || !sent_at.is_finished() {
+        if client.recv(&mut buffer).is_ok() {
+            last = Instant::now();
+            came.push((u32::from_be_bytes(buffer), last));
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let sent_at = sent_at.join().unwrap();
+    let trip = |(number, at): (u32, Instant)| at - sent_at[number as usize];
+    let mut trips: Vec<Duration> = came.into_iter().map(trip).collect();
+    trips.sort();
+    (trips, echoing.join().unwrap())
+}
+
+#[test]
+fn a_link_has_the_delay_that_it_promises() {
+    for (delay_ms, ipv6) in [(2, false), (10, true), (25, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let link = LinkSettings { delay_ns: delay_ms * 1_000_000, ..LinkSettings::default() };
+        let hosts = chain(folder.path(), link, ipv6);
+        let (trips, _) = round_trips(&hosts, 200, Duration::from_millis(3));
+        assert_eq!(trips.len(), 200);
+        let promised = Duration::from_millis(2 * delay_ms);
+        // Both ways: twice 5 % and 100 us. A busy machine makes some packets later, none earlier; so the
+        // lower half is held to the promise.
+        let most = promised.mul_f64(1.05) + Duration::from_micros(200);
+        let (first, middle) = (trips[0], trips[trips.len() / 2]);
+        println!("{delay_ms} ms: {first:?} to {middle:?} of at most {most:?} both ways");
+        assert!(first >= promised, "{first:?} is earlier than {promised:?}");
+        assert!(trips[trips.len() / 4] <= most, "{:?}", &trips[..60]);
+    }
+}
+
+#[test]
+fn a_link_loses_the_share_that_it_promises() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = LinkSettings { loss: 0.1, ..LinkSettings::default() };
+    let hosts = chain(folder.path(), link, false);
+    assert_eq!(hosts.links()[0].carrier, if has_netem() { "netem" } else { "user space" });
+    let (trips, arrived) = round_trips(&hosts, 4_000, Duration::from_micros(100));
+    // Five standard deviations of a binomial distribution, each way.
+    for (of, lost) in [(4_000.0, 4_000 - arrived), (arrived as f64, arrived - trips.len() as u64)] {
+        let bound = 5.0 * f64::sqrt(of * 0.1 * 0.9);
+        assert!((lost as f64 - of * 0.1).abs() < bound, "{lost} of {of} are lost, not 10 %");
+    }
+}
+
+/// Whether this kernel has netem: a netem on the loopback of a host of our own.
+fn has_netem() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = Hosts::make(&["client"], &[], false, 1, folder.path(), &guard()).unwrap();
+    let _visit = Visit::to(hosts.network("client").unwrap()).unwrap();
+    let mut tc = std::process::Command::new("tc");
+    tc.args(["qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]);
+    tc.output().unwrap().status.success()
+}
+
+#[test]
+fn a_link_has_the_rate_that_it_promises() {
+    let folder = tempfile::tempdir().unwrap();
+    // 8 Mbit/s: 1,228 octets (28 of headers) take 1.228 ms.
+    let link = LinkSettings { rate_bps: Some(8_000_000), ..LinkSettings::default() };
+    let hosts = chain(folder.path(), link, false);
+    let (client, server) = (socket(&hosts, "client"), socket(&hosts, "server"));
+    client.connect(server.local_addr().unwrap()).unwrap();
+    for _ in 0..500 {
+        client.send(&[0; 1_200]).unwrap();
+    }
+    let mut buffer = [0; 2_000];
+    server.recv(&mut buffer).unwrap();
+    let began = Instant::now();
+    let mut count = 0;
+    let mut last = began;
+    while server.recv(&mut buffer).is_ok() {
+        count += 1;
+        last = Instant::now();
+    }
+    assert_eq!(count, 499);
+    let took = last - began;
+    let promised = Duration::from_micros(1_228) * 499;
+    println!("{took:?} for {promised:?}");
+    // The sender may have begun a moment before the first was received here; never faster otherwise.
+    assert!(took > promised.mul_f64(0.9), "{took:?} is less than {promised:?}");
+}
+
+#[test]
+fn hosts_are_apart_and_nothing_of_them_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = namespaces();
+    let link = LinkSettings { delay_ns: 1_000_000, ..LinkSettings::default() };
+    let hosts = chain(folder.path(), link, true);
+    let names: Vec<_> =
+        hosts.addresses().into_iter().map(|(name, ips)| (name, ips.len())).collect();
+    assert_eq!(names, [("client", 1), ("server", 2), ("upstream", 1)]);
+    let networks: BTreeSet<PathBuf> = ["client", "server", "upstream"]
+        .map(|name| fs::read_link(hosts.network(name).unwrap()).unwrap())
+        .into();
+    assert_eq!(networks.len(), 3);
+    assert!(networks.iter().all(|network| !before.contains(network)));
+    // The address of a host is nowhere else: neither here nor two links away.
+    let upstream: IpAddr = hosts.address("upstream").unwrap();
+    assert!(UdpSocket::bind((upstream, 0)).is_err());
+    let named = hosts.name().unwrap();
+    for (_, name) in &named.names {
+        assert!(Path::new("/run/netns").join(name).exists(), "{name}");
+    }
+    let names = named.names.clone();
+    drop(named);
+    assert!(names.iter().all(|(_, name)| !Path::new("/run/netns").join(name).exists()));
+    drop(hosts);
+    wait_until("the namespaces are gone", || namespaces().is_disjoint(&networks));
+}
+
+/// The network namespaces of all processes.
+fn namespaces() -> BTreeSet<PathBuf> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()).collect()
+}
+
+#[test]
+fn clients_may_have_many_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = chain(folder.path(), LinkSettings::default(), false);
+    hosts.add_sources("10.99.0.0/24").unwrap();
+    let server = socket(&hosts, "server");
+    let client = {
+        let _visit = Visit::to(hosts.network("client").unwrap()).unwrap();
+        UdpSocket::bind("10.99.0.77:0").unwrap()
+    };
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    client.send_to(b"x", server.local_addr().unwrap()).unwrap();
+    let mut buffer = [0; 8];
+    let (_, from) = server.recv_from(&mut buffer).unwrap();
+    assert_eq!(from.ip(), IpAddr::from([10, 99, 0, 77]));
+    server.send_to(b"y", from).unwrap();
+    assert_eq!(client.recv(&mut buffer).unwrap(), 1);
+    let error = hosts.add_sources("nonsense").unwrap_err().to_string();
+    assert!(error.contains("nonsense"), "{error}");
+}
