@@ -37,9 +37,9 @@ mod plan;
 mod run;
 
 pub use check::{
-    Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerKind,
-    ServerSettings, Software, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
-    check_text, port_key,
+    Behind, ChainPlace, Expectation, Experiment, HostsChoice, Laboratory, LoadSettings,
+    ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Tsig, UpstreamBehaviour,
+    Variant, Verification, ZoneSettings, check_text, port_key,
 };
 pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};

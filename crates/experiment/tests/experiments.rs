@@ -4,9 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use dnslab_experiment::{
-    BUILT_IN, Experiment, ExperimentError, LoadSettings, Mode, Plan, Queries, Server, ServerKind,
-    Software, Subnets, TlsChoice, Tsig, Verification, check_text, load,
+    BUILT_IN, Experiment, ExperimentError, LoadSettings, Mode, Plan, Queries, Server, Subnets,
+    TlsChoice, Tsig, Verification, check_text, load,
 };
+use dnslab_lab::ServerKind;
 use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
 use dnslab_traffic::{ClientBehaviour, Connect, Rate, Truncated, TypeMix};
 use dnslab_wire::{Edns, EdnsOption, Transport};
@@ -52,7 +53,7 @@ fn the_example_of_the_design_is_right() {
     let experiment = checked(DESIGN, &[]);
     assert_eq!((experiment.runs, experiment.seed, experiment.margin), (5, 1, 0.02));
     let dot = experiment.variant("dot").unwrap();
-    assert_eq!(dot.server.kind(), ServerKind::Bind);
+    assert_eq!(dot.server.kind(), Some(ServerKind::Bind));
     assert_eq!(dot.server.verification, Some(Verification::RunAuthority));
     assert_eq!(dot.server.zone.records, 1_000);
     assert_eq!(dot.load.transport, Transport::Dot);
@@ -138,7 +139,7 @@ fn servers_are_complete() {
     else {
         panic!("{knot:?}");
     };
-    assert_eq!((*software, process.cpus.as_slice()), (Software::Knot, &[0, 1][..]));
+    assert_eq!((*software, process.cpus.as_slice()), (ServerKind::Knot, &[0, 1][..]));
     assert_eq!(binary.as_deref(), Some(std::path::Path::new("knotd-3.5")));
 }
 

@@ -147,6 +147,13 @@ fn memory_octets() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
+/// Octets that the disk under `path` has left for this user; `None` if the system does not say.
+#[must_use]
+pub fn free_octets(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -57,7 +57,7 @@ pub use ready::Probe;
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
-    DNSTAP_LOG, EmbeddedSettings, Installed, Logging, Ports, QUERY_LOG, Rendered, RenderedFile,
-    ServerKind, ServerSpec, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls, Version,
-    ZoneFile, check_connections, find, render,
+    DNSTAP_LOG, EmbeddedSettings, Installed, Logging, Needs, Ports, QUERY_LOG, Rendered,
+    RenderedFile, ServerKind, ServerSpec, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls,
+    Version, ZoneFile, check_connections, find, render,
 };

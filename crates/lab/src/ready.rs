@@ -80,7 +80,9 @@ fn look(
     process: &RunningProcess,
     probe: &Probe<'_>,
 ) -> Result<Option<String>, NotYet> {
-    let receivers = sockets::receivers(transport, address);
+    // The tables are those of the network that the server is in.
+    let network = process.pid().to_string();
+    let receivers = sockets::receivers(&network, transport, address);
     // A stranger at the very address shares the queries with the server (SO_REUSEPORT) or has them
     // all. One at the wildcard address gets none once the server is there.
     let (ours, strangers): (Vec<_>, Vec<_>) =
@@ -90,7 +92,7 @@ fn look(
         // The socket may have been opened after our list was made.
         let tree = descendants::tree(process.pid());
         let known = owner.process.as_ref().is_some_and(|(pid, _)| tree.contains(pid));
-        let still = sockets::receivers(transport, address).len() >= receivers.len();
+        let still = sockets::receivers(&network, transport, address).len() >= receivers.len();
         if !known && still {
             return Err(NotYet::Taken { transport, address, owner });
         }

@@ -12,10 +12,11 @@ use dnslab_wire::Transport;
 use crate::counting::{Counted, CounterWatch};
 use crate::error::{AddressTaken, Exited, LabError, NotReady};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
+use crate::network::Visit;
 use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Probe};
 use crate::sampler::Watched;
-use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
+use crate::server::{self, Installed, Needs, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
 use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports};
 
@@ -57,14 +58,16 @@ impl RunningServer {
         timeout: Duration,
     ) -> Result<Self, LabError> {
         let installed = server::find(spec.kind, spec.binary.as_deref())?;
-        installed.can(spec).map_err(LabError::Unsupported)?;
+        Needs::of(spec)
+            .try_for_each(|needs| installed.can(&needs))
+            .map_err(LabError::Unsupported)?;
         if spec.has_stream() {
             server::check_connections(spec.connections)?;
         }
         let rendered = server::render(spec, &installed.binary)?;
         let addresses: Vec<_> =
             spec.transports.iter().map(|it| (*it, spec.socket_address(*it))).collect();
-        check_addresses(spec.kind, &addresses)?;
+        check_addresses(spec.kind, spec.network.as_deref(), &addresses)?;
         let authority = prepare(spec, &rendered)?;
         let log = spec.directory.join(LOG);
         let guarded = GuardSpec {
@@ -182,8 +185,14 @@ impl RunningServer {
 /// Refuses to start a server whose address another process has, and names that one.
 fn check_addresses(
     kind: ServerKind,
+    network: Option<&Path>,
     addresses: &[(Transport, SocketAddr)],
 ) -> Result<(), LabError> {
+    let _visit = network.map(Visit::to).transpose().map_err(|error| LabError::Specification {
+        field: "network",
+        value: network.unwrap_or(Path::new("")).display().to_string(),
+        reason: error.to_string(),
+    })?;
     for &(transport, address) in addresses {
         match ports::check(transport, address) {
             Ok(()) => {}

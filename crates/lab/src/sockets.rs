@@ -34,7 +34,7 @@ impl fmt::Display for Owner {
 /// (SO_REUSEPORT); the first one found is named.
 #[must_use]
 pub fn owner(transport: Transport, address: SocketAddr) -> Option<Owner> {
-    let receivers = receivers(transport, address);
+    let receivers = receivers("thread-self", transport, address);
     (!receivers.is_empty()).then(|| owner_of(&receivers.iter().collect::<Vec<_>>()))
 }
 
@@ -63,9 +63,10 @@ pub(crate) struct Entry {
     pub(crate) drops: u64,
 }
 
-/// The sockets that receive what is sent to `address`.
-pub(crate) fn receivers(transport: Transport, address: SocketAddr) -> Vec<Entry> {
-    let mut entries = table("self", transport);
+/// The sockets that receive what is sent to `address` in the network of a process: its id, or
+/// `thread-self` for that of the calling thread.
+pub(crate) fn receivers(network: &str, transport: Transport, address: SocketAddr) -> Vec<Entry> {
+    let mut entries = table(network, transport);
     entries.retain(|entry| {
         let waits = if transport.runs_over_tcp() {
             entry.state == TCP_LISTEN

@@ -213,6 +213,7 @@ impl Start<'_> {
             shard: self.shard,
             shards: spec.workers,
             clients: self.client_count(),
+            most_queries: self.most_queries(),
             quota: behaviour.queries_per_connection.unwrap_or(u32::MAX),
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
             opens_at_start: behaviour.connect == Connect::AtStart,
@@ -250,6 +251,14 @@ impl Start<'_> {
     fn cpu(&self) -> Option<usize> {
         let cpus = &self.spec.cpus;
         (!cpus.is_empty()).then(|| cpus[self.shard as usize % cpus.len()])
+    }
+
+    /// Queries after which this worker has done its part.
+    fn most_queries(&self) -> u64 {
+        let (shard, shards) = (u64::from(self.shard), u64::from(self.spec.workers));
+        self.spec
+            .most_queries
+            .map_or(u64::MAX, |most| most / shards + u64::from(shard < most % shards))
     }
 
     /// How many clients this worker has: every `workers`-th.

@@ -105,7 +105,8 @@ pub(crate) fn finish(
     }
     measured.warm_up.outcomes.check()?;
     measured.counters.outcomes.check()?;
-    let cut_short = until < phases.until;
+    let sent_all = spec.most_queries.is_some_and(|most| due(&measured) >= most);
+    let cut_short = until < phases.until && !sent_all;
     let facts = facts(spec, send_path.unwrap_or("none: no channel was open at the end"));
     Ok(LoadResult {
         origin,
@@ -116,6 +117,11 @@ pub(crate) fn finish(
         last_connection_end,
         cut_short,
     })
+}
+
+/// Queries that became due, in the warm-up too.
+fn due(measured: &Measured) -> u64 {
+    measured.warm_up.outcomes.due + measured.counters.outcomes.due
 }
 
 fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
@@ -146,6 +152,7 @@ fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
         edns: edns(spec),
         receive_time: spec.receive_time.to_string(),
         sources: spec.sources.as_ref().map(ToString::to_string),
+        most_queries: spec.most_queries,
     }
 }
 

@@ -137,6 +137,9 @@ pub struct LoadSpec {
     pub duration: Duration,
     /// Length of the warm-up before it, measured but kept apart.
     pub warm_up: Duration,
+    /// Queries after which the load ends, before its time is over: counted from its start, and divided
+    /// among the workers; `None` for no bound.
+    pub most_queries: Option<u64>,
     /// A query without an answer for this long has timed out.
     pub timeout: Duration,
     /// Worker threads; at least 1, and no more than clients.
@@ -187,6 +190,7 @@ impl LoadSpec {
             mode: Mode::Closed { outstanding: 1 },
             duration: Duration::from_secs(10),
             warm_up: Duration::from_secs(1),
+            most_queries: None,
             timeout: Duration::from_secs(2),
             workers: 1,
             cpus: Vec::new(),

@@ -131,6 +131,10 @@ pub struct LoadFacts {
     /// `user` (a clock read after the system call); empty in records that do not have it.
     #[serde(default)]
     pub receive_time: String,
+    /// Queries after which the load ended before its time was over; `None` without a bound and in records
+    /// that do not have it.
+    #[serde(default)]
+    pub most_queries: Option<u64>,
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
     #[serde(default)]
     pub sources: Option<String>,

@@ -3,6 +3,8 @@
 use std::io::BufRead;
 
 use dnslab_wire::{Query, QueryOptions};
+use domain::base::Name;
+use domain::base::iana::Rtype;
 
 use crate::query_file::{QueryFileError, read};
 use crate::{Selection, SyntheticZone, TypeMix};
@@ -50,6 +52,24 @@ impl QueryList {
             described(options)
         );
         Self { queries, description }
+    }
+
+    /// The addresses of names as [`crate::popular_names`] makes them, in their order.
+    ///
+    /// # Panics
+    /// When one is no legal name, or options do not fit in a message.
+    #[must_use]
+    pub fn from_popular(names: &[String], options: &QueryOptions) -> Self {
+        let query = |name: &String| {
+            let name: Name<Vec<u8>> = name.parse().expect("popular names are legal");
+            Query::new(&name, Rtype::A, options).expect("a question fits in a message")
+        };
+        let description = format!(
+            "{} popular names in as many domains, made up, type A{}",
+            names.len(),
+            described(options)
+        );
+        Self { queries: names.iter().map(query).collect(), description }
     }
 
     /// Reads dnsperf's query file format: a name and a type on each line.

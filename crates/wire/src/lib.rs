@@ -13,6 +13,7 @@ mod rcode;
 mod response;
 mod response_options;
 mod transport;
+mod trust_anchor;
 mod tsig;
 
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
@@ -24,4 +25,5 @@ pub use rcode::{BADCOOKIE, rcode_name};
 pub use response::{Malformed, Response};
 pub use response_options::ResponseOptions;
 pub use transport::{Transport, UnknownTransport};
+pub use trust_anchor::{TRUST_ANCHOR_DNSKEY, TRUST_ANCHOR_DS};
 pub use tsig::{Signed, TsigFault, TsigKey, TsigKeyError};

@@ -1,9 +1,11 @@
 //! The experiment as checked: nothing is left open, and what cannot be is not expressible.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::Laboratory;
+use dnslab_lab::{Logging, ServerKind};
 use dnslab_load::{HttpSettings, Mode, ReceiveTime, TlsVersions};
 use dnslab_traffic::{ClientBehaviour, ClientSubnets, Selection, SourceAddresses, TypeMix};
 use dnslab_wire::{QueryOptions, Transport, TsigKey};
@@ -42,6 +44,8 @@ pub struct Variant {
     pub name: String,
     /// The server under test.
     pub server: ServerSettings,
+    /// The servers behind it, and where all of them are.
+    pub laboratory: Laboratory,
     /// The load on it.
     pub load: LoadSettings,
     /// What a right answer is.
@@ -55,31 +59,63 @@ pub struct ServerSettings {
     pub server: Server,
     /// How its certificate is verified; `None` if the transport has none.
     pub verification: Option<Verification>,
-    /// The zone that it serves, and that names are taken from.
+    /// The zone that it, or its upstream, serves, and that names are taken from.
     pub zone: ZoneSettings,
+    /// What it writes of each query.
+    pub logging: Logging,
+    /// It validates what its upstream says.
+    pub dnssec: bool,
 }
 
 impl ServerSettings {
-    /// The kind alone.
+    /// The kind alone; `None` for a server that runs already.
     #[must_use]
-    pub fn kind(&self) -> ServerKind {
-        match &self.server {
-            Server::Embedded { .. } => ServerKind::Embedded,
-            Server::Installed { software, .. } => match software {
-                Software::Bind => ServerKind::Bind,
-                Software::Knot => ServerKind::Knot,
-                Software::Nsd => ServerKind::Nsd,
-            },
-            Server::External { .. } => ServerKind::External,
+    pub fn kind(&self) -> Option<ServerKind> {
+        self.server.kind()
+    }
+
+    /// The kind by the word of the experiment file.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        self.kind().map_or(EXTERNAL, ServerKind::name)
+    }
+
+    /// The settings of the process, if dnslab starts one.
+    #[must_use]
+    pub fn process(&self) -> Option<&ProcessSettings> {
+        self.server.process()
+    }
+}
+
+/// The word of the experiment file for a server that runs already.
+pub(crate) const EXTERNAL: &str = "external";
+
+impl Server {
+    /// The kind alone; `None` for a server that runs already.
+    #[must_use]
+    pub fn kind(&self) -> Option<ServerKind> {
+        match self {
+            Self::Embedded { .. } => Some(ServerKind::Embedded),
+            Self::Installed { software, .. } => Some(*software),
+            Self::External { .. } => None,
         }
     }
 
     /// The settings of the process, if dnslab starts one.
     #[must_use]
     pub fn process(&self) -> Option<&ProcessSettings> {
-        match &self.server {
-            Server::Embedded { process, .. } | Server::Installed { process, .. } => Some(process),
-            Server::External { .. } => None,
+        match self {
+            Self::Embedded { process, .. } | Self::Installed { process, .. } => Some(process),
+            Self::External { .. } => None,
+        }
+    }
+
+    /// Its program, where the experiment names one.
+    #[must_use]
+    pub fn binary(&self) -> Option<&Path> {
+        match self {
+            Self::Installed { binary, .. } => binary.as_deref(),
+            Self::Embedded { .. } | Self::External { .. } => None,
         }
     }
 }
@@ -98,8 +134,8 @@ pub enum Server {
     },
     /// An installed server, started and stopped for each run.
     Installed {
-        /// Which.
-        software: Software,
+        /// Which; never the embedded one.
+        software: ServerKind,
         /// Where and how it runs.
         process: ProcessSettings,
         /// The program; `None` to find it. A name without `/` is looked up on the search path.
@@ -125,49 +161,6 @@ pub struct ProcessSettings {
     pub threads: Option<u32>,
     /// CPUs to pin it to, each once; empty to let dnslab choose.
     pub cpus: Vec<usize>,
-}
-
-/// The installed servers that dnslab can start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Software {
-    /// BIND 9 (`named`).
-    Bind,
-    /// Knot DNS (`knotd`).
-    Knot,
-    /// NSD (`nsd`).
-    Nsd,
-}
-
-/// The kinds of server by the word of the experiment file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerKind {
-    /// dnslab's own responder.
-    Embedded,
-    /// BIND 9.
-    Bind,
-    /// Knot DNS.
-    Knot,
-    /// NSD.
-    Nsd,
-    /// A server that runs already.
-    External,
-}
-
-impl ServerKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Embedded, Self::Bind, Self::Knot, Self::Nsd, Self::External];
-
-    /// The word of the experiment file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Bind => "bind",
-            Self::Knot => "knot",
-            Self::Nsd => "nsd",
-            Self::External => "external",
-        }
-    }
 }
 
 /// How the certificate of a server is verified.
@@ -201,8 +194,10 @@ pub struct LoadSettings {
     pub clients: u32,
     /// What decides when a query is sent.
     pub mode: Mode,
-    /// Length of the measured window.
+    /// Length of the measured window; the longest, if the load ends with its last query.
     pub duration: Duration,
+    /// Queries after which the load ends; `None` for a load that ends by the clock alone.
+    pub most_queries: Option<u64>,
     /// Load before the measured window; may be zero.
     pub warm_up: Duration,
     /// A query without an answer for this long has timed out.
@@ -280,6 +275,8 @@ pub enum Queries {
     Zone(TypeMix),
     /// The lines of a query file in the format of dnsperf.
     File(PathBuf),
+    /// The addresses of so many popular names in as many domains ([`dnslab_traffic::popular_names`]).
+    Popular(u32),
 }
 
 /// What a right answer is.

@@ -104,6 +104,13 @@ impl Check<'_> {
         });
     }
 
+    /// Notes whether a variant uses what was written at a place.
+    pub(super) fn note_use(&mut self, place: &Place, is_used: bool, message: String, help: &str) {
+        let label = "no variant here uses it";
+        let help = help.to_owned();
+        self.uses.push(Use { place: place.clone(), is_used, message, label, help });
+    }
+
     /// Problems of the keys that no variant uses.
     pub(super) fn unused(&mut self) {
         let uses = std::mem::take(&mut self.uses);

@@ -29,6 +29,7 @@ impl Check<'_> {
             clients,
             mode: self.mode(settings),
             duration: settings.duration("load.duration"),
+            most_queries: settings.large_count("load.queries_in_all"),
             warm_up: settings.duration("load.warm_up"),
             timeout: settings.duration("load.timeout"),
             workers: self.workers(settings, clients),
@@ -119,6 +120,13 @@ impl Check<'_> {
 
     /// What is asked: a file has types of its own.
     fn queries(&mut self, settings: &mut Settings) -> Queries {
+        if let Exclusive::Both(file, names) =
+            settings.exclusive("load.queries", "load.popular_names")
+        {
+            let message = "`load.queries` and `load.popular_names` exclude each other";
+            let problem = Problem::new(message, names.mark("made-up names"));
+            self.problems.push(problem.with(file.mark("a query file")).help("remove one of them"));
+        }
         let file = self.file(settings, "load.queries", "query file");
         let types: Option<TypeMix> = self.parsed(settings, "load.types");
         match (file, settings.place("load.queries"), settings.place("load.types")) {
@@ -133,6 +141,15 @@ impl Check<'_> {
                 Queries::File(file)
             }
             (Some(file), ..) => Queries::File(file),
+            (None, _, types_at) if let Some(count) = settings.count("load.popular_names") => {
+                if let Some(place) = types_at {
+                    let message = "`load.types` is for the names of the zone: popular names are asked \
+                                   for their addresses, type A";
+                    let problem = Problem::new(message, place.mark("types"));
+                    self.problems.push(problem.help("remove it"));
+                }
+                Queries::Popular(count)
+            }
             (None, ..) => Queries::Zone(types.unwrap_or_default()),
         }
     }

@@ -1,8 +1,10 @@
 //! From the experiment as written to the experiment as checked.
 
+mod chain;
 mod clients;
 mod experiment;
 mod fits;
+mod laboratory;
 mod load;
 mod query;
 mod server;
@@ -15,9 +17,10 @@ use std::str::FromStr;
 use dnslab_wire::rcode_name;
 
 pub use experiment::{
-    Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerKind,
-    ServerSettings, Software, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
+    Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerSettings,
+    Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
 };
+pub use laboratory::{Behind, HostsChoice, Laboratory, Place as ChainPlace, UpstreamBehaviour};
 pub(crate) use query::SECRET_NOT_KEPT;
 pub use server::port_key;
 
@@ -123,6 +126,7 @@ impl Check<'_> {
     fn variant(&mut self, written: &WrittenVariant, settings: &mut Settings) -> Variant {
         let load = self.load(settings);
         let server = self.server(settings, load.transport);
+        let laboratory = self.laboratory(settings, &server, &load);
         self.sources(settings, &load, &server);
         self.signatures(settings, &load, &server);
         let rcode = settings.text("expect.rcode").unwrap_or_default();
@@ -131,7 +135,7 @@ impl Check<'_> {
             wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
         };
         let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
-        Variant { name, server, load, expect }
+        Variant { name, server, laboratory, load, expect }
     }
 
     /// Something that is not there and so has no place.

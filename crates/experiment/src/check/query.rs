@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use dnslab_wire::{Edns, EdnsOption, QueryOptions, Transport};
 
 use super::settings::{Exclusive, Settings};
-use super::{Check, LoadSettings, ServerKind, ServerSettings, Subnets, Tsig};
+use super::{Check, LoadSettings, ServerSettings, Subnets, Tsig};
 use crate::error::Problem;
 
 /// EDNS options that a key of their own sends, by code (IANA DNS EDNS0 Option Codes): given as an
@@ -120,7 +120,7 @@ impl Check<'_> {
     ) {
         let key = settings.place("load.tsig").or(settings.place("load.tsig_file"));
         if let (Some(_), Some(place)) = (&load.tsig, key)
-            && server.kind() == ServerKind::Embedded
+            && server.kind() == Some(dnslab_lab::ServerKind::Embedded)
         {
             let message = "the embedded server has no TSIG keys: it signs no answer";
             self.problems.push(Problem::new(message, place.mark("signed queries")).help(

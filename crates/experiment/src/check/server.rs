@@ -3,39 +3,45 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use dnslab_lab::{Logging, ServerKind};
 use dnslab_wire::Transport;
 
+use super::experiment::EXTERNAL;
 use super::settings::{Exclusive, Settings};
-use super::{
-    Check, ProcessSettings, Server, ServerKind, ServerSettings, Software, Verification,
-    ZoneSettings,
-};
+use super::{Check, ProcessSettings, Server, ServerSettings, Verification, ZoneSettings};
 use crate::error::Problem;
 
+/// Which kinds of server a key means something to.
+type Fits = fn(Option<ServerKind>) -> bool;
+
 /// Servers that dnslab starts.
-const STARTED: &[ServerKind] =
-    &[ServerKind::Embedded, ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd];
+const STARTED: Fits = |kind| kind.is_some();
 /// Servers that somebody else wrote and dnslab starts.
-const INSTALLED: &[ServerKind] = &[ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd];
+const INSTALLED: Fits = |kind| kind.is_some_and(|kind| kind != ServerKind::Embedded);
 /// The responder.
-const EMBEDDED: &[ServerKind] = &[ServerKind::Embedded];
+const EMBEDDED: Fits = |kind| kind == Some(ServerKind::Embedded);
 /// Servers that run already.
-const EXTERNAL: &[ServerKind] = &[ServerKind::External];
+const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
+/// Servers that ask others.
+const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, &[ServerKind]); 12] = [
+const FITS: [(&str, Fits); 15] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.binary", INSTALLED),
     ("server.extra", INSTALLED),
+    ("server.query_log", INSTALLED),
+    ("server.dnstap", INSTALLED),
+    ("server.dnssec", FORWARDING),
     ("server.delay", EMBEDDED),
     ("server.loss", EMBEDDED),
-    ("server.port", EXTERNAL),
-    ("server.dot_port", EXTERNAL),
-    ("server.doh_port", EXTERNAL),
-    ("server.doq_port", EXTERNAL),
-    ("server.tls_name", EXTERNAL),
-    ("server.authority", EXTERNAL),
+    ("server.port", EXTERNAL_ONLY),
+    ("server.dot_port", EXTERNAL_ONLY),
+    ("server.doh_port", EXTERNAL_ONLY),
+    ("server.doq_port", EXTERNAL_ONLY),
+    ("server.tls_name", EXTERNAL_ONLY),
+    ("server.authority", EXTERNAL_ONLY),
 ];
 
 impl Check<'_> {
@@ -46,50 +52,60 @@ impl Check<'_> {
         transport: Transport,
     ) -> ServerSettings {
         let word = settings.text("server.kind").unwrap_or_default();
-        let kind = ServerKind::ALL.into_iter().find(|kind| kind.name() == word);
-        let kind = kind.unwrap_or(ServerKind::Embedded);
+        let kind = match word.as_str() {
+            EXTERNAL => None,
+            word => Some(word.parse().unwrap_or(ServerKind::Embedded)),
+        };
         if !settings.is_broken("server.kind") {
             self.unfit_keys(settings, kind);
         }
-        let binary = self.binary(settings);
+        let binary = self.binary_at(settings, "server.binary");
         let authority = self.file(settings, "server.authority", "authority file");
-        let mut installed = |software| Server::Installed {
-            software,
-            process: self.process(settings),
-            binary: binary.clone(),
-            extra: settings.text("server.extra"),
-        };
         let server = match kind {
-            ServerKind::Embedded => Server::Embedded {
+            Some(ServerKind::Embedded) => Server::Embedded {
                 process: self.process(settings),
                 delay: settings.text("server.delay"),
                 loss: settings.text("server.loss"),
             },
-            ServerKind::Bind => installed(Software::Bind),
-            ServerKind::Knot => installed(Software::Knot),
-            ServerKind::Nsd => installed(Software::Nsd),
-            ServerKind::External => self.external(settings, transport),
+            Some(software) => Server::Installed {
+                software,
+                process: self.process(settings),
+                binary,
+                extra: settings.text("server.extra"),
+            },
+            None => self.external(settings, transport),
         };
         let verification = transport
             .is_encrypted()
             .then(|| self.verification(settings, kind, transport, authority));
-        ServerSettings { server, verification, zone: zone(settings) }
+        ServerSettings {
+            server,
+            verification,
+            zone: zone(settings),
+            logging: Logging {
+                query_log: settings.is_true("server.query_log"),
+                dnstap: settings.is_true("server.dnstap"),
+            },
+            dnssec: settings.is_true("server.dnssec"),
+        }
     }
 
     /// Keys that another kind of server would understand.
-    fn unfit_keys(&mut self, settings: &Settings, kind: ServerKind) {
-        for (path, kinds) in FITS {
+    fn unfit_keys(&mut self, settings: &Settings, kind: Option<ServerKind>) {
+        for (path, fits) in FITS {
             let Some(place) = settings.place(path) else { continue };
-            if kinds.contains(&kind) {
+            if fits(kind) || settings.is_preset(path) {
                 continue;
             }
-            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let all = ServerKind::ALL.into_iter().map(Some).chain([None]);
+            let names: Vec<&str> = all.filter(|kind| fits(*kind)).map(word_of).collect();
             let names = names.join(", ");
             let why = match settings.place("server.kind") {
                 Some(_) => "",
                 None => ", the default",
             };
-            let message = format!("`{path}` does not fit a server of kind `{}`{why}", kind.name());
+            let message =
+                format!("`{path}` does not fit a server of kind `{}`{why}", word_of(kind));
             let problem = Problem::new(message, place.mark(format!("only for {names}")));
             let problem = match settings.place("server.kind") {
                 Some(place) => problem.with(place.mark("the kind")),
@@ -118,10 +134,10 @@ impl Check<'_> {
     }
 
     /// A program: a path, which must be there, or a bare name, which the search path finds.
-    fn binary(&mut self, settings: &Settings) -> Option<PathBuf> {
-        match settings.entry("server.binary").and(settings.text("server.binary")) {
+    pub(super) fn binary_at(&mut self, settings: &Settings, path: &str) -> Option<PathBuf> {
+        match settings.entry(path).and(settings.text(path)) {
             Some(name) if !name.contains('/') => Some(PathBuf::from(name)),
-            _ => self.file(settings, "server.binary", "program"),
+            _ => self.file(settings, path, "program"),
         }
     }
 
@@ -179,12 +195,12 @@ impl Check<'_> {
     fn verification(
         &mut self,
         settings: &Settings,
-        kind: ServerKind,
+        kind: Option<ServerKind>,
         transport: Transport,
         authority: Option<PathBuf>,
     ) -> Verification {
         let insecure = settings.is_true("server.insecure");
-        if kind != ServerKind::External {
+        if kind.is_some() {
             return if insecure { Verification::Off } else { Verification::RunAuthority };
         }
         let ranked = settings.ranked("server.authority", "server.insecure");
@@ -223,6 +239,11 @@ impl Check<'_> {
             "add `server.authority = \"ca.pem\"`, or `server.insecure = true` to accept any",
         ));
     }
+}
+
+/// The word of the experiment file for a kind of server.
+fn word_of(kind: Option<ServerKind>) -> &'static str {
+    kind.map_or(EXTERNAL, ServerKind::name)
 }
 
 /// The key of an external server's port for a transport.

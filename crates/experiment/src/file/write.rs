@@ -1,7 +1,10 @@
 //! The experiment as run, written as a file that reads back as the same experiment.
 
+mod chain;
+
 use std::fmt::Write as _;
 
+use dnslab_lab::Logging;
 use dnslab_load::{Method, Mode, TlsVersions};
 use dnslab_traffic::{Rate, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
@@ -72,6 +75,7 @@ fn variant_lines(variant: &Variant) -> Lines {
     let mut lines = Lines::new();
     let load = &variant.load;
     server_lines(&variant.server, load.transport, &mut lines);
+    chain::laboratory_lines(&variant.laboratory, &mut lines);
     load_lines(load, &mut lines);
     client_lines(load, &mut lines);
     query_lines(load, &mut lines);
@@ -82,7 +86,7 @@ fn variant_lines(variant: &Variant) -> Lines {
 
 /// The server.
 fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lines) {
-    lines.push(("server.kind", quoted(settings.kind().name())));
+    lines.push(("server.kind", quoted(settings.kind_name())));
     let mut text = |path, value: Option<&str>| {
         if let Some(value) = value {
             lines.push((path, quoted(value)));
@@ -112,6 +116,16 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
         Some(Verification::Off) => lines.push(("server.insecure", "true".to_owned())),
         Some(Verification::Authority(path)) => {
             lines.push(("server.authority", quoted(&path.to_string_lossy())));
+        }
+    }
+    let Logging { query_log, dnstap } = settings.logging;
+    for (path, is_on) in [
+        ("server.query_log", query_log),
+        ("server.dnstap", dnstap),
+        ("server.dnssec", settings.dnssec),
+    ] {
+        if is_on {
+            lines.push((path, "true".to_owned()));
         }
     }
     lines.push(("server.zone.name", quoted(&settings.zone.name)));
@@ -152,6 +166,9 @@ fn load_lines(load: &LoadSettings, lines: &mut Lines) {
         ("load.horizon", load.horizon),
     ];
     lines.extend(durations.map(|(path, duration)| (path, quoted(&duration_text(duration)))));
+    if let Some(most) = load.most_queries {
+        lines.push(("load.queries_in_all", most.to_string()));
+    }
     if let Some(workers) = load.workers {
         lines.push(("load.workers", workers.to_string()));
     }
@@ -160,6 +177,7 @@ fn load_lines(load: &LoadSettings, lines: &mut Lines) {
     }
     match &load.queries {
         Queries::File(path) => lines.push(("load.queries", quoted(&path.to_string_lossy()))),
+        Queries::Popular(count) => lines.push(("load.popular_names", count.to_string())),
         Queries::Zone(types) if *types == TypeMix::default() => {}
         Queries::Zone(types) => lines.push(("load.types", quoted(&types.to_string()))),
     }

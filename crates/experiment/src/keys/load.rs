@@ -47,7 +47,13 @@ pub(super) const LOAD: &[Key] = &[
         "load.duration",
         Form::Duration { least: MS, most: WEEK, whole_seconds: false },
         Preset::Value("\"10s\""),
-        "Length of the measured window",
+        "Length of the measured window; with `load.queries_in_all`, the longest",
+    ),
+    Key::new(
+        "load.queries_in_all",
+        Form::Count { least: 1, most: i64::MAX as u64 },
+        Preset::Absent("the load ends by the clock"),
+        "Queries after which the load ends, warm-up included: with as many names, each is asked once",
     ),
     Key::new(
         "load.warm_up",
@@ -166,6 +172,13 @@ pub(super) const LOAD: &[Key] = &[
         Form::Path,
         Preset::Absent("the names of the zone"),
         "Query file in the format of dnsperf: a name and a type on each line",
+    ),
+    Key::new(
+        "load.popular_names",
+        Form::Count { least: 1, most: 100_000 },
+        Preset::Absent("the names of the zone"),
+        "Ask for the addresses of so many made-up names in as many domains, of which an embedded upstream \
+         knows everything",
     ),
     Key::new(
         "load.types",

@@ -3,6 +3,7 @@
 //! Everything that knows a key by name comes from here: reading and checking, suggestions, the
 //! overrides of variants and of the command line, the JSON schema and the reference.
 
+mod chain;
 mod form;
 mod load;
 mod reference;

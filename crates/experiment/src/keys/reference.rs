@@ -12,7 +12,7 @@ const INTRODUCTION: &str = "\
 # The experiment file
 
 An experiment is a TOML file: what holds for every case at the top, and one `[[variant]]` for each
-case. A variant overrides any key of `server`, `load` and `expect`. `experiments/encryption.toml`
+case. A variant overrides any key but those of the experiment as a whole. `experiments/encryption.toml`
 is one to begin with, and [experiment.schema.json](experiment.schema.json) tells an editor the
 keys.
 
@@ -63,9 +63,27 @@ override that no variant takes, because each has a value of its own, is an error
 ";
 
 /// Titles of the tables, and what the paths of their keys begin with.
-const SECTIONS: [(&str, &str, &str); 6] = [
+const SECTIONS: [(&str, &str, &str); 10] = [
     ("The experiment", "", "They belong to the experiment as a whole."),
     ("`[server]`", "server.", "The server under test. A variant may override them."),
+    (
+        "`[upstream]`",
+        "upstream.",
+        "The server that a forwarder asks. A chain begins with `[server]`, goes on with `[relay]`, if \
+         there is one, and ends here. A variant may override them.",
+    ),
+    (
+        "`[relay]`",
+        "relay.",
+        "A forwarder between `[server]` and `[upstream]`. A variant may override them.",
+    ),
+    ("`[lab]`", "lab.", "Where the servers run. A variant may override them."),
+    (
+        "`[link]`",
+        "link.",
+        "What the links between the hosts do to packets, alike in both directions. A variant may \
+         override them.",
+    ),
     ("`[load]`", "load.", "The load on it. A variant may override them."),
     ("`[expect]`", "expect.", "What a right answer is. A variant may override them."),
     ("`[repeat]`", "repeat.", "They belong to the experiment as a whole."),

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use dnslab_lab::ServerKind;
+
+use super::chain::CHAIN;
 use super::load::LOAD;
 use super::{Form, Key, Preset};
 
@@ -19,22 +22,48 @@ pub const VARIANT_NAME: Key = Key::new(
 /// All keys of the experiment, in the order of the reference.
 pub const KEYS: &[Key] = &joined();
 
-/// The three parts of the table, one after another.
-const fn joined() -> [Key; TOP_AND_SERVER.len() + LOAD.len() + EXPECT_AND_REPEAT.len()] {
-    let mut keys = [VARIANT_NAME; TOP_AND_SERVER.len() + LOAD.len() + EXPECT_AND_REPEAT.len()];
-    let mut at = 0;
-    while at < keys.len() {
-        keys[at] = if at < TOP_AND_SERVER.len() {
-            TOP_AND_SERVER[at]
-        } else if at < TOP_AND_SERVER.len() + LOAD.len() {
-            LOAD[at - TOP_AND_SERVER.len()]
+/// The parts of the table, one after another.
+const PARTS: [&[Key]; 4] = [TOP_AND_SERVER, CHAIN, LOAD, EXPECT_AND_REPEAT];
+
+/// How many keys there are.
+const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len();
+
+/// All parts as one table.
+const fn joined() -> [Key; COUNT] {
+    let mut keys = [VARIANT_NAME; COUNT];
+    let (mut part, mut at, mut place) = (0, 0, 0);
+    while part < PARTS.len() {
+        if place < PARTS[part].len() {
+            keys[at] = PARTS[part][place];
+            (at, place) = (at + 1, place + 1);
         } else {
-            EXPECT_AND_REPEAT[at - TOP_AND_SERVER.len() - LOAD.len()]
-        };
-        at += 1;
+            (part, place) = (part + 1, 0);
+        }
     }
     keys
 }
+
+/// The servers that dnslab starts, by the words of the experiment file.
+pub(super) const STARTED: &[&str] = &{
+    let mut words = [""; ServerKind::ALL.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = ServerKind::ALL[at].name();
+        at += 1;
+    }
+    words
+};
+
+/// All kinds of server: those, and one that runs already.
+const KINDS: &[&str] = &{
+    let mut words = ["external"; STARTED.len() + 1];
+    let mut at = 0;
+    while at < STARTED.len() {
+        words[at] = STARTED[at];
+        at += 1;
+    }
+    words
+};
 
 /// The keys of the experiment itself and of the server.
 const TOP_AND_SERVER: &[Key] = &[
@@ -58,10 +87,10 @@ const TOP_AND_SERVER: &[Key] = &[
     ),
     Key::new(
         "server.kind",
-        Form::Choice(&["embedded", "bind", "knot", "nsd", "external"]),
+        Form::Choice(KINDS),
         Preset::Value("\"embedded\""),
         "Which server is measured: dnslab's own responder, an installed server that dnslab starts \
-         and stops, or one that runs already",
+         and stops, or one that runs already. Servers that forward need an upstream",
     ),
     Key::new(
         "server.address",
@@ -137,6 +166,25 @@ const TOP_AND_SERVER: &[Key] = &[
         Form::Text,
         Preset::Absent("nothing"),
         "Text appended to the configuration of an installed server, in that server's own language",
+    ),
+    Key::new(
+        "server.query_log",
+        Form::Boolean,
+        Preset::Value("false"),
+        "An installed server writes a line for each query into a file; its size is measured",
+    ),
+    Key::new(
+        "server.dnstap",
+        Form::Boolean,
+        Preset::Value("false"),
+        "An installed server writes dnstap messages of queries and answers into a file; its size is \
+         measured",
+    ),
+    Key::new(
+        "server.dnssec",
+        Form::Boolean,
+        Preset::Value("false"),
+        "A forwarder validates what its upstream says (RFC 4035)",
     ),
     Key::new(
         "server.delay",

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use dnslab_lab::cpus::{self, CpuError, Split};
-use dnslab_lab::{GuardProgram, RunningServer, Sampler};
+use dnslab_lab::{GuardProgram, Logging, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, LoadResult, LoadSpec, Progress};
 use dnslab_measure::{
-    CaseId, Caveat, Connections, Interval, Limit, LimitFigures, LimitKind, LoadFacts, Measured,
-    RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts,
+    CaseId, Caveat, ChainPart, Connections, CounterSeries, Interval, Laboratory as LaboratoryFacts,
+    Limit, LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, ResourceSeries, RunRecord,
+    RunStatus, ServerFacts,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
+use super::laboratory::Laboratory;
+use super::leftovers;
 use super::queries::{QueriesError, subnets, tsig};
-use super::target::{Target, TargetError, prepare};
+use super::split::Cpus;
+use super::target::{Site, Target, TargetError, prepare};
 use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
@@ -39,38 +42,21 @@ pub(super) struct Case<'a> {
     pub(super) guard: &'a GuardProgram,
 }
 
-/// The CPUs of a variant's server and load. An external server has none here.
-pub(super) fn split(variant: &Variant) -> Result<Split, CpuError> {
-    let allowed = cpus::allowed();
-    let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
-    let load = named(&variant.load.cpus);
-    let Some(process) = variant.server.process() else {
-        // A server on this machine needs CPUs too, though nobody pins it; one elsewhere leaves all
-        // of them to the load. With both sides named the split only checks them.
-        let is_here = matches!(
-            &variant.server.server,
-            Server::External { target, .. } if target.ip().is_loopback()
-        );
-        let server = (load.is_some() || !is_here).then_some(allowed.as_slice());
-        let load = load.or_else(|| server.map(<[usize]>::to_vec));
-        let Split { load, .. } = cpus::split(&allowed, server, load.as_deref())?;
-        return Ok(Split { server: Vec::new(), load });
-    };
-    cpus::split(&allowed, named(&process.cpus).as_deref(), load.as_deref())
-}
-
 impl Case<'_> {
     /// Runs it. Whatever goes wrong is in the record; nothing is thrown away.
     pub(super) fn run(&self, stop: &AtomicBool, observe: &mut dyn FnMut(&Interval)) -> RunRecord {
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        let split = match split(self.variant) {
-            Ok(split) => split,
+        let cpus = match Cpus::of(self.variant) {
+            Ok(cpus) => cpus,
             Err(error) => return self.failed(started, error.to_string(), Vec::new()),
         };
-        let first = self.queries.get(0);
-        let target = prepare(self.variant, &split.server, self.folder, self.guard, first);
-        match target {
-            Ok(target) => self.load(started, target, &split, stop, observe),
+        match self.start(&cpus) {
+            Ok((laboratory, target)) => {
+                let record = self.load(started, (laboratory, target), &cpus, stop, observe);
+                // Before the record is written, which needs room.
+                leftovers::clear(self.folder);
+                record
+            }
             Err(error) => {
                 let log = log_tail_of(&error);
                 self.failed(started, error.to_string(), log)
@@ -78,55 +64,91 @@ impl Case<'_> {
         }
     }
 
+    /// Makes the hosts and starts all servers, the one under test last.
+    pub(super) fn start(&self, cpus: &Cpus) -> Result<(Laboratory, Target), TargetError> {
+        let (folder, guard) = (self.folder, self.guard);
+        let seeded = (cpus, self.seed);
+        let laboratory = Laboratory::make(self.variant, self.queries, seeded, folder, guard)?;
+        let site = Site { laboratory: &laboratory, cpus: &cpus.server, folder, guard };
+        let target = prepare(self.variant, &site, self.queries.get(0))?;
+        Ok((laboratory, target))
+    }
+
     fn load(
         &self,
         started: String,
-        target: Target,
-        split: &Split,
+        (laboratory, target): (Laboratory, Target),
+        cpus: &Cpus,
         stop: &AtomicBool,
         observe: &mut dyn FnMut(&Interval),
     ) -> RunRecord {
-        let spec = match self.spec(&target, split) {
+        let spec = match self.spec(&target, cpus) {
             Ok(spec) => spec,
             Err(error) => return self.failed(started, error.to_string(), Vec::new()),
         };
-        let sampler = target.server.as_ref().map(|server| {
-            let sampler = Sampler::start(server.watched());
+        let sampler = target.server.as_ref().map(|server| Sampler::start(server.watched()));
+        let counters = target.server.as_ref().and_then(RunningServer::count);
+        let watches = laboratory.watch();
+        if sampler.is_some() {
             std::thread::sleep(SAMPLES_AROUND);
-            sampler
-        });
+        }
         let stop_here = AtomicBool::new(false);
-        let gone = |server: &RunningServer| server.exited().is_some();
-        let mut died = false;
-        let result = dnslab_load::run(&spec, &stop_here, &mut |progress| {
-            died = died || target.server.as_ref().is_some_and(gone);
-            if died || stop.load(Ordering::Relaxed) {
+        let mut fault = None;
+        let find_fault = || {
+            let gone = |server: &RunningServer| server.exited().is_some();
+            let ended = target.server.as_ref().is_some_and(gone).then_some("server");
+            let full = || self.disk_is_full().then_some(Fault::DiskFull);
+            ended.or_else(|| laboratory.ended()).map(Fault::Ended).or_else(full)
+        };
+        let result = self.apply(&spec, &laboratory, &stop_here, &mut |progress| {
+            fault = fault.or_else(find_fault);
+            if fault.is_some() || stop.load(Ordering::Relaxed) {
                 stop_here.store(true, Ordering::Relaxed);
             }
             if let Progress::Interval(interval) = progress {
                 observe(interval);
             }
         });
-        died = died || target.server.as_ref().is_some_and(gone);
-        if sampler.is_some() && !died {
+        fault = fault.or_else(find_fault);
+        if sampler.is_some() && fault.is_none() {
             std::thread::sleep(SAMPLES_AROUND);
         }
         let Target { server, facts, .. } = target;
-        // The sampler is ended before the server: what it reads goes away with it.
-        let resources = match (&result, sampler) {
-            (Ok(result), Some(sampler)) => Some(sampler.finish(result.origin)),
-            _ => None,
-        };
-        let end = Ending::of(server, died);
+        // All watches end before the servers: what they read goes away with these.
+        let mut seen = Seen { laboratory: laboratory.facts(self.variant, cpus), ..Seen::default() };
+        if let Ok(result) = &result {
+            seen.resources = sampler.map(|sampler| sampler.finish(result.origin));
+            seen.counters = counters.map(|counters| counters.finish(result.origin));
+            seen.chain = laboratory.parts(watches, result.origin);
+        }
+        let end = Ending::of(server, &laboratory, fault, self.folder);
+        laboratory.stop();
         match result {
-            Ok(result) => self.record(started, facts, result, resources, &end),
-            Err(error) => self.failed(started, error.to_string(), end.log),
+            Ok(result) => self.record(started, facts, result, seen, &end),
+            Err(error) => self.failed(started, error, end.log),
         }
     }
 
-    fn spec(&self, target: &Target, split: &Split) -> Result<LoadSpec, QueriesError> {
+    /// Applies the load from the clients' host.
+    fn apply(
+        &self,
+        spec: &LoadSpec,
+        laboratory: &Laboratory,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<LoadResult, String> {
+        let _visit = laboratory.visit("client").map_err(|error| error.to_string())?;
+        dnslab_load::run(spec, stop, progress).map_err(|error| error.to_string())
+    }
+
+    /// True if the server writes logs and has no room left for them.
+    fn disk_is_full(&self) -> bool {
+        self.variant.server.logging != Logging::default() && leftovers::is_full(self.folder)
+    }
+
+    fn spec(&self, target: &Target, cpus: &Cpus) -> Result<LoadSpec, QueriesError> {
         let load = &self.variant.load;
-        let most = u32::try_from(split.load.len()).unwrap_or(1).clamp(1, load.clients);
+        let most = u32::try_from(cpus.load.len()).unwrap_or(1).clamp(1, load.clients);
         Ok(LoadSpec {
             target: target.address,
             transport: load.transport,
@@ -134,9 +156,10 @@ impl Case<'_> {
             mode: load.mode.clone(),
             duration: load.duration,
             warm_up: load.warm_up,
+            most_queries: load.most_queries,
             timeout: load.timeout,
             workers: load.workers.unwrap_or(most),
-            cpus: split.load.clone(),
+            cpus: cpus.load.clone(),
             queries: Arc::clone(self.queries),
             selection: load.selection,
             seed: self.seed,
@@ -168,12 +191,13 @@ impl Case<'_> {
         started: String,
         server: ServerFacts,
         result: LoadResult,
-        resources: Option<ResourceSeries>,
+        seen: Seen,
         end: &Ending,
     ) -> RunRecord {
         let LoadResult { facts, mut measured, wrong_example, last_connection_end, .. } = result;
         let signature_example = result.signature_example;
-        measured.resources = resources.unwrap_or_default();
+        measured.resources = seen.resources.unwrap_or_default();
+        measured.server_counters = seen.counters;
         let watched = measured.server_busy_share().is_some();
         let limit = Limit::decide(&LimitFigures::of(&facts, &measured));
         let mut caveats = Caveat::find(&facts, &server, &measured, cpus::allowed().len());
@@ -184,7 +208,7 @@ impl Case<'_> {
             let count = phases.map(|counters| counters.answers.bad_signature).iter().sum();
             caveats.push(Caveat::BadSignatures { count, example: example.clone() });
         }
-        if result.cut_short && !end.died {
+        if result.cut_short && end.fault.is_none() {
             caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
         }
         let Connections { attempted, failed, lost, .. } = measured.counters.connections;
@@ -196,6 +220,8 @@ impl Case<'_> {
         let why = signature_example.or(connection);
         let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
         RunRecord {
+            chain: seen.chain,
+            laboratory: seen.laboratory,
             measured: Some(measured),
             caveats,
             limit,
@@ -237,9 +263,8 @@ impl Case<'_> {
         wrong_example: Option<&str>,
         why: Option<&str>,
     ) -> RunStatus {
-        if end.died {
-            let reason = format!("the server ended in the middle of the load ({})", end.how);
-            return RunStatus::Failed { reason, log_tail: end.log.clone() };
+        if let Some(reason) = &end.fault {
+            return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
         let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
         if outcomes.answered == 0 {
@@ -266,7 +291,9 @@ impl Case<'_> {
             return RunStatus::Invalid { reason };
         }
         let (measured_for, asked) = (measured.window_ns, self.variant.load.duration.as_nanos());
-        if u128::from(measured_for) * 2 < asked {
+        let due = outcomes.due + measured.warm_up.outcomes.due;
+        let sent_all = self.variant.load.most_queries.is_some_and(|most| due >= most);
+        if u128::from(measured_for) * 2 < asked && !sent_all {
             let reason = format!(
                 "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",
                 measured_for as f64 / 1e9,
@@ -303,8 +330,9 @@ impl Case<'_> {
             edns: String::new(),
             receive_time: load.receive_time.to_string(),
             sources: load.sources.as_ref().map(ToString::to_string),
+            most_queries: load.most_queries,
         };
-        let kind = self.variant.server.kind().name().to_owned();
+        let kind = self.variant.server.kind_name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };
         self.empty(started, RunStatus::Failed { reason, log_tail }, facts, server)
     }
@@ -335,28 +363,60 @@ impl Case<'_> {
     }
 }
 
+/// What was seen of the servers while the load ran.
+#[derive(Default)]
+struct Seen {
+    /// What the server under test used.
+    resources: Option<ResourceSeries>,
+    /// What it counted.
+    counters: Option<CounterSeries>,
+    /// The servers behind it.
+    chain: Vec<ChainPart>,
+    /// Hosts and links.
+    laboratory: Option<LaboratoryFacts>,
+}
+
+/// What ended a load before its time.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The server at this place of the chain ended by itself.
+    Ended(&'static str),
+    /// The server has no room for what it was told to write.
+    DiskFull,
+}
+
 /// How the server ended.
 struct Ending {
-    /// Before it was asked to.
-    died: bool,
-    how: String,
+    /// Why the run failed, if it did.
+    fault: Option<String>,
     log: Vec<String>,
 }
 
 impl Ending {
-    /// Stops the server, if there is one.
-    fn of(server: Option<RunningServer>, died: bool) -> Self {
-        let Some(server) = server else {
-            return Self { died, how: String::new(), log: Vec::new() };
+    /// Stops the server under test, if there is one.
+    fn of(
+        server: Option<RunningServer>,
+        laboratory: &Laboratory,
+        fault: Option<Fault>,
+        folder: &Path,
+    ) -> Self {
+        let exited = server.as_ref().and_then(RunningServer::exited);
+        let how = exited.map(|report| format!(" ({})", report.ending)).unwrap_or_default();
+        let log = match fault {
+            Some(Fault::Ended(place)) if place != "server" => laboratory.log_tail(place, LOG_LINES),
+            _ => server.as_ref().map(|server| server.log_tail(LOG_LINES)).unwrap_or_default(),
         };
-        let how = match server.exited() {
-            Some(report) if died => report.ending.to_string(),
-            _ => String::new(),
-        };
-        let log = server.log_tail(LOG_LINES);
-        // A server that has ended already cannot be stopped; that is `died`, not a second fault.
-        server.stop().ok();
-        Self { died, how, log }
+        // A server that has ended already cannot be stopped; that is the fault, not a second one.
+        server.map(|server| server.stop().ok());
+        let fault = fault.map(|fault| match fault {
+            Fault::Ended(place) => format!("the {place} ended in the middle of the load{how}"),
+            Fault::DiskFull => format!(
+                "the disk under the logs in {} is full: give --results a folder with more room, or the \
+                 load a shorter time",
+                folder.display()
+            ),
+        });
+        Self { fault, log }
     }
 }
 

@@ -3,9 +3,12 @@
 
 mod calibrate;
 mod case;
+mod laboratory;
+mod leftovers;
 mod queries;
 mod room;
 mod session;
+mod split;
 mod target;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};

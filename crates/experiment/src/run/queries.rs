@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
+    popular_names,
 };
 use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
@@ -117,6 +118,9 @@ fn make(
     seed: u64,
 ) -> Result<QueryList, QueriesError> {
     let path = match queries {
+        Queries::Popular(count) => {
+            return Ok(QueryList::from_popular(&popular_names(*count, seed), options));
+        }
         Queries::Zone(types) => {
             return Ok(QueryList::from_zone(&zone(settings)?, types, seed, options));
         }

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use dnslab_lab::{GuardProgram, LabError, ServerKind, cpus, host};
+use dnslab_lab::{GuardProgram, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::{
     CaseId, Caveat, Fact, Interval, ResultsDirectory, ResultsError, RunRecord, SESSION_FORMAT,
     SkippedVariant,
 };
 
-use super::case::{Case, split};
+use super::case::Case;
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
-use super::target::lab_kind;
-use crate::{Experiment, ExperimentError, Plan, Server, Variant};
+use super::split::Cpus;
+use crate::{Experiment, ExperimentError, HostsChoice, Plan, Variant};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
@@ -331,7 +331,7 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
             Some(reason) => Err(SessionError::Variant { variant: variant.name.clone(), reason }),
             None => Ok(()),
         };
-        fits(split(variant).err().map(|error| error.to_string()))?;
+        fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
         if let Err(error) = can_run(variant) {
             let reason = error.to_string();
@@ -347,33 +347,39 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
     }
 }
 
-/// Whether the variant's server is installed and serves its transport.
+/// Whether the variant's servers are installed and can what they are asked for.
 fn can_run(variant: &Variant) -> Result<(), LabError> {
-    let (kind, binary) = match &variant.server.server {
-        Server::External { .. } => return Ok(()),
-        Server::Embedded { .. } => (ServerKind::Embedded, None),
-        Server::Installed { software, binary, .. } => (lab_kind(*software), binary.as_deref()),
-    };
-    let installed = dnslab_lab::find(kind, binary)?;
+    let (settings, laboratory) = (&variant.server, &variant.laboratory);
+    if laboratory.hosts == HostsChoice::Namespaces {
+        let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
+        hosts::possible().map_err(lacking)?;
+    }
     let transport = variant.load.transport;
-    if transport.runs_over_tcp() {
+    if transport.runs_over_tcp() && settings.process().is_some() {
         dnslab_lab::check_connections(room::connections(&variant.load))?;
     }
-    installed.supports(transport).map_err(LabError::Unsupported)
+    let mut asked_over = vec![(&settings.server, transport)];
+    asked_over.extend(laboratory.chain.iter().map(|behind| (&behind.server, behind.transport)));
+    for (place, (server, transport)) in asked_over.iter().enumerate() {
+        let Some(kind) = server.kind() else { continue };
+        let installed = dnslab_lab::find(kind, server.binary())?;
+        let is_front = place == 0;
+        let needs = Needs {
+            transport: *transport,
+            upstream: asked_over.get(place + 1).map(|(_, transport)| *transport),
+            validates: is_front && settings.dnssec,
+            logging: if is_front { settings.logging } else { Logging::default() },
+        };
+        installed.can(&needs).map_err(LabError::Unsupported)?;
+    }
+    Ok(())
 }
 
 /// Facts of the host, and how its CPUs were divided.
 fn host_facts(experiment: &Experiment) -> Vec<Fact> {
     let mut facts = host::facts();
-    let mut divisions: Vec<String> = experiment
-        .variants
-        .iter()
-        .filter_map(|variant| split(variant).ok())
-        .map(|split| match split.server.as_slice() {
-            [] => format!("load on CPUs {}", cpus::text(&split.load)),
-            _ => split.describe(),
-        })
-        .collect();
+    let cpus = experiment.variants.iter().filter_map(|variant| Cpus::of(variant).ok());
+    let mut divisions: Vec<String> = cpus.map(|cpus| cpus.describe()).collect();
     divisions.dedup();
     facts.push(Fact { name: "CPUs of server and load".to_owned(), value: divisions.join("; ") });
     facts

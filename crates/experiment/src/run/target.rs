@@ -2,26 +2,27 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_lab::{GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile, ports};
+use dnslab_lab::{GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile};
 use dnslab_load::{
     HttpSettings, Records, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
 use dnslab_traffic::SyntheticZone;
-use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode_name};
+use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
+use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
-use crate::{ProcessSettings, Server, Software, TlsChoice, Variant, Verification};
+use crate::{Queries, Server, TlsChoice, Variant, Verification};
 
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
 /// in some seconds.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Why NSD is asked in another way than the others.
 const NSD_RECORDS: &str = "the load puts each query into a TLS record of its own: NSD 4.6 answers \
@@ -74,16 +75,26 @@ pub(super) struct Target {
     pub(super) facts: ServerFacts,
 }
 
-/// Starts the variant's server with its whole state under `folder`, or makes sure that the external
-/// one answers.
+/// Where a variant's server is started.
+pub(super) struct Site<'a> {
+    /// The hosts, and what runs behind the server.
+    pub(super) laboratory: &'a Laboratory,
+    /// The server's CPUs.
+    pub(super) cpus: &'a [usize],
+    /// The run's folder.
+    pub(super) folder: &'a Path,
+    /// How to start the guard.
+    pub(super) guard: &'a GuardProgram,
+}
+
+/// Starts the variant's server with its whole state under the run's folder, or makes sure that the
+/// external one answers.
 pub(super) fn prepare(
     variant: &Variant,
-    cpus: &[usize],
-    folder: &Path,
-    guard: &GuardProgram,
+    site: &Site<'_>,
     first_query: &Query,
 ) -> Result<Target, TargetError> {
-    let mut target = begin(variant, cpus, folder, guard, first_query)?;
+    let mut target = begin(variant, site, first_query)?;
     let TlsChoice { versions, resumption, early_data } = variant.load.tls;
     target.tls = target.tls.map(|tls| {
         tls.with_versions(versions).with_resumption(resumption).with_early_data(early_data)
@@ -92,40 +103,17 @@ pub(super) fn prepare(
 }
 
 /// [`prepare`], with TLS as it is preset.
-fn begin(
-    variant: &Variant,
-    cpus: &[usize],
-    folder: &Path,
-    guard: &GuardProgram,
-    first_query: &Query,
-) -> Result<Target, TargetError> {
+fn begin(variant: &Variant, site: &Site<'_>, first_query: &Query) -> Result<Target, TargetError> {
     let verification = variant.server.verification.as_ref();
-    match &variant.server.server {
-        Server::Embedded { process, delay, loss } => {
-            let mut spec = spec(variant, ServerKind::Embedded, process, cpus, folder)?;
-            (spec.embedded.delay, spec.embedded.loss) = (delay.clone(), loss.clone());
-            start(&spec, variant.load.transport, verification, guard)
-        }
-        Server::Installed { software, process, binary, extra } => {
-            let mut spec = spec(variant, lab_kind(*software), process, cpus, folder)?;
-            (spec.binary, spec.extra) = (binary.clone(), extra.clone());
-            start(&spec, variant.load.transport, verification, guard)
-        }
-        Server::External { target, tls_name } => {
-            let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
-            let tls = tls(variant.load.transport, verification, &name, None)?;
-            external(variant, *target, tls, first_query)
-        }
+    let transport = variant.load.transport;
+    if let Server::External { target, tls_name } = &variant.server.server {
+        let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
+        let tls = tls(transport, verification, &name, None)?;
+        return external(variant, *target, tls, first_query);
     }
-}
-
-/// The laboratory's word for a server.
-pub(super) fn lab_kind(software: Software) -> ServerKind {
-    match software {
-        Software::Bind => ServerKind::Bind,
-        Software::Knot => ServerKind::Knot,
-        Software::Nsd => ServerKind::Nsd,
-    }
+    let spec = spec(variant, site)?;
+    let client = site.laboratory.network("client");
+    start(&spec, transport, (verification, client.as_deref()), &Question::of(variant)?, site.guard)
 }
 
 fn external(
@@ -157,29 +145,38 @@ fn external(
     Ok(Target { address: target, tls, server: None, facts })
 }
 
-fn spec(
-    variant: &Variant,
-    kind: ServerKind,
-    process: &ProcessSettings,
-    cpus: &[usize],
-    folder: &Path,
-) -> Result<ServerSpec, TargetError> {
-    let directory = folder.join("server");
-    let settings = &variant.server.zone;
-    let zone_path = write_zone(&zone(settings)?, &settings.name, &directory)?;
-    let free = ports::free(process.address).map_err(|source| TargetError::Io {
-        path: PathBuf::from(process.address.to_string()),
-        source,
-    })?;
-    let listen = (process.address, free);
+/// What is asked of the server under test.
+fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
+    let directory = site.folder.join("server");
+    let settings = &variant.server;
+    let kind = settings.kind().unwrap_or(ServerKind::Embedded);
+    let process = settings.process();
+    let fallback = process.map_or(Ipv4Addr::LOCALHOST.into(), |process| process.address);
+    let listen = site.laboratory.listen(fallback)?;
     let mut spec = ServerSpec::new(kind, directory, listen, &[variant.load.transport]);
-    spec.zone = Some(ZoneFile { origin: settings.name.clone(), path: zone_path });
-    let threads = || u32::try_from(cpus.len()).unwrap_or(1);
-    spec.threads = process.threads.unwrap_or_else(threads).max(1);
+    spec.upstream = site.laboratory.upstream();
+    if spec.upstream.is_none() {
+        let path = write_zone(&zone(&settings.zone)?, &settings.zone.name, &spec.directory)?;
+        spec.zone = Some(ZoneFile { origin: settings.zone.name.clone(), path });
+    }
+    spec.trust_anchor = settings.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
+    spec.logging = settings.logging;
+    spec.network = site.laboratory.network("server");
+    let threads = || u32::try_from(site.cpus.len()).unwrap_or(1);
+    spec.threads = process.and_then(|process| process.threads).unwrap_or_else(threads).max(1);
     spec.connections = super::room::connections(&variant.load);
     spec.http_path = variant.load.http.path.clone();
     spec.embedded.early_data = variant.load.tls.early_data;
-    spec.cpus = cpus.to_vec();
+    spec.cpus = site.cpus.to_vec();
+    match &settings.server {
+        Server::Embedded { delay, loss, .. } => {
+            (spec.embedded.delay, spec.embedded.loss) = (delay.clone(), loss.clone());
+        }
+        Server::Installed { binary, extra, .. } => {
+            (spec.binary, spec.extra) = (binary.clone(), extra.clone());
+        }
+        Server::External { .. } => {}
+    }
     Ok(spec)
 }
 
@@ -206,26 +203,29 @@ pub(super) fn start_with_run_authority(
     transport: Transport,
     guard: &GuardProgram,
 ) -> Result<Target, TargetError> {
-    start(spec, transport, Some(&Verification::RunAuthority), guard)
+    let origin = spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str());
+    let question = Question::soa(origin)?;
+    start(spec, transport, (Some(&Verification::RunAuthority), None), &question, guard)
 }
 
-/// Starts a server and waits until it gives the right answer: the zone's SOA record.
+/// Starts a server and waits until it gives the right answer to a client on the host `client`.
 fn start(
     spec: &ServerSpec,
     transport: Transport,
-    verification: Option<&Verification>,
+    (verification, client): (Option<&Verification>, Option<&Path>),
+    question: &Question,
     guard: &GuardProgram,
 ) -> Result<Target, TargetError> {
     let address = spec.socket_address(transport);
     let name = address.ip().to_string();
     let authority = spec.directory.join("authority.pem");
-    let query = soa_query(spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str()))?;
     let http = HttpSettings { path: spec.http_path.clone(), ..HttpSettings::default() };
     let probe = |transport: Transport, address: SocketAddr| {
+        let _visit = visit(client).map_err(|error| error.to_string())?;
         // The authority is made by the start itself, so the settings are made when it is there.
         let tls = tls(transport, verification, &name, Some(&authority))
             .map_err(|error| error.to_string())?;
-        probe(address, transport, &query, tls.as_ref(), &http)
+        question.ask(address, transport, tls.as_ref(), &http)
     };
     let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
     let mut tls = tls(transport, verification, &name, Some(&authority))?;
@@ -239,30 +239,66 @@ fn start(
     Ok(Target { address, tls, server: Some(server), facts })
 }
 
-fn soa_query(origin: &str) -> Result<Query, QueriesError> {
-    let wrong = |reason: String| QueriesError::Zone { name: origin.to_owned(), reason };
-    let name: Name<Vec<u8>> = origin
-        .parse()
-        .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
-    Query::new(&name, Rtype::SOA, &QueryOptions::default())
-        .map_err(|error| wrong(error.to_string()))
+/// What a server is asked to find out whether it answers rightly: with records.
+pub(super) struct Question(Query);
+
+impl Question {
+    /// That of a variant: the SOA record of the zone; a name that an upstream knows and no load asks
+    /// for, where all else would fill a cache.
+    pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
+        let has_names = !matches!(variant.load.queries, Queries::Zone(_));
+        match has_names && !variant.laboratory.chain.is_empty() {
+            true => Self::new(READY_NAME, Rtype::A),
+            false => Self::soa(&variant.server.zone.name),
+        }
+    }
+
+    /// The SOA record of a zone.
+    fn soa(origin: &str) -> Result<Self, QueriesError> {
+        Self::new(origin, Rtype::SOA)
+    }
+
+    fn new(name: &str, rtype: Rtype) -> Result<Self, QueriesError> {
+        let wrong = |reason: String| QueriesError::Zone { name: name.to_owned(), reason };
+        let parsed: Name<Vec<u8>> = name
+            .parse()
+            .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
+        // A forwarder may refuse a query that wants no recursion.
+        let options = QueryOptions { recursion_desired: true, ..QueryOptions::default() };
+        let query = Query::new(&parsed, rtype, &options);
+        query.map(Self).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Asks it once.
+    fn ask(
+        &self,
+        address: SocketAddr,
+        transport: Transport,
+        tls: Option<&TlsSettings>,
+        http: &HttpSettings,
+    ) -> Result<(), String> {
+        let answer = ask(address, transport, &self.0, tls, http, PROBE_TIMEOUT)
+            .map_err(|error| error.to_string())?;
+        let response = Response::parse(&answer).map_err(|error| error.to_string())?;
+        if response.rcode != 0 || response.answers == 0 {
+            let (rcode, records) = (rcode_name(response.rcode.into()), response.answers);
+            return Err(format!("{} was answered with {rcode} and {records} records", self.0));
+        }
+        Ok(())
+    }
 }
 
-fn probe(
-    address: SocketAddr,
+/// Asks a server behind the one under test, whose certificate is of `authority`.
+pub(super) fn probe(
     transport: Transport,
-    query: &Query,
-    tls: Option<&TlsSettings>,
-    http: &HttpSettings,
+    address: SocketAddr,
+    question: &Question,
+    authority: Option<&Path>,
 ) -> Result<(), String> {
-    let answer = ask(address, transport, query, tls, http, PROBE_TIMEOUT)
+    let name = address.ip().to_string();
+    let tls = tls(transport, Some(&Verification::RunAuthority), &name, authority)
         .map_err(|error| error.to_string())?;
-    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
-    if response.rcode != 0 || response.answers == 0 {
-        let (rcode, records) = (rcode_name(response.rcode.into()), response.answers);
-        return Err(format!("{query} was answered with {rcode} and {records} records"));
-    }
-    Ok(())
+    question.ask(address, transport, tls.as_ref(), &HttpSettings::default())
 }
 
 /// TLS of a transport; `own_authority` is the one that was made for the run.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use dnslab_wire::Transport;
 
-use super::{ServerKind, ServerSpec};
+use super::{Logging, ServerKind, ServerSpec};
 use crate::LabError;
 
 /// Where servers are that an ordinary user's PATH does not name.
@@ -62,6 +62,31 @@ pub struct Installed {
     pub version: Version,
 }
 
+/// What an experiment needs of a server, by which a version is judged before anything is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// How it is asked.
+    pub transport: Transport,
+    /// How it forwards; `None` if it answers from a zone.
+    pub upstream: Option<Transport>,
+    /// It validates what its upstream says.
+    pub validates: bool,
+    /// What it writes of each query.
+    pub logging: Logging,
+}
+
+impl Needs {
+    /// What a specification needs, for each of its transports.
+    pub(crate) fn of(spec: &ServerSpec) -> impl Iterator<Item = Self> {
+        spec.transports.iter().map(|transport| Self {
+            transport: *transport,
+            upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
+            validates: spec.trust_anchor.is_some(),
+            logging: spec.logging,
+        })
+    }
+}
+
 impl Installed {
     /// Whether this version serves `transport`.
     ///
@@ -71,20 +96,20 @@ impl Installed {
         self.kind.adapter().supports(&self.version, transport)
     }
 
-    /// Whether this version can do all that `spec` asks for.
+    /// Whether this version can do what is needed of it.
     ///
     /// # Errors
     /// When it cannot: what and why, as a sentence.
-    pub fn can(&self, spec: &ServerSpec) -> Result<(), String> {
+    pub fn can(&self, needs: &Needs) -> Result<(), String> {
         let adapter = self.kind.adapter();
-        spec.transports.iter().try_for_each(|transport| self.supports(*transport))?;
-        if let Some(upstream) = &spec.upstream {
-            adapter.forwards(&self.version, upstream.transport)?;
+        self.supports(needs.transport)?;
+        if let Some(transport) = needs.upstream {
+            adapter.forwards(&self.version, transport)?;
         }
-        if spec.trust_anchor.is_some() {
+        if needs.validates {
             adapter.validates(&self.version)?;
         }
-        adapter.logs(&self.version, spec.logging)
+        adapter.logs(&self.version, needs.logging)
     }
 }
 

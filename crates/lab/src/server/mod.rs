@@ -20,7 +20,7 @@ use std::str::FromStr;
 use dnslab_wire::Transport;
 
 use crate::LabError;
-pub use installed::{Installed, Version, find};
+pub use installed::{Installed, Needs, Version, find};
 pub use spec::{
     DNSTAP_LOG, EmbeddedSettings, Logging, Ports, QUERY_LOG, ServerSpec, UPSTREAM_AUTHORITY,
     Upstream, UpstreamTls, ZoneFile,
@@ -53,6 +53,18 @@ impl ServerKind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Embedded, Self::Bind, Self::Knot, Self::Nsd, Self::Unbound];
 
+    /// True for servers that dnslab starts with a zone.
+    #[must_use]
+    pub fn serves_zones(self) -> bool {
+        matches!(self, Self::Embedded | Self::Bind | Self::Knot | Self::Nsd)
+    }
+
+    /// True for servers that dnslab starts with another one behind them.
+    #[must_use]
+    pub fn forwards(self) -> bool {
+        !matches!(self, Self::Embedded | Self::Knot | Self::Nsd)
+    }
+
     /// Their names, for messages.
     fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
@@ -60,7 +72,7 @@ impl ServerKind {
 
     /// The name in experiment files and records.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
             Self::Bind => "bind",

@@ -42,6 +42,8 @@ pub(crate) struct Orders<'a> {
     pub(crate) shards: u32,
     /// How many clients it has.
     pub(crate) clients: u32,
+    /// Queries after which it ends.
+    pub(crate) most_queries: u64,
     /// Queries on one connection, or from one UDP socket, before it is closed.
     pub(crate) quota: u32,
     /// A client closes what has been idle for so long; [`Nanos::MAX`] for never.
@@ -147,6 +149,8 @@ pub(crate) struct Worker<'a> {
     connecting: usize,
     /// Clients that could send when the measured window began.
     open_clients: u32,
+    /// Queries that are not due yet and may become so.
+    left: u64,
     /// Queries that became due and have no outcome yet.
     unsettled: usize,
     /// The lengths of the queries differ.
@@ -182,6 +186,7 @@ impl<'a> Worker<'a> {
         let is_paced = matches!(demand, Demand::Open { .. });
         let tally = Tally::new(orders.phases, is_paced);
         let until = orders.phases.until;
+        let most_queries = orders.most_queries;
         Ok(Self {
             poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             mixed_lengths: sending::are_mixed(judge.queries.iter()),
@@ -200,6 +205,7 @@ impl<'a> Worker<'a> {
             open: 0,
             connecting: 0,
             open_clients: 0,
+            left: most_queries,
             unsettled: 0,
             tally,
             outbox: Outbox::default(),
@@ -262,8 +268,9 @@ impl<'a> Worker<'a> {
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
     fn note_phase(&mut self, now: Nanos) {
-        let is_over =
-            self.orders.stop.load(Ordering::Relaxed) || self.judge.signatures.are_hopeless();
+        let is_over = self.orders.stop.load(Ordering::Relaxed)
+            || self.judge.signatures.are_hopeless()
+            || self.has_done_its_part();
         if is_over && now < self.until {
             self.until = now;
             self.tally.cut_short(now);
@@ -283,6 +290,13 @@ impl<'a> Worker<'a> {
         if self.time_at_end.is_none() && now >= self.until {
             self.time_at_end = Some((now, ThreadTime::now()));
         }
+    }
+
+    /// Every query that this worker was to send has its outcome.
+    fn has_done_its_part(&self) -> bool {
+        self.left == 0
+            && self.unsettled == 0
+            && self.lanes.iter().all(|lane| lane.pending.is_empty())
     }
 
     /// Answers that the sockets have dropped so far.
@@ -330,7 +344,7 @@ impl<'a> Worker<'a> {
         let interval = self.orders.phases.interval;
         let mut wake = (now + LONGEST_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
-        earlier(self.demand.next_due().filter(|_| now < self.until));
+        earlier(self.demand.next_due().filter(|_| now < self.until && self.left > 0));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
         earlier((!self.listed.is_empty() || self.may_open()).then_some(now));

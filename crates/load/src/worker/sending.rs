@@ -24,7 +24,10 @@ impl Worker<'_> {
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
         let Demand::Open { arrivals } = &mut self.demand else { return };
         let last = now.min(self.until.saturating_sub(1));
-        while let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last) {
+        while self.left > 0
+            && let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last)
+        {
+            self.left -= 1;
             let due = Some(arrival.due_ns);
             self.tally.due(arrival.due_ns);
             self.unsettled += 1;
@@ -74,6 +77,8 @@ impl Worker<'_> {
         };
         let Demand::Closed { picker } = &mut self.demand else { return };
         let lane = &mut self.lanes[number as usize];
+        let missing = missing.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= missing as u64;
         for _ in 0..missing {
             let query = picker.next_query();
             lane.pending.push_back(Pending { due: None, query, sent_before: 0 });

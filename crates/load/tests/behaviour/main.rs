@@ -1,6 +1,7 @@
 //! How simulated clients behave: when they connect, how long they stay, where they come from, and
 //! what they do with truncated answers, cookies and the server's idle time.
 
+mod count;
 mod idle;
 #[path = "../one_port/mod.rs"]
 mod one_port;

@@ -182,6 +182,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         edns: String::new(),
         receive_time: String::new(),
         sources: None,
+        most_queries: None,
     }
 }
 

@@ -1,19 +1,24 @@
 //! What holds for every experiment, and for every text.
 
+mod laboratory;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_experiment::{
     BUILT_IN, Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server,
-    ServerSettings, Software, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
-    check_text, render,
+    ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings, check_text,
+    render,
 };
+use dnslab_lab::{Logging, ServerKind};
 use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
 use dnslab_traffic::{ClientBehaviour, Connect, Pace, Rate, Selection, SourceAddresses, Truncated};
 use dnslab_wire::{Edns, EdnsOption, QueryOptions, Transport};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
+
+use laboratory::{fitting, laboratory};
 
 /// Text that a key takes: anything but nothing.
 fn text() -> impl Strategy<Value = String> {
@@ -49,7 +54,8 @@ fn process() -> impl Strategy<Value = ProcessSettings> {
 fn server() -> impl Strategy<Value = Server> {
     let embedded = (process(), option::of(text()), option::of(text()))
         .prop_map(|(process, delay, loss)| Server::Embedded { process, delay, loss });
-    let software = prop::sample::select(&[Software::Bind, Software::Knot, Software::Nsd][..]);
+    let started = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
+    let software = prop::sample::select(started.collect::<Vec<_>>());
     let binary = prop_oneof![path(), "[a-z]{1,9}".prop_map(PathBuf::from)];
     let installed = (software, process(), option::of(binary), option::of(text())).prop_map(
         |(software, process, binary, extra)| Server::Installed { software, process, binary, extra },
@@ -66,14 +72,21 @@ fn server() -> impl Strategy<Value = Server> {
 fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings> {
     let zone = ("[a-z0-9_-]{1,20}(\\.[a-z]{1,20}){0,3}", 1u32..=10_000_000, 0u32..1 << 31)
         .prop_map(|(name, records, ttl_s)| ZoneSettings { name, records, ttl_s });
-    (server(), option::of(path()), zone).prop_map(move |(server, authority, zone)| {
+    let further = (any::<[bool; 3]>(), zone);
+    (server(), option::of(path()), further).prop_map(move |(server, authority, (flags, zone))| {
         let is_external = matches!(server, Server::External { .. });
         let verification = transport.is_encrypted().then_some(match authority {
             None => Verification::Off,
             Some(path) if is_external => Verification::Authority(path),
             Some(_) => Verification::RunAuthority,
         });
-        ServerSettings { server, verification, zone }
+        let [query_log, dnstap, dnssec] = flags;
+        let is_installed = matches!(server, Server::Installed { .. });
+        let logging = match is_installed {
+            true => Logging { query_log, dnstap },
+            false => Logging::default(),
+        };
+        ServerSettings { server, verification, zone, logging, dnssec: is_installed && dnssec }
     })
 }
 
@@ -151,14 +164,15 @@ fn identities() -> impl Strategy<Value = (bool, Option<Subnets>, Option<Tsig>)> 
 fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
     let (ms, week) = (Duration::from_millis(1), Duration::from_secs(7 * 24 * 3_600));
     let times = (
-        duration(ms, week),
+        (duration(ms, week), option::of(1u64..=i64::MAX as u64)),
         duration(Duration::ZERO, week),
         duration(ms, Duration::from_secs(100)),
         duration(Duration::ZERO, Duration::from_secs(1)),
     );
     let mixes = prop::sample::select(&["A", "A:70,AAAA:25,HTTPS:5", "TYPE65280"][..])
         .prop_map(|text| Queries::Zone(text.parse().expect("the text is a constant")));
-    let queries = prop_oneof![mixes, path().prop_map(Queries::File)];
+    let popular = (1u32..=100_000).prop_map(Queries::Popular);
+    let queries = prop_oneof![mixes, path().prop_map(Queries::File), popular];
     let selection = prop::sample::select(&[Selection::InOrder, Selection::Uniform][..]);
     let receive_time = prop::sample::select(&ReceiveTime::ALL[..]);
     let threads = (1_024u32..=1_000_000, option::of(1u32..=1_024), cpus());
@@ -166,7 +180,7 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
     let clients = (behaviour(transport), tls_and_http(transport), identities());
     (mode(), times, threads, asked, clients).prop_map(
         move |(mode, times, threads, asked, (behaviour, (tls, http), identities))| {
-            let (duration, warm_up, timeout, horizon) = times;
+            let ((duration, most_queries), warm_up, timeout, horizon) = times;
             let (clients, workers, cpus) = threads;
             let pinned = (!cpus.is_empty()).then_some(cpus.len() as u32);
             let (queries, selection, recursion_desired, edns, receive_time) = asked;
@@ -180,6 +194,7 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
                 clients,
                 mode,
                 duration,
+                most_queries,
                 warm_up,
                 timeout,
                 workers: pinned.or(workers),
@@ -217,14 +232,23 @@ fn variant() -> impl Strategy<Value = Variant> {
     let expect = (0u8..=10, 0.0..=1.0f64)
         .prop_map(|(rcode, wrong_limit)| Expectation { rcode, wrong_limit });
     prop::sample::select(&Transport::ALL[..]).prop_flat_map(move |transport| {
-        (server_settings(transport), load(transport), expect.clone(), any::<bool>()).prop_map(
-            |(server, mut load, expect, has_sources)| {
+        // Boxed: by value they are larger than the stack of a test.
+        let asked = (load(transport).boxed(), laboratory().boxed());
+        (server_settings(transport).boxed(), asked, expect.clone(), any::<bool>()).prop_map(
+            |(mut server, (mut load, laboratory), expect, has_sources)| {
                 load.sources = has_sources.then(|| sources(&server.server));
                 // It signs nothing.
                 if matches!(server.server, Server::Embedded { .. }) {
                     load.tsig = None;
                 }
-                Variant { name: String::new(), server, load, expect }
+                let mut laboratory = laboratory;
+                // What forwards must have somebody to ask; what does not, may.
+                let may_stand_alone = server.kind().is_none_or(ServerKind::serves_zones);
+                if may_stand_alone && has_sources {
+                    laboratory.chain.clear();
+                }
+                let laboratory = fitting(laboratory, &mut server, &mut load.queries);
+                Variant { name: String::new(), server, laboratory, load, expect }
             },
         )
     })

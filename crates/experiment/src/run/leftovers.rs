@@ -1,0 +1,91 @@
+//! What a run leaves in its folder: no gigabytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, host};
+
+/// Octets of a query log that are kept: some hundred lines, to see what was written.
+const KEPT: u64 = 64 * 1024;
+
+/// Files above this size that can be made again, or are of no use in parts, are removed.
+const LARGE: u64 = 4 * 1024 * 1024;
+
+/// A disk with less room than this is full: what is written next will be cut.
+const ROOM: u64 = 1024 * 1024;
+
+/// Shortens the query log, and removes dnstap files and zones that are large. Their sizes are in the record,
+/// and `dnslab make zone` makes the same zone again.
+///
+/// What cannot be removed stays; it is in nobody's way but the disk's.
+pub(super) fn clear(folder: &Path) {
+    for path in files(folder) {
+        let size = path.metadata().map_or(0, |facts| facts.len());
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_remade = name == DNSTAP_LOG || name.ends_with(".zone") || name.ends_with(".jnl");
+        if name == QUERY_LOG && size > KEPT {
+            shorten(&path).ok();
+        } else if is_remade && size > LARGE {
+            fs::remove_file(&path).ok();
+        }
+    }
+}
+
+/// True if the disk under `folder` has no room left.
+pub(super) fn is_full(folder: &Path) -> bool {
+    host::free_octets(folder).is_some_and(|octets| octets < ROOM)
+}
+
+/// The files in the folders of a run's servers.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let inside = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    inside(folder)
+        .flat_map(|server| inside(&server.path()).map(|file| file.path()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Keeps the whole lines among the first octets of a file.
+fn shorten(path: &Path) -> io::Result<()> {
+    let mut kept = 0;
+    let mut reader = BufReader::new(File::open(path)?.take(KEPT));
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        if line.ends_with(b"\n") {
+            kept += line.len() as u64;
+        }
+        line.clear();
+    }
+    OpenOptions::new().write(true).open(path)?.set_len(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_logs_and_zones_go_and_the_beginning_of_a_query_log_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = folder.path().join("server");
+        fs::create_dir(&server).unwrap();
+        let lines: String = (0..10_000).map(|line| format!("query {line:05}\n")).collect();
+        fs::write(server.join(QUERY_LOG), &lines).unwrap();
+        fs::write(server.join(DNSTAP_LOG), vec![0; 5_000_000]).unwrap();
+        fs::write(server.join("a.zone"), vec![0; 5_000_000]).unwrap();
+        fs::write(server.join("b.zone"), "small").unwrap();
+        fs::write(server.join("server.log"), vec![0; 5_000_000]).unwrap();
+        clear(folder.path());
+        let kept = fs::read_to_string(server.join(QUERY_LOG)).unwrap();
+        assert!(lines.starts_with(&kept) && kept.ends_with('\n'), "{kept}");
+        assert!(kept.len() > 60_000 && kept.len() <= 65_536, "{}", kept.len());
+        let exists = |name: &str| server.join(name).exists();
+        assert!(
+            !exists(DNSTAP_LOG) && !exists("a.zone") && exists("b.zone") && exists("server.log")
+        );
+    }
+
+    #[test]
+    fn this_disk_is_not_full() {
+        assert!(!is_full(tempfile::tempdir().unwrap().path()));
+    }
+}

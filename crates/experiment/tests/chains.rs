@@ -1,0 +1,104 @@
+//! Chains of servers and their hosts, as they may and may not be written.
+
+use dnslab_experiment::{ChainPlace, HostsChoice, Queries, Variant, check_text};
+use dnslab_lab::ServerKind;
+use dnslab_wire::Transport;
+
+fn text(lines: &str) -> String {
+    format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n")
+}
+
+fn checked(lines: &str) -> Variant {
+    let text = text(lines);
+    check_text(&text, &[]).unwrap_or_else(|it| panic!("{lines}: {it}")).variants.remove(0)
+}
+
+const FORWARDER: &str = "server.kind = \"unbound\"\nupstream.kind = \"embedded\"\n";
+
+#[test]
+fn a_chain_has_its_order_and_its_presets() {
+    let variant = checked(
+        "server.kind = \"unbound\"\nrelay.kind = \"unbound\"\nupstream.kind = \"bind\"\n\
+         upstream.transport = \"dot\"\nlab.hosts = \"namespaces\"\nlink.upstream.delay = \"10ms\"\n\
+         link.upstream.rate_mbit = 100\nserver.address = \"::1\"",
+    );
+    let laboratory = &variant.laboratory;
+    let places: Vec<_> = laboratory.chain.iter().map(|it| (it.place, it.transport)).collect();
+    let expected = [(ChainPlace::Relay, Transport::Udp), (ChainPlace::Upstream, Transport::Dot)];
+    assert_eq!(places, expected);
+    assert_eq!(laboratory.hosts, HostsChoice::Namespaces);
+    assert_eq!(laboratory.upstream_link.delay_ns, 10_000_000);
+    assert_eq!(laboratory.upstream_link.rate_bps, Some(100_000_000));
+    assert!(laboratory.client_link.is_plain());
+    let upstream = laboratory.upstream().unwrap();
+    assert_eq!(upstream.server.kind(), Some(ServerKind::Bind));
+    assert!(upstream.server.process().unwrap().address.is_ipv6());
+    assert!(checked("").laboratory.chain.is_empty());
+}
+
+#[test]
+fn popular_names_are_asked_for_once_each() {
+    let variant = checked(&format!(
+        "{FORWARDER}load.popular_names = 2_000\nload.queries_in_all = 2_000\n\
+         upstream.queries_per_connection = 200\nupstream.signed = true\nserver.dnssec = true"
+    ));
+    assert_eq!(variant.load.queries, Queries::Popular(2_000));
+    assert_eq!(variant.load.most_queries, Some(2_000));
+    let behaviour = &variant.laboratory.upstream().unwrap().behaviour;
+    assert_eq!(behaviour.queries_per_connection, Some(200));
+    assert!(behaviour.signed && behaviour.tickets && variant.server.dnssec);
+}
+
+#[test]
+fn what_cannot_stand_in_a_chain_is_told() {
+    for (lines, expected) in [
+        ("server.kind = \"unbound\"", "a server of kind `unbound` needs an upstream"),
+        ("upstream.kind = \"bind\"", "a server of kind `embedded` forwards nothing"),
+        ("server.kind = \"nsd\"\nupstream.kind = \"bind\"", "of kind `nsd` forwards nothing"),
+        ("server.kind = \"unbound\"\nupstream.kind = \"unbound\"", "cannot end the chain"),
+        ("server.kind = \"bind\"\nrelay.kind = \"unbound\"", "a relay needs an upstream"),
+        (&format!("{FORWARDER}relay.kind = \"knot\""), "cannot be a relay"),
+        ("upstream.threads = 2", "`upstream.threads` has no effect: there is no upstream"),
+        ("relay.extra = \"x\"", "`relay.extra` has no effect: there is no relay"),
+        (
+            "server.kind = \"unbound\"\nupstream.kind = \"bind\"\nupstream.delay = \"5ms\"",
+            "`upstream.delay` has no effect: an upstream of kind `bind` does not know it",
+        ),
+        ("link.server.delay = \"5ms\"", "`link.server.delay` has no effect: links need hosts"),
+        (
+            "lab.hosts = \"auto\"\nlink.server.jitter = \"5ms\"",
+            "the jitter of a link is larger than its delay",
+        ),
+        (
+            "server.kind = \"external\"\nserver.address = \"192.0.2.1\"\nlab.hosts = \"auto\"",
+            "an external server has no host here",
+        ),
+        ("load.popular_names = 5", "popular names need a server that knows them"),
+        (&format!("{FORWARDER}upstream.signed = true"), "synthetic zone are not signed"),
+        (&format!("{FORWARDER}server.dnssec = true"), "needs an upstream with signatures"),
+        ("server.dnssec = true", "`server.dnssec` does not fit a server of kind `embedded`"),
+        ("server.dnstap = true", "`server.dnstap` does not fit a server of kind `embedded`"),
+        (
+            &format!("{FORWARDER}load.popular_names = 5\nload.queries = \"q\""),
+            "`load.queries` and `load.popular_names` exclude each other",
+        ),
+        (
+            &format!("{FORWARDER}load.popular_names = 5\nload.types = \"AAAA\""),
+            "`load.types` is for the names of the zone: popular names",
+        ),
+    ] {
+        let problems = check_text(&text(lines), &[]).unwrap_err();
+        let all: Vec<&str> = problems.as_slice().iter().map(|it| it.message.as_str()).collect();
+        assert!(all.iter().any(|it| it.contains(expected)), "{lines}\n{all:?}");
+    }
+}
+
+/// What is written for all variants is a slip only if none of them uses it.
+#[test]
+fn keys_that_one_variant_uses_are_right() {
+    let text = "name = \"x\"\nupstream.tickets = false\n\
+                [[variant]]\nname = \"alone\"\nserver.kind = \"bind\"\n\
+                [[variant]]\nname = \"chain\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n";
+    let experiment = check_text(text, &[]).unwrap();
+    assert!(!experiment.variants[1].laboratory.upstream().unwrap().behaviour.tickets);
+}

@@ -1,0 +1,15 @@
+//! The key that signs every zone which dnslab makes up, as validating servers are given it.
+//!
+//! It is a laboratory key: its private half stands in the source of the responder, so it proves
+//! nothing to anybody. That it never changes lets a server's configuration name it before the
+//! responder has started.
+
+/// The key as a record of the root zone: key-signing and zone-signing at once (flags 257),
+/// ECDSA P-256 with SHA-256 (RFC 6605). What `trust-anchor:` of Unbound and `trust_anchors.add` of
+/// Knot Resolver take.
+pub const TRUST_ANCHOR_DNSKEY: &str = ". 3600 IN DNSKEY 257 3 13 KRujI8l2XntmIn7S01xv8jTef8/Fe0FK\
+                                       dzsm1y+v93YYBR1WfmGWfX4rrmtRfV6PRhBj3zEMmlMpA7kCT8tgvw==";
+
+/// The same as a DS record, by SHA-256 (RFC 4509).
+pub const TRUST_ANCHOR_DS: &str = ". 3600 IN DS 53229 13 2 \
+                                   9A66D4F488953B61A7DC4EA2E7AE9B576A46A94BBB171AC8764087EC469A890E";
