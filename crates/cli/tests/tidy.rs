@@ -69,8 +69,13 @@ const CRATES_WITHOUT_CLOCK: [&str; 5] = ["wire", "traffic", "measure", "report",
 const CLOCKS_OF_LOAD: [&str; 2] = ["crates/load/src/clock.rs", "crates/load/src/engine.rs"];
 
 /// The files outside `load` and `responder` that may open a socket: they look which ports are free,
-/// and who has them.
-const SOCKETS_OF_LAB: [&str; 2] = ["crates/lab/src/ports.rs", "crates/lab/src/sockets.rs"];
+/// and who has them, and ask servers for what they counted.
+const SOCKETS_OF_LAB: [&str; 4] = [
+    "crates/lab/src/ports.rs",
+    "crates/lab/src/sockets.rs",
+    "crates/lab/src/server/chaos.rs",
+    "crates/lab/src/server/http.rs",
+];
 
 /// Packages that must not be in the dependency tree, with what to use instead; `deny.toml` has the
 /// reasons.

@@ -1,5 +1,6 @@
 //! A thread that reads what a server counted itself, once a second.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -24,8 +25,12 @@ pub(crate) struct Counted {
     pub(crate) directory: PathBuf,
     /// Its port for counters.
     pub(crate) port: u16,
+    /// Where it answers over UDP and TCP.
+    pub(crate) service: SocketAddr,
     /// Its program.
     pub(crate) binary: PathBuf,
+    /// Asking disturbs its clients: it is asked before and after the load only.
+    pub(crate) is_disturbed: bool,
     /// Its network; `None` for that of the caller.
     pub(crate) network: Option<PathBuf>,
 }
@@ -43,11 +48,13 @@ pub struct CounterWatch {
 struct Readings {
     samples: Vec<(Instant, CounterSample)>,
     failure: Option<String>,
+    /// How often the server was asked.
+    asked: u64,
 }
 
 impl CounterWatch {
-    /// Takes the first reading before it returns, and then one each second. `None` for a server that
-    /// tells nobody what it counted.
+    /// Takes the first reading before it returns, and then one each second, unless that disturbs the
+    /// server's clients. `None` for a server that tells nobody what it counted.
     pub(crate) fn start(counted: Counted) -> Option<Self> {
         let source = counted.kind.adapter().counter_source()?;
         let (stop, stopped) = mpsc::channel();
@@ -92,8 +99,11 @@ fn read_until(
     began.send(()).ok();
     loop {
         let waited = stopped.recv_timeout(INTERVAL);
-        readings.read(counted);
-        if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
+        let is_last = !matches!(waited, Err(RecvTimeoutError::Timeout));
+        if is_last || !counted.is_disturbed {
+            readings.read(counted);
+        }
+        if is_last {
             return readings;
         }
     }
@@ -105,8 +115,11 @@ impl Readings {
         let access = Access {
             directory: &counted.directory,
             address: ([127, 0, 0, 1], counted.port).into(),
+            service: counted.service,
             binary: &counted.binary,
+            earlier: self.asked,
         };
+        self.asked += 1;
         let at = Instant::now();
         match counted.kind.adapter().counters(&access) {
             Ok(counts) => self.samples.push((at, CounterSample { at_ns: 0, counts })),

@@ -91,7 +91,9 @@ impl RunningServer {
             kind: spec.kind,
             directory: directory.clone(),
             port: spec.ports.control,
+            service: spec.socket_address(Transport::Udp),
             binary: installed.binary.clone(),
+            is_disturbed: spec.kind.adapter().counting_disturbs(&installed.version),
             network: spec.network.clone(),
         };
         Ok(Self {

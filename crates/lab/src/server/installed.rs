@@ -29,6 +29,8 @@ impl Version {
         output.split_ascii_whitespace().find_map(|word| {
             let word = word.trim_end_matches([',', ';', '.']);
             let word = word.strip_prefix('v').unwrap_or(word);
+            // CoreDNS joins its name and number.
+            let word = word.strip_prefix("CoreDNS-").unwrap_or(word);
             let numeric = |letter: char| letter.is_ascii_digit() || letter == '.';
             let end = word.find(|letter| !numeric(letter)).unwrap_or(word.len());
             let mut parts = word[..end].split('.').map(str::parse::<u32>);
@@ -64,9 +66,11 @@ pub struct Installed {
 
 /// What an experiment needs of a server, by which a version is judged before anything is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needs {
+pub struct Needs<'a> {
     /// How it is asked.
     pub transport: Transport,
+    /// At which path, if that is DNS over HTTPS.
+    pub http_path: &'a str,
     /// How it forwards; `None` if it answers from a zone.
     pub upstream: Option<Transport>,
     /// It validates what its upstream says.
@@ -75,11 +79,12 @@ pub struct Needs {
     pub logging: Logging,
 }
 
-impl Needs {
+impl<'a> Needs<'a> {
     /// What a specification needs, for each of its transports.
-    pub(crate) fn of(spec: &ServerSpec) -> impl Iterator<Item = Self> {
+    pub(crate) fn of(spec: &'a ServerSpec) -> impl Iterator<Item = Self> {
         spec.transports.iter().map(|transport| Self {
             transport: *transport,
+            http_path: &spec.http_path,
             upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
             validates: spec.trust_anchor.is_some(),
             logging: spec.logging,
@@ -100,9 +105,15 @@ impl Installed {
     ///
     /// # Errors
     /// When it cannot: what and why, as a sentence.
-    pub fn can(&self, needs: &Needs) -> Result<(), String> {
+    pub fn can(&self, needs: &Needs<'_>) -> Result<(), String> {
         let adapter = self.kind.adapter();
         self.supports(needs.transport)?;
+        if let Some(path) = adapter.only_http_path()
+            && path != needs.http_path
+            && needs.transport.is_http()
+        {
+            return Err(format!("{} answers DNS over HTTPS at `{path}` only", adapter.title()));
+        }
         if let Some(transport) = needs.upstream {
             adapter.forwards(&self.version, transport)?;
         }
@@ -212,6 +223,11 @@ mod tests {
             ("NSD version 4.6.1\nWritten by NLnet Labs.\n", [4, 6, 1]),
             ("Knot DNS, version 3.5.dev.1730000000.abc", [3, 5, 0]),
             ("dnslab v0.1.0", [0, 1, 0]),
+            ("CoreDNS-1.15.0\nlinux/amd64, go1.26.8, ", [1, 15, 0]),
+            ("Nov 21 07:34:27 PowerDNS Recursor 4.8.8 (C) 2001-2022 PowerDNS.COM BV", [4, 8, 8]),
+            ("Dnsmasq version 2.90  Copyright (c) 2000-2024 Simon Kelley", [2, 90, 0]),
+            ("Knot Resolver, version 5.6.0", [5, 6, 0]),
+            ("dnsdist 1.7.3 (Lua 5.1.4 [LuaJIT 2.1.0-beta3])", [1, 7, 3]),
         ];
         for (output, numbers) in cases {
             assert_eq!(Version::find(output).unwrap().numbers, numbers, "{output}");

@@ -4,11 +4,19 @@
 //! configuration. A server that somebody else runs has no adapter: nothing is started.
 
 mod bind;
+mod chaos;
+mod control;
+mod coredns;
+mod dnsmasq;
 mod embedded;
+mod http;
 mod installed;
 mod knot;
+mod knot_resolver;
+mod metrics;
 mod nsd;
 mod spec;
+mod stubby;
 mod unbound;
 
 use std::collections::BTreeMap;
@@ -39,6 +47,14 @@ pub enum ServerKind {
     Nsd,
     /// NLnet Labs Unbound, `unbound`.
     Unbound,
+    /// CZ.NIC's Knot Resolver, `kresd`.
+    KnotResolver,
+    /// Simon Kelley's `dnsmasq`.
+    Dnsmasq,
+    /// The stub resolver of the getdns project, `stubby`.
+    Stubby,
+    /// CoreDNS, `coredns`.
+    CoreDns,
 }
 
 /// The text names no server that dnslab can start.
@@ -51,7 +67,17 @@ pub struct UnknownServer(
 
 impl ServerKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Embedded, Self::Bind, Self::Knot, Self::Nsd, Self::Unbound];
+    pub const ALL: [Self; 9] = [
+        Self::Embedded,
+        Self::Bind,
+        Self::Knot,
+        Self::Nsd,
+        Self::Unbound,
+        Self::KnotResolver,
+        Self::Dnsmasq,
+        Self::Stubby,
+        Self::CoreDns,
+    ];
 
     /// True for servers that dnslab starts with a zone.
     #[must_use]
@@ -79,6 +105,10 @@ impl ServerKind {
             Self::Knot => "knot",
             Self::Nsd => "nsd",
             Self::Unbound => "unbound",
+            Self::KnotResolver => "knot-resolver",
+            Self::Dnsmasq => "dnsmasq",
+            Self::Stubby => "stubby",
+            Self::CoreDns => "coredns",
         }
     }
 
@@ -96,6 +126,10 @@ impl ServerKind {
             Self::Knot => &knot::Knot,
             Self::Nsd => &nsd::Nsd,
             Self::Unbound => &unbound::Unbound,
+            Self::KnotResolver => &knot_resolver::KnotResolver,
+            Self::Dnsmasq => &dnsmasq::Dnsmasq,
+            Self::Stubby => &stubby::Stubby,
+            Self::CoreDns => &coredns::CoreDns,
         }
     }
 }
@@ -156,6 +190,11 @@ pub(crate) trait Adapter: Sync {
     /// When it does not.
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String>;
 
+    /// The one path at which it answers DNS over HTTPS; `None` if any path can be configured.
+    fn only_http_path(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether this version forwards over `transport`; why not, as a sentence. A server that does is
     /// started with an upstream, and any other with a zone.
     ///
@@ -200,6 +239,13 @@ pub(crate) trait Adapter: Sync {
         None
     }
 
+    /// Whether asking this version for its counters disturbs its clients: then it is asked before and
+    /// after the load only.
+    fn counting_disturbs(&self, version: &Version) -> bool {
+        let _ = version;
+        false
+    }
+
     /// What the server counted since it started, by the names of [`dnslab_measure::counter`] where
     /// one fits, else by the server's own. Called on a thread inside the server's network.
     ///
@@ -218,8 +264,12 @@ pub(crate) struct Access<'a> {
     pub(crate) directory: &'a Path,
     /// Where it listens for that on the loopback interface, [`Ports::control`].
     pub(crate) address: SocketAddr,
+    /// Where it answers over UDP and TCP.
+    pub(crate) service: SocketAddr,
     /// Its program, beside which its control program lies.
     pub(crate) binary: &'a Path,
+    /// How often it has been asked before, for a server that counts the asking too.
+    pub(crate) earlier: u64,
 }
 
 /// Concurrent connections that every server is configured for at least, so that experiments with few

@@ -1,28 +1,26 @@
 //! NLnet Labs Unbound (`unbound`), as a forwarder. Options: unbound.conf(5); counters:
 //! unbound-control(8).
+//!
+//! Blind spots of its counts: of what goes to the upstream over TCP or TLS it counts the connections, not
+//! the queries on them.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{
     Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version,
+    Upstream, Version, control,
 };
 use crate::certificate;
 
 /// Name of the configuration.
 const CONFIGURATION: &str = "unbound.conf";
 
-/// The Unix socket for commands, in the server's folder.
+/// The Unix socket for commands, in the server's folder. Unbound takes what has no `/` at its beginning
+/// for a host's name; and the folder's own path may be longer than a socket's.
 const CONTROL: &str = "unbound.ctl";
-
-/// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The adapter of `unbound`.
 pub(super) struct Unbound;
@@ -79,7 +77,8 @@ impl Adapter for Unbound {
     }
 
     fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
-        let text = ask(access).map_err(|error| format!("its control socket: {error}"))?;
+        // What `unbound-control` sends, in the first version of its protocol.
+        let text = control::ask(access.directory, CONTROL, "UBCT1 stats_noreset\n")?;
         Ok(read_statistics(&text))
     }
 }
@@ -110,7 +109,7 @@ fn configuration(spec: &ServerSpec) -> String {
 {tls}{anchor}
 remote-control:
     control-enable: yes
-    control-interface: \"./{CONTROL}\"
+    control-interface: \"/proc/self/cwd/{CONTROL}\"
     control-use-cert: no
 
 {forward}{extra}",
@@ -199,19 +198,10 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              30 s): the limits on clients are not what is measured"
         ),
         "rate limits are off, as they are by default; any client may ask".to_owned(),
-        "extended statistics are on: its counters are read during the run".to_owned(),
+        "extended statistics are on: its counters are read during the run; of an upstream over TCP or \
+         TLS they have the connections only"
+            .to_owned(),
     ]
-}
-
-/// Sends the command that `unbound-control` sends, in the first version of its protocol.
-fn ask(access: &Access<'_>) -> std::io::Result<String> {
-    let mut socket = UnixStream::connect(access.directory.join(CONTROL))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.set_write_timeout(Some(PATIENCE))?;
-    socket.write_all(b"UBCT1 stats_noreset\n")?;
-    let mut text = String::new();
-    socket.read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// The counts among the lines `NAME=NUMBER`.
@@ -225,7 +215,7 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     for (name, common) in [
         ("total.num.queries", counter::QUERIES),
         ("num.query.udpout", "upstream.queries.udp"),
-        ("num.query.tcpout", "upstream.queries.tcp"),
+        ("num.query.tcpout", "upstream.connections.opened"),
         ("total.num.cachehits", counter::CACHE_HITS),
         ("total.num.cachemiss", counter::CACHE_MISSES),
         ("total.num.recursivereplies", "recursive-replies"),
@@ -239,9 +229,10 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
             counts.insert(common.to_owned(), *count);
         }
     }
-    let sent = |name| lines.get(name).copied().unwrap_or(0);
-    let upstream = sent("num.query.udpout") + sent("num.query.tcpout");
-    counts.insert(counter::UPSTREAM_QUERIES.to_owned(), upstream);
+    // Queries on a connection that is there already are not counted.
+    if let (Some(sent), Some(0)) = (lines.get("num.query.udpout"), lines.get("num.query.tcpout")) {
+        counts.insert(counter::UPSTREAM_QUERIES.to_owned(), *sent);
+    }
     counts
 }
 
@@ -268,13 +259,20 @@ mod tests {
 
     #[test]
     fn statistics_have_common_names() {
-        let text = "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
-                    total.recursion.time.avg=0.5\nnum.query.udpout=4\nnum.query.tcpout=1\n";
-        let counts = read_statistics(text);
+        let text = |connections| {
+            format!(
+                "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
+                 total.recursion.time.avg=0.5\nnum.query.udpout=4\nnum.query.tcpout={connections}\n"
+            )
+        };
+        let counts = read_statistics(&text(0));
         let of = |name: &str| counts.get(name).copied();
         assert_eq!(of(counter::QUERIES), Some(7));
         assert_eq!(of(counter::CACHE_HITS), Some(2));
-        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
+        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(4));
         assert_eq!(of(counter::CACHE_MISSES), None);
+        let counts = read_statistics(&text(1));
+        assert_eq!(counts.get(counter::UPSTREAM_QUERIES), None);
+        assert_eq!(counts.get("upstream.connections.opened"), Some(&1));
     }
 }

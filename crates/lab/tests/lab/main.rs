@@ -1,5 +1,6 @@
-//! The laboratory with real processes: the guard, the sampler, and BIND, Knot and NSD.
+//! The laboratory with real processes: the guard, the sampler, authoritative servers, and forwarders.
 
+mod forwarders;
 mod guard;
 mod hosts;
 mod sampler;

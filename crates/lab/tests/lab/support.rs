@@ -70,11 +70,21 @@ pub(crate) fn spec(
 
 /// Asks for `alf.melmac.univ A` with `dig`, encrypted with `kdig` and the run's own authority.
 pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
-    let (name, package) = match transport {
+    ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, address))
+}
+
+/// Asks for the address of `name` as [`ask`] does, in one query; wants that it is `expected`.
+pub(crate) fn ask_for(
+    name: &str,
+    expected: &str,
+    folder: &Path,
+    (transport, address): (Transport, SocketAddr),
+) -> Result<(), String> {
+    let (program, package) = match transport {
         Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
         _ => ("kdig", "knot-dnsutils"),
     };
-    let mut command = Command::new(name);
+    let mut command = Command::new(program);
     command.args([format!("@{}", address.ip()), "-p".to_owned(), address.port().to_string()]);
     match transport {
         Transport::Udp => command.args(["+tries=1"]),
@@ -91,12 +101,12 @@ pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> R
             }
         }
     };
-    command.args(["+time=1", "+short", "alf.melmac.univ", "A"]);
+    command.args(["+time=1", "+short", name, "A"]);
     let output = command
         .output()
-        .unwrap_or_else(|error| panic!("{name}: {error}: apt-get install {package}"));
+        .unwrap_or_else(|error| panic!("{program}: {error}: apt-get install {package}"));
     let text = String::from_utf8_lossy(&output.stdout);
-    if text.trim() == "192.0.2.7" { Ok(()) } else { Err(format!("the answer is `{text}`")) }
+    if text.trim() == expected { Ok(()) } else { Err(format!("the answer is `{text}`")) }
 }
 
 /// True if the process is there and is no zombie.

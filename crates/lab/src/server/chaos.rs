@@ -1,0 +1,93 @@
+//! Questions to a server about itself: TXT records of the class CHAOS.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::str::FromStr as _;
+
+use domain::base::iana::{Class, Rtype};
+use domain::base::{Message, MessageBuilder, Name};
+use domain::rdata::Txt;
+
+use super::control::PATIENCE;
+
+/// Octets of an answer over UDP without EDNS (RFC 1035, section 4.2.1).
+const LARGEST: usize = 512;
+
+/// Asks the server at `address` for the texts at `name`, one a record.
+///
+/// # Errors
+/// When no answer comes in time, or one without a text; what, as half a sentence.
+pub(super) fn texts(address: SocketAddr, name: &'static str) -> Result<Vec<String>, String> {
+    let answer = exchange(address, &query(name))
+        .map_err(|error| format!("its answer to `{name} CH TXT`: {error}"))?;
+    read(&answer).ok_or_else(|| format!("its answer to `{name} CH TXT` has no text"))
+}
+
+/// The query's octets.
+fn query(name: &'static str) -> Vec<u8> {
+    let name = Name::<Vec<u8>>::from_str(name).expect("the names are written in this program");
+    let mut message = MessageBuilder::new_vec();
+    // Each socket asks one question, from a port of the kernel's choice: any id will do.
+    message.header_mut().set_id(0x6473);
+    let mut question = message.question();
+    question.push((name, Rtype::TXT, Class::CH)).expect("an empty message has room");
+    question.finish()
+}
+
+/// Sends the query; the first message that comes back from that address.
+fn exchange(address: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
+    let any = if address.is_ipv4() {
+        SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+    } else {
+        SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.send(query)?;
+    let mut answer = vec![0; LARGEST];
+    let length = socket.recv(&mut answer)?;
+    answer.truncate(length);
+    Ok(answer)
+}
+
+/// The texts of an answer; `None` if it has none.
+fn read(answer: &[u8]) -> Option<Vec<String>> {
+    let message = Message::from_octets(answer).ok()?;
+    let records = message.answer().ok()?.limit_to::<Txt<_>>();
+    let text = |record: domain::base::Record<_, Txt<&[u8]>>| {
+        String::from_utf8_lossy(&record.data().text::<Vec<u8>>()).into_owned()
+    };
+    let texts: Vec<String> = records.filter_map(Result::ok).map(text).collect();
+    (!texts.is_empty()).then_some(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_from_an_answer() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let thread = std::thread::spawn(move || {
+            let mut octets = [0; LARGEST];
+            let (length, client) = server.recv_from(&mut octets).unwrap();
+            let query = Message::from_octets(&octets[..length]).unwrap();
+            let question = query.sole_question().unwrap();
+            assert_eq!(question.qclass(), Class::CH);
+            let builder = MessageBuilder::new_vec();
+            let mut answer =
+                builder.start_answer(&query, domain::base::iana::Rcode::NOERROR).unwrap();
+            for text in ["one", "two 2"] {
+                let data = Txt::<Vec<u8>>::build_from_slice(text.as_bytes()).unwrap();
+                answer.push((question.qname(), Class::CH, 0, data)).unwrap();
+            }
+            server.send_to(&answer.finish(), client).unwrap();
+        });
+        assert_eq!(texts(address, "servers.bind.").unwrap(), ["one", "two 2"]);
+        thread.join().unwrap();
+        assert_eq!(read(&query("hits.bind.")), None);
+        assert_eq!(read(b"short"), None);
+    }
+}

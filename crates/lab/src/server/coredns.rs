@@ -1,0 +1,252 @@
+//! CoreDNS (`coredns`), as a forwarder with a cache. Options: the manuals of its plugins `forward`,
+//! `cache`, `timeouts` and `prometheus`.
+//!
+//! Blind spots of its counts: those of the upstream have the answered queries only, and over how many
+//! connections they went.
+
+use std::collections::BTreeMap;
+
+use dnslab_measure::counter;
+use dnslab_wire::Transport;
+
+use super::metrics::Metrics;
+use super::{
+    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, Version, http,
+};
+use crate::certificate;
+
+/// Name of the configuration.
+const CONFIGURATION: &str = "Corefile";
+
+/// The transports that have a scheme of their own in the addresses.
+const SCHEMES: [(Transport, &str); 4] = [
+    (Transport::Dot, "tls"),
+    (Transport::Doh2, "https"),
+    (Transport::Doq, "quic"),
+    (Transport::Doh3, "https3"),
+];
+
+/// The adapter of `coredns`.
+pub(super) struct CoreDns;
+
+impl Adapter for CoreDns {
+    fn title(&self) -> &'static str {
+        "CoreDNS"
+    }
+
+    fn program(&self) -> &'static str {
+        "coredns"
+    }
+
+    fn remedy(&self) -> String {
+        "from https://github.com/coredns/coredns/releases, or `go install`; it is one file"
+            .to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "-version"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let missing = match transport {
+            Transport::Doh3 if version.is_at_least(1, 14) => return Ok(()),
+            Transport::Doh3 => "DNS over HTTP/3 that dnslab counts on: 1.14 has",
+            _ if version.is_at_least(1, 11) => return Ok(()),
+            _ => "timeouts that can be configured, nor DNS over QUIC: they came with 1.11",
+        };
+        Err(format!("CoreDNS {version} has no {missing}"))
+    }
+
+    fn only_http_path(&self) -> Option<&'static str> {
+        Some("/dns-query")
+    }
+
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Tcp | Transport::Dot => Ok(()),
+            _ => Err(format!("CoreDNS {version} does not forward over {transport}")),
+        }
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        let threads = format!("GOMAXPROCS={}", spec.threads);
+        let command = ["/usr/bin/env", &threads, program, "-conf", CONFIGURATION];
+        Rendered {
+            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
+            command: command.map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("the plugin prometheus of CoreDNS")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let page = http::get(access.address, "/metrics")?;
+        Ok(read_metrics(&Metrics::new(&page)))
+    }
+}
+
+/// The whole configuration: one block, so that all addresses share cache and connections. The raw text
+/// stands at its end, where options are; CoreDNS has none outside.
+fn configuration(spec: &ServerSpec) -> String {
+    let mut keys = Vec::new();
+    if spec.has_plain() {
+        keys.push(format!("dns://.:{}", spec.ports.plain));
+    }
+    for (transport, scheme) in SCHEMES {
+        if spec.serves(transport) {
+            keys.push(format!("{scheme}://.:{}", spec.ports.of(transport)));
+        }
+    }
+    let tls = if spec.has_encrypted() {
+        format!("    tls {} {}\n", certificate::CERTIFICATE, certificate::KEY)
+    } else {
+        String::new()
+    };
+    format!(
+        "\
+{keys} {{
+    bind {address}
+{tls}    timeouts {{
+        read {IDLE_SECONDS}s
+        idle {IDLE_SECONDS}s
+    }}
+    errors
+    prometheus 127.0.0.1:{control}
+    cache
+{forward}{extra}}}
+",
+        keys = keys.join(" "),
+        address = spec.address,
+        control = spec.ports.control,
+        forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// Everything is forwarded to the one upstream.
+fn forward(upstream: &Upstream) -> String {
+    let address = upstream.address;
+    match (&upstream.tls, upstream.transport) {
+        (Some(tls), _) => format!(
+            "    forward . tls://{address} {{\n        tls {UPSTREAM_AUTHORITY}\n        \
+             tls_servername {}\n    }}\n",
+            tls.name
+        ),
+        (None, Transport::Tcp) => {
+            format!("    forward . {address} {{\n        force_tcp\n    }}\n")
+        }
+        (None, _) => format!("    forward . {address} {{\n        prefer_udp\n    }}\n"),
+    }
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let mut notes = vec![
+        format!(
+            "at most {} threads run Go code at one time (GOMAXPROCS), as the experiment says",
+            spec.threads
+        ),
+        "a cache of 9984 answers and 9984 denials (the plugin cache with its defaults; without the \
+         plugin there is none)"
+            .to_owned(),
+        format!(
+            "timeouts read and idle {IDLE_SECONDS} s (default 3 s and 10 s): the load alone decides \
+             when connections are opened"
+        ),
+        "no validation: CoreDNS has none".to_owned(),
+        "the plugin prometheus is loaded: its counters are read during the run".to_owned(),
+    ];
+    if spec.has_plain() {
+        notes.push("CoreDNS opens UDP and TCP together".to_owned());
+    }
+    if spec.transports.iter().any(|transport| transport.is_quic()) {
+        notes.push(
+            "at most 256 streams on one QUIC connection (max_streams, the default)".to_owned(),
+        );
+    }
+    let Some(upstream) = &spec.upstream else { return notes };
+    notes.push(match (&upstream.tls, upstream.transport) {
+        (Some(_), _) => {
+            "connections to the upstream are opened, kept (expire 10 s) and resumed as \
+                         CoreDNS does by default: one query at a time on each"
+                .to_owned()
+        }
+        (None, Transport::Tcp) => {
+            "force_tcp: all queries travel to the upstream over TCP (default: as they came)"
+                .to_owned()
+        }
+        (None, _) => "prefer_udp: all queries travel to the upstream over UDP, and over TCP after \
+                      truncation (default: as they came)"
+            .to_owned(),
+    });
+    notes
+}
+
+/// The counts by their common names.
+fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let requests = "coredns_dns_requests_total";
+    let plain = "server=\"dns://";
+    for (name, metric, labels) in [
+        (counter::QUERIES, requests, &[] as &[&str]),
+        (counter::QUERIES_UDP, requests, &[plain, "proto=\"udp\""]),
+        (counter::QUERIES_TCP, requests, &[plain, "proto=\"tcp\""]),
+        (counter::QUERIES_DOT, requests, &["server=\"tls://"]),
+        (counter::QUERIES_DOH, requests, &["server=\"https"]),
+        ("queries.doq", requests, &["server=\"quic://"]),
+        (counter::RESPONSES, "coredns_dns_responses_total", &[]),
+        ("answers.servfail", "coredns_dns_responses_total", &["rcode=\"SERVFAIL\""]),
+        (counter::CACHE_HITS, "coredns_cache_hits_total", &[]),
+        (counter::CACHE_MISSES, "coredns_cache_misses_total", &[]),
+        (counter::UPSTREAM_QUERIES, "coredns_proxy_request_duration_seconds_count", &[]),
+        ("upstream.connections.opened", "coredns_proxy_conn_cache_misses_total", &[]),
+        ("upstream.connections.reused", "coredns_proxy_conn_cache_hits_total", &[]),
+        ("panics", "coredns_panics_total", &[]),
+    ] {
+        if let Some(count) = metrics.sum(metric, labels) {
+            counts.insert(name.to_owned(), count);
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{forwarder, shown};
+
+    #[test]
+    fn all_transports_to_udp() {
+        let spec = forwarder(ServerKind::CoreDns, &Transport::ALL, Transport::Udp);
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn to_tls_on_ipv6_with_extra_text() {
+        let mut spec = forwarder(ServerKind::CoreDns, &[Transport::Udp], Transport::Dot);
+        spec.address = "::1".parse().unwrap();
+        spec.upstream.as_mut().unwrap().address = "[fd00::2]:853".parse().unwrap();
+        spec.extra = Some("    loadbalance".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn metrics_have_common_names() {
+        let page = "coredns_dns_requests_total{proto=\"udp\",server=\"dns://127.0.0.1:1\"} 3\n\
+                    coredns_dns_requests_total{proto=\"tcp\",server=\"tls://127.0.0.1:2\"} 4\n\
+                    coredns_dns_requests_total{proto=\"tcp\",server=\"https3://127.0.0.1:3\"} 5\n\
+                    coredns_cache_misses_total{server=\"dns://127.0.0.1:1\"} 2\n";
+        let counts = read_metrics(&Metrics::new(page));
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(12));
+        assert_eq!(of(counter::QUERIES_UDP), Some(3));
+        assert_eq!(of(counter::QUERIES_TCP), None);
+        assert_eq!(of(counter::QUERIES_DOT), Some(4));
+        assert_eq!(of(counter::QUERIES_DOH), Some(5));
+        assert_eq!(of(counter::CACHE_MISSES), Some(2));
+    }
+}

@@ -1,0 +1,231 @@
+//! dnsmasq, Simon Kelley's forwarder of home routers. Options: dnsmasq(8).
+//!
+//! Blind spots of its counts: each query over TCP is answered by a process of its own, which takes its
+//! counts with it when it ends; so they are those of UDP. Answers have no counts.
+
+use std::collections::BTreeMap;
+
+use dnslab_measure::counter;
+use dnslab_wire::Transport;
+
+use super::{Access, Adapter, Rendered, RenderedFile, ServerSpec, Version, chaos};
+
+/// Name of the configuration.
+const CONFIGURATION: &str = "dnsmasq.conf";
+
+/// The names at which dnsmasq tells its counts, in the order in which they are asked for. It counts
+/// these queries too, as answered by itself.
+const NAMES: [&str; 4] = ["hits.bind.", "misses.bind.", "auth.bind.", "servers.bind."];
+
+/// The adapter of `dnsmasq`.
+pub(super) struct Dnsmasq;
+
+impl Adapter for Dnsmasq {
+    fn title(&self) -> &'static str {
+        "dnsmasq"
+    }
+
+    fn program(&self) -> &'static str {
+        "dnsmasq"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install dnsmasq-base".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "--version"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let missing = match transport {
+            Transport::Udp => return Ok(()),
+            Transport::Tcp if version.is_at_least(2, 90) => return Ok(()),
+            Transport::Tcp => "limit on TCP clients that can be raised from 20: 2.90 has",
+            Transport::Dot => "DNS over TLS: stubby in front of the upstream is the usual way",
+            Transport::Doh2 | Transport::Doh3 => "DNS over HTTPS",
+            Transport::Doq => "DNS over QUIC",
+        };
+        Err(format!("dnsmasq {version} has no {missing}"))
+    }
+
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp => Ok(()),
+            Transport::Tcp => {
+                Err(format!("dnsmasq {version} forwards over TCP only what came to it over TCP"))
+            }
+            _ => Err(format!("dnsmasq {version} does not forward over {transport}")),
+        }
+    }
+
+    fn validates(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        let file = format!("--conf-file={CONFIGURATION}");
+        Rendered {
+            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
+            command: [program, "--keep-in-foreground", &file].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("hits.bind, misses.bind, auth.bind and servers.bind (CH TXT) of dnsmasq")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let mut answers = Vec::new();
+        for name in NAMES {
+            answers.push(chaos::texts(access.service, name)?);
+        }
+        let [hits, misses, authoritative, servers] = answers.try_into().expect("one for each name");
+        let number = |texts: &[String]| texts.first()?.parse::<u64>().ok();
+        let (Some(hits), Some(misses), Some(authoritative)) =
+            (number(&hits), number(&misses), number(&authoritative))
+        else {
+            return Err("its answer to `hits.bind CH TXT` is no number".to_owned());
+        };
+        // The readings before this one.
+        let own = access.earlier * NAMES.len() as u64;
+        Ok(counts(hits.saturating_sub(own), misses, authoritative, &servers))
+    }
+}
+
+/// The counts by their common names.
+fn counts(hits: u64, misses: u64, authoritative: u64, servers: &[String]) -> BTreeMap<String, u64> {
+    let (mut sent, mut failed) = (0, 0);
+    for server in servers {
+        // `ADDRESS#PORT SENT FAILED`, for each server.
+        let mut numbers = server.split(' ').skip(1).map(|text| text.parse::<u64>().unwrap_or(0));
+        sent += numbers.next().unwrap_or(0);
+        failed += numbers.next().unwrap_or(0);
+    }
+    let named = [
+        (counter::QUERIES_UDP, hits + misses + authoritative),
+        (counter::CACHE_HITS, hits),
+        (counter::CACHE_MISSES, misses),
+        (counter::UPSTREAM_QUERIES, sent),
+        ("upstream.failures", failed),
+    ];
+    named.map(|(name, count)| (name.to_owned(), count)).into()
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    let upstream = spec.upstream.as_ref().map(|upstream| upstream.address);
+    format!(
+        "\
+port={port}
+listen-address={address}
+bind-interfaces
+user=
+group=
+pid-file=
+log-facility=-
+no-resolv
+no-hosts
+{tcp}{anchor}{upstream}{extra}",
+        port = spec.ports.plain,
+        address = spec.address,
+        tcp = if spec.serves(Transport::Tcp) {
+            format!("max-tcp-connections={}\n", spec.connection_limit())
+        } else {
+            String::new()
+        },
+        anchor = spec.trust_anchor.as_deref().map(validation).unwrap_or_default(),
+        upstream = upstream
+            .map(|address| format!("server={}#{}\n", address.ip(), address.port()))
+            .unwrap_or_default(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// The statements for validation from this DS record, in the syntax of dnsmasq.
+fn validation(anchor: &str) -> String {
+    let mut words = anchor.split_ascii_whitespace().skip_while(|word| *word != "DS").skip(1);
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    let (tag, algorithm, digest_type) = (word(), word(), word());
+    // The digest may be divided (RFC 4034, section 5.3).
+    let digest: String = words.collect();
+    format!("dnssec\ntrust-anchor=.,{tag},{algorithm},{digest_type},{digest}\n")
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let validation = match spec.trust_anchor {
+        Some(_) => "it validates, from the trust anchor of the laboratory's root",
+        None => "no validation, as it is by default",
+    };
+    let mut notes = vec![
+        "one thread, whatever the experiment says: dnsmasq has no more".to_owned(),
+        "it does not read the system's configuration, hosts and resolvers (--conf-file, no-hosts, \
+         no-resolv), and stays the user that it is (user, group)"
+            .to_owned(),
+        "queries travel to the upstream over UDP; those that came over TCP over TCP".to_owned(),
+        "a cache of 150 names and at most 150 queries in work (the defaults of cache-size and \
+         dns-forward-max): more are refused"
+            .to_owned(),
+        validation.to_owned(),
+        "dnsmasq opens UDP and TCP together".to_owned(),
+        "its counts are those of UDP; they are read by queries to it, which are taken off again"
+            .to_owned(),
+    ];
+    if spec.serves(Transport::Tcp) {
+        notes.push(format!(
+            "max-tcp-connections {} (default 20): the limit on clients is not what is measured; it \
+             answers each connection in a process of its own",
+            spec.connection_limit()
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{forwarder, shown};
+
+    #[test]
+    fn both_transports() {
+        let both = [Transport::Udp, Transport::Tcp];
+        insta::assert_snapshot!(shown(&forwarder(ServerKind::Dnsmasq, &both, Transport::Udp)));
+    }
+
+    #[test]
+    fn validating_on_ipv6_with_extra_text() {
+        let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
+        spec.address = "::1".parse().unwrap();
+        spec.upstream.as_mut().unwrap().address = "[fd00::2]:53".parse().unwrap();
+        spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
+        spec.extra = Some("cache-size=10000".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn what_a_version_serves() {
+        let version = |minor| Version { text: format!("2.{minor}"), numbers: [2, minor, 0] };
+        let reason = Dnsmasq.supports(&version(85), Transport::Tcp).unwrap_err();
+        assert_eq!(
+            reason,
+            "dnsmasq 2.85 has no limit on TCP clients that can be raised from 20: 2.90 has"
+        );
+        assert_eq!(Dnsmasq.supports(&version(90), Transport::Tcp), Ok(()));
+        let reason = Dnsmasq.forwards(&version(90), Transport::Dot).unwrap_err();
+        assert_eq!(reason, "dnsmasq 2.90 does not forward over dot");
+    }
+
+    #[test]
+    fn counts_have_common_names() {
+        let servers = ["127.0.0.1#53 4 1", "::1#53 2 0"].map(str::to_owned);
+        let counts = counts(7, 5, 1, &servers);
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES_UDP), Some(13));
+        assert_eq!(of(counter::CACHE_HITS), Some(7));
+        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(6));
+        assert_eq!(of("upstream.failures"), Some(1));
+        assert_eq!(of(counter::QUERIES), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The least of HTTP/1.0 (RFC 1945) that reads a server's statistics.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use super::control::PATIENCE;
+
+/// Octets of an answer that are read at most: BIND's statistics have about 20 kB.
+const MOST: u64 = 16 << 20;
+
+/// Gets `path` from the HTTP server at `address`: the body of its answer.
+///
+/// # Errors
+/// When nobody answers in time, or with another status than 200; what, as half a sentence.
+pub(super) fn get(address: SocketAddr, path: &str) -> Result<String, String> {
+    let text = exchange(address, path)
+        .map_err(|error| format!("its statistics at http://{address}{path}: {error}"))?;
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.lines().next().unwrap_or_default();
+    if status.split(' ').nth(1) == Some("200") {
+        return Ok(body.to_owned());
+    }
+    Err(format!("its statistics at http://{address}{path}: the answer is `{status}`"))
+}
+
+/// Sends the request, and gives all that comes until the server closes the connection, as it does with
+/// HTTP/1.0.
+fn exchange(address: SocketAddr, path: &str) -> io::Result<String> {
+    let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    // One write, so that it is one segment: some servers read no further for the first line.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    socket.write_all(request.as_bytes())?;
+    let mut octets = Vec::new();
+    socket.take(MOST).read_to_end(&mut octets)?;
+    Ok(String::from_utf8_lossy(&octets).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What `get` makes of this answer.
+    fn got(answer: &'static str) -> Result<String, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            let length = socket.read(&mut request).unwrap();
+            socket.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        let result = get(address, "/metrics");
+        assert!(server.join().unwrap().starts_with("GET /metrics HTTP/1.0\r\nHost: 127."));
+        result
+    }
+
+    #[test]
+    fn a_body_or_the_status() {
+        assert_eq!(got("HTTP/1.1 200 OK\r\nA: b\r\n\r\nx 1\n").as_deref(), Ok("x 1\n"));
+        let error = got("HTTP/1.0 401 Unauthorized\r\n\r\nno").unwrap_err();
+        assert!(error.ends_with("the answer is `HTTP/1.0 401 Unauthorized`"), "{error}");
+        assert!(got("").unwrap_err().ends_with("the answer is ``"));
+    }
+}

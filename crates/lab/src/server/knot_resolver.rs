@@ -1,0 +1,350 @@
+//! CZ.NIC's Knot Resolver 5 (`kresd`), as a forwarder. Options: its manual, "Configuration"; counters:
+//! its modules `worker`, `cache` and `stats`.
+//!
+//! A process of it has one thread, so several threads are several processes with one cache, started by
+//! a script in the place of systemd. Each has a control socket of its own, and the counts are their sum.
+//!
+//! Blind spots of its counts: a message that is no query is not counted, and the queries to the upstream
+//! include those that are sent again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use dnslab_measure::counter;
+use dnslab_wire::Transport;
+use serde_json::Value;
+
+use super::{
+    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, Version, control,
+};
+use crate::certificate;
+
+/// Name of the configuration.
+const CONFIGURATION: &str = "kresd.conf";
+
+/// Name of the script that starts the processes.
+const SCRIPT: &str = "kresd.sh";
+
+/// How the name of a control socket begins; the process id and [`CONTROL_END`] follow.
+const CONTROL_BEGIN: &str = "kresd-";
+
+/// How the name of a control socket ends.
+const CONTROL_END: &str = ".ctl";
+
+/// Queries that a client may keep outstanding on one connection: more than the window of most loads,
+/// which shall decide.
+const PIPELINE: u32 = 1_000;
+
+/// The adapter of `kresd`.
+pub(super) struct KnotResolver;
+
+impl Adapter for KnotResolver {
+    fn title(&self) -> &'static str {
+        "Knot Resolver"
+    }
+
+    fn program(&self) -> &'static str {
+        "kresd"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install knot-resolver".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "-V"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let missing = match transport {
+            _ if !version.is_at_least(5, 2) => "configuration that dnslab knows: it came with 5.2",
+            Transport::Udp | Transport::Tcp | Transport::Dot | Transport::Doh2 => return Ok(()),
+            Transport::Doq => "DNS over QUIC",
+            Transport::Doh3 => "HTTP/3: its DNS over HTTPS is doh2",
+        };
+        Err(format!("Knot Resolver {version} has no {missing}"))
+    }
+
+    fn only_http_path(&self) -> Option<&'static str> {
+        Some("/dns-query")
+    }
+
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Dot => Ok(()),
+            Transport::Tcp => Err(format!(
+                "Knot Resolver {version} forwards over UDP, and over TCP only what was truncated"
+            )),
+            _ => Err(format!("Knot Resolver {version} does not forward over {transport}")),
+        }
+    }
+
+    fn validates(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        Rendered {
+            files: vec![
+                RenderedFile { name: CONFIGURATION, content: configuration(spec) },
+                RenderedFile { name: SCRIPT, content: script(spec.threads) },
+            ],
+            command: ["/bin/sh", SCRIPT, program].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("worker.stats() and stats.list() at kresd's control sockets")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let mut sum = BTreeMap::new();
+        for socket in sockets(access.directory)? {
+            for (name, count) in read_statistics(&ask(access.directory, &socket)?)? {
+                *sum.entry(name).or_insert(0) += count;
+            }
+        }
+        if sum.is_empty() { Err("it has no control socket".to_owned()) } else { Ok(sum) }
+    }
+}
+
+/// The script that starts one process for each thread, ends them when it is told to, and ends when one
+/// of them does. It removes the cache before and after, so that no run begins with another's.
+fn script(threads: u32) -> String {
+    let numbers: Vec<_> = (1..=threads).map(|number| number.to_string()).collect();
+    format!(
+        "\
+# What systemd does for an operator: so many processes of kresd, which share cache and sockets.
+clean() {{ rm -f data.mdb lock.mdb {CONTROL_BEGIN}*{CONTROL_END}; }}
+end() {{
+    trap - CHLD TERM INT
+    kill $processes 2>/dev/null
+    wait
+    clean
+    exit $1
+}}
+clean
+trap 'end 0' TERM INT
+trap 'end 1' CHLD
+for number in {numbers}; do
+    \"$1\" -n -c {CONFIGURATION} . &
+    processes=\"$processes $!\"
+done
+while :; do wait; done
+",
+        numbers = numbers.join(" "),
+    )
+}
+
+/// The whole configuration, a program in Lua.
+fn configuration(spec: &ServerSpec) -> String {
+    format!(
+        "\
+log_target('stderr')
+{listeners}net.listen('/proc/self/cwd/{CONTROL_BEGIN}' .. worker.pid .. '{CONTROL_END}', nil, {{ kind = 'control' }})
+net.tcp_in_idle({idle})
+net.tcp_pipeline({PIPELINE})
+modules = {{ 'stats' }}
+for _, module in ipairs({{ 'detect_time_skew', 'priming', 'ta_signal_query', 'ta_update' }}) do
+    if _G[module] then modules.unload(module) end
+end
+trust_anchors.remove('.')
+{anchor}{forward}{extra}",
+        listeners = listeners(spec),
+        // In milliseconds.
+        idle = IDLE_SECONDS * 1_000,
+        anchor = spec
+            .trust_anchor
+            .as_ref()
+            .map(|anchor| format!("trust_anchors.add('{anchor}')\n"))
+            .unwrap_or_default(),
+        forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// The addresses, and the certificate of the encrypted transports.
+fn listeners(spec: &ServerSpec) -> String {
+    let (address, ports) = (spec.address, spec.ports);
+    let mut text = String::new();
+    let mut listen = |port: u16, kind: &str| {
+        text.push_str(&format!("net.listen('{address}', {port}, {{ kind = '{kind}' }})\n"));
+    };
+    if spec.has_plain() {
+        listen(ports.plain, "dns");
+    }
+    if spec.serves(Transport::Dot) {
+        listen(ports.dot, "tls");
+    }
+    if spec.serves(Transport::Doh2) {
+        listen(ports.doh2, "doh2");
+    }
+    if spec.has_encrypted() {
+        let (certificate, key) = (certificate::CERTIFICATE, certificate::KEY);
+        text.push_str(&format!("net.tls('{certificate}', '{key}')\n"));
+    }
+    text
+}
+
+/// Everything is forwarded to the one upstream.
+fn forward(upstream: &Upstream) -> String {
+    let address = format!("'{}@{}'", upstream.address.ip(), upstream.address.port());
+    let action = match &upstream.tls {
+        Some(tls) => format!(
+            "TLS_FORWARD({{ {{ {address}, hostname = '{}', ca_file = '{UPSTREAM_AUTHORITY}' }} }})",
+            tls.name
+        ),
+        None => format!("FORWARD({{ {address} }})"),
+    };
+    format!("policy.add(policy.all(policy.{action}))\n")
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let validation = match spec.trust_anchor {
+        Some(_) => "it validates, from the trust anchor of the laboratory's root",
+        None => "no validation: the trust anchor of the Internet is removed",
+    };
+    let mut notes = vec![
+        format!(
+            "{} processes with a thread each, as the experiment says: they share sockets and cache",
+            spec.threads
+        ),
+        validation.to_owned(),
+        "the modules that ask the upstream of their own accord are unloaded: detect_time_skew, \
+         priming, ta_signal_query, ta_update"
+            .to_owned(),
+        format!(
+            "tcp_in_idle {IDLE_SECONDS} s (default 10 s), tcp_pipeline {PIPELINE} (default 100): the \
+             load alone decides when connections are opened, and how many queries are outstanding"
+        ),
+        "a cache of 100 MB (the default) in a file of the run's folder, which is empty at the start"
+            .to_owned(),
+        "the module stats is loaded: its counters are read during the run".to_owned(),
+    ];
+    if let Some(upstream) = &spec.upstream {
+        notes.push(match &upstream.tls {
+            Some(_) => {
+                "connections to the upstream are opened, kept and resumed as Knot Resolver does by \
+                 default"
+                    .to_owned()
+            }
+            None => {
+                "queries travel to the upstream over UDP, and over TCP after truncation".to_owned()
+            }
+        });
+    }
+    notes
+}
+
+/// The names of the control sockets in the folder.
+fn sockets(directory: &Path) -> Result<Vec<String>, String> {
+    let entries = fs::read_dir(directory).map_err(|error| format!("its folder: {error}"))?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_socket = |name: &String| name.starts_with(CONTROL_BEGIN) && name.ends_with(CONTROL_END);
+    Ok(names.filter(is_socket).collect())
+}
+
+/// Asks one process for all its statistics. The socket talks to a person at a terminal: it prompts, and
+/// stays open.
+fn ask(directory: &Path, socket: &str) -> Result<Value, String> {
+    let failed = |error: std::io::Error| format!("its control socket {socket}: {error}");
+    let mut stream = control::connect(directory, socket).map_err(failed)?;
+    stream.write_all(b"tojson({ worker.stats(), stats.list() })\n").map_err(failed)?;
+    let mut octets = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let length = stream.read(&mut buffer).map_err(failed)?;
+        octets.extend_from_slice(&buffer[..length]);
+        let text = String::from_utf8_lossy(&octets);
+        if let Some(json) = between_brackets(&text) {
+            return serde_json::from_str(json)
+                .map_err(|error| format!("the answer at its control socket: {error}"));
+        }
+        if length == 0 {
+            return Err(format!("its control socket {socket}: the answer is `{text}`"));
+        }
+    }
+}
+
+/// The JSON array among prompts and quotation marks, when all of it is there.
+fn between_brackets(text: &str) -> Option<&str> {
+    let begin = text.find('[')?;
+    let end = text.rfind(']')?;
+    // A prompt follows the whole answer.
+    text[end..].contains("> ").then(|| &text[begin..=end])
+}
+
+/// The counts of one process.
+fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
+    let of = |part: usize, name: &str| answer[part][name].as_u64();
+    let mut counts = BTreeMap::new();
+    for (part, name, common) in [
+        (1, "request.total", counter::QUERIES),
+        (1, "request.udp", counter::QUERIES_UDP),
+        (1, "request.tcp", counter::QUERIES_TCP),
+        (1, "request.dot", counter::QUERIES_DOT),
+        (1, "request.doh", counter::QUERIES_DOH),
+        (1, "answer.total", counter::RESPONSES),
+        (1, "answer.cached", counter::CACHE_HITS),
+        (1, "answer.servfail", "answers.servfail"),
+        (0, "udp", "upstream.queries.udp"),
+        (0, "tcp", "upstream.queries.tcp"),
+        (0, "tls", "upstream.queries.dot"),
+        (0, "timeout", counter::UPSTREAM_TIMEOUTS),
+        (0, "dropped", "dropped"),
+    ] {
+        let count = of(part, name).ok_or_else(|| format!("it tells no `{name}`"))?;
+        counts.insert(common.to_owned(), count);
+    }
+    let sum = |names: [&str; 3]| names.into_iter().filter_map(|name| counts.get(name)).sum::<u64>();
+    let sent = sum(["upstream.queries.udp", "upstream.queries.tcp", "upstream.queries.dot"]);
+    let answered = counts[counter::RESPONSES].saturating_sub(counts[counter::CACHE_HITS]);
+    counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
+    counts.insert(counter::CACHE_MISSES.to_owned(), answered);
+    // What it asked itself is none of its clients' queries.
+    let internal = of(1, "request.internal").unwrap_or(0);
+    if let Some(queries) = counts.get_mut(counter::QUERIES) {
+        *queries = queries.saturating_sub(internal);
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{forwarder, shown};
+
+    #[test]
+    fn all_transports_to_udp() {
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
+        insta::assert_snapshot!(shown(&forwarder(ServerKind::KnotResolver, &all, Transport::Udp)));
+    }
+
+    #[test]
+    fn validating_over_tls_on_ipv6_with_extra_text() {
+        let mut spec = forwarder(ServerKind::KnotResolver, &[Transport::Udp], Transport::Dot);
+        spec.address = "::1".parse().unwrap();
+        spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
+        spec.extra = Some("cache.size = 10 * MB".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_the_prompt_follows() {
+        assert_eq!(between_brackets("> '[{\"a\":1},{}]'\n> "), Some("[{\"a\":1},{}]"));
+        assert_eq!(between_brackets("> '[{\"a\":1},{"), None);
+        assert_eq!(between_brackets("> '[{\"a\":1},{}]"), None);
+        assert_eq!(between_brackets("> "), None);
+    }
+
+    #[test]
+    fn a_missing_count_is_named() {
+        let error = read_statistics(&serde_json::json!([{}, {}])).unwrap_err();
+        assert_eq!(error, "it tells no `request.total`");
+    }
+}

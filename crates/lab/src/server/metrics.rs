@@ -1,0 +1,61 @@
+//! Counters in the text format of Prometheus ("Exposition formats", version 0.0.4).
+
+/// A page of metrics.
+pub(super) struct Metrics<'a>(&'a str);
+
+impl<'a> Metrics<'a> {
+    /// Reads a page.
+    pub(super) fn new(page: &'a str) -> Self {
+        Self(page)
+    }
+
+    /// The sum of all counts of the metric `name` that have each of `labels`, written `name="value"`,
+    /// or the beginning of that. `None` if there is none: most servers leave a count out until it is 1.
+    pub(super) fn sum(&self, name: &str, labels: &[&str]) -> Option<u64> {
+        let counts = self.0.lines().filter_map(|line| value(line, name, labels));
+        counts.fold(None, |sum, count| Some(sum.unwrap_or(0) + count))
+    }
+}
+
+/// The count on this line, if it is one of those.
+fn value(line: &str, name: &str, labels: &[&str]) -> Option<u64> {
+    let rest = line.strip_prefix(name)?;
+    let (own, number) = match rest.strip_prefix('{') {
+        Some(rest) => rest.rsplit_once('}')?,
+        None => ("", rest),
+    };
+    let has = |label: &&str| own.split(',').any(|its| its.starts_with(*label));
+    if !labels.iter().all(has) {
+        return None;
+    }
+    // A time stamp may follow. Go writes a million as 1e+06; a count has no fraction, and below 2^53
+    // it is exact.
+    let count: f64 = number.strip_prefix(' ')?.split(' ').next()?.parse().ok()?;
+    (count >= 0.0).then_some(count as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_summed_by_name_and_labels() {
+        let page = "# HELP asked_total 5\nasked_total{proto=\"udp\",server=\"dns://127.0.0.1:1\"} 3\n\
+                    asked_total{proto=\"tcp\",server=\"dns://127.0.0.1:1\"} 4\n\
+                    asked_total{proto=\"tcp\",server=\"tls://127.0.0.1:2\"} 1e+06 1395066363000\n\
+                    asked_total_more 9\nplain 7\nbroken x\n";
+        let metrics = Metrics::new(page);
+        for (name, labels, expected) in [
+            ("asked_total", &[] as &[&str], Some(1_000_007)),
+            ("asked_total", &["proto=\"tcp\""], Some(1_000_004)),
+            ("asked_total", &["proto=\"tcp\"", "server=\"dns:"], Some(4)),
+            ("asked_total", &["proto=\"quic\""], None),
+            ("plain", &[], Some(7)),
+            ("plain", &["a=\"b\""], None),
+            ("broken", &[], None),
+            ("asked", &[], None),
+        ] {
+            assert_eq!(metrics.sum(name, labels), expected, "{name} {labels:?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Stubby, the stub resolver of the getdns project that speaks DNS over TLS. Options: its example
+//! `stubby.yml`, and the API of getdns.
+//!
+//! It counts nothing, and has no cache.
+
+use std::net::IpAddr;
+
+use dnslab_wire::Transport;
+
+use super::{Adapter, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version};
+
+/// Name of the configuration; YAML for its ending.
+const CONFIGURATION: &str = "stubby.yml";
+
+/// The adapter of `stubby`.
+pub(super) struct Stubby;
+
+impl Adapter for Stubby {
+    fn title(&self) -> &'static str {
+        "Stubby"
+    }
+
+    fn program(&self) -> &'static str {
+        "stubby"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install stubby".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "-V"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Tcp => Ok(()),
+            _ => Err(format!(
+                "Stubby {version} serves UDP and TCP, not {transport}: only what it forwards is \
+                 encrypted"
+            )),
+        }
+    }
+
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Tcp | Transport::Dot => Ok(()),
+            _ => Err(format!("Stubby {version} does not forward over {transport}")),
+        }
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        Rendered {
+            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
+            command: [program, "-C", CONFIGURATION].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    format!(
+        "\
+resolution_type: GETDNS_RESOLUTION_STUB
+namespaces:
+  - GETDNS_NAMESPACE_DNS
+appdata_dir: \".\"
+listen_addresses:
+  - {address}@{port}
+{upstream}{extra}",
+        address = scalar(spec.address),
+        port = spec.ports.plain,
+        upstream = spec.upstream.as_ref().map(upstream).unwrap_or_default(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// An address that YAML takes for a text, and Stubby for an address: one that begins with colons is
+/// neither, with quotation marks or without.
+fn scalar(address: IpAddr) -> String {
+    let text = address.to_string();
+    if text.starts_with(':') { format!("0{text}") } else { text }
+}
+
+/// The statements for the one upstream, and for the way to it.
+fn upstream(upstream: &Upstream) -> String {
+    let list = |transports: &[&str]| -> String {
+        let line = |transport: &&str| format!("  - GETDNS_TRANSPORT_{transport}\n");
+        format!("dns_transport_list:\n{}", transports.iter().map(line).collect::<String>())
+    };
+    let (ip, port) = (scalar(upstream.address.ip()), upstream.address.port());
+    let servers = format!("upstream_recursive_servers:\n  - address_data: {ip}\n");
+    match (&upstream.tls, upstream.transport) {
+        (Some(tls), _) => format!(
+            "{}tls_authentication: GETDNS_AUTHENTICATION_REQUIRED\ntls_ca_file: \
+             \"{UPSTREAM_AUTHORITY}\"\n{servers}    tls_port: {port}\n    tls_auth_name: \"{}\"\n",
+            list(&["TLS"]),
+            tls.name
+        ),
+        (None, Transport::Tcp) => format!("{}{servers}    port: {port}\n", list(&["TCP"])),
+        (None, _) => format!("{}{servers}    port: {port}\n", list(&["UDP", "TCP"])),
+    }
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let mut notes = vec![
+        "one thread, whatever the experiment says: Stubby has no more".to_owned(),
+        "it has no cache: each query is forwarded".to_owned(),
+        "it reads the system's hosts and resolvers as it starts, and uses neither (namespaces, \
+         upstream_recursive_servers)"
+            .to_owned(),
+        "Stubby opens UDP and TCP together".to_owned(),
+        "it counts nothing that could be read".to_owned(),
+    ];
+    let Some(upstream) = &spec.upstream else { return notes };
+    notes.push(match (&upstream.tls, upstream.transport) {
+        (Some(_), _) => "the upstream's certificate is verified (tls_authentication required, the \
+                         strict profile); connections to it are kept and padded as Stubby does by \
+                         default (idle_timeout 10 s, blocks of 256 octets)"
+            .to_owned(),
+        (None, Transport::Tcp) => {
+            "queries travel to the upstream over TCP, on connections that are \
+                                   kept for 10 s (idle_timeout, the default)"
+                .to_owned()
+        }
+        (None, _) => "queries travel to the upstream over UDP, and over TCP after truncation; its \
+                      default is TLS alone"
+            .to_owned(),
+    });
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{forwarder, shown};
+
+    #[test]
+    fn to_udp() {
+        let both = [Transport::Udp, Transport::Tcp];
+        insta::assert_snapshot!(shown(&forwarder(ServerKind::Stubby, &both, Transport::Udp)));
+    }
+
+    #[test]
+    fn to_tls_on_ipv6_with_extra_text() {
+        let mut spec = forwarder(ServerKind::Stubby, &[Transport::Udp], Transport::Dot);
+        spec.address = "::1".parse().unwrap();
+        spec.upstream.as_mut().unwrap().address = "[fd00::2]:853".parse().unwrap();
+        spec.extra = Some("idle_timeout: 60000".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn what_it_serves_and_does_not_do() {
+        let version = Version { text: "0.3.0".to_owned(), numbers: [0, 3, 0] };
+        let served = Transport::ALL.map(|it| Stubby.supports(&version, it).is_ok());
+        assert_eq!(served, [true, true, false, false, false, false]);
+        assert_eq!(Stubby.validates(&version).unwrap_err(), "Stubby does not validate signatures");
+    }
+}

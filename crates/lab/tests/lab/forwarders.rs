@@ -1,0 +1,325 @@
+//! Real forwarders in front of a real authoritative server, over each transport between them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::support::{
+    PATIENCE, ask, ask_for, groups_of, guard, parent, spec as authoritative, wait_until,
+};
+use dnslab_lab::{
+    LabError, RunningServer, ServerKind, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate,
+    find, ports,
+};
+use dnslab_measure::counter;
+use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
+
+/// Names of the zone that are asked for by one transport each: no cache knows them before.
+const NAMES: usize = 8;
+
+/// One forwarder, and what it can.
+struct Case {
+    kind: ServerKind,
+    /// Transports to its clients.
+    clients: &'static [Transport],
+    /// Transports to its upstream.
+    upstreams: &'static [Transport],
+    /// The count that grows by one with each query, and over which transports it does.
+    counted: Option<(&'static str, &'static [Transport])>,
+    /// Over which transports it tells how many queries it sent to the upstream.
+    counts_upstream: &'static [Transport],
+}
+
+/// All transports that the tests' clients and most forwarders have.
+const USUAL: &[Transport] = &[Udp, Tcp, Dot, Doh2];
+
+const CASES: &[Case] = &[
+    Case {
+        kind: ServerKind::Unbound,
+        clients: USUAL,
+        upstreams: &[Udp, Tcp, Dot],
+        counted: Some((counter::QUERIES, USUAL)),
+        // Over streams it counts connections.
+        counts_upstream: &[Udp],
+    },
+    Case {
+        kind: ServerKind::KnotResolver,
+        clients: USUAL,
+        upstreams: &[Udp, Dot],
+        counted: Some((counter::QUERIES, USUAL)),
+        counts_upstream: &[Udp, Tcp, Dot],
+    },
+    Case {
+        kind: ServerKind::Dnsmasq,
+        clients: &[Udp, Tcp],
+        upstreams: &[Udp],
+        // Queries over TCP are its blind spot.
+        counted: Some((counter::QUERIES_UDP, &[Udp])),
+        counts_upstream: &[Udp, Tcp, Dot],
+    },
+    Case {
+        kind: ServerKind::Stubby,
+        clients: &[Udp, Tcp],
+        upstreams: &[Udp, Tcp, Dot],
+        counted: None,
+        counts_upstream: &[],
+    },
+    Case {
+        kind: ServerKind::CoreDns,
+        clients: USUAL,
+        upstreams: &[Udp, Tcp, Dot],
+        counted: Some((counter::QUERIES, USUAL)),
+        counts_upstream: &[Udp, Tcp, Dot],
+    },
+];
+
+/// The program of a server that no distribution packages: where `./test` puts it, or in PATH.
+fn binary(kind: ServerKind) -> Option<PathBuf> {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
+    (kind == ServerKind::CoreDns && tools.exists()).then_some(tools)
+}
+
+/// An authoritative server over UDP, TCP and TLS, in front of which forwarders are put.
+struct Authority {
+    server: RunningServer,
+    folder: tempfile::TempDir,
+}
+
+impl Authority {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = authoritative(ServerKind::Nsd, folder.path(), "127.0.0.1", &[Udp, Tcp, Dot]);
+        let ZoneFile { path, .. } = spec.zone.as_ref().unwrap();
+        let mut zone = fs::read_to_string(path).unwrap();
+        for transport in Transport::ALL {
+            for number in 0..NAMES {
+                zone.push_str(&format!("{transport}-{number} 3600 A 192.0.2.{number}\n"));
+            }
+        }
+        fs::write(path, zone).unwrap();
+        spec.threads = 1;
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = started(&spec, &probe);
+        Self { server, folder }
+    }
+
+    /// It as an upstream over `transport`.
+    fn upstream(&self, transport: Transport) -> Upstream {
+        let tls = UpstreamTls {
+            authority: self.server.authority().unwrap().to_owned(),
+            name: certificate::NAME.to_owned(),
+        };
+        Upstream {
+            address: self.server.address(transport).unwrap(),
+            transport,
+            tls: transport.is_encrypted().then_some(tls),
+        }
+    }
+}
+
+/// Starts a server that must start.
+#[track_caller]
+fn started(spec: &ServerSpec, probe: &dnslab_lab::Probe<'_>) -> RunningServer {
+    RunningServer::start(spec, &guard(), probe, PATIENCE).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A forwarder in `folder`.
+fn forwarder(
+    kind: ServerKind,
+    folder: &Path,
+    (address, transports): (&str, &[Transport]),
+    upstream: Upstream,
+) -> ServerSpec {
+    let spec = authoritative(kind, folder, address, transports);
+    ServerSpec { zone: None, upstream: Some(upstream), binary: binary(kind), ..spec }
+}
+
+/// Asks for each of the zone's names over `transport`; how many these are.
+fn ask_for_all(server: &RunningServer, folder: &Path, transport: Transport) -> u64 {
+    let at = (transport, server.address(transport).unwrap());
+    for number in 0..NAMES {
+        let name = format!("{transport}-{number}.melmac.univ");
+        let kind = &server.facts().kind;
+        ask_for(&name, &format!("192.0.2.{number}"), folder, at)
+            .unwrap_or_else(|error| panic!("{kind} {transport}: {error}"));
+    }
+    NAMES as u64
+}
+
+/// Ends a server, and looks whether anything is left of it.
+#[track_caller]
+fn stop(server: RunningServer) {
+    let guard = parent(server.process().pid());
+    let (addresses, tail) = (server.addresses().to_vec(), server.log_tail(20));
+    let kind = server.facts().kind.clone();
+    let report = server.stop().unwrap_or_else(|error| panic!("{error}"));
+    assert!(report.requested && !report.killed, "{kind}: {report:?}: {tail:?}");
+    assert!(groups_of(guard).is_empty());
+    for (transport, address) in addresses {
+        ports::check(transport, address).unwrap();
+    }
+}
+
+/// Starts, asks, reads the counts, stops.
+fn check(case: &Case, upstream: Upstream, address: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let way = upstream.transport;
+    let mut spec = forwarder(case.kind, folder.path(), (address, case.clients), upstream);
+    spec.threads = 2;
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server = started(&spec, &probe);
+    let watch = server.count();
+    assert_eq!(watch.is_some(), case.counted.is_some(), "{}", case.kind);
+    let asked: Vec<(Transport, u64)> =
+        case.clients.iter().map(|it| (*it, ask_for_all(&server, folder.path(), *it))).collect();
+    if let (Some(watch), Some((name, counted))) = (watch, case.counted) {
+        let series = watch.finish(Instant::now());
+        assert_eq!(series.failure, None, "{}", case.kind);
+        let counted = asked.iter().filter(|(its, _)| counted.contains(its));
+        let expected: u64 = counted.map(|(_, count)| count).sum();
+        let label = format!("{} over {way}: {series:?}", case.kind);
+        assert_eq!(series.growth(name), Some(expected), "{label}");
+        if case.counts_upstream.contains(&way) {
+            assert_eq!(series.growth(counter::UPSTREAM_QUERIES), Some(expected), "{label}");
+        }
+    }
+    stop(server);
+}
+
+#[test]
+fn every_forwarder_over_every_transport_to_its_upstream() {
+    let authority = Authority::start();
+    for case in CASES {
+        for transport in case.upstreams {
+            check(case, authority.upstream(*transport), "127.0.0.1");
+        }
+        let absent = Transport::ALL.into_iter().filter(|it| !case.upstreams.contains(it));
+        let folder = tempfile::tempdir().unwrap();
+        for transport in absent {
+            let upstream = Upstream { transport, ..authority.upstream(Udp) };
+            let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+            let refused = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE);
+            assert!(matches!(refused, Err(LabError::Unsupported(_))), "{transport}: {refused:?}");
+        }
+    }
+    stop(authority.server);
+    drop(authority.folder);
+}
+
+#[test]
+fn every_forwarder_on_ipv6() {
+    let authority = Authority::start();
+    for case in CASES {
+        check(case, authority.upstream(case.upstreams[0]), "::1");
+    }
+}
+
+/// A forwarder that trusts somebody else gives no answer: so the ones above did verify.
+#[test]
+fn a_certificate_of_another_authority_is_refused() {
+    let authority = Authority::start();
+    let stranger = tempfile::tempdir().unwrap();
+    let files = certificate::create(stranger.path(), "127.0.0.1".parse().unwrap()).unwrap();
+    for case in CASES.iter().filter(|case| case.upstreams.contains(&Dot)) {
+        for (file, name) in [
+            (&files.authority, certificate::NAME),
+            (&authority.upstream(Dot).tls.unwrap().authority, "other.test"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let tls = UpstreamTls { authority: file.clone(), name: name.to_owned() };
+            let upstream = Upstream { tls: Some(tls), ..authority.upstream(Dot) };
+            let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+            let server = started(&spec, &|_, _| Ok(()));
+            let answer = ask(folder.path(), Udp, server.address(Udp).unwrap());
+            assert!(answer.is_err(), "{} believes a stranger, or {name}", case.kind);
+            stop(server);
+        }
+    }
+}
+
+/// What a home router does: dnsmasq in front of Stubby, which speaks TLS.
+#[test]
+fn a_chain_of_forwarders() {
+    let authority = Authority::start();
+    let (near, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let local = ("127.0.0.1", &[Udp, Tcp] as &[_]);
+    let stubby = forwarder(ServerKind::Stubby, far.path(), local, authority.upstream(Dot));
+    let stubby = started(&stubby, &|transport, address| ask(far.path(), transport, address));
+    let upstream = Upstream { address: stubby.address(Udp).unwrap(), transport: Udp, tls: None };
+    let dnsmasq = forwarder(ServerKind::Dnsmasq, near.path(), local, upstream);
+    let dnsmasq = started(&dnsmasq, &|transport, address| ask(near.path(), transport, address));
+    ask_for_all(&dnsmasq, near.path(), Udp);
+    stop(dnsmasq);
+    stop(stubby);
+}
+
+#[test]
+fn nonsense_in_the_configuration_ends_a_forwarder_with_its_own_words() {
+    let authority = Authority::start();
+    for (kind, extra, words) in [
+        (ServerKind::Unbound, "nonsense: 1", "nonsense"),
+        (ServerKind::KnotResolver, "nonsense(1)", "nonsense"),
+        (ServerKind::Dnsmasq, "nonsense=1", "bad option at line"),
+        (ServerKind::Stubby, "nonsense: 1", "Could not parse config file"),
+        (ServerKind::CoreDns, "nonsense 1", "Unknown directive 'nonsense'"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let upstream = authority.upstream(Udp);
+        let mut spec = forwarder(kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+        spec.extra = Some(extra.to_owned());
+        let probe = |_, _| Err("the probe is never content".to_owned());
+        let error = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_err();
+        assert!(matches!(error, LabError::Exited(_)), "{kind}: {error}");
+        assert!(error.to_string().contains(words), "{kind}: {error}");
+    }
+}
+
+/// The folder's name means nothing to any of them, and may be longer than a Unix socket's.
+#[test]
+fn the_name_of_a_forwarders_folder_does_not_matter() {
+    let authority = Authority::start();
+    for case in CASES {
+        let folder = tempfile::tempdir().unwrap();
+        let upstream = authority.upstream(*case.upstreams.last().unwrap());
+        let mut spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+        spec.directory = folder.path().join("a \"b\" {c}; #".repeat(15));
+        let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+        if let Some(watch) = server.count() {
+            assert_eq!(watch.finish(Instant::now()).failure, None, "{}", case.kind);
+        }
+        stop(server);
+    }
+}
+
+/// Where a process of several dies, all end: half a server would be measured as a whole one.
+#[test]
+fn a_process_of_knot_resolver_that_dies_is_noticed() {
+    let authority = Authority::start();
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = authority.upstream(Udp);
+    let mut spec =
+        forwarder(ServerKind::KnotResolver, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+    spec.threads = 2;
+    let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+    let process = || {
+        let entries = fs::read_dir(&spec.directory).unwrap().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids = names.filter_map(|name| {
+            name.strip_prefix("kresd-")?.strip_suffix(".ctl")?.parse::<i32>().ok()
+        });
+        ids.next()
+    };
+    wait_until("its control sockets are there", || process().is_some());
+    let pid = rustix::process::Pid::from_raw(process().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    wait_until("the end is known", || server.exited().is_some());
+    assert!(server.stop().is_err());
+}
+
+#[test]
+fn every_forwarder_is_installed() {
+    for case in CASES {
+        let found = find(case.kind, binary(case.kind).as_deref());
+        assert!(found.is_ok(), "{found:?}");
+    }
+}
