@@ -1,17 +1,16 @@
 //! The arguments.
 
 mod client;
+mod serve;
 
-use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 use dnslab_measure::{CostLimit, Objective};
-use dnslab_responder::{Delay, Loss, Stall};
 
 use crate::exit;
 use client::Client;
+pub(crate) use serve::Serve;
 
 /// Measures what a change to a DNS service costs.
 ///
@@ -33,7 +32,7 @@ pub(crate) enum Command {
     Load(Load),
     /// Find the highest rate that meets an objective, or the window to use
     Capacity(Capacity),
-    /// Serve a zone with the embedded responder
+    /// Serve a zone, or play a recursive resolver, with the embedded responder
     Serve(Serve),
     /// Write the report of a results directory again
     Report(Report),
@@ -219,63 +218,6 @@ fn tolerance(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let reason = || "write a percentage between 0.1% and 50%".to_owned();
     percent.filter(|it| (0.1..=50.0).contains(it)).map(|it| it / 100.0).ok_or_else(reason)
-}
-
-/// `dnslab serve`
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// Zone file (RFC 1035, section 5)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) zone: PathBuf,
-    /// Name of the zone [default: the owner of its SOA record]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) origin: Option<String>,
-    /// Address and port for UDP and TCP; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) listen: Vec<SocketAddr>,
-    /// Address and port for DNS over TLS; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
-    pub(crate) dot_listen: Vec<SocketAddr>,
-    /// Address and port for DNS over QUIC; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
-    pub(crate) doq_listen: Vec<SocketAddr>,
-    /// Address and port for DNS over HTTPS with HTTP/3; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
-    pub(crate) doh3_listen: Vec<SocketAddr>,
-    /// Address and port for DNS over HTTPS with HTTP/2; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
-    pub(crate) doh2_listen: Vec<SocketAddr>,
-    /// Path at which DNS over HTTPS is served
-    #[arg(long, value_name = "PATH", default_value = "/dns-query")]
-    pub(crate) http_path: String,
-    /// Give clients no tickets to resume TLS sessions with
-    #[arg(long)]
-    pub(crate) no_tickets: bool,
-    /// Answer queries in the first packet of a resumed connection
-    #[arg(long, conflicts_with = "no_tickets")]
-    pub(crate) early_data: bool,
-    /// Certificate chain in PEM form
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub(crate) certificate: Option<PathBuf>,
-    /// The certificate's key in PEM form
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    pub(crate) key: Option<PathBuf>,
-    /// Threads that answer
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub(crate) threads: NonZeroUsize,
-    /// Delay of each answer: 5ms, uniform:1ms..9ms, normal:5ms,1ms, exponential:5ms,
-    /// lognormal:median=5ms,sigma=0.5
-    #[arg(long)]
-    pub(crate) delay: Option<Delay>,
-    /// Share of queries that are not answered: 0.02 or 2%
-    #[arg(long)]
-    pub(crate) loss: Option<Loss>,
-    /// Stall of the whole server: every=10s,length=200ms or at=3s,length=200ms
-    #[arg(long)]
-    pub(crate) stall: Option<Stall>,
-    /// Seed of everything drawn at random
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
 }
 
 /// `dnslab report`

@@ -1,9 +1,12 @@
 //! `dnslab serve`: the embedded responder as a process of its own.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::Context as _;
-use dnslab_responder::{CertificateFiles, Config, Counters, Server, Zone};
+use dnslab_responder::{
+    CertificateFiles, Config, Counters, NameList, Server, Signing, Zone, Zones,
+};
 use dnslab_wire::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -43,10 +46,7 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
 }
 
 fn config(arguments: Serve) -> Result<Config, Failure> {
-    let zone = Zone::load(&arguments.zone, arguments.origin.as_deref())
-        .with_context(|| format!("cannot serve {}", arguments.zone.display()))
-        .map_err(Failure::bad_input)?;
-    let mut config = Config::new(Arc::new(zone));
+    let mut config = Config::new(zones(&arguments).map_err(Failure::bad_input)?);
     config.listen = arguments.listen;
     config.dot_listen = arguments.dot_listen;
     config.doq_listen = arguments.doq_listen;
@@ -64,7 +64,32 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     config.program.stall = arguments.stall;
     config.threads = arguments.threads;
     config.seed = arguments.seed;
+    config.idle_timeout = arguments.idle_timeout;
+    config.max_connections = arguments.max_connections;
     Ok(config)
+}
+
+/// What is to be served: one of the two is given, which `clap` has seen to.
+fn zones(arguments: &Serve) -> anyhow::Result<Zones> {
+    let cannot = |path: &Path| format!("cannot serve {}", path.display());
+    match (&arguments.zone, &arguments.names) {
+        (Some(path), _) => {
+            let zone = Zone::load(path, arguments.origin.as_deref());
+            Ok(zone.with_context(|| cannot(path))?.into())
+        }
+        (None, Some(path)) => {
+            let names = NameList::load(path).with_context(|| cannot(path))?;
+            let signing = match arguments.sign {
+                true => Signing::At(SystemTime::now()),
+                false => Signing::Unsigned,
+            };
+            let zones = Zones::below_root(&names, signing);
+            let (records, zones_made) = (zones.record_count(), zones.len());
+            eprintln!("{} names in {zones_made} zones with {records} records", names.len());
+            Ok(zones)
+        }
+        (None, None) => anyhow::bail!("give a zone (--zone) or names (--names)"),
+    }
 }
 
 fn show(counters: &Counters) {

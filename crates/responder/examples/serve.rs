@@ -7,7 +7,6 @@
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 use dnslab_responder::{CertificateFiles, Config, Server, Zone};
 
@@ -16,7 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [zone, listen, dot @ ..] = arguments.as_slice() else {
         return Err("usage: serve ZONE ADDRESS [DOT_ADDRESS CHAIN KEY]".into());
     };
-    let mut config = Config::new(Arc::new(Zone::load(Path::new(zone), None)?));
+    let zone = Zone::load(Path::new(zone), None)?;
+    println!("{zone:?}, {} octets", zone.memory());
+    let mut config = Config::new(zone);
     config.listen.push(listen.parse()?);
     if let [address, chain, key] = dot {
         config.dot_listen.push(address.parse()?);
@@ -35,7 +36,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(threads) = variable("THREADS") {
         config.threads = threads.parse()?;
     }
-    println!("{:?}, {} octets", config.zone, config.zone.memory());
     let server = Server::bind(config)?;
     println!("UDP and TCP {:?}, DoT {:?}", server.addresses(), server.dot_addresses());
     let stop = server.stop_handle();

@@ -1,9 +1,12 @@
-//! The answer to one query: a pure function of zone and octets.
+//! The answer to one query: a pure function of zones and octets.
+
+mod reply;
 
 use dnslab_wire::Transport;
 
-use crate::request::{ClientEdns, HEADER, OPCODE, Request, Unanswerable};
-use crate::zone::{Lookup, Node, RECORD_HEADER, Zone, suffixes};
+use self::reply::{Full, Owner, Reply, Section, records};
+use crate::request::{HEADER, OPCODE, Request, Unanswerable};
+use crate::zone::{Lookup, Node, RECORD_HEADER, Role, Zone, Zones, suffixes};
 
 /// The largest datagram that is sent and the payload size that is announced, octets: what passes
 /// without fragments nearly everywhere (DNS Flag Day 2020, and BIND's and Knot's default).
@@ -42,10 +45,16 @@ mod rtype {
     pub(super) const NS: u16 = 2;
     /// Alias.
     pub(super) const CNAME: u16 = 5;
+    /// Start of authority.
+    pub(super) const SOA: u16 = 6;
     /// Host address, IPv6.
     pub(super) const AAAA: u16 = 28;
     /// Delegation signer: lives on the parent's side of a zone cut.
     pub(super) const DS: u16 = 43;
+    /// Signature over an RRset.
+    pub(super) const RRSIG: u16 = 46;
+    /// The next name, and the types that a name has.
+    pub(super) const NSEC: u16 = 47;
     /// First of the transfers and mail types that are refused: IXFR (251), AXFR, MAILB, MAILA.
     pub(super) const IXFR: u16 = 251;
     /// Last of them.
@@ -73,21 +82,21 @@ const OPT_LENGTH: usize = 11;
 /// short for a header, or is itself a response; or `out` has less than 512 octets.
 ///
 /// ```
-/// use dnslab_responder::{Zone, answer};
+/// use dnslab_responder::{Zone, Zones, answer};
 /// use dnslab_wire::{Query, QueryOptions, Response, Transport};
 /// use domain::base::{Name, iana::Rtype};
 ///
 /// let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\nwww 60 A 192.0.2.1\n";
-/// let zone = Zone::parse(text.as_bytes(), None).unwrap();
+/// let zones = Zones::authoritative(Zone::parse(text.as_bytes(), None).unwrap());
 /// let name: Name<Vec<u8>> = "www.example.".parse().unwrap();
 /// let query = Query::new(&name, Rtype::A, &QueryOptions::default()).unwrap();
 /// let mut out = [0; 512];
-/// let length = answer(&zone, query.octets(), Transport::Udp, &mut out).unwrap();
+/// let length = answer(&zones, query.octets(), Transport::Udp, &mut out).unwrap();
 /// let response = Response::parse(&out[..length]).unwrap();
 /// assert_eq!((response.rcode, response.answers), (0, 1));
 /// ```
 #[must_use]
-pub fn answer(zone: &Zone, query: &[u8], transport: Transport, out: &mut [u8]) -> Option<usize> {
+pub fn answer(zones: &Zones, query: &[u8], transport: Transport, out: &mut [u8]) -> Option<usize> {
     if out.len() < CLASSIC_DATAGRAM {
         return None;
     }
@@ -97,15 +106,15 @@ pub fn answer(zone: &Zone, query: &[u8], transport: Transport, out: &mut [u8]) -
         Err(Unanswerable::FormatError) => return Some(bare(query, rcode::FORMERR, out)),
         Err(Unanswerable::NotImplemented) => return Some(bare(query, rcode::NOTIMP, out)),
     };
-    let mut reply = Reply::new(&request, transport, out);
+    let reply = Reply::new(&request, transport, out);
     let outcome = match request.edns {
         Some(edns) if edns.version > 0 => Outcome::code(rcode::BADVERS),
         _ if request.opcode_bits != 0 => Outcome::code(rcode::NOTIMP),
         _ if request.qclass != CLASS_IN => Outcome::code(rcode::REFUSED),
         _ if (rtype::IXFR..=rtype::MAILA).contains(&request.qtype) => Outcome::code(rcode::REFUSED),
-        _ => reply.fill(zone, &request),
+        _ => return Some(Search::new(zones, &request, reply).fill(query)),
     };
-    Some(reply.finish(query, outcome, request.edns))
+    Some(reply.finish(query, outcome.seen_by(zones.role(), query), request.edns))
 }
 
 /// An answer of a header alone, for a query whose question cannot be given back.
@@ -126,140 +135,185 @@ struct Outcome {
     authoritative: bool,
     /// TC: something that had to be there did not fit.
     truncated: bool,
+    /// RA, AD and CD, where the header has them; none from an authoritative server (RFC 4035,
+    /// section 3.1.6).
+    recursive_bits: u8,
 }
+
+/// RA in the fourth octet of the header: recursion is available.
+const RA: u8 = 0x80;
+
+/// AD there: all data in the answer are authentic, and in a query that the client asks for the bit
+/// (RFC 6840, section 5.7).
+const AD: u8 = 0x20;
+
+/// CD there: the client checks by itself.
+const CD: u8 = 0x10;
 
 impl Outcome {
     /// A code without any record.
     fn code(rcode: u16) -> Self {
-        Self { rcode, authoritative: false, truncated: false }
+        Self { rcode, authoritative: false, truncated: false, recursive_bits: 0 }
+    }
+
+    /// The same with what every answer of a recursive resolver has: RA, and CD as it came (RFC 4035,
+    /// section 3.2.2).
+    fn seen_by(mut self, role: Role, query: &[u8]) -> Self {
+        if role == Role::Recursive {
+            self.recursive_bits |= RA | query[3] & CD;
+            self.authoritative = false;
+        }
+        self
     }
 }
 
-/// The answer has no room for a record that it must carry.
-struct Full;
-
-/// A section of the message, as an index of [`Reply::counts`].
-#[derive(Clone, Copy)]
-enum Section {
-    /// Answer section.
-    Answer,
-    /// Authority section.
-    Authority,
-    /// Additional section, without the OPT record.
-    Additional,
-}
-
-/// An answer being written.
-struct Reply<'o> {
-    /// Where to.
-    out: &'o mut [u8],
-    /// Octets written.
-    at: usize,
-    /// Octets that may be written, room for the OPT record already taken off.
-    limit: usize,
-    /// Records in the answer, authority and additional section.
-    counts: [u16; 3],
+/// The search for one question, and what it has found.
+struct Search<'z, 'q, 'o> {
+    /// Where is searched.
+    zones: &'z Zones,
+    /// What is asked.
+    request: &'q Request<'q>,
+    /// What has been found.
+    reply: Reply<'o>,
     /// The name asked for lies at or below a zone cut, so the answer is not authoritative.
     is_referral: bool,
-    /// On an encrypted transport padding hides something.
-    is_encrypted: bool,
+    /// All zones that it came from are signed.
+    is_signed: bool,
 }
 
-/// A name in the answer that records are being written for: QNAME, or the target of a CNAME.
-struct Owner {
-    /// Lower-cased wire form.
-    name: [u8; 255],
-    /// Its length.
-    length: usize,
-    /// Where the message has it, uncompressed.
-    at: usize,
-}
-
-impl<'o> Reply<'o> {
-    /// Begins with the question as it came, so in the client's case.
-    fn new(request: &Request<'_>, transport: Transport, out: &'o mut [u8]) -> Self {
-        let most = match (transport, request.edns) {
-            (Transport::Udp, None) => CLASSIC_DATAGRAM,
-            (Transport::Udp, Some(edns)) => {
-                usize::from(edns.payload_size).clamp(CLASSIC_DATAGRAM, LARGEST_DATAGRAM)
-            }
-            _ => usize::from(u16::MAX),
-        };
-        let opt = if request.edns.is_some() { OPT_LENGTH } else { 0 };
-        let question_end = HEADER + request.question.len();
-        let limit = most.min(out.len()) - opt;
-        // At most 12 + 259 octets, and there are 512 at least.
-        out[HEADER..question_end].copy_from_slice(request.question);
-        Self {
-            out,
-            at: question_end,
-            limit,
-            counts: [0; 3],
-            is_referral: false,
-            is_encrypted: transport.is_encrypted(),
-        }
+impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
+    /// Begins at the question.
+    fn new(zones: &'z Zones, request: &'q Request<'q>, reply: Reply<'o>) -> Self {
+        Self { zones, request, reply, is_referral: false, is_signed: true }
     }
 
-    /// Writes what the zone has for the question, as far as it fits. What was written before
-    /// something did not fit stays: whole RRsets, without which the RCODE would not be that of the
-    /// name asked for (NXDOMAIN after a CNAME).
-    fn fill(&mut self, zone: &Zone, request: &Request<'_>) -> Outcome {
+    /// Writes what there is for the question, as far as it fits. What was written before something
+    /// did not fit stays: whole RRsets, without which the RCODE would not be that of the name asked
+    /// for (NXDOMAIN after a CNAME).
+    fn fill(mut self, query: &[u8]) -> usize {
         let mut rcode = rcode::NOERROR;
-        let truncated = self.follow(zone, request, &mut rcode).is_err();
+        let truncated = self.follow(&mut rcode).is_err();
         let authoritative = rcode != rcode::REFUSED && !self.is_referral;
-        Outcome { rcode, authoritative, truncated }
+        let mut outcome = Outcome { rcode, authoritative, truncated, recursive_bits: 0 };
+        outcome = outcome.seen_by(self.zones.role(), query);
+        let edns = self.request.edns;
+        let asks = query[3] & AD != 0 || edns.is_some_and(|edns| edns.dnssec_ok);
+        if outcome.recursive_bits & RA != 0 && self.is_signed && asks {
+            outcome.recursive_bits |= AD;
+        }
+        self.reply.finish(query, outcome, edns)
     }
 
-    /// Writes what the zone has for the question and the CNAMEs that it leads to (RFC 1034,
+    /// Writes what there is for the question and the CNAMEs that it leads to (RFC 1034,
     /// section 4.3.2). `rcode` is right also when something does not fit.
-    fn follow(&mut self, zone: &Zone, request: &Request<'_>, rcode: &mut u16) -> Result<(), Full> {
-        let mut owner = Owner::new(request.qname(), HEADER);
+    fn follow(&mut self, rcode: &mut u16) -> Result<(), Full> {
+        let qtype = self.request.qtype;
+        let mut owner = Owner::new(self.request.qname(), HEADER);
         for hop in 0..LONGEST_CHAIN {
-            let node = match zone.lookup(owner.name(), request.qtype == rtype::DS) {
-                Lookup::Found(node) => node,
-                Lookup::OutOfZone if hop == 0 => {
-                    *rcode = rcode::REFUSED;
+            let at_parent = qtype == rtype::DS;
+            let zone = self.zones.closest(owner.name(), at_parent);
+            let (node, is_synthesized) = match zone.lookup(owner.name(), at_parent) {
+                Lookup::Found(node) => (node, false),
+                Lookup::Synthesized(node) => (node, true),
+                Lookup::OutOfZone => {
+                    // The target of a CNAME in another zone is for the resolver to look up.
+                    *rcode = if hop == 0 { rcode::REFUSED } else { *rcode };
                     break;
                 }
-                // The target of a CNAME in another zone is for the resolver to look up.
-                Lookup::OutOfZone => break,
                 Lookup::NameError => {
                     *rcode = rcode::NXDOMAIN;
-                    self.push_negative(zone, request)?;
-                    break;
+                    return self.push_negative(zone, &owner, true);
                 }
                 Lookup::Delegated { cut, cut_length } => {
                     self.is_referral = hop == 0;
-                    self.push_referral(zone, &owner, cut, cut_length)?;
-                    break;
+                    return self.push_referral(zone, &owner, cut, cut_length);
                 }
             };
-            if request.qtype == rtype::ANY && !node.is_empty() {
-                self.push(Section::Answer, MINIMAL_ANY, 1, owner.at)?;
-                break;
+            self.is_signed &= zone.is_signed();
+            let signatures_of = self.wants_proof(zone).then_some(node);
+            if qtype == rtype::ANY && !node.is_empty() {
+                return self.push_any(zone, node, &owner);
             }
-            if let Some(set) = node.rrset(request.qtype) {
-                self.push(Section::Answer, set.records, set.count, owner.at)?;
-                break;
+            if let Some(set) = node.rrset(qtype) {
+                self.reply.push_set(Section::Answer, (qtype, set), signatures_of, owner.at)?;
+                return self.push_synthesis(zone, &owner, is_synthesized);
             }
             let Some(alias) = node.rrset(rtype::CNAME) else {
-                self.push_negative(zone, request)?;
-                break;
+                return self.push_negative(zone, &owner, is_synthesized);
             };
-            let target_at = self.push(Section::Answer, alias.records, 1, owner.at)? + RECORD_HEADER;
-            owner = Owner::new(&self.out[target_at..self.at], target_at);
+            let alias = (rtype::CNAME, alias);
+            let at = self.reply.push_set(Section::Answer, alias, signatures_of, owner.at)?;
+            self.push_synthesis(zone, &owner, is_synthesized)?;
+            owner = self.reply.target(at);
         }
         Ok(())
     }
 
-    /// The SOA record that makes a negative answer cacheable (RFC 2308, section 3).
-    fn push_negative(&mut self, zone: &Zone, request: &Request<'_>) -> Result<(), Full> {
-        let apex_at = HEADER + request.qname().len() - zone.apex_octets().len();
-        self.push(Section::Authority, zone.negative_soa(), 1, apex_at)?;
+    /// True if the client wants signatures and proofs, and this zone has them.
+    fn wants_proof(&self, zone: &Zone) -> bool {
+        zone.is_signed() && self.request.edns.is_some_and(|edns| edns.dnssec_ok)
+    }
+
+    /// A little of all that a name has (RFC 8482): a made-up record, or where that would be found
+    /// out (section 4.2), the first RRset of all (section 4.1).
+    fn push_any(&mut self, zone: &Zone, node: Node<'_>, owner: &Owner) -> Result<(), Full> {
+        match node.rrsets().find(|(rtype, _)| *rtype != rtype::RRSIG) {
+            Some(first) if zone.is_signed() => {
+                let signatures_of = self.wants_proof(zone).then_some(node);
+                self.reply.push_set(Section::Answer, first, signatures_of, owner.at)?;
+            }
+            _ => drop(self.reply.push(Section::Answer, MINIMAL_ANY, 1, owner.at)?),
+        }
         Ok(())
     }
 
-    /// The NS records of a zone cut, and the addresses that this zone has for them (RFC 9471): first
+    /// The proof that a name stands for a wildcard because it does not exist itself (RFC 4035,
+    /// section 3.1.3.3).
+    fn push_synthesis(
+        &mut self,
+        zone: &Zone,
+        owner: &Owner,
+        is_synthesized: bool,
+    ) -> Result<(), Full> {
+        match zone.covering(owner.name()) {
+            Some(nsec) if is_synthesized && self.wants_proof(zone) => {
+                let apex = zone.apex_octets();
+                self.reply.push_nsec(nsec, apex, owner.ancestor_at(apex.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The SOA record that makes a negative answer cacheable (RFC 2308, section 3), and in a signed
+    /// zone the proof that it is right: that the name, or the type there, does not exist, and if the
+    /// name does not, that no wildcard, or one without the type, stands for it (RFC 4035,
+    /// sections 3.1.3.1, 3.1.3.2 and 3.1.3.4).
+    fn push_negative(&mut self, zone: &Zone, owner: &Owner, is_absent: bool) -> Result<(), Full> {
+        self.is_signed &= zone.is_signed();
+        let apex = zone.apex_octets();
+        let apex_at = owner.ancestor_at(apex.len());
+        self.reply.push(Section::Authority, zone.negative_soa(), 1, apex_at)?;
+        if !self.wants_proof(zone) {
+            return Ok(());
+        }
+        if let Some(node) = zone.node(apex) {
+            self.reply.push_signatures(Section::Authority, node, rtype::SOA, apex_at)?;
+        }
+        let Some(nsec) = zone.covering(owner.name()) else { return Ok(()) };
+        self.reply.push_nsec(nsec, apex, apex_at)?;
+        let mut source = [0; 255];
+        if is_absent
+            && let Some(length) = zone.source_of_synthesis(owner.name(), &mut source)
+            && let Some(wildcard) = zone.covering(&source[..length])
+            && wildcard.0 != nsec.0
+        {
+            self.reply.push_nsec(wildcard, apex, apex_at)?;
+        }
+        Ok(())
+    }
+
+    /// The NS records of a zone cut, in a signed zone whether the child is signed too (RFC 4035,
+    /// section 3.1.4), and the addresses that this zone has for the servers (RFC 9471): first
     /// those of servers in the delegated domain, which nobody can find otherwise (section 3.1), then
     /// the others as far as they fit (section 3.2).
     fn push_referral(
@@ -270,9 +324,17 @@ impl<'o> Reply<'o> {
         cut_length: usize,
     ) -> Result<(), Full> {
         let Some(servers) = cut.rrset(rtype::NS) else { return Ok(()) };
-        let cut_at = owner.at + owner.length - cut_length;
-        let first = self.push(Section::Authority, servers.records, servers.count, cut_at)?;
+        let cut_at = owner.ancestor_at(cut_length);
+        let first = self.reply.push(Section::Authority, servers.records, servers.count, cut_at)?;
         let cut_name = &owner.name()[owner.length - cut_length..];
+        if self.wants_proof(zone) {
+            if let Some(ds) = cut.rrset(rtype::DS) {
+                self.reply.push_set(Section::Authority, (rtype::DS, ds), Some(cut), cut_at)?;
+            } else if let Some(nsec) = zone.covering(cut_name) {
+                let apex = zone.apex_octets();
+                self.reply.push_nsec(nsec, apex, owner.ancestor_at(apex.len()))?;
+            }
+        }
         for in_domain in [true, false] {
             let mut at = first;
             for record in records(servers.records) {
@@ -283,7 +345,8 @@ impl<'o> Reply<'o> {
                 }
                 let Some(node) = zone.node(server.name()) else { continue };
                 for set in [rtype::A, rtype::AAAA].into_iter().filter_map(|it| node.rrset(it)) {
-                    let pushed = self.push(Section::Additional, set.records, set.count, server.at);
+                    let (octets, count) = (set.records, set.count);
+                    let pushed = self.reply.push(Section::Additional, octets, count, server.at);
                     if in_domain {
                         pushed?;
                     }
@@ -292,105 +355,6 @@ impl<'o> Reply<'o> {
         }
         Ok(())
     }
-
-    /// Appends prebuilt records whose owner stands at `owner_at`; returns where they begin.
-    fn push(
-        &mut self,
-        section: Section,
-        prebuilt: &[u8],
-        count: u16,
-        owner_at: usize,
-    ) -> Result<usize, Full> {
-        let (start, end) = (self.at, self.at + prebuilt.len());
-        // A pointer reaches the first 16,384 octets (RFC 1035, section 4.1.4).
-        if end > self.limit || owner_at >= 0x4000 {
-            return Err(Full);
-        }
-        self.out[start..end].copy_from_slice(prebuilt);
-        if owner_at != HEADER {
-            let pointer = (0xc000 | owner_at as u16).to_be_bytes();
-            let mut at = start;
-            for record in records(prebuilt) {
-                self.out[at..at + 2].copy_from_slice(&pointer);
-                at += record.len();
-            }
-        }
-        self.at = end;
-        self.counts[section as usize] += count;
-        Ok(start)
-    }
-
-    /// Writes the OPT record and the header; returns the length of the message.
-    fn finish(self, query: &[u8], outcome: Outcome, edns: Option<ClientEdns>) -> usize {
-        let (out, mut at) = (self.out, self.at);
-        let [answers, authorities, mut additionals] = self.counts;
-        if let Some(edns) = edns {
-            let [size_high, size_low] = (LARGEST_DATAGRAM as u16).to_be_bytes();
-            let extended = (outcome.rcode >> 4) as u8;
-            let flags = if edns.dnssec_ok { 0x80 } else { 0 };
-            let opt = [0, 0, 41, size_high, size_low, extended, 0, flags, 0, 0, 0];
-            out[at..at + OPT_LENGTH].copy_from_slice(&opt);
-            at += OPT_LENGTH;
-            if edns.is_padded && self.is_encrypted {
-                at = pad(out, at);
-            }
-            additionals += 1;
-        }
-        out[..2].copy_from_slice(&query[..2]);
-        // QR; opcode and RD as they came (RFC 1035, section 4.1.1).
-        out[2] = 0x80 | query[2] & (OPCODE | 0x01);
-        out[2] |= if outcome.authoritative { 0x04 } else { 0 };
-        out[2] |= if outcome.truncated { 0x02 } else { 0 };
-        out[3] = (outcome.rcode & 0x0f) as u8;
-        for (place, count) in [1, answers, authorities, additionals].into_iter().enumerate() {
-            out[4 + 2 * place..6 + 2 * place].copy_from_slice(&count.to_be_bytes());
-        }
-        at
-    }
-}
-
-/// Adds the Padding option to the OPT record that ends at `end`; returns the new end. An answer
-/// that cannot be made a whole number of blocks long stays as it is.
-fn pad(out: &mut [u8], end: usize) -> usize {
-    let padded = (end + 4).next_multiple_of(PADDING_BLOCK);
-    if padded > out.len() {
-        return end;
-    }
-    out[end..padded].fill(0);
-    // Less than a block, so both lengths fit.
-    let (option, padding) = ((padded - end) as u16, (padded - end - 4) as u16);
-    out[end - 2..end].copy_from_slice(&option.to_be_bytes());
-    out[end + 1] = 12;
-    out[end + 2..end + 4].copy_from_slice(&padding.to_be_bytes());
-    padded
-}
-
-impl Owner {
-    /// The wire name at the start of `octets`, which stands at `at` in the message.
-    fn new(octets: &[u8], at: usize) -> Self {
-        let length = octets.len().min(255);
-        let mut name = [0; 255];
-        name[..length].copy_from_slice(&octets[..length]);
-        // Lengths of labels are below 64, so below `A`.
-        name[..length].make_ascii_lowercase();
-        Self { name, length, at }
-    }
-
-    /// Lower-cased wire form.
-    fn name(&self) -> &[u8] {
-        &self.name[..self.length]
-    }
-}
-
-/// Cuts prebuilt records apart.
-fn records(mut prebuilt: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let length = prebuilt.get(RECORD_HEADER - 2..RECORD_HEADER)?;
-        let length = RECORD_HEADER + usize::from(u16::from_be_bytes([length[0], length[1]]));
-        let (record, rest) = prebuilt.split_at_checked(length)?;
-        prebuilt = rest;
-        Some(record)
-    })
 }
 
 #[cfg(test)]

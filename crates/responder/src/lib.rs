@@ -1,20 +1,23 @@
-//! The embedded DNS responder: an authoritative server for one zone, over UDP, TCP, DNS over TLS,
-//! DNS over HTTPS and DNS over QUIC, that also plays a programmed delay, loss and stalls.
+//! The embedded DNS responder: an authoritative server for one zone, or a recursive resolver that
+//! has everything in its cache, over UDP, TCP, DNS over TLS, DNS over HTTPS and DNS over QUIC, that
+//! also plays a programmed delay, loss and stalls.
 //!
-//! It is two things. As a server it is what an experiment measures when nothing else is installed.
+//! It is three things. As a server it is what an experiment measures when nothing else is installed.
 //! As a ruler it is what the load engine is measured with: a delay drawn from a known distribution
-//! and a known share of lost answers must come out at the other end.
+//! and a known share of lost answers must come out at the other end. As an upstream it is where
+//! forwarders under test send what they do not know: [`Zones::below_root`] makes the DNS around a
+//! list of names, signed if wanted, and all answers come from the same function.
 //!
 //! The principal type is [`Server`]; the middle is one pure function, [`answer`]. Everything around
 //! it moves octets: each thread is one event loop with sockets of its own, and shares nothing with
-//! the others but the zone, which is only read.
+//! the others but the zones, which are only read.
 //!
 //! ```
 //! use dnslab_responder::{Config, Server, Zone};
-//! use std::{net::UdpSocket, sync::Arc};
+//! use std::net::UdpSocket;
 //!
 //! let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\nwww 60 A 192.0.2.1\n";
-//! let mut config = Config::new(Arc::new(Zone::parse(text.as_bytes(), None)?));
+//! let mut config = Config::new(Zone::parse(text.as_bytes(), None)?);
 //! config.listen.push("127.0.0.1:0".parse()?);
 //! config.program.delay = "uniform:1ms..2ms".parse()?;
 //!
@@ -42,9 +45,10 @@
 //! Queries that wait in the kernel while the server is stalled or busy are late by that in
 //! addition, as with any server.
 //!
-//! **What it never does**: recursion, DNSSEC proofs (RRSIG and NSEC are records like any other),
-//! transfers, updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
-//! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), and pads answers over TLS when the
+//! **What it never does**: ask another server, validate, sign what it read from a file, NSEC3 (its
+//! records are like any other; a zone file signed with NSEC is served with its proofs), transfers,
+//! updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
+//! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), or one RRset of a signed zone, and pads answers over TLS when the
 //! query is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file
 //! and handles no signal.
 
@@ -60,4 +64,4 @@ pub use answer::{LARGEST_DATAGRAM, answer};
 pub use counters::{Connections, Counters, Lateness, Messages};
 pub use program::{Delay, Loss, Program, ProgramError, Stall};
 pub use server::{CertificateFiles, Config, ResponderError, Server, StopHandle, TlsError};
-pub use zone::{Zone, ZoneError};
+pub use zone::{NameList, NameListError, Role, Signing, Zone, ZoneError, Zones};

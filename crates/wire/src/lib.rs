@@ -1,6 +1,6 @@
 //! DNS octets and vocabulary: the transports, queries that are encoded once and patched in place,
-//! what one client adds to them, summaries of responses made without allocation, signatures, and
-//! the length prefix of stream transports.
+//! what one client adds to them, summaries of responses made without allocation, signatures, the
+//! trust anchor of zones that are made up, and the length prefix of stream transports.
 //!
 //! This crate does no input or output, reads no clock, and holds no `unsafe`.
 

@@ -1,7 +1,6 @@
 //! Our responder with the zone of the queries, on every transport: on a thread, or as a process.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ impl Responder {
         std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
         let mut text = Vec::new();
         zone().write_to(&mut text).unwrap();
-        let mut config = Config::new(Arc::new(Zone::parse(&text[..], None).unwrap()));
+        let mut config = Config::new(Zone::parse(&text[..], None).unwrap());
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         config.listen.push(any);
         config.dot_listen.push(any);

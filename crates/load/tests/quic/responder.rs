@@ -1,7 +1,6 @@
 //! Our responder on a thread.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use dnslab_responder::{
@@ -24,7 +23,7 @@ impl Responder {
     /// Starts it, changed as wanted.
     pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
         let identity = Identity::new();
-        let mut config = Config::new(Arc::new(Zone::parse(zone().as_bytes(), None).unwrap()));
+        let mut config = Config::new(Zone::parse(zone().as_bytes(), None).unwrap());
         let any = || ["127.0.0.1:0", "[::1]:0"].map(|address| address.parse().unwrap()).to_vec();
         (config.doq_listen, config.doh3_listen) = (any(), any());
         let (chain, key) = (identity.chain.clone(), identity.key.clone());

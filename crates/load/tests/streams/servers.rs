@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -63,7 +62,7 @@ impl Responder {
     /// Starts it, changed as wanted.
     pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
         let identity = Identity::new();
-        let mut config = Config::new(Arc::new(Zone::parse(zone().as_bytes(), None).unwrap()));
+        let mut config = Config::new(Zone::parse(zone().as_bytes(), None).unwrap());
         config.dot_listen.push("127.0.0.1:0".parse().unwrap());
         config.doh2_listen.push("[::1]:0".parse().unwrap());
         let (chain, key) = (identity.chain.clone(), identity.key.clone());

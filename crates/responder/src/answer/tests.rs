@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The zone under test.
-fn zone() -> Zone {
+fn zone() -> Zones {
     let mut text = "\
 $ORIGIN example.
 $TTL 300
@@ -48,12 +48,12 @@ ns.sub AAAA 2001:db8::77
         writeln!(text, "ns.many A 192.0.2.{number}").unwrap();
         writeln!(text, "big TXT \"record number {number} of a large set\"").unwrap();
     }
-    Zone::parse(text.as_bytes(), None).unwrap()
+    Zone::parse(text.as_bytes(), None).unwrap().into()
 }
 
 /// Asks and reads the answer back as text: code, flags, then the sections' records.
 fn ask(
-    zone: &Zone,
+    zone: &Zones,
     qname: &str,
     qtype: Rtype,
     edns: Option<Edns>,
@@ -199,7 +199,7 @@ fn a_negative_answer_that_does_not_fit_keeps_its_code() {
         "$ORIGIN example.\n@ 60 IN SOA {long} {long} 1 2 3 4 60\nalias 60 CNAME nothing\n\
          {long} 60 A 192.0.2.1\n"
     );
-    let zone = Zone::parse(text.as_bytes(), None).unwrap();
+    let zone = Zone::parse(text.as_bytes(), None).unwrap().into();
     let check = |qname: &str, qtype, transport, expected: &str| {
         let (text, _) = ask(&zone, qname, qtype, None, transport);
         assert!(text.starts_with(expected), "{qname} {qtype}: {text}");
@@ -320,7 +320,7 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Whatever comes in, what goes out is a readable answer to it, within its bounds.
-fn check_any(zone: &Zone, query: &[u8], transport: Transport) -> Result<(), TestCaseError> {
+fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), TestCaseError> {
     let mut out = vec![0xff; usize::from(u16::MAX)];
     let Some(length) = answer(zone, query, transport, &mut out) else {
         prop_assert!(query.len() < 12 || query[2] & 0x80 != 0);

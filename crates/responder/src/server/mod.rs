@@ -32,13 +32,13 @@ use self::tls::{Resumption, TlsConfigs};
 use self::worker::Worker;
 use crate::counters::Counters;
 use crate::program::{Player, Program};
-use crate::zone::Zone;
+use crate::zone::Zones;
 
 /// What is served, where and how.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The zone.
-    pub zone: Arc<Zone>,
+    /// What is answered from, and as what.
+    pub zones: Arc<Zones>,
     /// Addresses for UDP and TCP. Port 0 becomes a free one, the same for both.
     pub listen: Vec<SocketAddr>,
     /// Addresses for DNS over TLS; they need a certificate.
@@ -76,9 +76,9 @@ impl Config {
     /// One thread, no program, no addresses, connections idle for at most 10 s (as BIND's default
     /// is 30 s and Knot's 10 s), 10,000 of them; tickets, no early data, the path `/dns-query`.
     #[must_use]
-    pub fn new(zone: Arc<Zone>) -> Self {
+    pub fn new(zones: impl Into<Arc<Zones>>) -> Self {
         Self {
-            zone,
+            zones: zones.into(),
             listen: Vec::new(),
             dot_listen: Vec::new(),
             doh2_listen: Vec::new(),
@@ -196,8 +196,8 @@ impl StopHandle {
 
 /// What all workers have in common.
 struct Shared {
-    /// The zone.
-    zone: Arc<Zone>,
+    /// What is answered from.
+    zones: Arc<Zones>,
     /// TLS settings; the ticket keys are in there, so that a client can resume at another worker.
     tls: TlsConfigs,
     /// See [`Config::http_path`].
@@ -283,7 +283,7 @@ impl Server {
         let limits = QuicLimits { idle_timeout: config.idle_timeout, connections_per_worker };
         let shared = Shared {
             quic: QuicSettings::new(&tls, &config.http_path, limits)?,
-            zone: config.zone,
+            zones: config.zones,
             tls,
             http_path: config.http_path,
             idle_timeout: config.idle_timeout,

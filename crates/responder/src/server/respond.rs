@@ -12,12 +12,12 @@ use crate::answer::answer;
 use crate::counters::Counters;
 use crate::program::{Fate, Player};
 use crate::sys::DatagramBatch;
-use crate::zone::Zone;
+use crate::zone::Zones;
 
 /// What one worker answers with. It knows no socket.
 pub(super) struct Responder {
     /// What is served; shared, only read.
-    zone: Arc<Zone>,
+    zones: Arc<Zones>,
     /// Decides what happens to each answer.
     pub(super) player: Player,
     /// Answers that are held back.
@@ -46,9 +46,9 @@ const TLS_READ: usize = 64 * 1024;
 
 impl Responder {
     /// Begins with nothing counted and nothing held.
-    pub(super) fn new(zone: Arc<Zone>, player: Player) -> Self {
+    pub(super) fn new(zones: Arc<Zones>, player: Player) -> Self {
         Self {
-            zone,
+            zones,
             player,
             delayed: DelayQueue::default(),
             counters: Counters::default(),
@@ -67,7 +67,7 @@ impl Responder {
     ) -> Reaction {
         let messages = self.counters.messages_mut(transport);
         messages.received += 1;
-        let Some(length) = answer(&self.zone, query, transport, &mut self.answer) else {
+        let Some(length) = answer(&self.zones, query, transport, &mut self.answer) else {
             messages.ignored += 1;
             return Reaction::NoQuery;
         };
@@ -91,7 +91,7 @@ impl Responder {
         let mut arrived_ns = None;
         for slot in 0..count {
             let (query, out) = batch.exchange(slot);
-            let Some(length) = answer(&self.zone, query, Transport::Udp, out) else {
+            let Some(length) = answer(&self.zones, query, Transport::Udp, out) else {
                 self.counters.udp.ignored += 1;
                 continue;
             };

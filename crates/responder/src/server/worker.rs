@@ -90,7 +90,7 @@ impl<'s> Worker<'s> {
             batch: DatagramBatch::new(),
             connections: Connections::default(),
             touched: Vec::new(),
-            responder: Responder::new(Arc::clone(&shared.zone), player),
+            responder: Responder::new(Arc::clone(&shared.zones), player),
             paused_until_ns: None,
             review_ns: 0,
         })

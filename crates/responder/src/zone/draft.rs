@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use domain::base::iana::{Class, Rtype};
-use domain::base::rdata::ComposeRecordData;
-use domain::base::{Name, ToName};
-use domain::zonefile::inplace::ScannedRecord;
+use domain::base::rdata::{ComposeRecordData, RecordData};
+use domain::base::{Name, Record, ToName};
 
+use super::denial::canonical_cmp;
 use super::load::ZoneError;
 use super::{EMPTY, FLAG_CUT, RECORD_HEADER, Slot, Zone, hash, suffixes};
 
@@ -40,11 +40,15 @@ pub(super) struct Draft {
 const LONGEST_RRSET: usize = 65_535 - 12 - 255 - 4 - 11;
 
 impl Draft {
-    /// Adds a record.
-    pub(super) fn push(&mut self, record: &ScannedRecord, line: usize) -> Result<(), ZoneError> {
+    /// Adds a record that stands on this line, or as this one in the order of records made here.
+    pub(super) fn push<N: ToName, D: RecordData + ComposeRecordData>(
+        &mut self,
+        record: &Record<N, D>,
+        line: usize,
+    ) -> Result<(), ZoneError> {
         let culprit = |reason| ZoneError::Record {
             line,
-            owner: record.owner().to_vec().to_string() + ".",
+            owner: presentation(record.owner().to_vec().as_slice()),
             rtype: record.rtype().to_string(),
             reason,
         };
@@ -146,12 +150,16 @@ impl Draft {
 
         let (mut arena, mut starts) = (Vec::new(), Vec::new());
         let (mut has_cuts, mut has_wildcards) = (false, false);
+        let mut chain = Vec::new();
         for node in self.nodes() {
             let name = self.owner(&node[0]);
             let is_cut = *name != *apex && node.iter().any(|record| record.rtype == Rtype::NS);
             has_cuts |= is_cut;
             has_wildcards |= name.starts_with(b"\x01*");
             starts.push(arena.len());
+            if node.iter().any(|record| record.rtype == Rtype::NSEC) {
+                chain.push((name, arena.len()));
+            }
             self.push_node(&mut arena, name, if is_cut { FLAG_CUT } else { 0 }, node)?;
         }
         for name in self.empty_non_terminals(&apex) {
@@ -161,7 +169,10 @@ impl Draft {
         if u32::try_from(arena.len()).is_err() {
             return Err(ZoneError::Zone("the zone needs more than 4 GiB: split it"));
         }
+        chain.sort_by(|(left, _), (right, _)| canonical_cmp(left, right));
         Ok(Zone {
+            // They fit, because the arena does.
+            chain: chain.into_iter().map(|(_, start)| start as u32).collect(),
             slots: table(&arena, &starts),
             apex,
             arena: arena.into_boxed_slice(),

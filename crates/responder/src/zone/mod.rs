@@ -4,10 +4,15 @@
 //! slots, so that a lookup touches two places in memory and a record costs little more than its
 //! own octets.
 
+mod denial;
 mod draft;
 mod load;
+mod made;
+mod zones;
 
 pub use load::ZoneError;
+pub use made::{NameList, NameListError, Signing};
+pub use zones::{Role, Zones};
 
 use std::fmt;
 
@@ -27,6 +32,9 @@ pub struct Zone {
     arena: Box<[u8]>,
     /// The table; its length is a power of two and at least twice the number of nodes.
     slots: Box<[Slot]>,
+    /// Where the nodes with NSEC records begin in the arena, in canonical order of their names
+    /// (RFC 4034, section 6.1). Empty if the zone is not signed, or signed with NSEC3.
+    chain: Box<[u32]>,
     /// The SOA record as a negative answer carries it (RFC 2308, section 3): a prebuilt record.
     negative_soa: Box<[u8]>,
     /// False if no owner name begins with `*`: then nobody looks for one.
@@ -81,8 +89,10 @@ pub(crate) struct RrSet<'z> {
 
 /// What the zone has under a name.
 pub(crate) enum Lookup<'z> {
-    /// The name, or the wildcard that stands for it (RFC 4592).
+    /// The name.
     Found(Node<'z>),
+    /// The name does not exist, and this wildcard stands for it (RFC 4592).
+    Synthesized(Node<'z>),
     /// The name lies at or below a zone cut.
     Delegated {
         /// The node of the cut, which holds its NS records.
@@ -117,7 +127,7 @@ impl Zone {
     /// Octets of memory that the zone holds.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.arena.len() + std::mem::size_of_val(&*self.slots)
+        self.arena.len() + size_of_val(&*self.slots) + size_of_val(&*self.chain)
     }
 
     /// The SOA record for the authority section of a negative answer.
@@ -139,16 +149,22 @@ impl Zone {
                 let at = slot.at as usize;
                 let length = usize::from(self.arena[at]);
                 if self.arena[at + 1..at + 1 + length] == *name {
-                    let body = at + 1 + length;
-                    return Some(Node {
-                        flags: self.arena[body],
-                        count: word(&self.arena, body + 1),
-                        body: &self.arena[body + 3..],
-                    });
+                    return Some(self.node_at(at).1);
                 }
             }
             place = (place + 1) & mask;
         }
+    }
+
+    /// The name and the node that begin here in the arena.
+    fn node_at(&self, at: usize) -> (&[u8], Node<'_>) {
+        let body = at + 1 + usize::from(self.arena[at]);
+        let node = Node {
+            flags: self.arena[body],
+            count: word(&self.arena, body + 1),
+            body: &self.arena[body + 3..],
+        };
+        (&self.arena[at + 1..body], node)
     }
 
     /// What the zone has for a lower-cased wire name.
@@ -192,17 +208,10 @@ impl Zone {
 
     /// The wildcard below the closest encloser (RFC 4592, section 3.3.1).
     fn wildcard(&self, name: &[u8]) -> Lookup<'_> {
-        for encloser in suffixes(name).skip(1) {
-            if self.node(encloser).is_none() {
-                continue;
-            }
-            let mut source = [0; 255];
-            let length = 2 + encloser.len();
-            source[..2].copy_from_slice(b"\x01*");
-            source[2..length].copy_from_slice(encloser);
-            return self.node(&source[..length]).map_or(Lookup::NameError, Lookup::Found);
-        }
-        Lookup::NameError
+        let mut source = [0; 255];
+        self.source_of_synthesis(name, &mut source)
+            .and_then(|length| self.node(&source[..length]))
+            .map_or(Lookup::NameError, Lookup::Synthesized)
     }
 }
 
@@ -224,17 +233,20 @@ impl<'z> Node<'z> {
 
     /// The RRset of this type.
     pub(crate) fn rrset(&self, rtype: u16) -> Option<RrSet<'z>> {
-        let (mut at, mut left) = (0, self.count);
-        while left > 0 {
-            let length = long(self.body, at + 4) as usize;
-            if word(self.body, at) == rtype {
-                let records = &self.body[at + 8..at + 8 + length];
-                return Some(RrSet { count: word(self.body, at + 2), records });
-            }
+        self.rrsets().find(|(its, _)| *its == rtype).map(|(_, set)| set)
+    }
+
+    /// All RRsets with their types, in the order of these.
+    pub(crate) fn rrsets(&self) -> impl Iterator<Item = (u16, RrSet<'z>)> + use<'z> {
+        let (body, mut at, mut left) = (self.body, 0, self.count);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let length = long(body, at + 4) as usize;
+            let records = &body[at + 8..at + 8 + length];
+            let set = (word(body, at), RrSet { count: word(body, at + 2), records });
             at += 8 + length;
-            left -= 1;
-        }
-        None
+            Some(set)
+        })
     }
 }
 

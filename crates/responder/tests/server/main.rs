@@ -7,3 +7,4 @@ mod quic;
 mod running;
 mod startup;
 mod transports;
+mod validators;

@@ -64,7 +64,7 @@ fn free(address: &str) -> SocketAddr {
 /// Without TLS there is no QUIC, and what the ports are is told.
 #[test]
 fn addresses_are_bound() {
-    let mut config = dnslab_responder::Config::new(std::sync::Arc::new(zone()));
+    let mut config = dnslab_responder::Config::new(zone());
     config.doq_listen.push("127.0.0.1:0".parse().unwrap());
     let error = Server::bind(config.clone()).err().unwrap().to_string();
     assert!(error.contains("certificate"), "{error}");

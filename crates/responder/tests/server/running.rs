@@ -73,7 +73,7 @@ impl Running {
         let mut roots = RootCertStore::empty();
         roots.add(made.cert.der().clone()).unwrap();
 
-        let mut config = Config::new(Arc::new(zone()));
+        let mut config = Config::new(zone());
         config.listen.push(address.parse().unwrap());
         config.dot_listen.push(address.parse().unwrap());
         config.doh2_listen.push(address.parse().unwrap());

@@ -2,7 +2,6 @@
 
 use std::net::UdpSocket;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use dnslab_responder::{CertificateFiles, Config, Server};
 
@@ -10,7 +9,7 @@ use crate::running::{Running, zone};
 
 /// The error of a configuration contains all of these.
 fn check(change: impl FnOnce(&mut Config), expected: &[&str]) {
-    let mut config = Config::new(Arc::new(zone()));
+    let mut config = Config::new(zone());
     change(&mut config);
     let error = Server::bind(config).err().expect("the server must not start").to_string();
     for part in expected {

@@ -1,0 +1,88 @@
+//! The arguments of `dnslab serve`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use dnslab_responder::{Delay, Loss, Stall};
+use dnslab_traffic::parse_duration;
+
+/// `dnslab serve`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("content").required(true).args(["zone", "names"])))]
+pub(crate) struct Serve {
+    /// Zone file (RFC 1035, section 5): be its authoritative server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) zone: Option<PathBuf>,
+    /// Name of the zone [default: the owner of its SOA record]
+    #[arg(long, value_name = "NAME", requires = "zone")]
+    pub(crate) origin: Option<String>,
+    /// Names, one a line as in dnsperf's query files: be a recursive resolver that has them, and
+    /// all zones above them, in its cache
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+    /// Sign these zones, with the key whose trust anchor docs/COMMANDS.md has
+    #[arg(long, requires = "names")]
+    pub(crate) sign: bool,
+    /// Address and port for UDP and TCP; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Address and port for DNS over TLS; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) dot_listen: Vec<SocketAddr>,
+    /// Address and port for DNS over QUIC; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) doq_listen: Vec<SocketAddr>,
+    /// Address and port for DNS over HTTPS with HTTP/3; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) doh3_listen: Vec<SocketAddr>,
+    /// Address and port for DNS over HTTPS with HTTP/2; can be given more than once
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    pub(crate) doh2_listen: Vec<SocketAddr>,
+    /// Path at which DNS over HTTPS is served
+    #[arg(long, value_name = "PATH", default_value = "/dns-query")]
+    pub(crate) http_path: String,
+    /// Give clients no tickets to resume TLS sessions with
+    #[arg(long)]
+    pub(crate) no_tickets: bool,
+    /// Answer queries in the first packet of a resumed connection
+    #[arg(long, conflicts_with = "no_tickets")]
+    pub(crate) early_data: bool,
+    /// Certificate chain in PEM form
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// The certificate's key in PEM form
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// Threads that answer
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: NonZeroUsize,
+    /// Delay of each answer: 5ms, uniform:1ms..9ms, normal:5ms,1ms, exponential:5ms,
+    /// lognormal:median=5ms,sigma=0.5
+    #[arg(long)]
+    pub(crate) delay: Option<Delay>,
+    /// Close a connection on which nothing moves for so long
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(crate) idle_timeout: Duration,
+    /// Connections at once; further ones wait, and over QUIC are refused
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub(crate) max_connections: NonZeroUsize,
+    /// Share of queries that are not answered: 0.02 or 2%
+    #[arg(long)]
+    pub(crate) loss: Option<Loss>,
+    /// Stall of the whole server: every=10s,length=200ms or at=3s,length=200ms
+    #[arg(long)]
+    pub(crate) stall: Option<Stall>,
+    /// Seed of everything drawn at random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// A duration of a connection's life.
+fn duration(text: &str) -> Result<Duration, String> {
+    let possible = Duration::from_millis(10)..=Duration::from_secs(24 * 60 * 60);
+    let reason = || "write a duration between 10ms and 24h, as in `10s`".to_owned();
+    parse_duration(text).filter(|it| possible.contains(it)).ok_or_else(reason)
+}

@@ -1,0 +1,130 @@
+//! The names that a made-up DNS has: a list as people and dnsperf write it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use domain::base::Name;
+use domain::base::iana::Rtype;
+
+/// Names, each once, lower-cased.
+///
+/// One name a line, and after it, as in dnsperf's query files, a type; comments begin with `;` or
+/// `#`. The type is checked and not looked at further: every name gets the same records.
+///
+/// ```
+/// use dnslab_responder::NameList;
+///
+/// let names = NameList::parse("; two names\nwww.example.com A\nWWW.example.com AAAA\nexample.org").unwrap();
+/// assert_eq!(names.len(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameList(pub(super) Vec<Name<Bytes>>);
+
+/// A list of names cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NameListError {
+    /// The file cannot be read.
+    #[error("cannot read the list of names `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line is none of a list.
+    #[error("list of names: line {line}: {reason}")]
+    Line {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// There is no name.
+    #[error("list of names: no name in it: write one a line")]
+    Empty,
+}
+
+impl NameList {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no list of names.
+    pub fn load(path: &Path) -> Result<Self, NameListError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| NameListError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text)
+    }
+
+    /// Reads the text of a list.
+    ///
+    /// # Errors
+    /// When a line is no name, or there is none.
+    pub fn parse(text: &str) -> Result<Self, NameListError> {
+        let mut names = BTreeSet::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let name = read_line(line);
+            names.extend(name.map_err(|reason| NameListError::Line { line: number, reason })?);
+        }
+        if names.is_empty() {
+            return Err(NameListError::Empty);
+        }
+        Ok(Self(names.into_iter().collect()))
+    }
+
+    /// Number of names, 1 at least.
+    #[expect(clippy::len_without_is_empty, reason = "a list without a name is an error")]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The name on a line, if there is one; else what is wrong.
+fn read_line(line: &str) -> Result<Option<Name<Bytes>>, String> {
+    let line = line.split([';', '#']).next().unwrap_or_default();
+    let mut words = line.split_whitespace();
+    let Some(name) = words.next() else { return Ok(None) };
+    if let Some(rtype) = words.next() {
+        let unknown = |_| format!("`{rtype}` is no type: write a mnemonic, as in `{name} AAAA`");
+        rtype.parse::<Rtype>().map_err(unknown)?;
+    }
+    if let Some(further) = words.next() {
+        return Err(format!("`{further}` is one word too many: a name and a type are expected"));
+    }
+    let lower = name.to_ascii_lowercase();
+    let read = lower.parse().map_err(|error| format!("`{name}` is no domain name: {error}"))?;
+    Ok(Some(read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_once_each() {
+        let text =
+            "# mixed\n\nwww.Example.com\tA ; first\nWWW.example.com. AAAA\n  b.example MX\n.\n";
+        let names = NameList::parse(text).unwrap();
+        let read: BTreeSet<_> = names.0.iter().map(ToString::to_string).collect();
+        let expected = ["", "b.example", "www.example.com"].map(str::to_owned);
+        assert_eq!(read.iter().map(|it| it.trim_end_matches('.')).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn faults_name_their_line() {
+        let check = |text: &str, expected: &str| {
+            let error = NameList::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text:?} gave {error:?}");
+        };
+        check("", "no name");
+        check("; nothing\n", "no name");
+        check("a.example\na..example\n", "line 2: `a..example` is no domain name");
+        check("a.example BOGUS\n", "line 1: `BOGUS` is no type");
+        check("\na.example A 300\n", "line 2: `300` is one word too many");
+        check(&format!("{}.example", "a".repeat(64)), "line 1: ");
+        let error = NameList::load(Path::new("/nowhere/names")).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/names"), "{error}");
+    }
+}
