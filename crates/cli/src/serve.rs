@@ -1,5 +1,8 @@
 //! `dnslab serve`: the embedded responder as a process of its own.
 
+mod counters;
+
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -11,11 +14,13 @@ use dnslab_wire::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::counters::CountersFile;
 use crate::arguments::Serve;
 use crate::exit::{Exit, Failure};
 
 /// Serves until SIGINT or SIGTERM, then says what was counted.
 pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
+    let counters_file = arguments.counters.clone();
     let config = config(arguments)?;
     let server = Server::bind(config)?;
     let handle = server.stop_handle();
@@ -25,24 +30,37 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
             handle.stop();
         }
     });
-    for address in server.addresses() {
-        eprintln!("serving UDP and TCP on {address}");
-    }
-    for address in server.dot_addresses() {
-        eprintln!("serving DNS over TLS on {address}");
-    }
-    for address in server.doq_addresses() {
-        eprintln!("serving DNS over QUIC on {address}");
-    }
-    for address in server.doh3_addresses() {
-        eprintln!("serving DNS over HTTPS (HTTP/3) on {address}");
-    }
-    for address in server.doh2_addresses() {
-        eprintln!("serving DNS over HTTPS with HTTP/2 on {address}");
-    }
+    let served = announce(&server);
+    let writing = counters_file
+        .map(|path| CountersFile::begin(path, served, server.counters_handle()))
+        .transpose()?;
     let counters = server.run()?;
     show(&counters);
+    if let Some(writing) = writing {
+        writing.end(&counters)?;
+    }
     Ok(Exit::Fine)
+}
+
+/// Says where what is served; the transports.
+fn announce(server: &Server) -> Vec<Transport> {
+    let places: [(&[SocketAddr], &str, &[Transport]); 5] = [
+        (server.addresses(), "UDP and TCP", &[Transport::Udp, Transport::Tcp]),
+        (server.dot_addresses(), "DNS over TLS", &[Transport::Dot]),
+        (server.doq_addresses(), "DNS over QUIC", &[Transport::Doq]),
+        (server.doh3_addresses(), "DNS over HTTPS (HTTP/3)", &[Transport::Doh3]),
+        (server.doh2_addresses(), "DNS over HTTPS with HTTP/2", &[Transport::Doh2]),
+    ];
+    let mut served = Vec::new();
+    for (addresses, what, transports) in places {
+        for address in addresses {
+            eprintln!("serving {what} on {address}");
+        }
+        if !addresses.is_empty() {
+            served.extend_from_slice(transports);
+        }
+    }
+    served
 }
 
 fn config(arguments: Serve) -> Result<Config, Failure> {
@@ -66,6 +84,7 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     config.seed = arguments.seed;
     config.idle_timeout = arguments.idle_timeout;
     config.max_connections = arguments.max_connections;
+    config.queries_per_connection = arguments.queries_per_connection;
     Ok(config)
 }
 

@@ -41,11 +41,23 @@ pub struct Messages {
     pub unsent: u64,
 }
 
-/// Life of the connections.
+/// Life of the connections: TCP, TLS and QUIC. Each accepted one is open, or ended in one of five
+/// ways: `accepted` is the sum of `open`, `closed_by_quota`, `closed_by_client`, `timed_out`,
+/// `broken` and `failed_handshakes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Accepted, both kinds.
+    /// Accepted.
     pub accepted: u64,
+    /// Open now, or when the server was stopped.
+    pub open: u64,
+    /// Closed, by either side, after their quota of queries was used up.
+    pub closed_by_quota: u64,
+    /// Closed by their clients.
+    pub closed_by_client: u64,
+    /// Cut: the client was gone without a word, or did not speak the protocol.
+    pub broken: u64,
+    /// Queries of each of them, those that are open included.
+    pub queries: QueriesPerConnection,
     /// Times at which accepting paused: too many connections, or the kernel had no descriptor or
     /// memory left.
     pub accept_pauses: u64,
@@ -60,6 +72,40 @@ pub struct Connections {
     /// TLS handshakes that failed.
     pub failed_handshakes: u64,
 }
+
+/// How a connection ended. All are everyday life; none is an error of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Its client is done.
+    Closed,
+    /// The client is gone, or does not speak DNS.
+    Broken,
+    /// The TLS handshake failed.
+    Handshake,
+    /// Its quota of queries was used up.
+    Quota,
+    /// Nothing moved on it for too long.
+    Idle,
+}
+
+/// How many queries connections carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueriesPerConnection {
+    /// Connections.
+    pub connections: u64,
+    /// Queries on all of them.
+    pub sum: u64,
+    /// The fewest on one; 0 without connections.
+    pub least: u64,
+    /// The most on one.
+    pub most: u64,
+    /// Connections by their number of queries, in powers of two: without any, with 1, with 2 or 3,
+    /// with 4 to 7, and so on; the last one has all with more.
+    pub powers: [u64; POWERS],
+}
+
+/// Classes of [`QueriesPerConnection`]: the last begins at a million queries.
+const POWERS: usize = 22;
 
 /// Distance between programmed and real departure of delayed answers, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +156,11 @@ impl Counters {
         }
         let (own, more) = (&mut self.connections, &other.connections);
         own.accepted += more.accepted;
+        own.open += more.open;
+        own.closed_by_quota += more.closed_by_quota;
+        own.closed_by_client += more.closed_by_client;
+        own.broken += more.broken;
+        own.queries.merge(&more.queries);
         own.accept_pauses += more.accept_pauses;
         own.timed_out += more.timed_out;
         own.full_handshakes += more.full_handshakes;
@@ -132,6 +183,47 @@ impl Messages {
     }
 }
 
+impl Connections {
+    /// Takes note of the end of a connection that carried so many queries.
+    pub(crate) fn end(&mut self, how: Ended, queries: u64) {
+        *match how {
+            Ended::Closed => &mut self.closed_by_client,
+            Ended::Broken => &mut self.broken,
+            Ended::Handshake => &mut self.failed_handshakes,
+            Ended::Quota => &mut self.closed_by_quota,
+            Ended::Idle => &mut self.timed_out,
+        } += 1;
+        self.queries.record(queries);
+    }
+}
+
+impl QueriesPerConnection {
+    /// Takes note of one connection.
+    pub(crate) fn record(&mut self, queries: u64) {
+        self.least = if self.connections == 0 { queries } else { self.least.min(queries) };
+        self.most = self.most.max(queries);
+        self.connections += 1;
+        self.sum += queries;
+        // The number of bits that the number has: 0 for 0, 1 for 1, 2 for 2 and 3.
+        let bits = (u64::BITS - queries.leading_zeros()) as usize;
+        self.powers[bits.min(POWERS - 1)] += 1;
+    }
+
+    /// Adds the figures of another worker.
+    fn merge(&mut self, other: &Self) {
+        if other.connections == 0 {
+            return;
+        }
+        self.least = if self.connections == 0 { other.least } else { self.least.min(other.least) };
+        self.most = self.most.max(other.most);
+        self.connections += other.connections;
+        self.sum += other.sum;
+        for (own, more) in self.powers.iter_mut().zip(other.powers) {
+            *own += more;
+        }
+    }
+}
+
 impl Lateness {
     /// Takes note of one delayed answer.
     pub(crate) fn record(&mut self, late_ns: u64) {
@@ -151,5 +243,32 @@ impl Lateness {
         self.answers += other.answers;
         self.sum_ns += other.sum_ns;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_counted_by_connection_and_power_of_two() {
+        let tally = |numbers: &[u64]| {
+            let mut tally = QueriesPerConnection::default();
+            numbers.iter().for_each(|queries| tally.record(*queries));
+            tally
+        };
+        let all = tally(&[3, 1, 2, 100, 1 << 30]);
+        let seen = (all.connections, all.sum, all.least, all.most);
+        assert_eq!(seen, (5, 106 + (1 << 30), 1, 1 << 30));
+        let mut powers = [0; POWERS];
+        for (class, count) in [(1, 1), (2, 2), (7, 1), (POWERS - 1, 1)] {
+            powers[class] = count;
+        }
+        assert_eq!(all.powers, powers);
+        let parts: [&[u64]; 3] = [&[3, 1], &[], &[2, 100, 1 << 30]];
+        let mut merged = QueriesPerConnection::default();
+        parts.into_iter().for_each(|part| merged.merge(&tally(part)));
+        assert_eq!(merged, all);
+        assert_eq!(tally(&[0, 5]).least, 0);
     }
 }

@@ -61,7 +61,9 @@ mod sys;
 mod zone;
 
 pub use answer::{LARGEST_DATAGRAM, answer};
-pub use counters::{Connections, Counters, Lateness, Messages};
+pub use counters::{Connections, Counters, Lateness, Messages, QueriesPerConnection};
 pub use program::{Delay, Loss, Program, ProgramError, Stall};
-pub use server::{CertificateFiles, Config, ResponderError, Server, StopHandle, TlsError};
+pub use server::{
+    CertificateFiles, Config, CountersHandle, ResponderError, Server, StopHandle, TlsError,
+};
 pub use zone::{NameList, NameListError, Role, Signing, Zone, ZoneError, Zones};

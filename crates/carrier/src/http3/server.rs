@@ -163,6 +163,10 @@ impl ServerProtocol for Http3Server {
         self.unwritten.finish(connection, id, Bytes::from(octets))
     }
 
+    fn goes_away(&self) -> bool {
+        true
+    }
+
     fn go_away(&mut self, connection: &mut Connection) {
         self.gone_away = Some(self.next);
         // A client that has closed the control stream is sent away by `stream_event`.

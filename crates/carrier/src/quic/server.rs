@@ -1,6 +1,8 @@
 //! The server side: an end point and its connections.
 
+mod connection;
 mod protocol;
+mod queries;
 mod settings;
 
 pub use protocol::Reaction;
@@ -10,18 +12,19 @@ pub use settings::QuicServerSettings;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Endpoint, Event, Incoming, ServerConfig, StreamId,
-    Transmit, VarInt,
+    ConnectionHandle, DatagramEvent, Endpoint, Incoming, ServerConfig, StreamId, Transmit,
 };
 
+use self::connection::ServerConnection;
+use self::queries::Queries;
 use self::settings::Spoken;
-use super::tls::HandshakeFacts;
-use super::{QuicError, code, segments_of};
+use super::{code, segments_of};
 
 /// Names a request of a server's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +52,12 @@ pub struct ServerFacts {
     pub failed_handshakes: u64,
     /// Connections that ended for their silence.
     pub timed_out: u64,
+    /// Connections closed, by either side, after their quota of queries was used up.
+    pub closed_by_quota: u64,
+    /// Connections that their clients closed, or forgot.
+    pub closed_by_client: u64,
+    /// Connections that ended because one side broke the protocol.
+    pub broken: u64,
 }
 
 /// Packets to be sent to one client.
@@ -70,6 +79,8 @@ pub struct QuicServer {
     protocol: Spoken,
     /// Connections at once.
     most: usize,
+    /// Queries of one connection.
+    quota: Option<NonZeroU64>,
     /// Connections by their number at the end point.
     connections: Vec<Option<Box<ServerConnection>>>,
     /// Connections in the table.
@@ -82,22 +93,8 @@ pub struct QuicServer {
     responses: Vec<(Outgoing, Vec<u8>)>,
     /// What happened so far.
     facts: ServerFacts,
-}
-
-/// One connection.
-struct ServerConnection {
-    /// Tells it from others that had the same place.
-    serial: u64,
-    /// QUIC's part.
-    connection: Connection,
-    /// What a stream means.
-    protocol: Box<dyn ServerProtocol>,
-    /// It stands in the list of connections with something to do.
-    is_touched: bool,
-    /// The earliest instant at which the heap of timers has it.
-    timer: Option<Instant>,
-    /// The handshake has ended well.
-    is_established: bool,
+    /// How many queries those connections took that have ended since this was last asked for.
+    ended: Vec<u64>,
 }
 
 impl QuicServer {
@@ -115,12 +112,14 @@ impl QuicServer {
             endpoint: Endpoint::new(endpoint, Some(Arc::new(config)), true, None),
             protocol: settings.protocol.clone(),
             most: settings.connections,
+            quota: settings.queries_per_connection,
             connections: Vec::new(),
             count: 0,
             touched: Vec::new(),
             timers: BinaryHeap::new(),
             responses: Vec::new(),
             facts: ServerFacts::default(),
+            ended: Vec::new(),
         }
     }
 
@@ -134,6 +133,17 @@ impl QuicServer {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.count
+    }
+
+    /// How many queries each connection has taken that is open.
+    pub fn open(&self) -> impl Iterator<Item = u64> {
+        let connections = self.connections.iter().flatten();
+        connections.filter(|it| !it.has_ended).map(|it| it.queries.taken())
+    }
+
+    /// How many queries those connections took that have ended since this was last called.
+    pub fn take_ended(&mut self) -> impl Iterator<Item = u64> {
+        self.ended.drain(..)
     }
 
     /// Takes datagrams that came from `peer` to `local`: `group` is cut into pieces of `segment`
@@ -205,11 +215,14 @@ impl QuicServer {
     pub fn answer(&mut self, request: RequestId, message: &[u8]) -> bool {
         let place = request.place as usize;
         let Some(Some(connection)) = self.connections.get_mut(place) else { return false };
-        let ServerConnection { serial, connection, protocol, .. } = &mut **connection;
+        let ServerConnection { serial, connection, protocol, queries, .. } = &mut **connection;
         if *serial != request.serial || connection.is_closed() {
             return false;
         }
         let written = protocol.answer(connection, request.stream, message);
+        if !written {
+            queries.end(request.stream);
+        }
         self.touch(place);
         written
     }
@@ -283,11 +296,15 @@ impl QuicServer {
                     is_touched: false,
                     timer: None,
                     is_established: false,
+                    queries: Queries::new(self.quota),
+                    has_ended: false,
                 }));
                 self.touch(place);
             }
             Err(error) => {
+                self.facts.accepted += 1;
                 self.facts.failed_handshakes += 1;
+                self.ended.push(0);
                 if let Some(transmit) = error.response {
                     self.respond(&transmit, response);
                 }
@@ -298,39 +315,8 @@ impl QuicServer {
     /// Looks at what happened on one connection.
     fn poll_one(&mut self, place: usize, now: Instant, answer: Answer<'_, RequestId>) {
         let Some(connection) = self.connections[place].as_mut() else { return };
-        let ServerConnection { serial, connection, protocol, is_established, .. } =
-            &mut **connection;
-        let serial = *serial;
-        let mut answer = |stream, query: &[u8], out: &mut Vec<u8>| {
-            let place = u32::try_from(place).expect("memory ends before 4 G connections");
-            answer(RequestId { place, serial, stream }, query, out)
-        };
-        while let Some(event) = connection.poll() {
-            let outcome = match event {
-                Event::Connected => {
-                    *is_established = true;
-                    count_handshake(connection, &mut self.facts);
-                    Ok(())
-                }
-                // The client's name and protocol are known, and with them the keys: the first
-                // answers may go out before the handshake ends.
-                Event::HandshakeDataReady => protocol.begin(connection),
-                Event::Stream(event) => protocol.stream_event(connection, event, &mut answer),
-                Event::ConnectionLost { reason } => {
-                    match (QuicError::new(reason, protocol.codes()), *is_established) {
-                        (QuicError::Silent, true) => self.facts.timed_out += 1,
-                        (_, true) => {}
-                        (_, false) => self.facts.failed_handshakes += 1,
-                    }
-                    break;
-                }
-                Event::DatagramReceived | Event::DatagramsUnblocked => Ok(()),
-            };
-            if outcome.is_err() {
-                let error_code = VarInt::from_u32(protocol.codes().protocol_error);
-                connection.close(now, error_code, Bytes::new());
-                break;
-            }
+        if connection.poll(place, now, &mut self.facts, answer) {
+            self.ended.push(connection.queries.taken());
         }
         self.settle(place);
     }
@@ -396,14 +382,5 @@ fn outgoing(transmit: &Transmit) -> Outgoing {
         peer: transmit.destination,
         source: transmit.src_ip,
         segment: transmit.segment_size.unwrap_or(transmit.size),
-    }
-}
-
-/// Counts a handshake that ended well.
-fn count_handshake(connection: &Connection, facts: &mut ServerFacts) {
-    let data = connection.crypto_session().handshake_data();
-    match data.and_then(|data| data.downcast::<HandshakeFacts>().ok()) {
-        Some(data) if data.resumed => facts.resumed_handshakes += 1,
-        _ => facts.full_handshakes += 1,
     }
 }

@@ -1,9 +1,10 @@
 //! Requests and what comes of them.
 
 use std::collections::HashSet;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
-use dnslab_carrier::quic::Reaction;
+use dnslab_carrier::quic::{QuicError, Reaction};
 use rustls::client::Resumption;
 
 use crate::simulation::{Link, Outcome, Protocol, World, answered, client_tls, query, server};
@@ -220,5 +221,47 @@ fn nothing_is_left_of_a_connection() {
         while world.step(Duration::from_secs(100)) {}
         assert!(world.end.is_some());
         assert_eq!((world.server.connections(), world.server.facts().timed_out), (0, 1));
+    }
+}
+
+/// A connection whose quota is used up ends in order: every answer that was begun arrives, also
+/// over a bad link and after it was held back. Over HTTP/3 the client hears of it first.
+#[test]
+fn a_quota_ends_the_connection_after_its_answers() {
+    for protocol in Protocol::ALL {
+        for (link, is_held) in [(Link::QUIET, false), (Link::BAD, false), (Link::QUIET, true)] {
+            let mut settings = server(protocol, 6);
+            settings.queries_per_connection = NonZeroU64::new(10);
+            let mut world = World::with(protocol, link, 6, &settings, client_tls(protocol));
+            world.reaction = Box::new(move |number| match number {
+                4 if is_held => Reaction::Later,
+                5 => Reaction::Never,
+                _ => Reaction::Answered,
+            });
+            world.until(|world| world.client.handshake().is_some());
+            let sent = (0..20).take_while(|it| world.client.send(*it, &query(*it))).count();
+            assert_eq!(sent, 20);
+            world.until(|world| {
+                if world.outcomes.len() >= 8 {
+                    world.release();
+                }
+                world.end.is_some()
+            });
+            let answered: Vec<_> =
+                world.outcomes.iter().filter(|it| matches!(it, Outcome::Answer(..))).collect();
+            for outcome in &answered {
+                let number = outcome.request();
+                assert_eq!(**outcome, crate::simulation::answered(number, &query(number)));
+            }
+            // DoQ takes ten and no more, one of which is never answered.
+            let expected = if protocol == Protocol::Doq { 9..=9 } else { 9..=19 };
+            assert!(expected.contains(&answered.len()), "{protocol:?} {link:?}: {answered:?}");
+            assert!(matches!(world.end, Some(QuicError::Closed)), "{:?}", world.end);
+            assert_eq!(world.server.open().count(), 0);
+            let ended: Vec<_> = world.server.take_ended().collect();
+            assert_eq!(ended, [world.asked]);
+            let facts = world.server.facts();
+            assert_eq!((facts.closed_by_quota, facts.closed_by_client, facts.broken), (1, 0, 0));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The arguments of `dnslab serve`.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,12 +63,18 @@ pub(crate) struct Serve {
     /// lognormal:median=5ms,sigma=0.5
     #[arg(long)]
     pub(crate) delay: Option<Delay>,
+    /// Close a connection in order once so many queries of it are answered [default: never]
+    #[arg(long, value_name = "N")]
+    pub(crate) queries_per_connection: Option<NonZeroU64>,
     /// Close a connection on which nothing moves for so long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) idle_timeout: Duration,
     /// Connections at once; further ones wait, and over QUIC are refused
     #[arg(long, value_name = "N", default_value = "10000")]
     pub(crate) max_connections: NonZeroUsize,
+    /// Replace this file every 100 ms, and at the end, by one JSON object of what was counted
+    #[arg(long, value_name = "FILE")]
+    pub(crate) counters: Option<PathBuf>,
     /// Share of queries that are not answered: 0.02 or 2%
     #[arg(long)]
     pub(crate) loss: Option<Loss>,

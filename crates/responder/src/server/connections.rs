@@ -66,6 +66,14 @@ impl Connections {
         }
     }
 
+    /// All connections.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Taken(_, connection) => Some(&**connection),
+            Place::Free(_) => None,
+        })
+    }
+
     /// Names of the connections of which this is true.
     pub(super) fn matching(&self, is_wanted: impl Fn(&Connection) -> bool) -> Vec<ConnectionId> {
         let wanted = |place: &Place| match place {

@@ -8,7 +8,22 @@ use super::poller::ConnectionId;
 use super::respond::{Reaction, Responder};
 
 /// The HTTP session of a connection.
-pub(super) struct Http(Box<Server>);
+pub(super) struct Http {
+    /// The protocol.
+    server: Box<Server>,
+    /// GOAWAY has been said.
+    is_leaving: bool,
+}
+
+/// What was made of requests that had come.
+pub(super) struct Taken {
+    /// How many there were.
+    pub(super) requests: u64,
+    /// Of these, how many answers are held back.
+    pub(super) held: u32,
+    /// More are there.
+    pub(super) stopped_early: bool,
+}
 
 /// Requests that a client may have open at once. BIND's default is 100; this is more, because a
 /// request that the program loses stays open until the client gives it up.
@@ -20,12 +35,13 @@ const BAD_REQUEST: u16 = 400;
 impl Http {
     /// A new connection of a server that serves this path.
     pub(super) fn new(path: &str) -> Self {
-        Self(Box::new(Server::with_streams(path, MOST_REQUESTS)))
+        let server = Box::new(Server::with_streams(path, MOST_REQUESTS));
+        Self { server, is_leaving: false }
     }
 
     /// Takes decrypted octets.
     pub(super) fn receive(&mut self, octets: &[u8]) {
-        self.0.receive(octets);
+        self.server.receive(octets);
     }
 
     /// Appends what must be written to `out`, and reads requests.
@@ -33,24 +49,27 @@ impl Http {
     /// # Errors
     /// When the connection is over.
     pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> Result<(), Http2Error> {
-        self.0.poll(out)
+        self.server.poll(out)
     }
 
-    /// Answers requests until none is left, or `room` answers are held back; how many are, and
-    /// whether it stopped before the last request.
+    /// Answers requests until none is left, or `room` answers are held back.
     pub(super) fn answer_requests(
         &mut self,
         id: ConnectionId,
         responder: &mut Responder,
         room: u32,
-    ) -> (u32, bool) {
+    ) -> Taken {
         let transport = Transport::Doh2;
-        let mut held = 0;
-        while held < room {
-            let Some(request) = self.0.next_request() else { return (held, false) };
+        let mut taken = Taken { requests: 0, held: 0, stopped_early: true };
+        while taken.held < room {
+            let Some(request) = self.server.next_request() else {
+                taken.stopped_early = false;
+                break;
+            };
+            taken.requests += 1;
             let destination = Destination::Stream { id, transport, request: request.id.0 };
             let mut is_gone = false;
-            let server = &mut self.0;
+            let server = &mut self.server;
             let put = |octets: &[u8]| is_gone = !server.answer(request.id, octets);
             match responder.message(&request.message, transport, destination, put) {
                 Reaction::Done if is_gone => {
@@ -59,22 +78,31 @@ impl Http {
                     messages.unsent += 1;
                 }
                 Reaction::Done => {}
-                Reaction::Held => held += 1,
-                Reaction::NoQuery => self.0.refuse(request.id, BAD_REQUEST),
+                Reaction::Held => taken.held += 1,
+                Reaction::NoQuery => self.server.refuse(request.id, BAD_REQUEST),
             }
         }
-        (held, true)
+        taken
     }
 
     /// Answers a request that was held back; false if its client has given it up.
     pub(super) fn answer(&mut self, request: u32, message: &[u8]) -> bool {
-        self.0.answer(RequestId(request), message)
+        self.server.answer(RequestId(request), message)
+    }
+
+    /// Says that no further requests are wanted (GOAWAY). Those that the client sends before it
+    /// knows are answered; then the session is over.
+    pub(super) fn go_away(&mut self) {
+        if !self.is_leaving {
+            self.is_leaving = true;
+            self.server.close();
+        }
     }
 
     /// Says good-bye (GOAWAY).
     pub(super) fn close(&mut self, out: &mut Vec<u8>) {
-        self.0.close();
+        self.go_away();
         // A connection that is over says nothing more.
-        let _ = self.0.poll(out);
+        let _ = self.server.poll(out);
     }
 }

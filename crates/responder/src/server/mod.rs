@@ -6,6 +6,7 @@ mod connections;
 mod delayed;
 mod doh2;
 mod poller;
+mod published;
 mod quic;
 mod respond;
 mod stream;
@@ -13,11 +14,12 @@ mod tls;
 mod udp;
 mod worker;
 
+pub use published::CountersHandle;
 pub use tls::{CertificateFiles, TlsError};
 
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -70,6 +72,10 @@ pub struct Config {
     /// Connections over all threads; further ones wait in the kernel's queue. Over QUIC each address
     /// has so many for itself, and further ones are refused.
     pub max_connections: NonZeroUsize,
+    /// A connection that has carried so many queries is closed in order: all of them are answered
+    /// first. Queries that its client has sent beyond are not looked at; over HTTP the client is
+    /// told to send no more (GOAWAY), and what it sent before it knew is answered too. `None`: never.
+    pub queries_per_connection: Option<NonZeroU64>,
 }
 
 impl Config {
@@ -93,6 +99,7 @@ impl Config {
             seed: 1,
             idle_timeout: Duration::from_secs(10),
             max_connections: const { NonZeroUsize::new(10_000).expect("it is not zero") },
+            queries_per_connection: None,
         }
     }
 }
@@ -208,6 +215,10 @@ struct Shared {
     idle_timeout: Duration,
     /// Each worker's part of [`Config::max_connections`].
     connections_per_worker: usize,
+    /// See [`Config::queries_per_connection`].
+    queries_per_connection: Option<NonZeroU64>,
+    /// Where workers leave copies of what they have counted.
+    published: CountersHandle,
     /// Whether to stop.
     stop: Arc<StopState>,
     /// When the first query came, in nanoseconds of the monotonic clock; kept only if a stall is
@@ -280,7 +291,14 @@ impl Server {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| ResponderError::EventLoop(error.into()))?;
         let connections_per_worker = config.max_connections.get().div_ceil(config.threads.get());
-        let limits = QuicLimits { idle_timeout: config.idle_timeout, connections_per_worker };
+        let queries_per_connection = config.queries_per_connection;
+        let limits = QuicLimits {
+            idle_timeout: config.idle_timeout,
+            connections_per_worker,
+            queries_per_connection,
+        };
+        let published = CountersHandle::new(config.threads.get())
+            .map_err(|error| ResponderError::EventLoop(error.into()))?;
         let shared = Shared {
             quic: QuicSettings::new(&tls, &config.http_path, limits)?,
             zones: config.zones,
@@ -288,6 +306,8 @@ impl Server {
             http_path: config.http_path,
             idle_timeout: config.idle_timeout,
             connections_per_worker,
+            queries_per_connection,
+            published,
             stop: Arc::new(StopState { is_set: AtomicBool::new(false), wake }),
             first_query_ns: OnceLock::new(),
         };
@@ -343,6 +363,12 @@ impl Server {
         StopHandle { state: Arc::clone(&self.shared.stop) }
     }
 
+    /// A handle that reads what this server counts while it runs.
+    #[must_use]
+    pub fn counters_handle(&self) -> CountersHandle {
+        self.shared.published.clone()
+    }
+
     /// Serves until the stop handle is used, and returns what was counted. Answers that are still
     /// held back then are not sent.
     ///
@@ -356,7 +382,8 @@ impl Server {
         let shared = &shared;
         let work = |number: usize, sockets: WorkerSockets| {
             let player = Player::new(program.clone(), seed, number);
-            let outcome = Worker::new(shared, sockets, player).and_then(Worker::run);
+            let slot = shared.published.slot(number);
+            let outcome = Worker::new(shared, slot, sockets, player).and_then(Worker::run);
             if outcome.is_err() {
                 // The others must not go on alone: whoever started the server would not notice.
                 StopHandle { state: Arc::clone(&shared.stop) }.stop();

@@ -23,6 +23,8 @@ pub(super) enum Token {
     Connection(ConnectionId),
     /// The QUIC socket of this number.
     Quic(u32),
+    /// Somebody wants to know what was counted.
+    Counters,
 }
 
 /// Names a connection, and only that one: a later one in the same place has another generation.
@@ -54,6 +56,7 @@ impl Token {
             Self::Listener(number) => (3, 0, number),
             Self::Connection(id) => (4, id.generation & GENERATION, id.place),
             Self::Quic(number) => (5, 0, number),
+            Self::Counters => (6, 0, 0),
         };
         u64::from(kind << 28 | generation) << 32 | u64::from(place)
     }
@@ -67,7 +70,8 @@ impl Token {
             2 => Self::Datagrams(place),
             3 => Self::Listener(place),
             4 => Self::Connection(ConnectionId { place, generation: upper & GENERATION }),
-            _ => Self::Quic(place),
+            5 => Self::Quic(place),
+            _ => Self::Counters,
         }
     }
 }

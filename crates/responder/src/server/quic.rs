@@ -7,6 +7,7 @@
 
 use std::io;
 use std::net::UdpSocket;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -100,11 +101,17 @@ impl QuicSockets {
         }
     }
 
-    /// Tells all clients that the server ends, and counts what happened.
-    pub(super) fn finish(&mut self, counters: &mut Counters) {
+    /// Tells all clients that the server ends.
+    pub(super) fn close(&mut self) {
         for socket in &mut self.sockets {
             socket.server.close(clock::now());
             socket.send(clock::now());
+        }
+    }
+
+    /// Adds what happened to these counters.
+    pub(super) fn count(&self, counters: &mut Counters) {
+        for socket in &self.sockets {
             let facts = socket.server.facts();
             let connections = &mut counters.connections;
             connections.accepted += facts.accepted;
@@ -112,6 +119,13 @@ impl QuicSockets {
             connections.resumed_handshakes += facts.resumed_handshakes;
             connections.failed_handshakes += facts.failed_handshakes;
             connections.timed_out += facts.timed_out;
+            connections.closed_by_quota += facts.closed_by_quota;
+            connections.closed_by_client += facts.closed_by_client;
+            connections.broken += facts.broken;
+            for queries in socket.server.open() {
+                connections.open += 1;
+                connections.queries.record(queries);
+            }
             counters.receive_drops += sys::receive_drops(socket.as_fd()).unwrap_or(0);
         }
     }
@@ -132,6 +146,8 @@ pub(super) struct QuicLimits {
     pub(super) idle_timeout: Duration,
     /// Connections of one worker at one socket.
     pub(super) connections_per_worker: usize,
+    /// A connection that has carried so many queries is closed.
+    pub(super) queries_per_connection: Option<NonZeroU64>,
 }
 
 impl QuicSettings {
@@ -147,6 +163,7 @@ impl QuicSettings {
         let limited = |mut settings: QuicServerSettings| {
             settings.idle_timeout = limits.idle_timeout;
             settings.connections = limits.connections_per_worker;
+            settings.queries_per_connection = limits.queries_per_connection;
             settings
         };
         let doq = tls.of(Transport::Doq).map(QuicServerSettings::doq).transpose()?;
@@ -223,6 +240,9 @@ impl QuicSocket {
                 respond::Reaction::NoQuery => Reaction::NoQuery,
             }
         });
+        for queries in self.server.take_ended() {
+            responder.counters.connections.queries.record(queries);
+        }
         self.send(now);
     }
 

@@ -1,19 +1,26 @@
 //! One connection, TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets
 //! out.
 
+mod leaving;
+
+pub(super) use leaving::LINGER;
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use dnslab_carrier::http2::Http2Error;
 use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustix::event::epoll::EventFlags;
 use rustls::{HandshakeKind, ServerConnection};
 
+use self::leaving::{Quota, Stage};
 use super::Shared;
 use super::delayed::Destination;
 use super::doh2::Http;
 use super::poller::ConnectionId;
 use super::respond::{Reaction, Responder};
+use crate::counters::Ended;
 
 /// A client's connection.
 pub(super) struct Connection {
@@ -35,6 +42,8 @@ pub(super) struct Connection {
     written: usize,
     /// Answers that the program holds back.
     held: u32,
+    /// How many queries it has carried, and may.
+    quota: Quota,
     /// The client has sent its last octet (RFC 7766, section 6.2.4: answer what it asked, then
     /// close).
     input_ended: bool,
@@ -46,17 +55,6 @@ pub(super) struct Connection {
     pub(super) interest: EventFlags,
     /// When octets last moved, in nanoseconds of the monotonic clock.
     pub(super) active_ns: u64,
-}
-
-/// Why a connection is over. All are everyday life; none is an error of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// Both sides are done.
-    Closed,
-    /// The client is gone, or does not speak DNS.
-    Broken,
-    /// The TLS handshake failed.
-    Handshake,
 }
 
 /// A client with more unread answer octets than this is not read from until it has read them.
@@ -97,6 +95,7 @@ impl Connection {
             unwritten: Vec::new(),
             written: 0,
             held: 0,
+            quota: Quota::new(shared.queries_per_connection),
             input_ended: false,
             interest: EventFlags::IN,
             active_ns: now_ns,
@@ -105,6 +104,9 @@ impl Connection {
 
     /// What epoll should watch for now.
     pub(super) fn wanted(&self) -> EventFlags {
+        if self.is_lingering() {
+            return EventFlags::IN;
+        }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, !self.input_ended && !self.is_backlogged());
         let tls_wants = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
@@ -119,6 +121,9 @@ impl Connection {
 
     /// Reads what came, answers it, and writes once.
     pub(super) fn on_readable(&mut self, responder: &mut Responder) -> Result<(), Ended> {
+        if self.is_lingering() {
+            return self.drop_input();
+        }
         if self.tls.is_some() {
             self.read_tls(responder)?
         } else {
@@ -142,6 +147,9 @@ impl Connection {
 
     /// Answers queries that are already here and writes, until one of them cannot go on.
     pub(super) fn advance(&mut self, responder: &mut Responder) -> Result<(), Ended> {
+        if self.is_lingering() {
+            return Ok(());
+        }
         loop {
             let stopped_early = self.answer_messages(responder)?;
             self.flush()?;
@@ -153,19 +161,26 @@ impl Connection {
             self.close();
             return Err(Ended::Closed);
         }
+        self.leave();
         Ok(())
+    }
+
+    /// Says good-bye in HTTP/2 and TLS.
+    pub(super) fn close(&mut self) {
+        if let Some(http) = &mut self.http {
+            http.close(&mut self.unwritten);
+            // The client may be gone already, and then there is nobody left to tell.
+            let _ = self.flush();
+        }
+        self.say_good_bye();
     }
 
     /// Says good-bye in TLS, so that the client can tell the end from a cut (RFC 8446,
     /// section 6.1).
-    pub(super) fn close(&mut self) {
-        if let Some(http) = &mut self.http {
-            http.close(&mut self.unwritten);
-            // The client may be gone already, here and below; there is nobody left to tell.
-            let _ = self.flush();
-        }
+    fn say_good_bye(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
+            // As with HTTP/2: nobody may be left to tell.
             let _ = tls.write_tls(&mut self.socket);
         }
     }
@@ -295,11 +310,15 @@ impl Connection {
             if self.is_backlogged() {
                 return Ok(true);
             }
+            if self.quota.is_used_up() {
+                return Ok(false);
+            }
             let (id, transport) = (self.id, self.transport);
             let destination = Destination::Stream { id, transport, request: 0 };
             let Some(query) = self.reader.next_frame() else { return Ok(false) };
             let unwritten = &mut self.unwritten;
             let put = |octets: &[u8]| push_frame(unwritten, octets);
+            self.quota.taken += 1;
             match responder.message(query, transport, destination, put) {
                 Reaction::Done => {}
                 Reaction::Held => self.held += 1,
@@ -312,19 +331,35 @@ impl Connection {
     /// Answers whole requests that are here; true if it stopped before the last of them.
     fn answer_requests(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
         let Some(http) = &mut self.http else { return Ok(false) };
+        if self.quota.stage != Stage::Open {
+            return Ok(false);
+        }
         let mut polled = http.poll(&mut self.unwritten);
         let room = MOST_HELD.saturating_sub(self.held);
-        let (held, stopped_early) = http.answer_requests(self.id, responder, room);
-        self.held += held;
+        let taken = http.answer_requests(self.id, responder, room);
+        self.held += taken.held;
+        self.quota.taken += taken.requests;
+        if self.quota.is_used_up() {
+            http.go_away();
+        }
         if polled.is_ok() {
             polled = http.poll(&mut self.unwritten);
         }
-        if polled.is_err() {
-            // What there is to be written says why.
-            let _ = self.flush();
-            return Err(Ended::Broken);
+        match polled {
+            Ok(()) => Ok(taken.stopped_early),
+            Err(Http2Error::Closed) if self.quota.is_used_up() => {
+                self.quota.stage = Stage::Spoken;
+                Ok(false)
+            }
+            Err(error) => {
+                // What there is to be written says why.
+                let _ = self.flush();
+                Err(match error {
+                    Http2Error::Closed => Ended::Closed,
+                    _ => Ended::Broken,
+                })
+            }
         }
-        Ok(stopped_early)
     }
 
     /// Writes as much as the socket takes.

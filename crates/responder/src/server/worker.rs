@@ -14,11 +14,12 @@ use super::clock::{self, Timer};
 use super::connections::Connections;
 use super::delayed::{Destination, Held};
 use super::poller::{ConnectionId, Poller, Token};
+use super::published::Slot;
 use super::quic::QuicSockets;
 use super::respond::Responder;
-use super::stream::{Connection, Ended};
+use super::stream::{Connection, LINGER};
 use super::{Shared, udp};
-use crate::counters::Counters;
+use crate::counters::{Counters, Ended};
 use crate::program::Player;
 use crate::sys::{self, DatagramBatch};
 
@@ -26,6 +27,8 @@ use crate::sys::{self, DatagramBatch};
 pub(super) struct Worker<'s> {
     /// What all workers have in common.
     shared: &'s Shared,
+    /// Where it leaves copies of what it has counted.
+    published: &'s Slot,
     /// Which descriptor is ready.
     poller: Poller,
     /// Goes off when the next held answer is due.
@@ -64,12 +67,14 @@ impl<'s> Worker<'s> {
     /// When the process has no descriptors left for epoll and the timer.
     pub(super) fn new(
         shared: &'s Shared,
+        published: &'s Slot,
         sockets: WorkerSockets,
         player: Player,
     ) -> io::Result<Self> {
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         poller.add(&shared.stop.wake, Token::Stop, EventFlags::IN)?;
         poller.add(&timer, Token::Timer, EventFlags::IN)?;
+        poller.add(&published.wake, Token::Counters, EventFlags::IN)?;
         for (number, socket) in (0..).zip(&sockets.datagrams) {
             poller.add(socket, Token::Datagrams(number), EventFlags::IN)?;
         }
@@ -82,6 +87,7 @@ impl<'s> Worker<'s> {
         }
         Ok(Self {
             shared,
+            published,
             poller,
             timer,
             datagrams: sockets.datagrams,
@@ -124,6 +130,7 @@ impl<'s> Worker<'s> {
                     Token::Listener(listener) => self.accept(listener as usize),
                     Token::Connection(id) => self.serve_connection(id, flags),
                     Token::Quic(socket) => self.quic.serve(socket, &mut self.responder),
+                    Token::Counters => self.published.publish(&self.counted(), false),
                 }
             }
             self.note_first_query();
@@ -178,12 +185,15 @@ impl<'s> Worker<'s> {
                 Ok((socket, _)) => {
                     self.responder.counters.connections.accepted += 1;
                     let id = self.connections.next_id();
-                    // A connection that failed while it waited is as if it had never come.
                     let opened = Connection::new(id, socket, transport, self.shared, now_ns);
-                    let Ok(connection) = opened else { continue };
-                    let token = Token::Connection(id);
-                    if self.poller.add(&connection, token, connection.interest).is_ok() {
-                        self.connections.add(id, connection);
+                    let watched = opened.ok().filter(|connection| {
+                        let (token, interest) = (Token::Connection(id), connection.interest);
+                        self.poller.add(connection, token, interest).is_ok()
+                    });
+                    match watched {
+                        Some(connection) => self.connections.add(id, connection),
+                        // It failed while it waited, or there is no memory for it.
+                        None => self.responder.counters.connections.end(Ended::Broken, 0),
                     }
                 }
                 Err(error) => match error.raw_os_error() {
@@ -219,7 +229,9 @@ impl<'s> Worker<'s> {
     /// Serves a connection that is readable, writable or broken.
     fn serve_connection(&mut self, id: ConnectionId, flags: EventFlags) {
         let Some(connection) = self.connections.get(id) else { return };
-        connection.active_ns = clock::now_ns();
+        if !connection.is_lingering() {
+            connection.active_ns = clock::now_ns();
+        }
         let outcome = if flags.contains(EventFlags::IN) {
             connection.on_readable(&mut self.responder)
         } else if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
@@ -240,18 +252,15 @@ impl<'s> Worker<'s> {
                     return;
                 }
                 connection.interest = wanted;
-                self.poller.modify(&*connection, Token::Connection(id), wanted).is_err()
-            }
-            Err(ended) => {
-                if ended == Ended::Handshake {
-                    self.responder.counters.connections.failed_handshakes += 1;
+                match self.poller.modify(&*connection, Token::Connection(id), wanted) {
+                    Ok(()) => return,
+                    Err(_) => Ended::Broken,
                 }
-                true
             }
+            Err(ended) => connection.why(ended),
         };
-        if ended {
-            self.connections.remove(id);
-        }
+        self.responder.counters.connections.end(ended, connection.queries());
+        self.connections.remove(id);
     }
 
     /// Sends the held answers whose time has come.
@@ -338,15 +347,31 @@ impl<'s> Worker<'s> {
         self.review_ns = now_ns + self.review_interval().as_nanos() as u64;
         let longest_ns = self.shared.idle_timeout.as_nanos() as u64;
         let is_idle = |connection: &Connection| {
-            !connection.is_waiting() && connection.active_ns + longest_ns <= now_ns
+            let linger_ns = LINGER.as_nanos() as u64;
+            let most_ns = if connection.is_lingering() { linger_ns } else { longest_ns };
+            !connection.is_waiting() && connection.active_ns + most_ns <= now_ns
         };
         for id in self.connections.matching(is_idle) {
-            if let Some(connection) = self.connections.get(id) {
+            let Some(connection) = self.connections.get(id) else { continue };
+            let mut ended = Ended::Quota;
+            if !connection.is_lingering() {
                 connection.close();
+                ended = Ended::Idle;
             }
+            self.responder.counters.connections.end(ended, connection.queries());
             self.connections.remove(id);
-            self.responder.counters.connections.timed_out += 1;
         }
+    }
+
+    /// What was counted so far, with the connections that are open.
+    fn counted(&self) -> Counters {
+        let mut counters = self.responder.counters;
+        for connection in self.connections.iter() {
+            counters.connections.open += 1;
+            counters.connections.queries.record(connection.queries());
+        }
+        self.quic.count(&mut counters);
+        counters
     }
 
     /// Ends the counting.
@@ -363,7 +388,9 @@ impl<'s> Worker<'s> {
         }
         let drops = self.datagrams.iter().filter_map(|socket| sys::receive_drops(socket.as_fd()));
         counters.receive_drops = drops.sum();
-        self.quic.finish(counters);
-        *counters
+        let counters = self.counted();
+        self.quic.close();
+        self.published.publish(&counters, true);
+        counters
     }
 }

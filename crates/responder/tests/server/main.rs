@@ -2,6 +2,7 @@
 
 mod foreign_clients;
 mod hostile_clients;
+mod life;
 mod program;
 mod quic;
 mod running;

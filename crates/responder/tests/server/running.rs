@@ -10,7 +10,7 @@ use std::time::Duration;
 use dnslab_carrier::http2::Client;
 use dnslab_carrier::{Exchange, Method, Target};
 use dnslab_responder::{
-    CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
+    CertificateFiles, Config, Counters, CountersHandle, ResponderError, Server, StopHandle, Zone,
 };
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
@@ -52,6 +52,8 @@ pub(crate) struct Running {
     pub(crate) chain: PathBuf,
     /// The certificate's files.
     pub(crate) certificate: CertificateFiles,
+    /// What is counted while it runs.
+    pub(crate) counters: CountersHandle,
     stop: StopHandle,
     thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
     _directory: tempfile::TempDir,
@@ -89,6 +91,7 @@ impl Running {
             roots: Arc::new(roots),
             chain,
             certificate,
+            counters: server.counters_handle(),
             stop: server.stop_handle(),
             thread: Some(std::thread::spawn(|| server.run())),
             _directory: directory,
@@ -213,7 +216,7 @@ impl Drop for Running {
 }
 
 /// A connection that gives up after [`PATIENCE`].
-fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();

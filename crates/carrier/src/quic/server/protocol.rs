@@ -30,6 +30,11 @@ pub(crate) trait ServerProtocol {
         answer: Answer<'_, StreamId>,
     ) -> Result<(), QuicError>;
 
+    /// True if the protocol has a word for it that no further requests are looked at.
+    fn goes_away(&self) -> bool {
+        false
+    }
+
     /// Says that no further requests are looked at, where the protocol has a word for it.
     fn go_away(&mut self, _connection: &mut Connection) {}
 

@@ -1,5 +1,6 @@
 //! What a server is told before it begins.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,10 @@ pub struct QuicServerSettings {
     pub idle_timeout: Duration,
     /// Connections at once; further ones are refused.
     pub connections: usize,
+    /// A connection that has taken so many queries is closed once their answers have arrived. Over
+    /// HTTP/3 its client is told at once (GOAWAY), and what it had sent before is answered too; DNS
+    /// over QUIC has no word for it, and further queries end with the connection.
+    pub queries_per_connection: Option<NonZeroU64>,
     /// Makes the draws repeatable, for a simulation.
     pub seed: Option<[u8; 32]>,
 }
@@ -67,6 +72,7 @@ impl QuicServerSettings {
             streams: STREAMS,
             idle_timeout: Duration::from_secs(30),
             connections: 10_000,
+            queries_per_connection: None,
             seed: None,
         })
     }

@@ -1,0 +1,128 @@
+//! One connection of a server, and what becomes of what happens on it.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use quinn_proto::{Connection, Event, StreamEvent, VarInt};
+
+use super::queries::Queries;
+use super::{Answer, Reaction, RequestId, ServerFacts, ServerProtocol};
+use crate::quic::tls::HandshakeFacts;
+use crate::quic::{QuicError, code};
+
+/// One connection.
+pub(super) struct ServerConnection {
+    /// Tells it from others that had the same place.
+    pub(super) serial: u64,
+    /// QUIC's part.
+    pub(super) connection: Connection,
+    /// What a stream means.
+    pub(super) protocol: Box<dyn ServerProtocol>,
+    /// It stands in the list of connections with something to do.
+    pub(super) is_touched: bool,
+    /// The earliest instant at which the heap of timers has it.
+    pub(super) timer: Option<Instant>,
+    /// The handshake has ended well.
+    pub(super) is_established: bool,
+    /// What it has been asked.
+    pub(super) queries: Queries,
+    /// It has come to its end, and only waits for stray packets.
+    pub(super) has_ended: bool,
+}
+
+impl ServerConnection {
+    /// Looks at what happened, asks for the answers to whole queries, and closes the connection if
+    /// that is due; true if it has come to its end by that. `place` is its own at the end point.
+    pub(super) fn poll(
+        &mut self,
+        place: usize,
+        now: Instant,
+        facts: &mut ServerFacts,
+        answer: Answer<'_, RequestId>,
+    ) -> bool {
+        let ServerConnection {
+            serial,
+            connection,
+            protocol,
+            is_established,
+            queries,
+            has_ended,
+            ..
+        } = self;
+        let had_ended = *has_ended;
+        while let Some(event) = connection.poll() {
+            let outcome = match event {
+                Event::Connected => {
+                    *is_established = true;
+                    count_handshake(connection, facts);
+                    Ok(())
+                }
+                // The client's name and protocol are known, and with them the keys: the first
+                // answers may go out before the handshake ends.
+                Event::HandshakeDataReady => protocol.begin(connection),
+                Event::Stream(event) => {
+                    if let StreamEvent::Finished { id } | StreamEvent::Stopped { id, .. } = event {
+                        queries.end(id);
+                    }
+                    let goes_away = protocol.goes_away();
+                    let mut answer = |stream, query: &[u8], out: &mut Vec<u8>| {
+                        if queries.are_used_up() && !goes_away {
+                            return Reaction::Never;
+                        }
+                        let place = u32::try_from(place).expect("memory ends before 4 G places");
+                        let request = RequestId { place, serial: *serial, stream };
+                        let reaction = answer(request, query, out);
+                        queries.take(stream, reaction);
+                        reaction
+                    };
+                    protocol.stream_event(connection, event, &mut answer)
+                }
+                // It was closed from here; how is counted already.
+                Event::ConnectionLost { .. } if had_ended => break,
+                Event::ConnectionLost { reason } => {
+                    match (QuicError::new(reason, protocol.codes()), *is_established) {
+                        (_, false) => facts.failed_handshakes += 1,
+                        (QuicError::Silent, true) => facts.timed_out += 1,
+                        (
+                            QuicError::Closed | QuicError::ClosedWith { .. } | QuicError::Reset,
+                            true,
+                        ) => match queries.are_used_up() {
+                            true => facts.closed_by_quota += 1,
+                            false => facts.closed_by_client += 1,
+                        },
+                        (_, true) => facts.broken += 1,
+                    }
+                    *has_ended = true;
+                    break;
+                }
+                Event::DatagramReceived | Event::DatagramsUnblocked => Ok(()),
+            };
+            if outcome.is_err() {
+                let error_code = VarInt::from_u32(protocol.codes().protocol_error);
+                connection.close(now, error_code, Bytes::new());
+                facts.broken += 1;
+                *has_ended = true;
+                break;
+            }
+        }
+        if queries.are_used_up() && !*has_ended && !queries.is_leaving {
+            queries.is_leaving = true;
+            protocol.go_away(connection);
+        }
+        if queries.are_done() && !*has_ended {
+            connection.close(now, code(protocol.codes().no_error), Bytes::new());
+            facts.closed_by_quota += 1;
+            *has_ended = true;
+        }
+        *has_ended && !had_ended
+    }
+}
+
+/// Counts a handshake that ended well.
+fn count_handshake(connection: &Connection, facts: &mut ServerFacts) {
+    let data = connection.crypto_session().handshake_data();
+    match data.and_then(|data| data.downcast::<HandshakeFacts>().ok()) {
+        Some(data) if data.resumed => facts.resumed_handshakes += 1,
+        _ => facts.full_handshakes += 1,
+    }
+}

@@ -1,0 +1,63 @@
+//! The queries of one connection of a server: how many it has taken, and whether all of them are
+//! done with, so that it can be closed without a loss.
+
+use std::num::NonZeroU64;
+
+use quinn_proto::StreamId;
+use rustc_hash::FxHashSet;
+
+use super::Reaction;
+
+/// What a connection has been asked.
+#[derive(Default)]
+pub(super) struct Queries {
+    /// After so many no further ones are taken.
+    quota: Option<NonZeroU64>,
+    /// Taken so far.
+    taken: u64,
+    /// Streams of those that are to be answered and whose answer has not arrived. Kept only under a
+    /// quota: nobody else asks.
+    open: FxHashSet<StreamId>,
+    /// The client has been told that no further ones are looked at.
+    pub(super) is_leaving: bool,
+}
+
+impl Queries {
+    /// None yet.
+    pub(super) fn new(quota: Option<NonZeroU64>) -> Self {
+        Self { quota, ..Self::default() }
+    }
+
+    /// How many were taken.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// True if the quota is used up.
+    pub(super) fn are_used_up(&self) -> bool {
+        self.quota.is_some_and(|quota| self.taken >= quota.get())
+    }
+
+    /// True if the quota is used up, and every answer has arrived.
+    pub(super) fn are_done(&self) -> bool {
+        self.are_used_up() && self.open.is_empty()
+    }
+
+    /// Takes note of a query on this stream.
+    pub(super) fn take(&mut self, stream: StreamId, reaction: Reaction) {
+        if reaction == Reaction::NoQuery {
+            return;
+        }
+        self.taken += 1;
+        if self.quota.is_some() && matches!(reaction, Reaction::Answered | Reaction::Later) {
+            self.open.insert(stream);
+        }
+    }
+
+    /// Takes note of a stream whose answer has arrived, or is not wanted any more.
+    pub(super) fn end(&mut self, stream: StreamId) {
+        if self.quota.is_some() {
+            self.open.remove(&stream);
+        }
+    }
+}
