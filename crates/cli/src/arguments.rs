@@ -2,6 +2,7 @@
 
 mod client;
 mod serve;
+mod make;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use dnslab_measure::{CostLimit, Objective};
 use crate::exit;
 use client::Client;
 pub(crate) use serve::Serve;
+pub(crate) use make::{Made, Make, MakeZone, ZoneForm};
 
 /// Measures what a change to a DNS service costs.
 ///
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Capacity(Capacity),
     /// Serve a zone, or play a recursive resolver, with the embedded responder
     Serve(Serve),
+    /// Make what a server under test needs: the zone that dnslab asks for
+    Make(Make),
     /// Write the report of a results directory again
     Report(Report),
     /// Say what on this machine would spoil a measurement, and the remedy

@@ -15,6 +15,7 @@ mod exit;
 mod limits;
 mod live;
 mod load;
+mod make;
 mod report;
 mod run;
 mod serve;
@@ -52,6 +53,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Load(arguments) => load::load(arguments),
         Command::Capacity(arguments) => capacity::capacity(arguments),
         Command::Serve(arguments) => serve::serve(arguments),
+        Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
     }

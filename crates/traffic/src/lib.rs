@@ -56,4 +56,7 @@ pub use query_file::{LineFault, LineProblem, QueryFileError};
 pub use rate::{Rate, RateError};
 pub use source_addresses::{SourceAddresses, SourceAddressesError};
 pub use type_mix::{TypeMix, TypeMixError};
-pub use zone::{SyntheticZone, ZoneError};
+pub use zone::{
+    DirectorySuffix, DirectorySuffixError, SyntheticZone, UpdateServer, UpdateServerError,
+    ZoneError, ZoneFormat,
+};

@@ -1,12 +1,26 @@
 //! A zone made to be asked.
 
-use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write};
+mod directory_suffix;
+mod format;
+mod ipa_script;
+mod ldif;
+mod master_file;
+mod text;
+mod update_commands;
+mod update_server;
+
+use std::fmt;
+use std::io::{self, Write};
 use std::net::Ipv4Addr;
+use std::str::FromStr as _;
 use std::time::Duration;
 
 use domain::base::{Name, RelativeName, Serial, ToName as _, Ttl};
 use domain::rdata::Soa;
+
+pub use directory_suffix::{DirectorySuffix, DirectorySuffixError};
+pub use format::ZoneFormat;
+pub use update_server::{UpdateServer, UpdateServerError};
 
 /// The address of the zone's name server: from TEST-NET-1 (RFC 5737), so that nobody is ever asked.
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 53);
@@ -38,6 +52,14 @@ pub struct SyntheticZone {
 /// Why there is no such zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZoneError {
+    /// The text is no domain name.
+    #[error("`{name}` is no zone name: {reason}")]
+    Name {
+        /// The text.
+        name: String,
+        /// What the parser says.
+        reason: String,
+    },
     /// More hosts than addresses.
     #[error(
         "a zone of {records} records is too large: 10.0.0.0/8 has addresses for {MOST_RECORDS}"
@@ -79,6 +101,17 @@ impl SyntheticZone {
             Ok(_) => Ok(zone),
             Err(_) => Err(ZoneError::OriginTooLong { origin: zone.origin.to_string() }),
         }
+    }
+
+    /// As [`SyntheticZone::new`], of a zone name as people write it, with or without the final dot.
+    ///
+    /// # Errors
+    /// When the text is no domain name, and those of [`SyntheticZone::new`].
+    pub fn named(name: &str, records: u32, ttl: Duration) -> Result<Self, ZoneError> {
+        let origin = Name::from_str(name).map_err(|error: domain::base::name::FromStrError| {
+            ZoneError::Name { name: name.to_owned(), reason: error.to_string() }
+        })?;
+        Self::new(origin, records, ttl)
     }
 
     /// The name of the zone.
@@ -134,28 +167,13 @@ impl SyntheticZone {
     /// # Errors
     /// When the writer has one.
     pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
-        let mut file = BufWriter::new(writer);
-        let soa = self.soa();
-        writeln!(file, "$ORIGIN {}", self.origin.fmt_with_dot())?;
-        writeln!(file, "$TTL {}", self.ttl.as_secs())?;
-        writeln!(
-            file,
-            "@ IN SOA {} {} {} {} {} {} {}",
-            soa.mname().fmt_with_dot(),
-            soa.rname().fmt_with_dot(),
-            soa.serial(),
-            soa.refresh().as_secs(),
-            soa.retry().as_secs(),
-            soa.expire().as_secs(),
-            soa.minimum().as_secs()
-        )?;
-        writeln!(file, "@ IN NS {}", self.name_server().fmt_with_dot())?;
-        writeln!(file, "ns IN A {SERVER_ADDRESS}")?;
-        for index in 0..self.records {
-            let (host, address) = (host_label(index, self.digits), self.address(index));
-            writeln!(file, "{host} IN A {address}")?;
-        }
-        file.flush()
+        self.write_as(&ZoneFormat::MasterFile, writer)
+    }
+
+    /// The labels and addresses of all hosts, in order.
+    fn hosts(&self) -> impl Iterator<Item = (HostLabel, Ipv4Addr)> {
+        let digits = self.digits;
+        (0..self.records).map(move |index| (HostLabel { index, digits }, self.address(index)))
     }
 
     /// A name directly below the origin.
@@ -165,11 +183,25 @@ impl SyntheticZone {
     }
 }
 
-/// The label of host `index`, from 0; people count from 1.
+/// The label of a host, as text; people count from 1.
+#[derive(Clone, Copy, Debug)]
+struct HostLabel {
+    /// Number of the host, from 0.
+    index: u32,
+    /// Digits that it has at least.
+    digits: usize,
+}
+
+impl fmt::Display for HostLabel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, digits } = *self;
+        write!(formatter, "host-{:0digits$}", u64::from(index) + 1)
+    }
+}
+
+/// The label of host `index`, from 0, as a name.
 fn host_label(index: u32, digits: usize) -> RelativeName<Vec<u8>> {
-    let mut text = String::with_capacity("host-".len() + digits);
-    write!(text, "host-{:0digits$}", u64::from(index) + 1).expect("a string takes any text");
-    label(&text)
+    label(&HostLabel { index, digits }.to_string())
 }
 
 /// A name of one label without special characters.
@@ -296,6 +328,10 @@ mod tests {
         ] {
             let error = SyntheticZone::new(origin, records, ttl).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
+        }
+        for name in ["", "a..b", ".a", "ä.example"] {
+            let error = SyntheticZone::named(name, 1, second).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{name}` is no zone name: ")), "{error}");
         }
     }
 }

@@ -1,0 +1,65 @@
+//! The arguments about what is made for a server.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use dnslab_traffic::{DirectorySuffix, UpdateServer};
+
+/// `dnslab make`
+#[derive(Debug, Args)]
+pub(crate) struct Make {
+    #[command(subcommand)]
+    pub(crate) made: Made,
+}
+
+/// What is made.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Made {
+    /// Make the zone that dnslab asks for, for a server that runs already
+    Zone(MakeZone),
+}
+
+/// `dnslab make zone`
+#[derive(Debug, Args)]
+pub(crate) struct MakeZone {
+    /// Name of the zone, as in `server.zone.name`
+    pub(crate) name: String,
+    /// Hosts, each with an A record, as in `server.zone.records`
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(crate) records: NonZeroU32,
+    /// TTL of every record
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub(crate) ttl: String,
+    /// Form in which the zone is written
+    #[arg(long, value_enum, default_value_t = ZoneForm::Bind)]
+    pub(crate) format: ZoneForm,
+    /// File to write, whole or not at all [default: the standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if there is one
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// ldif: suffix of the directory: dc=example,dc=test
+    #[arg(long, value_name = "DN")]
+    pub(crate) suffix: Option<DirectorySuffix>,
+    /// nsupdate: server that takes the updates [default: the one in the zone's SOA record]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) server: Option<UpdateServer>,
+    /// ipa, nsupdate: most records in one request [default: ipa 500, nsupdate as many as fit]
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<NonZeroU32>,
+}
+
+/// The word for a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ZoneForm {
+    /// Master file (RFC 1035), which any server reads
+    Bind,
+    /// Shell script of FreeIPA's `ipa` commands
+    Ipa,
+    /// Entries of FreeIPA's directory, for ldapadd
+    Ldif,
+    /// Commands for nsupdate, which adds the records to a zone that is there
+    Nsupdate,
+}

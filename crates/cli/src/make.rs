@@ -1,0 +1,115 @@
+//! `dnslab make`: what a server that dnslab does not start needs for a measurement.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use dnslab_traffic::{SyntheticZone, ZoneFormat, parse_duration};
+
+use crate::arguments::{Made, Make, MakeZone, ZoneForm};
+use crate::exit::{Exit, Failure};
+
+/// Records in one request to FreeIPA: few enough that the answer comes within seconds, many enough
+/// that the request itself costs next to nothing.
+const IPA_BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
+
+/// Makes it.
+pub(crate) fn make(arguments: Make) -> Result<Exit, Failure> {
+    match arguments.made {
+        Made::Zone(arguments) => make_zone(&arguments),
+    }
+}
+
+fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
+    let ttl = parse_duration(&arguments.ttl).ok_or_else(|| {
+        let ttl = &arguments.ttl;
+        Failure::bad_input(anyhow!(
+            "`{ttl}` is no TTL: it is a number and a unit, such as 5s or 1h"
+        ))
+    })?;
+    let zone = SyntheticZone::named(&arguments.name, arguments.records.get(), ttl)
+        .map_err(Failure::bad_input)?;
+    let format = format(arguments)?;
+    let Some(path) = &arguments.output else {
+        let written = zone.write_as(&format, io::stdout().lock());
+        return end(written).context("cannot write to the standard output").map_err(Failure::from);
+    };
+    match path.symlink_metadata() {
+        // A device or a pipe: nothing is lost by writing there, and nothing can be put in its place.
+        Ok(found) if !found.is_file() && !found.is_dir() && !found.is_symlink() => {
+            let written = File::options()
+                .write(true)
+                .open(path)
+                .and_then(|file| zone.write_as(&format, file));
+            end(written).with_context(|| cannot_write(path)).map_err(Failure::from)
+        }
+        Ok(_) if !arguments.force => Err(Failure::bad_input(anyhow!(
+            "{} exists: name another file, or replace it with --force",
+            path.display()
+        ))),
+        _ => {
+            write_whole(&zone, &format, path).with_context(|| cannot_write(path))?;
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+/// The form with what belongs to it; an option that belongs to another one is a mistake.
+fn format(arguments: &MakeZone) -> Result<ZoneFormat, Failure> {
+    let MakeZone { format, suffix, server, batch, .. } = arguments;
+    let only_for = |option: &str, forms: &str, is_given: bool, belongs: bool| {
+        let message = || anyhow!("{option} is only for --format {forms}");
+        if is_given && !belongs { Err(Failure::bad_input(message())) } else { Ok(()) }
+    };
+    only_for("--suffix", "ldif", suffix.is_some(), *format == ZoneForm::Ldif)?;
+    only_for("--server", "nsupdate", server.is_some(), *format == ZoneForm::Nsupdate)?;
+    let has_batch = matches!(format, ZoneForm::Ipa | ZoneForm::Nsupdate);
+    only_for("--batch", "ipa and --format nsupdate", batch.is_some(), has_batch)?;
+    Ok(match format {
+        ZoneForm::Bind => ZoneFormat::MasterFile,
+        ZoneForm::Ipa => ZoneFormat::IpaScript { batch: batch.unwrap_or(IPA_BATCH) },
+        ZoneForm::Ldif => {
+            let missing = || {
+                let hint =
+                    "--suffix dc=example,dc=test (FreeIPA has it in /etc/ipa/default.conf, basedn)";
+                Failure::bad_input(anyhow!("--format ldif needs the directory's suffix: {hint}"))
+            };
+            ZoneFormat::Ldif { suffix: suffix.clone().ok_or_else(missing)? }
+        }
+        ZoneForm::Nsupdate => ZoneFormat::UpdateCommands { server: server.clone(), batch: *batch },
+    })
+}
+
+/// The end of what was written to somebody who reads: one who has read enough is no error.
+fn end(written: io::Result<()>) -> io::Result<Exit> {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(Exit::Fine),
+    }
+}
+
+/// Writes the zone beside the file and puts it in its place when it is whole: a server would load half
+/// of a zone without complaint.
+fn write_whole(zone: &SyntheticZone, format: &ZoneFormat, path: &Path) -> io::Result<()> {
+    // A link stays, what it leads to is replaced.
+    let path = &fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
+    if path.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let beside = tempfile::Builder::new()
+        .prefix(".dnslab-zone-")
+        // The user's umask applies: a server has another user, and must be able to read it.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    zone.write_as(format, beside.as_file())?;
+    beside.persist(path)?;
+    Ok(())
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}

@@ -1,0 +1,54 @@
+//! The forms in which a zone is written down.
+
+use std::io::{self, BufWriter, Write};
+use std::num::NonZeroU32;
+
+use super::update_commands;
+use super::{DirectorySuffix, SyntheticZone, UpdateServer, ipa_script, ldif, master_file};
+
+/// Octets that are gathered before they are written; a pipe of Linux holds as many.
+const BUFFER: usize = 1 << 16;
+
+/// A form in which a zone is written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZoneFormat {
+    /// A master file (RFC 1035, section 5), which any server reads.
+    MasterFile,
+    /// A shell script of `ipa` commands, for FreeIPA from 4.9.
+    IpaScript {
+        /// Most records in one request to the server; with one, each record is a command.
+        batch: NonZeroU32,
+    },
+    /// LDIF (RFC 2849) with the entries that FreeIPA has for a zone in its directory.
+    Ldif {
+        /// The directory's suffix.
+        suffix: DirectorySuffix,
+    },
+    /// Commands for `nsupdate`, which adds the records to a zone that is there (RFC 2136).
+    UpdateCommands {
+        /// The server that is asked, if it is not the one of the zone's SOA record.
+        server: Option<UpdateServer>,
+        /// Most records in one message; without it, as many as fit.
+        batch: Option<NonZeroU32>,
+    },
+}
+
+impl SyntheticZone {
+    /// Writes the zone in this form, in constant memory: it is gathered in a buffer of 64 KiB, and
+    /// flushed at the end.
+    ///
+    /// # Errors
+    /// When the writer has one.
+    pub fn write_as(&self, format: &ZoneFormat, writer: impl Write) -> io::Result<()> {
+        let mut file = BufWriter::with_capacity(BUFFER, writer);
+        match format {
+            ZoneFormat::MasterFile => master_file::write(self, &mut file)?,
+            ZoneFormat::IpaScript { batch } => ipa_script::write(self, *batch, &mut file)?,
+            ZoneFormat::Ldif { suffix } => ldif::write(self, suffix, &mut file)?,
+            ZoneFormat::UpdateCommands { server, batch } => {
+                update_commands::write(self, server.as_ref(), *batch, &mut file)?;
+            }
+        }
+        file.flush()
+    }
+}

@@ -1,0 +1,62 @@
+//! What writing a zone costs in memory, counted by the allocator. This is the only test here: whatever
+//! another one allocated meanwhile would count, too.
+
+use std::alloc::System;
+use std::io::{self, Write};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use cap::Cap;
+use dnslab_traffic::{SyntheticZone, ZoneFormat};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Keeps nothing of what it is given but the count, and the most octets in use meanwhile.
+#[derive(Debug, Default)]
+struct Watch {
+    octets: usize,
+    most_in_use: usize,
+}
+
+impl Write for Watch {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.octets += octets.len();
+        self.most_in_use = self.most_in_use.max(ALLOCATOR.allocated());
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a zone of so many records.
+fn write(format: &ZoneFormat, records: u32) -> Watch {
+    let zone = SyntheticZone::named("melmac.univ", records, Duration::from_secs(1)).unwrap();
+    let before = ALLOCATOR.allocated();
+    let mut watch = Watch::default();
+    zone.write_as(format, &mut watch).unwrap();
+    watch.most_in_use -= before;
+    watch
+}
+
+#[test]
+fn a_hundred_times_the_records_take_no_more_memory() {
+    let batch = NonZeroU32::new(500).unwrap();
+    let formats = [
+        ZoneFormat::MasterFile,
+        ZoneFormat::IpaScript { batch },
+        ZoneFormat::IpaScript { batch: NonZeroU32::MIN },
+        ZoneFormat::Ldif { suffix: "dc=example,dc=test".parse().unwrap() },
+        ZoneFormat::UpdateCommands { server: None, batch: None },
+    ];
+    for format in formats {
+        // Both fill the buffer.
+        let (few, many) = (write(&format, 20_000), write(&format, 2_000_000));
+        assert!(many.octets > 90 * few.octets, "{format:?}: {few:?} {many:?}");
+        // The larger zone's names have a digit more; beside that they need the same.
+        assert!(many.most_in_use <= few.most_in_use + 64, "{format:?}: {few:?} {many:?}");
+        assert!(few.most_in_use < 100_000, "{format:?}: {few:?}");
+    }
+}
