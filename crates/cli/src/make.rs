@@ -30,20 +30,23 @@ fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
             "`{ttl}` is no TTL: it is a number and a unit, such as 5s or 1h"
         ))
     })?;
-    let zone = SyntheticZone::named(&arguments.name, arguments.records.get(), ttl)
+    let zone = SyntheticZone::named(&arguments.name, arguments.records, ttl)
         .map_err(Failure::bad_input)?;
     let format = format(arguments)?;
     let Some(path) = &arguments.output else {
         let written = zone.write_as(&format, io::stdout().lock());
         return end(written).context("cannot write to the standard output").map_err(Failure::from);
     };
-    match path.symlink_metadata() {
+    // What a link leads to counts; one that leads nowhere is there itself.
+    let there = path.metadata().or_else(|_| path.symlink_metadata());
+    match there.as_ref().map(fs::Metadata::file_type) {
+        Ok(kind) if kind.is_dir() => {
+            Err(Failure::bad_input(anyhow!("{} is a folder: name a file", path.display())))
+        }
         // A device or a pipe: nothing is lost by writing there, and nothing can be put in its place.
-        Ok(found) if !found.is_file() && !found.is_dir() && !found.is_symlink() => {
-            let written = File::options()
-                .write(true)
-                .open(path)
-                .and_then(|file| zone.write_as(&format, file));
+        Ok(kind) if !kind.is_file() && !kind.is_symlink() => {
+            let file = File::options().write(true).open(path);
+            let written = file.and_then(|file| zone.write_as(&format, file));
             end(written).with_context(|| cannot_write(path)).map_err(Failure::from)
         }
         Ok(_) if !arguments.force => Err(Failure::bad_input(anyhow!(
@@ -51,7 +54,8 @@ fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
             path.display()
         ))),
         _ => {
-            write_whole(&zone, &format, path).with_context(|| cannot_write(path))?;
+            let written = write_whole(&zone, &format, path, arguments.force);
+            written.with_context(|| cannot_write(path))?;
             Ok(Exit::Fine)
         }
     }
@@ -92,13 +96,15 @@ fn end(written: io::Result<()>) -> io::Result<Exit> {
 }
 
 /// Writes the zone beside the file and puts it in its place when it is whole: a server would load half
-/// of a zone without complaint.
-fn write_whole(zone: &SyntheticZone, format: &ZoneFormat, path: &Path) -> io::Result<()> {
+/// of a zone without complaint. Only with `replaces` it takes the place of another file.
+fn write_whole(
+    zone: &SyntheticZone,
+    format: &ZoneFormat,
+    path: &Path,
+    replaces: bool,
+) -> io::Result<()> {
     // A link stays, what it leads to is replaced.
     let path = &fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
-    if path.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
     let folder = path.parent().unwrap_or(Path::new("/"));
     let beside = tempfile::Builder::new()
         .prefix(".dnslab-zone-")
@@ -106,7 +112,11 @@ fn write_whole(zone: &SyntheticZone, format: &ZoneFormat, path: &Path) -> io::Re
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     zone.write_as(format, beside.as_file())?;
-    beside.persist(path)?;
+    if replaces {
+        beside.persist(path)?;
+    } else {
+        beside.persist_noclobber(path)?;
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use dnslab_traffic::{DirectorySuffix, UpdateServer};
 
 /// `dnslab make`
@@ -26,8 +26,9 @@ pub(crate) struct MakeZone {
     /// Name of the zone, as in `server.zone.name`
     pub(crate) name: String,
     /// Hosts, each with an A record, as in `server.zone.records`
-    #[arg(long, value_name = "N", default_value = "1000")]
-    pub(crate) records: NonZeroU32,
+    #[arg(long, value_name = "N", default_value_t = 1_000,
+          value_parser = value_parser!(u32).range(1..))]
+    pub(crate) records: u32,
     /// TTL of every record
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub(crate) ttl: String,

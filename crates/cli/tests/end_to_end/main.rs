@@ -22,3 +22,7 @@ mod serve;
 mod server_failure;
 mod servers;
 mod transports;
+mod zone_by_ipa;
+mod zone_by_ldif;
+mod zone_by_nsupdate;
+mod zone_made;

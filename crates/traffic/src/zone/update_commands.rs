@@ -37,6 +37,10 @@ pub(super) fn write(
         writeln!(file, "server {server}")?;
     }
     writeln!(file, "zone {origin}")?;
+    if !is_host_name(zone.origin()) {
+        // Else it takes the names of address records for mistakes (RFC 952, RFC 1123).
+        writeln!(file, "check-names no")?;
+    }
     // Alone, so that a server that refuses updates says so before the many.
     writeln!(file, "update add {name_server} {ttl} IN A {SERVER_ADDRESS}")?;
     writeln!(file, "update add {origin} {ttl} IN NS {name_server}")?;
@@ -55,6 +59,12 @@ pub(super) fn write(
         writeln!(file, "send")?;
     }
     Ok(())
+}
+
+/// True if the labels are what hosts may be called: letters, digits and hyphens.
+fn is_host_name(name: &Name<Vec<u8>>) -> bool {
+    let is_usual = |octet: &u8| octet.is_ascii_alphanumeric() || *octet == b'-';
+    name.iter().all(|label| label.as_slice().iter().all(is_usual))
 }
 
 /// How many hosts fit into one message, and no more than `most`. Names count in full, although
@@ -105,6 +115,8 @@ mod tests {
         assert_eq!(text(&zone("melmac.univ", 3), Some("192.0.2.1:5300"), Some(2)), expected);
         let root = text(&zone(".", 2), None, Some(2));
         assert!(root.starts_with("zone .\nupdate add ns. 5 "), "{root}");
+        let odd = text(&zone("_a.x", 1), None, None);
+        assert!(odd.starts_with("zone _a.x.\ncheck-names no\nupdate add "), "{odd}");
         assert!(root.ends_with("update add host-000002. 5 IN A 10.0.0.2\nsend\n"), "{root}");
     }
 
