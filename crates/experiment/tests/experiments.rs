@@ -66,7 +66,8 @@ fn the_example_of_the_design_is_right() {
 
 #[test]
 fn built_ins_are_right_and_short() {
-    for (name, _) in BUILT_IN {
+    // That for a FreeIPA server is for a server that others have.
+    for (name, _) in BUILT_IN.into_iter().filter(|(name, _)| *name != "idm") {
         let (experiment, source) = load(name, &[]).unwrap();
         assert_eq!(experiment.name, name);
         assert_eq!(source.name, format!("<{name}>"));
@@ -77,6 +78,39 @@ fn built_ins_are_right_and_short() {
     let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["udp", "tcp", "dot"]);
     assert_eq!(Plan::new(&experiment, &[]).cases.len(), 15);
+}
+
+/// What docs/IDM.md tells people to give, and the zone that it tells them to make.
+#[test]
+fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let sets = [
+        "server.address=192.0.2.7".to_owned(),
+        "server.tls_name=ipa7.example.test".to_owned(),
+        format!("server.authority={authority}"),
+    ];
+    let (experiment, source) = load("idm", &sets).unwrap();
+    assert_eq!((&*experiment.name, &*source.name), ("idm", "<idm>"));
+    let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["udp", "tcp", "dot"]);
+    for (variant, port) in experiment.variants.iter().zip([53, 53, 853]) {
+        let Server::External { target, .. } = &variant.server.server else {
+            panic!("{:?}", variant.server)
+        };
+        assert_eq!(target.to_string(), format!("192.0.2.7:{port}"));
+        let zone = &variant.server.zone;
+        assert_eq!((&*zone.name, zone.records, zone.ttl_s), ("dnslab.test", 10_000, 1));
+    }
+    assert_eq!(
+        experiment.variant("dot").unwrap().server.verification,
+        Some(Verification::Authority(authority.into()))
+    );
+    let document = include_str!("../../../docs/IDM.md");
+    assert!(document.contains("dnslab make zone dnslab.test --records 10000 --ttl 1s"));
+    let missing = load("idm", &["server.authority=absent.pem".to_owned()]).unwrap_err();
+    assert!(
+        missing.to_string().contains("absent.pem") || format!("{missing:?}").contains("absent")
+    );
 }
 
 #[test]
@@ -300,9 +334,9 @@ fn what_is_not_there_is_said() {
         assert!(error.contains(expected), "{error}");
     };
     check("encrypton", "did you mean `encryption`?");
-    check("xyzzy", "there are `encryption`, `transports`");
+    check("xyzzy", "there are `encryption`, `idm`, `transports`");
     check("no/such.toml", "cannot read the experiment file no/such.toml");
-    check("encryption.toml", "by their bare name, there are `encryption`, `transports`");
+    check("encryption.toml", "by their bare name, there are `encryption`, `idm`, `transports`");
     let error = load("encryption", &["load.clients=0".to_owned()]).unwrap_err();
     assert!(matches!(error, ExperimentError::Invalid { .. }));
 }

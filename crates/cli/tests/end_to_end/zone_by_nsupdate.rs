@@ -22,9 +22,9 @@ struct UpdatedBind {
 }
 
 impl UpdatedBind {
-    /// Starts it in `folder` with the zone `name`, which takes updates from whom `allowed` says.
+    /// Starts it in `folder` with the zone `name`, whose updates this statement allows.
     #[track_caller]
-    fn start(folder: &Path, name: &str, allowed: &str) -> Self {
+    fn start(folder: &Path, name: &str, statement: &str) -> Self {
         let port = ports::free("127.0.0.1".parse().unwrap()).unwrap().plain;
         let zone =
             "$TTL 60\n@ SOA ns.elsewhere. hostmaster 7 3600 600 86400 60\n@ NS ns.elsewhere.\n";
@@ -37,7 +37,7 @@ impl UpdatedBind {
                  managed-keys-directory \".\"; recursion no; dnssec-validation no; check-names primary ignore;
                  listen-on-v6 {{ none; }}; listen-on port {port} {{ 127.0.0.1; }}; }};
              controls {{ }};
-             zone \"{name}\" {{ type primary; file \"zone\"; allow-update {{ {allowed}; }}; }};"
+             zone \"{name}\" {{ type primary; file \"zone\"; {statement} }};"
         );
         fs::write(folder.join("named.conf"), configuration).unwrap();
         let log = File::create(folder.join("log")).unwrap();
@@ -103,7 +103,7 @@ fn hosts(below: &str) -> BTreeSet<String> {
 #[test]
 fn all_records_are_there_and_are_answered() {
     let room = Room::with_load();
-    let bind = UpdatedBind::start(room.path(), "melmac.univ", "127.0.0.1");
+    let bind = UpdatedBind::start(room.path(), "melmac.univ", "allow-update { 127.0.0.1; };");
     update(&room, &bind, "melmac.univ", &[]).exits_with(0);
     assert!(bind.addresses(&room, "melmac.univ") == hosts("melmac.univ."));
     // The same again is no error, and changes nothing.
@@ -124,7 +124,9 @@ fn all_records_are_there_and_are_answered() {
 #[test]
 fn signed_updates_of_a_zone_with_an_odd_name() {
     let room = Room::quiet();
-    let bind = UpdatedBind::start(room.path(), r"a\;b.x\032y", "key updater");
+    // The policy is the one of docs/IDM.md.
+    let policy = "update-policy { grant updater zonesub ANY; };";
+    let bind = UpdatedBind::start(room.path(), r"a\;b.x\032y", policy);
     let refused = update(&room, &bind, r"a\;b.x\032y", &[]);
     assert!(refused.stderr.contains("update failed: REFUSED"), "{refused}");
     let key = KEY.join(":");

@@ -8,8 +8,9 @@ use crate::error::ExperimentError;
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
-pub const BUILT_IN: [(&str, &str); 2] = [
+pub const BUILT_IN: [(&str, &str); 3] = [
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
+    ("idm", include_str!("../../../../experiments/idm.toml")),
     ("transports", include_str!("../../../../experiments/transports.toml")),
 ];
 
