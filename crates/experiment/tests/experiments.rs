@@ -108,9 +108,7 @@ fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
     let document = include_str!("../../../docs/IDM.md");
     assert!(document.contains("dnslab make zone dnslab.test --records 10000 --ttl 1s"));
     let missing = load("idm", &["server.authority=absent.pem".to_owned()]).unwrap_err();
-    assert!(
-        missing.to_string().contains("absent.pem") || format!("{missing:?}").contains("absent")
-    );
+    assert!(matches!(missing, ExperimentError::Invalid { .. }), "{missing}");
 }
 
 #[test]

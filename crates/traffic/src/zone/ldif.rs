@@ -245,7 +245,7 @@ mod tests {
         check("<a.x", "dc=x", "<a.x.", r"idnsname=\<a.x.,cn=dns,dc=x");
         check("#a,b.x", "dc=x", "#a,b.x.", r"idnsname=\#a\,b.x.,cn=dns,dc=x");
         check(r"a\.b\032.x", "o=Größe", r"a\.b\032.x.", r"idnsname=a\\.b\\032.x.,cn=dns,o=Größe");
-        let long = vec!["abcdefghijklmnopqrstuvwxyz"; 8].join(".");
+        let long = ["abcdefghijklmnopqrstuvwxyz"; 8].join(".");
         let base = format!("idnsname={long}.,cn=dns,dc=example,dc=test");
         check(&long, "dc=example,dc=test", &format!("{long}."), &base);
     }

@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn messages_fit() {
         let label = "a".repeat(59);
-        let longest = vec![label.as_str(); 3].join(".") + "." + &"b".repeat(50);
+        let longest = [label.as_str(); 3].join(".") + "." + &"b".repeat(50);
         for name in [".", "x", "melmac.univ", &longest] {
             let zone = zone(name, 5_000);
             let text = text(&zone, None, None);
