@@ -1,8 +1,9 @@
 //! The arguments.
 
 mod client;
-mod serve;
+pub(crate) mod lab;
 mod make;
+mod serve;
 
 use std::path::PathBuf;
 
@@ -11,8 +12,8 @@ use dnslab_measure::{CostLimit, Objective};
 
 use crate::exit;
 use client::Client;
-pub(crate) use serve::Serve;
 pub(crate) use make::{Made, Make, MakeZone, ZoneForm};
+pub(crate) use serve::Serve;
 
 /// Measures what a change to a DNS service costs.
 ///
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Make what a server under test needs: the zone that dnslab asks for
     Make(Make),
+    /// Fetch servers of other releases, and list them
+    Lab(lab::Lab),
     /// Write the report of a results directory again
     Report(Report),
     /// Say what on this machine would spoil a measurement, and the remedy

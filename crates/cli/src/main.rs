@@ -12,6 +12,7 @@ mod arguments;
 mod capacity;
 mod doctor;
 mod exit;
+mod lab;
 mod limits;
 mod live;
 mod load;
@@ -56,5 +57,6 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Lab(arguments) => lab::lab(&arguments),
     }
 }

@@ -1,7 +1,9 @@
 //! The smallest program that can be its own guard: `dnslab_lab`'s tests start it, and it shows what
-//! a binary has to do. Besides `guard` it knows three things to be:
+//! a binary has to do. Besides `guard` it knows some things to be:
 //!
 //! - `hold DIRECTORY COMMAND...`: starts a command under a guard, prints its id, waits for ever;
+//! - `hold-in-root ROOT DIRECTORY COMMAND...`: the same in a root folder;
+//! - `find-in-root ROOT`: prints the version of BIND in a root folder;
 //! - `spin THREADS`: keeps that many threads busy, each replaced by a new one every 50 ms;
 //! - `linger`: ignores SIGTERM, and so does a child that it starts; each prints its id.
 
@@ -13,14 +15,29 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_lab::{GuardProgram, GuardSpec, RunningProcess, guard};
+use dnslab_lab::{
+    FileSystem, GuardProgram, GuardSpec, RunningProcess, ServerKind, find_in_root, guard,
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["guard", ..] => guard::main(&arguments[1..]),
-        ["hold", directory, command @ ..] => hold(directory, command),
+        ["hold", directory, command @ ..] => hold(directory, command, FileSystem::Shared),
+        ["hold-in-root", root, directory, command @ ..] => {
+            hold(directory, command, FileSystem::Root(root.into()))
+        }
+        ["find-in-root", root] => match find_in_root(ServerKind::Bind, root.as_ref()) {
+            Ok(found) => {
+                println!("{}", found.version);
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         ["spin", threads] => spin(threads.parse().expect("THREADS is a number")),
         ["linger"] => linger(true),
         ["linger-alone"] => linger(false),
@@ -32,13 +49,14 @@ fn main() -> ExitCode {
 }
 
 /// Starts `command` under a guard, prints its process id, and waits to be killed.
-fn hold(directory: &str, command: &[&str]) -> ExitCode {
+fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode {
     let spec = GuardSpec {
         command: command.iter().map(|&word| word.to_owned()).collect(),
         directory: PathBuf::from(directory),
         log: Path::new(directory).join("server.log"),
         cpus: Vec::new(),
         network: None,
+        file_system,
     };
     match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {
         Ok(process) => {

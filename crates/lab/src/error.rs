@@ -10,6 +10,7 @@ use dnslab_wire::Transport;
 
 use crate::certificate::CertificateError;
 use crate::guard::Ending;
+use crate::root::RootError;
 use crate::sockets::Owner;
 
 /// Why a server cannot be measured. Long ones have further lines, indented, for the command, the
@@ -65,6 +66,9 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
+    /// The server cannot run in the root folder.
+    #[error(transparent)]
+    Root(#[from] RootError),
     /// The certificate of the run could not be made.
     #[error(transparent)]
     Certificate(#[from] CertificateError),

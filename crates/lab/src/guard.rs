@@ -26,6 +26,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::cgroup::{Groups, Sources};
 use crate::hosts::link;
+use crate::root::FileSystem;
 use crate::{descendants, launch};
 
 /// Time that a server has to end by itself when nobody says another.
@@ -67,6 +68,8 @@ pub struct GuardSpec {
     /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the guard.
     #[serde(default)]
     pub network: Option<PathBuf>,
+    /// What it sees of the file system.
+    pub file_system: FileSystem,
 }
 
 /// How a process ended.
@@ -230,6 +233,7 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<Pid> {
         groups: groups.folders.clone(),
         cpus: spec.cpus.clone(),
         network: spec.network.clone(),
+        file_system: spec.file_system.clone(),
         guard: std::process::id(),
     };
     let child = Command::new("/proc/self/exe")

@@ -16,6 +16,7 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use crate::network;
+use crate::root::FileSystem;
 
 /// First argument of the guard program when it is this stage.
 pub(crate) const STAGE: &str = "enter";
@@ -39,6 +40,8 @@ pub(crate) struct Stage {
     pub(crate) cpus: Vec<usize>,
     /// The network namespace to enter; `None` to stay.
     pub(crate) network: Option<PathBuf>,
+    /// What it sees of the file system.
+    pub(crate) file_system: FileSystem,
     /// Process id of the guard.
     pub(crate) guard: u32,
 }
@@ -94,7 +97,8 @@ fn prepare(stage: &Stage) -> Result<(), String> {
             .map_err(|error| failed(format!("run on CPUs {:?}", stage.cpus))(error.into()))?;
     }
     raise_file_limit();
-    Ok(())
+    // Last: inside another root neither the groups nor `/proc` need be where they were.
+    stage.file_system.enter()
 }
 
 /// File descriptors that a server started by this process may open. The hard limit is inherited, so

@@ -25,6 +25,7 @@
 //! This crate is the only one that starts processes. It sends no load and opens no client socket:
 //! whoever calls brings the probe.
 
+pub mod cache;
 pub mod certificate;
 mod cgroup;
 mod counting;
@@ -32,6 +33,7 @@ pub mod cpus;
 mod descendants;
 pub mod doctor;
 mod error;
+pub mod get;
 pub mod guard;
 pub mod host;
 pub mod hosts;
@@ -41,6 +43,7 @@ pub mod ports;
 mod process;
 mod readings;
 mod ready;
+pub mod root;
 mod running;
 mod sampler;
 mod server;
@@ -54,6 +57,7 @@ pub use error::{AddressTaken, Exited, LabError, NotReady};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
 pub use process::RunningProcess;
 pub use ready::Probe;
+pub use root::{FileSystem, RootError, find_in_root};
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{

@@ -15,6 +15,7 @@ use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::network::Visit;
 use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Probe};
+use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
 use crate::server::{self, Installed, Needs, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
 use crate::sockets::{self, Owner};
@@ -57,7 +58,7 @@ impl RunningServer {
         probe: &Probe<'_>,
         timeout: Duration,
     ) -> Result<Self, LabError> {
-        let installed = server::find(spec.kind, spec.binary.as_deref())?;
+        let (root, installed) = locate(spec)?;
         Needs::of(spec)
             .try_for_each(|needs| installed.can(&needs))
             .map_err(LabError::Unsupported)?;
@@ -76,6 +77,7 @@ impl RunningServer {
             log: LOG.into(),
             cpus: spec.cpus.clone(),
             network: spec.network.clone(),
+            file_system: root.as_ref().map_or(FileSystem::Shared, Root::file_system),
         };
         // Relative to the guard's working directory, which is ours: make both absolute.
         let guarded =
@@ -102,7 +104,7 @@ impl RunningServer {
             query_logs: spec.logging.files().map(|name| directory.join(name)).collect(),
             kind: spec.kind,
             addresses,
-            facts: facts(spec, &installed, rendered),
+            facts: facts(spec, root.as_ref(), &installed, rendered),
             authority,
             log,
             cpus: if spec.cpus.is_empty() { cpus::allowed().len() } else { spec.cpus.len() },
@@ -184,6 +186,20 @@ impl RunningServer {
     }
 }
 
+/// The root that the server runs in, if it has one of its own, and its program there.
+fn locate(spec: &ServerSpec) -> Result<(Option<Root>, Installed), LabError> {
+    let Some(root) = &spec.root else {
+        return Ok((None, server::find(spec.kind, spec.binary.as_deref())?));
+    };
+    if spec.binary.is_some() {
+        let (what, why) = ("a program of your own", "the root has its own program");
+        return Err(RootError::Senseless { what, why }.into());
+    }
+    let root = Root::open(root)?;
+    let installed = root.find(spec.kind)?;
+    Ok((Some(root), installed))
+}
+
 /// Refuses to start a server whose address another process has, and names that one.
 fn check_addresses(
     kind: ServerKind,
@@ -253,7 +269,12 @@ fn absolute(path: &Path) -> Result<PathBuf, LabError> {
     std::path::absolute(path).map_err(refused("find", path))
 }
 
-fn facts(spec: &ServerSpec, installed: &Installed, rendered: Rendered) -> ServerFacts {
+fn facts(
+    spec: &ServerSpec,
+    root: Option<&Root>,
+    installed: &Installed,
+    rendered: Rendered,
+) -> ServerFacts {
     let folder = spec.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     ServerFacts {
         kind: spec.kind.name().to_owned(),
@@ -262,7 +283,7 @@ fn facts(spec: &ServerSpec, installed: &Installed, rendered: Rendered) -> Server
         configuration: rendered.files.first().map(|file| format!("{folder}/{}", file.name)),
         threads: spec.threads,
         cpus: spec.cpus.clone(),
-        notes: rendered.notes,
+        notes: rendered.notes.into_iter().chain(root.map(Root::note)).collect(),
     }
 }
 
@@ -310,7 +331,7 @@ fn hint(kind: ServerKind, log_tail: &[String]) -> Option<String> {
 }
 
 /// The last `lines` lines of a file.
-fn log_tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
+pub(crate) fn log_tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let from = length.saturating_sub(TAIL_OCTETS);

@@ -102,7 +102,7 @@ impl Check<'_> {
                 delay: settings.text("upstream.delay"),
                 loss: settings.text("upstream.loss"),
             },
-            _ => Server::Installed { software: kind, process, binary, extra },
+            _ => Server::Installed { software: kind, process, binary, root: None, extra },
         };
         Some(Behind {
             place,

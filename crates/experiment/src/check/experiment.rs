@@ -118,6 +118,15 @@ impl Server {
             Self::Embedded { .. } | Self::External { .. } => None,
         }
     }
+
+    /// The root folder that it is taken from, where it is not the system's.
+    #[must_use]
+    pub fn root(&self) -> Option<&Path> {
+        match self {
+            Self::Installed { root, .. } => root.as_deref(),
+            Self::Embedded { .. } | Self::External { .. } => None,
+        }
+    }
 }
 
 /// Which server, and how to come by it.
@@ -140,6 +149,9 @@ pub enum Server {
         process: ProcessSettings,
         /// The program; `None` to find it. A name without `/` is looked up on the search path.
         binary: Option<PathBuf>,
+        /// Root folder that it is taken from and runs in; `None` for the system's. A name without
+        /// `/` is one in the cache. Never together with `binary`.
+        root: Option<PathBuf>,
         /// Text appended to its configuration.
         extra: Option<String>,
     },

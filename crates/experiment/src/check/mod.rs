@@ -14,6 +14,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use dnslab_lab::RootError;
 use dnslab_wire::rcode_name;
 
 pub use experiment::{
@@ -38,8 +39,12 @@ use settings::Settings;
 /// # Errors
 /// Everything that is wrong, at once.
 pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
-    let anywhere =
-        PathRules { file_folder: Path::new(""), current_folder: Path::new(""), is_file: &|_| true };
+    let anywhere = PathRules {
+        file_folder: Path::new(""),
+        current_folder: Path::new(""),
+        is_file: &|_| true,
+        find_root: &|root| Ok(root.to_owned()),
+    };
     check(text, sets, &anywhere)
 }
 
@@ -51,6 +56,8 @@ pub(crate) struct PathRules<'a> {
     pub(crate) current_folder: &'a Path,
     /// Tells whether a file is there.
     pub(crate) is_file: &'a dyn Fn(&Path) -> bool,
+    /// Finds a root folder by its path or its name.
+    pub(crate) find_root: &'a dyn Fn(&Path) -> Result<PathBuf, RootError>,
 }
 
 /// Checks the text of an experiment file with the overrides of the command line.
@@ -220,16 +227,20 @@ impl Check<'_> {
         }
     }
 
+    /// The folder that a relative path written at this place starts from.
+    fn folder_of(&self, place: &Place) -> &Path {
+        match place.origin {
+            Origin::File => self.paths.file_folder,
+            Origin::CommandLine(_) => self.paths.current_folder,
+        }
+    }
+
     /// The path written for a key, from the folder that it starts from; a problem if there is no
     /// such file.
     fn file(&mut self, settings: &Settings, path: &str, what: &str) -> Option<PathBuf> {
         let entry = settings.entry(path)?;
         let Some(Value::Text(text)) = &entry.value else { return None };
-        let folder = match entry.place.origin {
-            Origin::File => self.paths.file_folder,
-            Origin::CommandLine(_) => self.paths.current_folder,
-        };
-        let whole = folder.join(text);
+        let whole = self.folder_of(&entry.place).join(text);
         if !(self.paths.is_file)(&whole) {
             let message = format!("there is no {what} `{}`", shown(text));
             let help = format!("looked for {}", whole.display());

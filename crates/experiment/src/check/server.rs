@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use dnslab_lab::root::is_name;
 use dnslab_lab::{Logging, ServerKind};
 use dnslab_wire::Transport;
 
@@ -26,10 +27,11 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 15] = [
+const FITS: [(&str, Fits); 16] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.binary", INSTALLED),
+    ("server.root", INSTALLED),
     ("server.extra", INSTALLED),
     ("server.query_log", INSTALLED),
     ("server.dnstap", INSTALLED),
@@ -59,7 +61,8 @@ impl Check<'_> {
         if !settings.is_broken("server.kind") {
             self.unfit_keys(settings, kind);
         }
-        let binary = self.binary_at(settings, "server.binary");
+        self.program_or_root(settings);
+        let (binary, root) = (self.binary_at(settings, "server.binary"), self.root(settings));
         let authority = self.file(settings, "server.authority", "authority file");
         let server = match kind {
             Some(ServerKind::Embedded) => Server::Embedded {
@@ -71,6 +74,7 @@ impl Check<'_> {
                 software,
                 process: self.process(settings),
                 binary,
+                root,
                 extra: settings.text("server.extra"),
             },
             None => self.external(settings, transport),
@@ -139,6 +143,32 @@ impl Check<'_> {
             Some(name) if !name.contains('/') => Some(PathBuf::from(name)),
             _ => self.file(settings, path, "program"),
         }
+    }
+
+    /// A root has its own program: of the two keys, that of the later layer holds.
+    fn program_or_root(&mut self, settings: &mut Settings) {
+        if let Exclusive::Both(binary, root) = settings.exclusive("server.binary", "server.root") {
+            let message = "`server.binary` and `server.root` exclude each other";
+            let problem = Problem::new(message, binary.mark("a program of this system"))
+                .with(root.mark("has the server's program in it"))
+                .help("remove one of them");
+            self.problems.push(problem);
+        }
+    }
+
+    /// A root folder: a path, or the name of one in the cache. Either must be there.
+    fn root(&mut self, settings: &Settings) -> Option<PathBuf> {
+        let written = settings.entry("server.root").and(settings.text("server.root"))?;
+        let place = settings.place("server.root")?;
+        let named = PathBuf::from(&written);
+        let root = if is_name(&named) { named } else { self.folder_of(place).join(named) };
+        if let Err(error) = (self.paths.find_root)(&root) {
+            let text = error.to_string();
+            let (message, hint) = text.split_once("\n  hint:    ").unwrap_or((&text, ""));
+            let problem = Problem::new(message, place.mark("no root folder"));
+            self.problems.push(problem.help(hint));
+        }
+        Some(root)
     }
 
     /// A server that runs already.

@@ -50,6 +50,7 @@ pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source),
         file_folder: &folder,
         current_folder: &current,
         is_file: &|path: &Path| path.is_file(),
+        find_root: &dnslab_lab::root::locate,
     };
     match check(&source.text, sets, &paths) {
         Ok(experiment) => Ok((experiment, source)),

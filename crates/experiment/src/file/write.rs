@@ -97,9 +97,11 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
             text("server.delay", delay.as_deref());
             text("server.loss", loss.as_deref());
         }
-        Server::Installed { binary, extra, .. } => {
+        Server::Installed { binary, root, extra, .. } => {
             let binary = binary.as_ref().map(|path| path.to_string_lossy());
             text("server.binary", binary.as_deref());
+            let root = root.as_ref().map(|path| path.to_string_lossy());
+            text("server.root", root.as_deref());
             text("server.extra", extra.as_deref());
         }
         Server::External { target, tls_name } => {

@@ -162,6 +162,13 @@ const TOP_AND_SERVER: &[Key] = &[
         "Program of an installed server, e.g. a build of your own",
     ),
     Key::new(
+        "server.root",
+        Form::Path,
+        Preset::Absent("the system's"),
+        "Root folder that an installed server is taken from and runs in by chroot, as root: a path \
+         with `/`, or the name of what `dnslab lab get` has fetched, e.g. `bind-9.16`",
+    ),
+    Key::new(
         "server.extra",
         Form::Text,
         Preset::Absent("nothing"),

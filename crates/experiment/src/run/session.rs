@@ -362,7 +362,10 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
     asked_over.extend(laboratory.chain.iter().map(|behind| (&behind.server, behind.transport)));
     for (place, (server, transport)) in asked_over.iter().enumerate() {
         let Some(kind) = server.kind() else { continue };
-        let installed = dnslab_lab::find(kind, server.binary())?;
+        let installed = match server.root() {
+            Some(root) => dnslab_lab::find_in_root(kind, root)?,
+            None => dnslab_lab::find(kind, server.binary())?,
+        };
         let is_front = place == 0;
         let needs = Needs {
             transport: *transport,

@@ -172,8 +172,8 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
         Server::Embedded { delay, loss, .. } => {
             (spec.embedded.delay, spec.embedded.loss) = (delay.clone(), loss.clone());
         }
-        Server::Installed { binary, extra, .. } => {
-            (spec.binary, spec.extra) = (binary.clone(), extra.clone());
+        Server::Installed { binary, root, extra, .. } => {
+            (spec.binary, spec.root, spec.extra) = (binary.clone(), root.clone(), extra.clone());
         }
         Server::External { .. } => {}
     }

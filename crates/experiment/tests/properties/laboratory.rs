@@ -95,7 +95,7 @@ fn server(place: ChainPlace) -> impl Strategy<Value = Server> {
             if is_upstream && is_embedded {
                 return Server::Embedded { process, delay: extra, loss };
             }
-            Server::Installed { software, process, binary, extra }
+            Server::Installed { software, process, binary, root: None, extra }
         },
     )
 }

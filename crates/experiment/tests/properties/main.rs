@@ -57,8 +57,20 @@ fn server() -> impl Strategy<Value = Server> {
     let started = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
     let software = prop::sample::select(started.collect::<Vec<_>>());
     let binary = prop_oneof![path(), "[a-z]{1,9}".prop_map(PathBuf::from)];
-    let installed = (software, process(), option::of(binary), option::of(text())).prop_map(
-        |(software, process, binary, extra)| Server::Installed { software, process, binary, extra },
+    let root = prop_oneof![path(), "[a-z0-9.-]{1,9}[a-z]".prop_map(PathBuf::from)];
+    // A program of this system, a root folder, or neither.
+    let program = prop_oneof![
+        option::of(binary).prop_map(|binary| (binary, None)),
+        root.prop_map(|root| (None, Some(root))),
+    ];
+    let installed = (software, process(), program, option::of(text())).prop_map(
+        |(software, process, (binary, root), extra)| Server::Installed {
+            software,
+            process,
+            binary,
+            root,
+            extra,
+        },
     );
     let tls_name = option::of("[a-z0-9-]{1,20}(\\.[a-z]{1,20}){0,3}");
     let external =

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use self::ip::{ip, run_ip};
 use self::link::{LINK, LinkSpec};
 use crate::network::Visit;
+use crate::root::FileSystem;
 use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
 
 /// How long a namespace or a device may take to be there; they take milliseconds.
@@ -424,7 +425,14 @@ fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, 
         path: folder.to_owned(),
         source,
     })?;
-    Ok(GuardSpec { command, log: directory.join(log), directory, cpus: Vec::new(), network: None })
+    Ok(GuardSpec {
+        command,
+        log: directory.join(log),
+        directory,
+        cpus: Vec::new(),
+        network: None,
+        file_system: FileSystem::Shared,
+    })
 }
 
 /// True if this is the name of the process's program.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use dnslab_wire::Transport;
 
 use super::{Logging, ServerKind, ServerSpec};
-use crate::LabError;
+use crate::{LabError, cache};
 
 /// Where servers are that an ordinary user's PATH does not name.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -149,7 +149,7 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
         }
         (None, _) => search(kind)?,
     };
-    let version = ask_version(&binary, adapter.version_argument())?;
+    let version = ask_version(Command::new(&binary), &binary, adapter.version_argument())?;
     Ok(Installed { kind, binary, version })
 }
 
@@ -184,22 +184,28 @@ fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
     })
 }
 
-/// Looks in PATH and the system's folders.
-fn look_up(name: &Path) -> Option<PathBuf> {
+/// Looks in PATH, the system's folders, and what the cache has under this name.
+pub(crate) fn look_up(name: &Path) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(SYSTEM_FOLDERS.map(PathBuf::from));
+    let folders = folders.chain(cache::folder().map(|cache| cache.join(name)));
     folders.map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
 
-fn is_executable(path: &Path) -> bool {
+/// True for a file that may be executed.
+pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
 /// Runs the program for its version, which NSD writes to standard error and the others to standard
 /// output.
-fn ask_version(binary: &Path, argument: &str) -> Result<Version, LabError> {
+pub(crate) fn ask_version(
+    mut command: Command,
+    binary: &Path,
+    argument: &str,
+) -> Result<Version, LabError> {
     let unknown = |reason| LabError::Version { binary: binary.to_owned(), reason };
-    let output = Command::new(binary)
+    let output = command
         .arg(argument)
         .stdin(Stdio::null())
         .output()

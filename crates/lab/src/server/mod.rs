@@ -29,6 +29,7 @@ use dnslab_wire::Transport;
 
 use crate::LabError;
 pub use installed::{Installed, Needs, Version, find};
+pub(crate) use installed::{ask_version, is_executable, look_up};
 pub use spec::{
     DNSTAP_LOG, EmbeddedSettings, Logging, Ports, QUERY_LOG, ServerSpec, UPSTREAM_AUTHORITY,
     Upstream, UpstreamTls, ZoneFile,
@@ -116,6 +117,16 @@ impl ServerKind {
     #[must_use]
     pub fn title(self) -> &'static str {
         self.adapter().title()
+    }
+
+    /// Name of its program.
+    pub(crate) fn program(self) -> &'static str {
+        self.adapter().program()
+    }
+
+    /// Argument that makes the program say its version.
+    pub(crate) fn version_argument(self) -> &'static str {
+        self.adapter().version_argument()
     }
 
     /// The adapter.

@@ -41,6 +41,9 @@ pub struct ServerSpec {
     pub cpus: Vec<usize>,
     /// Its program; `None` for the installed one.
     pub binary: Option<PathBuf>,
+    /// Root folder that it is taken from and runs in by chroot, or the name of one in the cache
+    /// ([`crate::root`]); `None` for the system's.
+    pub root: Option<PathBuf>,
     /// Raw text that is appended to the configuration; for the embedded server further arguments,
     /// separated by white space.
     pub extra: Option<String>,
@@ -189,6 +192,7 @@ impl ServerSpec {
             http_path: "/dns-query".to_owned(),
             cpus: Vec::new(),
             binary: None,
+            root: None,
             extra: None,
             network: None,
             embedded: EmbeddedSettings::default(),

@@ -18,6 +18,7 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
         http_path: "/dns-query".to_owned(),
         cpus: vec![0],
         binary: None,
+        root: None,
         extra: None,
         embedded: EmbeddedSettings::default(),
         upstream: None,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{alive, groups_of, guard, parent, program, wait_until};
-use dnslab_lab::{Ending, GuardSpec, LabError, RunningProcess};
+use dnslab_lab::{Ending, FileSystem, GuardSpec, LabError, RunningProcess};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn signal(pid: u32, signal: Signal) {
@@ -21,6 +21,7 @@ fn start(folder: &Path, command: &[&str]) -> RunningProcess {
         log: folder.join("server.log"),
         cpus: Vec::new(),
         network: None,
+        file_system: FileSystem::Shared,
     };
     RunningProcess::start(&guard(), &spec).unwrap()
 }
@@ -180,6 +181,7 @@ fn cpus_are_taken() {
         log: folder.path().join("server.log"),
         cpus: vec![last],
         network: None,
+        file_system: FileSystem::Shared,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("the end is reported", || process.exited().is_some());
@@ -195,6 +197,7 @@ fn a_guard_that_cannot_work_says_why() {
         log: "/nonexistent/server.log".into(),
         cpus: Vec::new(),
         network: None,
+        file_system: FileSystem::Shared,
     };
     let error = RunningProcess::start(&guard(), &spec).unwrap_err();
     assert!(matches!(error, LabError::Guard { .. }), "{error}");

@@ -3,6 +3,7 @@
 mod forwarders;
 mod guard;
 mod hosts;
+mod roots;
 mod sampler;
 mod servers;
 mod support;

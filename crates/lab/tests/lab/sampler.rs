@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{guard, program, wait_until};
-use dnslab_lab::{CpuSource, GuardSpec, RunningProcess, Sampler, Watched};
+use dnslab_lab::{CpuSource, FileSystem, GuardSpec, RunningProcess, Sampler, Watched};
 use dnslab_measure::ResourceSeries;
 
 /// Starts one busy thread (a new one every 50 ms).
@@ -16,6 +16,7 @@ fn spin(folder: &std::path::Path) -> RunningProcess {
         log: folder.join("server.log"),
         cpus: Vec::new(),
         network: None,
+        file_system: FileSystem::Shared,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("it spins", || user_and_system_s(process.pid()) > 0.05);
@@ -76,6 +77,7 @@ fn an_idle_process_uses_nothing() {
         log: folder.path().join("server.log"),
         cpus: Vec::new(),
         network: None,
+        file_system: FileSystem::Shared,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("sleep runs", || {

@@ -59,6 +59,7 @@ pub(crate) fn spec(
         http_path: "/dns-query".to_owned(),
         cpus: Vec::new(),
         binary: None,
+        root: None,
         extra: None,
         embedded: EmbeddedSettings::default(),
         upstream: None,

@@ -1,0 +1,294 @@
+//! Servers of other releases, fetched once into the cache: root folders made by debootstrap, and
+//! programs built by Go.
+//!
+//! What is made lies under a temporary name until it is whole and its program has said its version;
+//! then it is renamed. The tools run under a guard and with mounts of their own (debootstrap mounts
+//! `/proc` and `/sys`), so that whatever ends dnslab ends them, and leaves nothing mounted. A
+//! temporary folder may be left then; the next call removes it.
+
+mod apt;
+mod error;
+mod place;
+mod recipe;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::cache::{Entry, EntryFacts};
+use crate::guard::{Ending, GuardProgram, GuardSpec};
+use crate::process::RunningProcess;
+use crate::root::{FileSystem, Root, missing_rights};
+use crate::running::log_tail;
+use crate::server::{Version, look_up};
+pub use error::GetError;
+use place::Place;
+pub use recipe::Recipe;
+use recipe::Source;
+
+/// How often the tool is looked at: its end, what it says, and whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Time that a tool has to end when it is interrupted. What it leaves is removed anyhow.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Lines of the log that an error shows.
+const SHOWN_LINES: usize = 10;
+
+/// Where Debian's package `debian-archive-keyring` has the keys of all releases; the second name is
+/// that of later releases.
+const KEYRINGS: [&str; 2] = [
+    "/usr/share/keyrings/debian-archive-keyring.gpg",
+    "/usr/share/keyrings/debian-archive-keyring.pgp",
+];
+
+/// Where debootstrap's own tools are, some of them outside an ordinary user's PATH.
+const TOOLS_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where Go is that PATH does not name: where its own archive is unpacked.
+const GO_FOLDER: &str = "/usr/local/go/bin";
+
+/// What is to be fetched, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What.
+    pub recipe: &'static Recipe,
+    /// Folder of the cache; made if it is missing.
+    pub cache: &'a Path,
+    /// Debian mirror; `None` for the one that apt uses here.
+    pub mirror: Option<&'a str>,
+    /// The guard that the tools run under.
+    pub guard: &'a GuardProgram,
+    /// Set to give up.
+    pub stop: &'a AtomicBool,
+}
+
+/// A tool's command line, and the source for the facts.
+struct Tool {
+    command: Vec<String>,
+    source: String,
+}
+
+/// Fetches a server into the cache, unless it is there. `progress` is told in some words what is
+/// being done, several times a second.
+///
+/// # Errors
+/// When a tool, a right or a key is missing, when the tool fails (its log is kept then), when what
+/// came is of another version, and when it was interrupted. Nothing half is left in its place.
+pub fn get(request: &Request<'_>, progress: &mut dyn FnMut(&str)) -> Result<Entry, GetError> {
+    let Request { recipe, cache, stop, .. } = *request;
+    if let Some(entry) = crate::cache::read(cache, recipe.name()) {
+        return Ok(entry);
+    }
+    // First what can be known to be missing, before anything is written.
+    check_tool(recipe)?;
+    let place = Place::take(cache, recipe.name(), stop, progress)?;
+    if let Some(entry) = place.entry() {
+        return Ok(entry);
+    }
+    let tool = match recipe.source {
+        Source::Debian { release, package } => debootstrap(request, release, package, &place)?,
+        Source::Go { module, version } => go_install(module, version, &place)?,
+    };
+    run(request, &tool, &place, progress)?;
+    progress("asking the program for its version");
+    let version = version_of(recipe, &place)?;
+    place.clear_away_packages();
+    let octets = place.octets();
+    let facts =
+        EntryFacts { version, program: recipe.program.path.into(), source: tool.source, octets };
+    place.finish(&facts)
+}
+
+/// Refuses what cannot be done here.
+fn check_tool(recipe: &Recipe) -> Result<(), GetError> {
+    match recipe.source {
+        Source::Debian { .. } => {
+            if find_tool("debootstrap").is_none() {
+                let hint = "on Debian: apt-get install debootstrap";
+                return Err(GetError::NoTool { name: recipe.name(), tool: "debootstrap", hint });
+            }
+            let missing = missing_rights();
+            if !missing.is_empty() || !rustix::process::geteuid().is_root() {
+                return Err(GetError::NotPrivileged { name: recipe.name() });
+            }
+            keyring().map(|_| ())
+        }
+        Source::Go { .. } if find_tool("go").is_none() => {
+            let hint = "install Go 1.26 or later from https://go.dev/dl and put it in PATH";
+            Err(GetError::NoTool { name: recipe.name(), tool: "go", hint })
+        }
+        Source::Go { .. } => Ok(()),
+    }
+}
+
+/// A tool in PATH, or where it usually is.
+fn find_tool(name: &str) -> Option<PathBuf> {
+    let in_folder = || Some(Path::new(GO_FOLDER).join(name)).filter(|path| path.exists());
+    look_up(name.as_ref()).or_else(in_folder)
+}
+
+/// The keys that releases are signed with. Without them debootstrap would go on and verify nothing.
+fn keyring() -> Result<&'static str, GetError> {
+    let found = KEYRINGS.into_iter().find(|path| Path::new(path).exists());
+    found.ok_or(GetError::NoKeyring { looked_for: KEYRINGS[0] })
+}
+
+/// The command that makes a root folder.
+fn debootstrap(
+    request: &Request<'_>,
+    release: &str,
+    package: &str,
+    place: &Place,
+) -> Result<Tool, GetError> {
+    let mirror = request.mirror.map_or_else(apt::mirror, str::to_owned);
+    // The packages' scripts get it, too: what a user's PATH finds first has no business there.
+    let mut command = vec!["env".to_owned(), "LC_ALL=C".to_owned(), format!("PATH={TOOLS_PATH}")];
+    if let (None, Some(proxy)) = (std::env::var_os("http_proxy"), apt::proxy()) {
+        command.push(format!("http_proxy={proxy}"));
+    }
+    let tool = find_tool("debootstrap").unwrap_or_else(|| "debootstrap".into());
+    command.extend([
+        text(&tool)?,
+        "--variant=minbase".to_owned(),
+        format!("--include={package}"),
+        format!("--keyring={}", keyring()?),
+        "--force-check-gpg".to_owned(),
+        release.to_owned(),
+        text(place.folder())?,
+        mirror.clone(),
+    ]);
+    Ok(Tool { command, source: format!("{package} of Debian {release}, {mirror}") })
+}
+
+/// The command that builds a program.
+fn go_install(module: &str, version: &str, place: &Place) -> Result<Tool, GetError> {
+    let folder = text(place.folder())?;
+    let tool = find_tool("go").unwrap_or_else(|| "go".into());
+    let what = format!("{module}@{version}");
+    let command = vec![
+        "env".to_owned(),
+        format!("GOBIN={folder}"),
+        // What an interrupted build leaves goes away with the place.
+        format!("GOTMPDIR={}", text(&place.make_folder("tmp")?)?),
+        text(&tool)?,
+        "install".to_owned(),
+        "-trimpath".to_owned(),
+        what.clone(),
+    ];
+    Ok(Tool { command, source: what })
+}
+
+/// A path as an argument.
+fn text(path: &Path) -> Result<String, GetError> {
+    let text = path.to_str().ok_or_else(|| GetError::NotUtf8 { path: path.to_owned() })?;
+    Ok(text.to_owned())
+}
+
+/// Runs the tool to its end.
+fn run(
+    request: &Request<'_>,
+    tool: &Tool,
+    place: &Place,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), GetError> {
+    let has_rights = missing_rights().is_empty();
+    let spec = GuardSpec {
+        command: tool.command.clone(),
+        directory: request.cache.to_owned(),
+        log: place.log().to_owned(),
+        network: None,
+        cpus: Vec::new(),
+        // A build as an ordinary user mounts nothing.
+        file_system: if has_rights { FileSystem::OwnMounts } else { FileSystem::Shared },
+    };
+    let process = RunningProcess::start(request.guard, &spec)?;
+    let report = loop {
+        if let Some(report) = process.exited() {
+            break report;
+        }
+        if request.stop.load(Ordering::Relaxed) {
+            process.stop(GRACE);
+            place.remove_log();
+            return Err(GetError::Interrupted { name: request.recipe.name() });
+        }
+        if let Some(line) = log_tail(place.log(), 1).ok().and_then(|mut lines| lines.pop()) {
+            progress(line.strip_prefix("I: ").unwrap_or(&line));
+        }
+        thread::sleep(LOOK_EVERY);
+    };
+    match report.ending {
+        Ending::Exited(0) => Ok(()),
+        ending => Err(failed(request.recipe, ending, tool, place)),
+    }
+}
+
+/// The tool failed: puts debootstrap's own log behind its output, before its folder goes.
+fn failed(recipe: &Recipe, ending: Ending, tool: &Tool, place: &Place) -> GetError {
+    if let Ok(inner) = fs::read(place.folder().join("debootstrap/debootstrap.log")) {
+        place.append_to_log(&inner);
+    }
+    GetError::Failed {
+        name: recipe.name(),
+        ending,
+        command: tool.command.clone(),
+        log: place.log().to_owned(),
+        log_tail: log_tail(place.log(), SHOWN_LINES).unwrap_or_default(),
+        hint: match recipe.source {
+            Source::Debian { .. } => {
+                "where the mirror is the reason, `--mirror URL` names another: releases that are no \
+                 longer supported move to http://archive.debian.org/debian"
+            }
+            Source::Go { .. } => "can the Go module proxy be reached (`go env GOPROXY`)?",
+        },
+    }
+}
+
+/// Asks what was made for its version: proof that it is whole.
+fn version_of(recipe: &Recipe, place: &Place) -> Result<String, GetError> {
+    let (path, argument) = (recipe.program.path, recipe.program.version_argument);
+    if let Source::Go { version, .. } = recipe.source {
+        let program = place.folder().join(path);
+        // CoreDNS says `CoreDNS-1.15.0`, of which only Go's own version could be read.
+        let output = Command::new(&program).arg(argument).output();
+        let fine = output.is_ok_and(|output| output.status.success());
+        let version = version.trim_start_matches('v').to_owned();
+        return if fine { Ok(version) } else { Err(GetError::NotWhole { program }) };
+    }
+    let root = Root::open(place.folder()).map_err(crate::LabError::from)?;
+    let version = root.ask_version(&Path::new("/").join(path), argument)?;
+    match recipe.expected_version() {
+        Some(expected) if !is_of(&version, expected) => {
+            Err(GetError::OtherVersion { name: recipe.name(), found: version.text })
+        }
+        _ => Ok(version.text),
+    }
+}
+
+/// True if `version` begins with the numbers of `expected`.
+fn is_of(version: &Version, expected: &str) -> bool {
+    let expected = expected.split('.').map(|number| number.parse().ok());
+    expected.zip(version.numbers).all(|(expected, number)| expected == Some(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_is_told() {
+        let version = Version { text: "9.20.11".to_owned(), numbers: [9, 20, 11] };
+        assert!(is_of(&version, "9.20"));
+        assert!(!is_of(&version, "9.2"));
+        assert!(!is_of(&version, "9.16"));
+    }
+
+    #[test]
+    fn tools_that_are_not_there_are_not_found() {
+        assert!(find_tool("debootstrap-of-nobody").is_none());
+        assert!(find_tool("sh").is_some());
+    }
+}

@@ -1,0 +1,328 @@
+//! Servers in a root folder of their own: the programs and libraries of another release of a
+//! distribution, run here by chroot.
+//!
+//! The stage of [`crate::launch`] gives the server mounts of its own, in which the run's folder and
+//! the kernel's file systems are bound into the root, and moves into it. All of these mounts belong
+//! to that process and its children, and go away with the last of them: nobody has to unmount
+//! anything, and no other process sees them. Configurations name only relative paths, so they mean
+//! the same inside.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::mount::MountPropagationFlags;
+use rustix::thread::{CapabilitySet, UnshareFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::cache;
+use crate::server::{Installed, ServerKind, ask_version, is_executable};
+use crate::{LabError, get};
+
+/// Where the run's folder is inside a root: Debian has this folder for mounts, and leaves it empty.
+const RUN_FOLDER: &str = "mnt";
+
+/// The kernel's file systems that servers look into: devices, processes, and how many CPUs there
+/// are.
+const KERNEL_FOLDERS: [&str; 3] = ["dev", "proc", "sys"];
+
+/// Where programs are inside a root, in the order in which they are looked for.
+const PROGRAM_FOLDERS: [&str; 6] =
+    ["usr/sbin", "usr/bin", "usr/local/sbin", "usr/local/bin", "sbin", "bin"];
+
+/// The file system that a guarded process sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// That of dnslab.
+    #[default]
+    Shared,
+    /// The same with mounts of its own: what it mounts, nobody else sees, and it goes away with it.
+    OwnMounts,
+    /// This folder is `/`, with mounts of its own, and the working directory is bound into it.
+    Root(PathBuf),
+}
+
+impl FileSystem {
+    /// Makes it so for this process, which must have one thread; its working directory stays the
+    /// same folder, by whatever name. Why it failed, as a sentence for the log.
+    pub(crate) fn enter(&self) -> Result<(), String> {
+        match self {
+            Self::Shared => Ok(()),
+            Self::OwnMounts => own_mounts(),
+            Self::Root(root) => own_mounts().and_then(|()| change_root(root)),
+        }
+    }
+}
+
+/// Takes this process's mounts away from everybody else's.
+fn own_mounts() -> Result<(), String> {
+    #[expect(deprecated, reason = "only with FILES is it unsafe, which is not asked for here")]
+    rustix::thread::unshare(UnshareFlags::NEWNS)
+        .map_err(|error| format!("cannot have mounts of its own: {error}"))?;
+    // Shared is how systemd leaves them: what is mounted here would then appear everywhere.
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private)
+        .map_err(|error| format!("cannot keep its mounts to itself: {error}"))
+}
+
+/// Binds what is needed into `root` and moves there.
+fn change_root(root: &Path) -> Result<(), String> {
+    let failed = |what: String| move |error: rustix::io::Errno| format!("cannot {what}: {error}");
+    for folder in KERNEL_FOLDERS {
+        let (here, there) = (Path::new("/").join(folder), root.join(folder));
+        rustix::mount::mount_bind_recursive(&here, &there).map_err(failed(format!(
+            "bind {} to {}",
+            here.display(),
+            there.display()
+        )))?;
+    }
+    let there = root.join(RUN_FOLDER);
+    rustix::mount::mount_bind(".", &there)
+        .map_err(failed(format!("bind the run's folder to {}", there.display())))?;
+    rustix::process::chroot(root).map_err(failed(format!("enter {}", root.display())))?;
+    rustix::process::chdir(Path::new("/").join(RUN_FOLDER))
+        .map_err(failed("enter the run's folder".to_owned()))
+}
+
+/// Why no server can run in a root folder.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// There is no such folder, and the cache has nothing of that name.
+    #[error(
+        "there is no root folder `{}`\n  hint:    {hint}",
+        root.display()
+    )]
+    Missing {
+        /// As it was named.
+        root: PathBuf,
+        /// How to get it.
+        hint: String,
+    },
+    /// The folder is no root of a system.
+    #[error(
+        "{} is no root folder: it has no folder `{folder}`\n  hint:    name the folder that holds \
+         the `usr` of a whole system, as debootstrap makes it",
+        root.display()
+    )]
+    Incomplete {
+        /// The folder.
+        root: PathBuf,
+        /// What it lacks.
+        folder: &'static str,
+    },
+    /// The server is not in it.
+    #[error(
+        "there is no {kind} in {}: no `{program}` in its {}\n  hint:    `dnslab lab list` shows which \
+         servers there are to get",
+        root.display(),
+        PROGRAM_FOLDERS.join(", ")
+    )]
+    NoProgram {
+        /// The server.
+        kind: &'static str,
+        /// Its program.
+        program: &'static str,
+        /// The root folder.
+        root: PathBuf,
+    },
+    /// What is asked for makes no sense in a root.
+    #[error("{what} is not to be had in a root folder: {why}")]
+    Senseless {
+        /// What.
+        what: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// The rights are missing.
+    #[error(
+        "a server in the root folder {} needs rights that this process does not have ({missing})\n  \
+         hint:    run dnslab as root",
+        root.display()
+    )]
+    NotPrivileged {
+        /// The folder.
+        root: PathBuf,
+        /// The capabilities, by the kernel's names.
+        missing: String,
+    },
+}
+
+/// A root folder that is there and can be entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// Its absolute path, without symbolic links.
+    folder: PathBuf,
+}
+
+impl Root {
+    /// Opens `root`: a folder, or the name of one that `dnslab lab get` has made.
+    ///
+    /// # Errors
+    /// When there is none, or this process may not enter it.
+    pub(crate) fn open(root: &Path) -> Result<Self, RootError> {
+        let folder = locate(root)?;
+        let missing = missing_rights();
+        if missing.is_empty() {
+            return Ok(Self { folder });
+        }
+        Err(RootError::NotPrivileged { root: folder, missing })
+    }
+
+    /// The file system of a server that runs in it.
+    pub(crate) fn file_system(&self) -> FileSystem {
+        FileSystem::Root(self.folder.clone())
+    }
+
+    /// For the record of a server that runs in it.
+    pub(crate) fn note(&self) -> String {
+        format!(
+            "runs by chroot in {}: with the libraries of that release, OpenSSL among them",
+            self.folder.display()
+        )
+    }
+
+    /// Finds a server's program inside, and asks it for its version where its libraries are.
+    ///
+    /// # Errors
+    /// When it is not there or does not say its version.
+    pub(crate) fn find(&self, kind: ServerKind) -> Result<Installed, LabError> {
+        if kind == ServerKind::Embedded {
+            let (what, why) = ("the embedded server", "it is dnslab itself");
+            return Err(RootError::Senseless { what, why }.into());
+        }
+        let program = kind.program();
+        let inside = PROGRAM_FOLDERS
+            .iter()
+            .map(|folder| Path::new(folder).join(program))
+            .find(|path| is_executable(&self.folder.join(path)))
+            .ok_or_else(|| RootError::NoProgram {
+                kind: kind.name(),
+                program,
+                root: self.folder.clone(),
+            })?;
+        let binary = Path::new("/").join(inside);
+        let version = self.ask_version(&binary, kind.version_argument())?;
+        Ok(Installed { kind, binary, version })
+    }
+
+    /// Asks a program inside for its version.
+    pub(crate) fn ask_version(
+        &self,
+        binary: &Path,
+        argument: &str,
+    ) -> Result<crate::Version, LabError> {
+        // Between fork and exec no safe code can change the root of a child; coreutils can.
+        let mut command = Command::new("/usr/sbin/chroot");
+        command.arg(&self.folder).arg(binary);
+        ask_version(
+            command,
+            &self.folder.join(binary.strip_prefix("/").unwrap_or(binary)),
+            argument,
+        )
+    }
+}
+
+/// Finds the program of a server in a root folder (or one in the cache, by its name) and asks it for
+/// its version.
+///
+/// # Errors
+/// When the folder or the program is not there, the rights are missing, or the program does not say
+/// its version.
+pub fn find_in_root(kind: ServerKind, root: &Path) -> Result<Installed, LabError> {
+    Root::open(root)?.find(kind)
+}
+
+/// Finds a root folder by its path, or by its name in the cache; starts nothing. The path is absolute
+/// and without symbolic links.
+///
+/// # Errors
+/// When there is none.
+pub fn locate(root: &Path) -> Result<PathBuf, RootError> {
+    // A folder of that name in the working directory would be taken or not, as the place may be.
+    let by_name = is_name(root);
+    let cached = root.to_str().filter(|_| by_name).and_then(cache::find);
+    let path = if by_name { cached } else { Some(root.to_owned()) };
+    let found = path.and_then(|path| path.canonicalize().ok()).filter(|path| path.is_dir());
+    let Some(folder) = found else {
+        return Err(RootError::Missing { root: root.to_owned(), hint: hint(root, by_name) });
+    };
+    for inside in KERNEL_FOLDERS.into_iter().chain(["usr", RUN_FOLDER]) {
+        if !folder.join(inside).is_dir() {
+            return Err(RootError::Incomplete { root: folder, folder: inside });
+        }
+    }
+    Ok(folder)
+}
+
+/// True for a name in the cache; a path has `/`.
+#[must_use]
+pub fn is_name(root: &Path) -> bool {
+    root.to_str().is_some_and(|text| !text.is_empty() && !text.contains('/') && text != ".")
+}
+
+/// How to come by a root that is not there.
+fn hint(root: &Path, by_name: bool) -> String {
+    if !by_name {
+        return "the path is wrong, or nothing was put there yet: debootstrap makes root folders, and \
+                `dnslab lab get` calls it"
+            .to_owned();
+    }
+    let name = root.display();
+    if get::Recipe::find(&name.to_string()).is_some_and(get::Recipe::is_root) {
+        return format!("as root: dnslab lab get {name}");
+    }
+    let known: Vec<&str> =
+        get::Recipe::all().filter(|it| it.is_root()).map(|it| it.name()).collect();
+    format!("a path has `/`; the names are {}: dnslab lab get NAME", known.join(", "))
+}
+
+/// The capabilities that a chroot with mounts of its own takes and this process lacks, by the
+/// kernel's names; empty if it has them (capabilities(7)).
+pub(crate) fn missing_rights() -> String {
+    let needed = [
+        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
+        (CapabilitySet::SYS_CHROOT, "CAP_SYS_CHROOT"),
+    ];
+    let has = rustix::thread::capabilities(None)
+        .map_err(io::Error::from)
+        .map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let missing = needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name);
+    missing.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_root_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = locate(&folder.path().join("absent")).unwrap_err().to_string();
+        assert!(error.contains("/absent`\n  hint:    the path is wrong"), "{error}");
+        let error = locate(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("it has no folder `dev`"), "{error}");
+        for inside in ["dev", "proc", "sys", "usr", "mnt"] {
+            std::fs::create_dir(folder.path().join(inside)).unwrap();
+        }
+        assert_eq!(locate(folder.path()).unwrap(), folder.path().canonicalize().unwrap());
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_says_how_to_get_it() {
+        let unknown = locate(Path::new("bind-8.4")).unwrap_err().to_string();
+        assert!(unknown.contains("the names are bind-9.16, bind-9.20, "), "{unknown}");
+        // No root is made for it, but a program.
+        let program = locate(Path::new("coredns")).unwrap_err().to_string();
+        assert!(program.contains("a path has `/`"), "{program}");
+        assert!(hint(Path::new("bind-9.16"), true).ends_with("dnslab lab get bind-9.16"));
+    }
+
+    #[test]
+    fn names_are_told_from_paths() {
+        let cases = [("bind-9.16", true), ("./bind", false), ("/srv/root", false), (".", false)];
+        for (text, expected) in cases {
+            assert_eq!(is_name(Path::new(text)), expected, "{text}");
+        }
+    }
+}
