@@ -149,6 +149,13 @@ pub enum Caveat {
         /// To questions never asked.
         unexpected: u64,
     },
+    /// The server's own count of the queries differs from that of the load by more than 1 %.
+    CountsDiffer {
+        /// Queries that the load sent.
+        sent: u64,
+        /// Queries that the server counted meanwhile.
+        counted: u64,
+    },
     /// Answers were not what the experiment expects.
     WrongAnswers {
         /// How many.
@@ -212,6 +219,9 @@ impl Caveat {
                 (late + duplicate + unexpected) as f64
             }
             Self::WrongAnswers { count, .. } | Self::BadSignatures { count, .. } => count as f64,
+            Self::CountsDiffer { sent, counted } => {
+                counted.abs_diff(sent) as f64 / sent.max(1) as f64
+            }
             // The shorter, the worse.
             Self::CutShort { measured_ns } => -(measured_ns as f64),
             Self::SharedCpus

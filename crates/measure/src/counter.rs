@@ -69,6 +69,28 @@ impl CounterSeries {
         Some(last.counts.get(name)?.saturating_sub(begin))
     }
 
+    /// By how much a count grew between two instants, linearly interpolated between readings; `None`
+    /// when the readings do not cover the span, or the last has no such count. A count that an early
+    /// reading does not have yet was 0.
+    #[must_use]
+    pub fn growth_between(&self, name: &str, from_ns: i64, to_ns: i64) -> Option<f64> {
+        self.total(name)?;
+        Some((self.count_at(name, to_ns)? - self.count_at(name, from_ns)?).max(0.0))
+    }
+
+    /// A count at an instant, linearly between the readings around it.
+    fn count_at(&self, name: &str, at_ns: i64) -> Option<f64> {
+        let after = self.samples.iter().position(|sample| sample.at_ns >= at_ns)?;
+        let value = |sample: &CounterSample| sample.counts.get(name).copied().unwrap_or(0) as f64;
+        let right = &self.samples[after];
+        if right.at_ns == at_ns {
+            return Some(value(right));
+        }
+        let left = &self.samples[after.checked_sub(1)?];
+        let share = (at_ns - left.at_ns) as f64 / (right.at_ns - left.at_ns) as f64;
+        Some(value(left) + share * (value(right) - value(left)))
+    }
+
     /// The count at the last reading: since the server started.
     #[must_use]
     pub fn total(&self, name: &str) -> Option<u64> {
@@ -96,5 +118,17 @@ mod tests {
         assert_eq!(of(&[&[(QUERIES, 3)], &[]]), None);
         assert_eq!(of(&[&[(QUERIES, 3)]]), None);
         assert_eq!(series(&[&[(QUERIES, 3)]]).total(QUERIES), Some(3));
+    }
+
+    #[test]
+    fn growth_between_is_interpolated_and_never_invented() {
+        let mut series = series(&[&[], &[(QUERIES, 100)], &[(QUERIES, 300)]]);
+        for (sample, at_ns) in series.samples.iter_mut().zip([-10, 10, 20]) {
+            sample.at_ns = at_ns;
+        }
+        let of = |from, to| series.growth_between(QUERIES, from, to);
+        assert_eq!((of(-10, 20), of(0, 15), of(10, 15)), (Some(300.0), Some(150.0), Some(100.0)));
+        assert_eq!((of(-11, 20), of(0, 21)), (None, None));
+        assert_eq!(series.growth_between(CONNECTIONS, 0, 15), None);
     }
 }

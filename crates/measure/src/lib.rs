@@ -18,8 +18,10 @@
 //!
 //! This crate opens no socket, starts no process and draws nothing.
 
+mod agreement;
 mod capacity;
 mod caveat;
+mod chain;
 mod connections;
 pub mod counter;
 mod counters;
@@ -41,11 +43,13 @@ mod series;
 pub mod statistics;
 mod summary;
 
+pub use agreement::Agreement;
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold,
 };
 pub use caveat::Caveat;
+pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
 pub use counters::{Answers, Counters, Outcomes, Unbalanced};
@@ -53,7 +57,7 @@ pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
-pub use limit::{Limit, LimitFigures, LimitKind};
+pub use limit::{Limit, LimitFigures, LimitKind, ServerUse};
 pub use measured::{Measured, Tls, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};

@@ -1,11 +1,13 @@
 //! What bounded the answered rate of a run.
 
 mod figures;
+mod servers;
 
 use serde::{Deserialize, Serialize};
 
 pub use figures::LimitFigures;
 pub(crate) use figures::{busiest, increase, most_held};
+pub use servers::ServerUse;
 
 /// A rate counts as met from this share of it on: the pacing error and the queries in flight at
 /// the ends of the window stay below 1 %.
@@ -50,8 +52,14 @@ const LITTLE: f64 = 0.25;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitKind {
-    /// The server used all the CPU it was given.
+    /// The server under test used all the CPU it was given.
     ServerCpu,
+    /// The relay between it and its upstream did.
+    RelayCpu,
+    /// The upstream server did.
+    UpstreamCpu,
+    /// Servers of a chain that share CPUs used all of those together.
+    ServersCpu,
     /// The load generator used all the CPU it was given, dropped answers, or kept connections
     /// waiting for their turn.
     Generator,
@@ -63,6 +71,15 @@ pub enum LimitKind {
     Network,
     /// The figures do not name one.
     Unclear,
+}
+
+impl LimitKind {
+    /// True if a server had no CPU left, the one under test or another of its chain: then no other
+    /// window of queries would show a higher rate.
+    #[must_use]
+    pub fn is_of_servers(self) -> bool {
+        matches!(self, Self::ServerCpu | Self::RelayCpu | Self::UpstreamCpu | Self::ServersCpu)
+    }
 }
 
 /// The limit and the figures that name it.
@@ -79,8 +96,11 @@ impl Limit {
     ///
     /// 1. **Rate**: an open loop that sent at least 99 % of what was intended and got answers to
     ///    at least 99 % of it. Nothing stood in its way, however busy the two sides were.
-    /// 2. **Server CPU**: the server used at least 90 % of its CPUs. If the busiest worker was at
-    ///    90 % or more too and not below the server, the limit is the generator: the more saturated
+    /// 2. **Server CPU**: the server used at least 90 % of its CPUs. In a chain, the busiest of its
+    ///    servers: **relay CPU** or **upstream CPU** if it is not the one under test, which may do
+    ///    more then; **servers' CPU** if those that were pinned to CPUs in common used 90 % of them
+    ///    together, and none of them alone. If the busiest worker was at
+    ///    90 % or more too and not below that, the limit is the generator: the more saturated
     ///    of the two holds the other up, and in doubt the server may do more than was measured.
     /// 3. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
     ///    more than 0.1 % of the answers, connections waited for their turn in it for more than 5 %
@@ -118,7 +138,22 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LoadMode;
+    use crate::{LoadMode, UNDER_TEST};
+
+    /// A server on CPUs that no other one has.
+    fn server(role: &str, busy_share: Option<f64>, cpus: usize) -> ServerUse {
+        ServerUse { role: role.to_owned(), busy_share, cpus, pinned: Vec::new() }
+    }
+
+    /// The server under test on one CPU.
+    fn used(busy_share: f64) -> Vec<ServerUse> {
+        vec![server(UNDER_TEST, Some(busy_share), 1)]
+    }
+
+    /// One that was not watched.
+    fn unwatched() -> Vec<ServerUse> {
+        vec![server(UNDER_TEST, None, 1)]
+    }
 
     /// A closed loop of 4 x 100 that answers 100,000 qps, with nobody busy and nothing lost.
     fn closed() -> LimitFigures {
@@ -133,8 +168,7 @@ mod tests {
             is_loopback: true,
             lost_datagram_share: 0.0,
             late_share: 0.0,
-            server_busy_share: Some(0.5),
-            server_cpus: 1,
+            servers: vec![server(UNDER_TEST, Some(0.5), 1)],
             server_udp_drops: 0,
             generator_busy_share: 0.5,
             generator_drops: 0,
@@ -166,7 +200,7 @@ mod tests {
         check(lossy, LimitKind::Rate, &["99,000 answered"]);
         // However busy the two were, and whatever was lost below 1 %.
         let busy = LimitFigures {
-            server_busy_share: Some(0.99),
+            servers: used(0.99),
             generator_busy_share: 0.99,
             lost_datagram_share: 0.009,
             ..open()
@@ -178,9 +212,9 @@ mod tests {
 
     #[test]
     fn server_cpu() {
-        let busy = || LimitFigures { server_busy_share: Some(0.985), ..closed() };
+        let busy = || LimitFigures { servers: used(0.985), ..closed() };
         check(busy(), LimitKind::ServerCpu, &["the server used 98 % of 1 CPU"]);
-        let two = LimitFigures { server_cpus: 2, server_busy_share: Some(0.90), ..closed() };
+        let two = LimitFigures { servers: vec![server(UNDER_TEST, Some(0.90), 2)], ..closed() };
         check(two, LimitKind::ServerCpu, &["90 % of 2 CPUs"]);
         // The more saturated decides, both are named.
         let both = LimitFigures { generator_busy_share: 0.96, ..busy() };
@@ -191,15 +225,13 @@ mod tests {
         let both = LimitFigures { generator_busy_share: 0.985, ..busy() };
         check(both, LimitKind::Generator, &[]);
         // A worker below its own threshold is not saturated.
-        let near =
-            LimitFigures { server_busy_share: Some(0.91), generator_busy_share: 0.89, ..closed() };
+        let near = LimitFigures { servers: used(0.91), generator_busy_share: 0.89, ..closed() };
         check(near, LimitKind::ServerCpu, &[]);
         // A busy server that drops and loses is the limit, not the network.
         let lossy = LimitFigures { lost_datagram_share: 0.1, server_udp_drops: 5, ..busy() };
         check(lossy, LimitKind::ServerCpu, &[]);
         // A rate missed with a busy server is the server's.
-        let missed =
-            LimitFigures { answered_qps: 80_000.0, server_busy_share: Some(0.99), ..open() };
+        let missed = LimitFigures { answered_qps: 80_000.0, servers: used(0.99), ..open() };
         check(missed, LimitKind::ServerCpu, &["99 % of 1 CPU"]);
     }
 
@@ -219,7 +251,7 @@ mod tests {
         };
         check(behind, LimitKind::Generator, &["only 98,000 of the 100,000 qps", "1.500 ms"]);
         // The generator watches itself, so it needs no figures of the server.
-        let alone = LimitFigures { generator_busy_share: 1.0, server_busy_share: None, ..closed() };
+        let alone = LimitFigures { generator_busy_share: 1.0, servers: unwatched(), ..closed() };
         check(alone, LimitKind::Generator, &[]);
     }
 
@@ -239,9 +271,9 @@ mod tests {
         // Datagrams are always taken.
         let datagrams = LimitFigures { is_stream: false, ..slow(0.49) };
         check(datagrams, LimitKind::Generator, &["only 60,000 of the 100,000 qps"]);
-        let busy = LimitFigures { server_busy_share: Some(0.95), ..slow(0.49) };
+        let busy = LimitFigures { servers: used(0.95), ..slow(0.49) };
         check(busy, LimitKind::ServerCpu, &["95 % of 1 CPU"]);
-        let unwatched = LimitFigures { server_busy_share: None, ..slow(0.49) };
+        let unwatched = LimitFigures { servers: unwatched(), ..slow(0.49) };
         check(unwatched, LimitKind::Unclear, &[told, "was not watched"]);
         // What was sent and not answered is another matter.
         let unanswered = LimitFigures { offered_qps: 100_000.0, ..slow(0.1) };
@@ -266,7 +298,7 @@ mod tests {
         check(few, LimitKind::Window, &[]);
         let missed = LimitFigures { answered_qps: 90_000.0, lost_datagram_share: 0.1, ..open() };
         check(missed, LimitKind::Network, &["10 % of the queries"]);
-        let unwatched = LimitFigures { server_busy_share: None, ..lossy() };
+        let unwatched = LimitFigures { servers: unwatched(), ..lossy() };
         check(unwatched, LimitKind::Unclear, &["1.20 % of the queries", "was not watched"]);
     }
 
@@ -276,9 +308,9 @@ mod tests {
         let told = "1.20 % of the queries were answered after their time-out: the server did not \
                     answer in time";
         check(late(), LimitKind::Unclear, &[told, "the server used 50 %"]);
-        let unwatched = LimitFigures { server_busy_share: None, ..late() };
+        let unwatched = LimitFigures { servers: unwatched(), ..late() };
         check(unwatched, LimitKind::Unclear, &[told, "was not watched"]);
-        let busy = LimitFigures { server_busy_share: Some(0.95), ..late() };
+        let busy = LimitFigures { servers: used(0.95), ..late() };
         check(busy, LimitKind::ServerCpu, &[]);
         let few = LimitFigures { late_share: 0.001, ..closed() };
         check(few, LimitKind::Window, &[]);
@@ -297,11 +329,57 @@ mod tests {
         check(at(5.1), LimitKind::Unclear, &["510 queries in flight"]);
         let none = LimitFigures { answered_qps: 0.0, mean_latency_ns: None, ..closed() };
         check(none, LimitKind::Unclear, &["0 queries in flight"]);
-        let unwatched = LimitFigures { server_busy_share: None, ..closed() };
+        let unwatched = LimitFigures { servers: unwatched(), ..closed() };
         check(
             unwatched,
             LimitKind::Unclear,
             &["the server's CPU was not watched", "window of 400"],
         );
+    }
+
+    #[test]
+    fn the_servers_of_a_chain() {
+        let chain = |own, upstream| LimitFigures {
+            servers: vec![server(UNDER_TEST, Some(own), 1), server("upstream", Some(upstream), 2)],
+            ..closed()
+        };
+        let told = "the upstream used 97 % of 2 CPUs, the server 61 % of 1 CPU";
+        check(chain(0.61, 0.97), LimitKind::UpstreamCpu, &[told]);
+        let told = "the server used 97 % of 1 CPU, the upstream 61 % of 2 CPUs";
+        check(chain(0.97, 0.61), LimitKind::ServerCpu, &[told]);
+        let told = "while the server used 50 % of 1 CPU, the upstream 61 % of 2 CPUs";
+        check(chain(0.5, 0.61), LimitKind::Window, &[told]);
+        // The more saturated of generator and upstream.
+        let both = LimitFigures { generator_busy_share: 0.98, ..chain(0.61, 0.97) };
+        check(both, LimitKind::Generator, &["worker used 98 % of a CPU; the upstream used 97 %"]);
+        // On one CPU in common.
+        let mut shared = chain(0.5, 0.46);
+        for server in &mut shared.servers {
+            (server.cpus, server.pinned) = (1, vec![0]);
+        }
+        let told =
+            "used 96 % of their CPUs together: the server used 50 % of 1 CPU, the upstream 46 %";
+        check(shared, LimitKind::ServersCpu, &[told]);
+    }
+
+    #[test]
+    fn limits_have_their_names_on_disk() {
+        use LimitKind::{
+            Generator, Network, Rate, RelayCpu, ServerCpu, ServersCpu, Unclear, UpstreamCpu, Window,
+        };
+        let names = [
+            (ServerCpu, "server-cpu"),
+            (RelayCpu, "relay-cpu"),
+            (UpstreamCpu, "upstream-cpu"),
+            (ServersCpu, "servers-cpu"),
+            (Generator, "generator"),
+            (Window, "window"),
+            (Rate, "rate"),
+            (Network, "network"),
+            (Unclear, "unclear"),
+        ];
+        for (kind, name) in names {
+            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{name}\""));
+        }
     }
 }

@@ -174,6 +174,17 @@ impl Measured {
         (answered > 0).then(|| cpu_ns as f64 / answered as f64)
     }
 
+    /// Octets that the server wrote to its logs of queries, per answered query, over the measured
+    /// window; `None` without such a log. What the server still held back is not in it.
+    #[must_use]
+    pub fn log_octets_per_query(&self) -> Option<f64> {
+        let (from, to) = self.window();
+        let is_written = self.resources.samples.last()?.log_octets > 0;
+        let octets = self.resources.growth_between(from, to, |sample| sample.log_octets)?;
+        let answered = self.answered_in_window;
+        (is_written && answered > 0).then(|| octets as f64 / answered as f64)
+    }
+
     /// The generator's CPU time per answered query over the measured window, nanoseconds.
     #[must_use]
     pub fn generator_cpu_per_query_ns(&self) -> Option<f64> {

@@ -11,7 +11,9 @@ use crate::{Caveat, ChainPart, Laboratory, Limit, Measured};
 /// - 2: `handshake_time` holds full handshakes only, which a reader of 1 would show as all of them;
 ///   `refused` is an outcome, without which the sums of a reader of 1 do not hold; and there are
 ///   caveats that it does not know.
-pub const RECORD_FORMAT: u32 = 2;
+/// - 3: a run may have a chain of servers, which a reader of 2 would show as one; and there are
+///   limits and caveats that it does not know.
+pub const RECORD_FORMAT: u32 = 3;
 
 /// Everything that one run of one variant left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,4 +183,12 @@ pub struct ServerFacts {
     pub cpus: Vec<usize>,
     /// What the adapter changed from the server's defaults and why, one sentence each.
     pub notes: Vec<String>,
+}
+
+impl ServerFacts {
+    /// Kind and version as one text: `bind 9.18.33`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.kind, self.version).trim().to_owned()
+    }
 }

@@ -162,6 +162,7 @@ impl Caveat {
             | Self::EmptyAnswers { .. }
             | Self::Unsteady { .. }
             | Self::StrayAnswers { .. }
+            | Self::CountsDiffer { .. }
             | Self::WrongAnswers { .. }
             | Self::BadSignatures { .. }
             | Self::ServerNotWatched { .. }
@@ -193,7 +194,12 @@ fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> 
                           server's socket (`net.core.rmem_max`)";
             (Verdict::Doubtful, Finding::new(what, evidence, remedy))
         }
-        LimitKind::ServerCpu | LimitKind::Rate | LimitKind::Unclear => return None,
+        LimitKind::ServerCpu
+        | LimitKind::RelayCpu
+        | LimitKind::UpstreamCpu
+        | LimitKind::ServersCpu
+        | LimitKind::Rate
+        | LimitKind::Unclear => return None,
     })
 }
 

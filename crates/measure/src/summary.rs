@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, mean};
 use crate::{
-    Caveat, ConnectionFigures, Counters, Histogram, Limit, LoadMode, Measured, NetworkDrops,
-    Outcomes, Pacing, RunRecord, RunStatus, Session,
+    Agreement, Caveat, ConnectionFigures, Counters, Histogram, Limit, LoadMode, Measured,
+    NetworkDrops, Outcomes, Pacing, RunRecord, RunStatus, ServerFigures, Session,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -61,6 +61,13 @@ pub struct VariantSummary {
     /// The pacing of all runs; see [`Pacing::of_runs`].
     #[serde(default)]
     pub pacing: Option<Pacing>,
+    /// Whether the server counted what the load sent, over the runs in which it tells; `None` if it
+    /// does in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
+    /// The servers of the chain, the server under test first; none without a chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<ServerFigures>,
     /// The distinct limits that the runs named, most frequent first.
     pub limits: Vec<Limit>,
     /// The doubts of the valid runs: one per kind, in the order seen.
@@ -184,7 +191,7 @@ impl<'a> VariantRuns<'a> {
         let counts = &connections.counts;
         let handshakes = counts.full_handshakes + counts.resumed_handshakes;
         let caveats = caveats(self.valid.iter().map(|(record, _)| record.caveats.as_slice()));
-        let runs = self.valid.iter().map(|(record, _)| *record);
+        let runs = || self.valid.iter().map(|(record, _)| *record);
         VariantSummary {
             name: self.name.to_owned(),
             skipped: None,
@@ -209,8 +216,10 @@ impl<'a> VariantRuns<'a> {
             network,
             send_lag,
             pacing: Pacing::of_runs(self.measured().filter_map(|run| run.pacing.as_ref())),
+            agreement: Agreement::sum(self.measured().filter_map(Agreement::of)),
+            chain: ServerFigures::over_runs(runs()),
             limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
-            self_check: VariantSelfCheck::of(runs, &caveats),
+            self_check: VariantSelfCheck::of(runs(), &caveats),
             caveats,
         }
     }

@@ -25,6 +25,9 @@ pub fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> String {
 pub fn limit_name(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::ServerCpu => "server CPU",
+        LimitKind::RelayCpu => "relay CPU",
+        LimitKind::UpstreamCpu => "upstream CPU",
+        LimitKind::ServersCpu => "servers' CPU",
         LimitKind::Generator => "generator",
         LimitKind::Window => "window",
         LimitKind::Rate => "asked rate",

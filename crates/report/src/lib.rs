@@ -24,7 +24,9 @@
 //! network, and its page never loads anything.
 
 mod capacity;
+mod chain;
 mod chart;
+mod counts;
 mod csv;
 mod doubt;
 mod markdown;

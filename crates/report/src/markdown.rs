@@ -4,24 +4,17 @@ use std::fmt::Write as _;
 
 use crate::table::{Table, mark};
 
-/// The question, the answer, the table with its legend, the sentences, and the notes of the table.
+/// The question, the answer, the table with its legend, the sentences, the notes of the table, and
+/// further tables with their titles.
 pub(crate) fn document(
     question: &str,
     answer: &str,
     table: &Table,
     sentences: &[String],
+    further: &[(&str, Table)],
 ) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
-    push_row(&mut text, &table.header);
-    let rules = table.header.iter().enumerate().map(|(place, _)| match place {
-        0 => "---",
-        _ => "---:",
-    });
-    let _ = writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "));
-    for row in &table.rows {
-        push_row(&mut text, row);
-    }
-    let _ = writeln!(text, "\n{}\n", escape(&table.legend));
+    push_table(&mut text, table);
     for sentence in sentences {
         let _ = writeln!(text, "- {}", escape(sentence));
     }
@@ -32,7 +25,25 @@ pub(crate) fn document(
         // Two spaces at the end break the line without opening a paragraph.
         let _ = writeln!(text, "[{}] {}  ", mark(place), escape(note));
     }
+    for (title, table) in further {
+        let _ = write!(text, "\n**{}**\n\n", escape(title));
+        push_table(&mut text, table);
+    }
     text
+}
+
+/// A table and its legend.
+fn push_table(text: &mut String, table: &Table) {
+    push_row(text, &table.header);
+    let rules = table.header.iter().enumerate().map(|(place, _)| match place {
+        0 => "---",
+        _ => "---:",
+    });
+    let _ = writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "));
+    for row in &table.rows {
+        push_row(text, row);
+    }
+    let _ = writeln!(text, "\n{}\n", escape(&table.legend));
 }
 
 /// One row of a table.

@@ -44,6 +44,9 @@ impl Phrases {
                 times: "as many queries per second",
                 either: "answers fewer or more queries per second",
             },
+            Metric::LatencyMean => {
+                latency("mean latency", "the mean latency", "has less or more mean latency")
+            }
             Metric::LatencyP50 => {
                 latency("median latency", "the median latency", "has less or more median latency")
             }
@@ -61,6 +64,15 @@ impl Phrases {
                 object: "server CPU time per answered query",
                 times: "the server CPU time per answered query",
                 either: "takes less or more server CPU time per answered query",
+            },
+            Metric::LogOctetsPerQuery => Self {
+                verb: "writes",
+                noun: "octets of log per answered query",
+                less: "fewer",
+                more: "more",
+                object: "octets of log per answered query",
+                times: "the octets of log per answered query",
+                either: "writes fewer or more octets of log per answered query",
             },
         }
     }

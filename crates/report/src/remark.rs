@@ -35,10 +35,10 @@ pub(crate) fn held_back<'a>(variants: &[&'a VariantSummary]) -> Vec<&'a str> {
 }
 
 /// For the rates of closed loops: that they are those of a window, if not every run of all
-/// `variants` used up the server's CPU. Then another window may give other rates, and another
+/// `variants` used up the CPU of a server. Then another window may give other rates, and another
 /// difference.
 pub(crate) fn at_this_window(variants: &[&VariantSummary]) -> Option<String> {
-    let at_limit = |limit: &Limit| limit.kind == LimitKind::ServerCpu;
+    let at_limit = |limit: &Limit| limit.kind.is_of_servers();
     let in_no_run = |variant: &VariantSummary| !variant.limits.iter().any(at_limit);
     let below: Vec<&VariantSummary> =
         variants.iter().filter(|variant| !variant.limits.iter().all(at_limit)).copied().collect();

@@ -7,27 +7,30 @@ use dnslab_measure::{Summary, VariantSummary};
 use crate::doubt::{limit_name, variant_caveat_text};
 use crate::number::{self, NONE};
 
-/// Headings of the columns, in order.
-const HEADER: [&str; 14] = [
-    "variant",
-    "answered qps",
-    "95 % interval",
-    "to baseline",
-    "lost",
-    "p50",
-    "p95",
-    "p99",
-    "p99.9",
-    "server CPU",
-    "CPU/query",
-    "peak memory",
-    "handshakes",
-    "limit",
+/// Headings of the columns, in order, each with the metric without which it is left away: it is there
+/// when any variant has that.
+const HEADER: [(&str, Option<Metric>); 16] = [
+    ("variant", None),
+    ("answered qps", None),
+    ("95 % interval", None),
+    ("to baseline", None),
+    ("lost", None),
+    ("mean", Some(Metric::LatencyMean)),
+    ("p50", None),
+    ("p95", None),
+    ("p99", None),
+    ("p99.9", None),
+    ("server CPU", None),
+    ("CPU/query", None),
+    ("log/query", Some(Metric::LogOctetsPerQuery)),
+    ("peak memory", None),
+    ("handshakes", None),
+    ("limit", None),
 ];
 
 /// How the quantiles of the table are made, for whoever compares them with the chart.
-pub(crate) const LEGEND: &str = "p50 to p99.9: mean over the valid runs of each run's quantile. \
-                                 The chart of the slowest queries merges all valid runs.";
+pub(crate) const LEGEND: &str = "Mean and p50 to p99.9: mean over the valid runs of each run's \
+                                 figure. The chart of the slowest queries merges all valid runs.";
 
 /// The variants as text, ready to be laid out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +69,7 @@ pub fn table(summary: &Summary) -> Table {
         cells
     });
     Table {
-        header: HEADER.map(str::to_owned).to_vec(),
+        header: marked.header.iter().map(|heading| (*heading).to_owned()).collect(),
         rows: rows.collect(),
         legend: LEGEND.to_owned(),
         notes: marked.notes.clone(),
@@ -75,6 +78,8 @@ pub fn table(summary: &Summary) -> Table {
 
 /// The table with the marks kept apart, for the page.
 pub(crate) struct MarkedTable {
+    /// Headings of the columns.
+    pub(crate) header: Vec<&'static str>,
     /// One row per variant.
     pub(crate) rows: Vec<MarkedRow>,
     /// The text of each note; no text twice.
@@ -102,6 +107,13 @@ impl MarkedTable {
     /// The table of variants of `summary`.
     pub(crate) fn of(summary: &Summary, which: Notes) -> Self {
         let mut notes: Vec<String> = Vec::new();
+        let shown = HEADER.map(|(_, metric)| {
+            let has = |metric| summary.variants.iter().any(|of| of.metrics.contains_key(&metric));
+            metric.is_none_or(has)
+        });
+        let shown_of = |row: Vec<String>| {
+            row.into_iter().zip(shown).filter_map(|(cell, shown)| shown.then_some(cell)).collect()
+        };
         let rows = summary
             .variants
             .iter()
@@ -115,16 +127,13 @@ impl MarkedTable {
                     }));
                 }
                 own.sort_unstable();
-                MarkedRow { cells: cells(summary, variant), notes: own }
+                MarkedRow { cells: shown_of(cells(summary, variant)), notes: own }
             })
             .collect();
-        Self { rows, notes }
+        let header = HEADER.iter().zip(shown).filter(|(_, shown)| *shown);
+        let header = header.map(|((heading, _), _)| *heading).collect();
+        Self { header, rows, notes }
     }
-}
-
-/// The headings.
-pub(crate) fn header() -> [&'static str; 14] {
-    HEADER
 }
 
 /// The doubts about a variant: runs that do not count, what the self-check found, then the other
@@ -206,7 +215,7 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
     .collect()
 }
 
-/// The cells of one variant.
+/// The cells of one variant, one for each heading of [`HEADER`].
 fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let metric = |metric| variant.metrics.get(&metric);
     let qps = metric(Metric::AnsweredQps);
@@ -226,12 +235,15 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         }),
         to_baseline(summary, variant),
         if measured { number::share(variant.outcomes.lost_share()) } else { none() },
+        latency(Metric::LatencyMean),
         latency(Metric::LatencyP50),
         latency(Metric::LatencyP95),
         latency(Metric::LatencyP99),
         variant.p999_ns.map_or_else(none, number::duration),
         variant.server_busy_share.map_or_else(none, |busy| format!("{:.0} %", busy * 100.0)),
         latency(Metric::ServerCpuPerQuery),
+        metric(Metric::LogOctetsPerQuery)
+            .map_or_else(none, |found| number::octets(found.value.round() as u64)),
         variant.peak_memory_octets.map_or_else(none, number::octets),
         handshakes,
         if limits.is_empty() { none() } else { dedup(limits).join(", ") },

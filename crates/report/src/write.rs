@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, Session, Summary};
+use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, RunRecord, Session, Summary};
 use serde::Serialize;
 
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
 use crate::page::Page;
 use crate::sentence::{answer, sentences};
-use crate::{csv, markdown, table};
+use crate::table::{Table, table};
+use crate::{chain, counts, csv, markdown};
 
 /// Version of the form of `summary.json`.
 const SUMMARY_FORMAT: u32 = 1;
@@ -85,6 +86,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         &answer,
         &capacity.as_ref().map_or_else(|| table(&summary), capacity_table),
         &sentences(&summary, session.margin),
+        &further_tables(&summary, &records),
     );
     let write = |name: &str, content: &str| -> Result<PathBuf, ReportError> {
         results.write(name, content.as_bytes())?;
@@ -101,6 +103,26 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         // Last, so that a page stands for a whole report.
         page: write("report.html", &page.render())?,
     })
+}
+
+/// The tables of the chain and of the servers' own counters with their titles, where there are any.
+fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str, Table)> {
+    let owned = |header: &[&str]| header.iter().map(|heading| (*heading).to_owned()).collect();
+    let chain = chain::rows(summary);
+    let chain = Table {
+        header: owned(&chain::HEADER),
+        rows: chain.iter().map(|row| row.cells.iter().map(chain::Cell::text).collect()).collect(),
+        legend: chain::LEGEND.to_owned(),
+        notes: Vec::new(),
+    };
+    let counts = Table {
+        header: owned(&counts::HEADER),
+        rows: counts::rows(summary, records).into_iter().map(Vec::from).collect(),
+        legend: counts::LEGEND.to_owned(),
+        notes: Vec::new(),
+    };
+    let tables = [("The chain", chain), ("The servers' own counters", counts)];
+    tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
 }
 
 /// Checks that every planned run belongs to a variant that the session names.

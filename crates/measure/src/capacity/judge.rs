@@ -143,9 +143,9 @@ fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objectiv
 /// the other up. The question is another one than there, though: an open loop of which nearly
 /// everything is answered has its rate as its limit, and may violate a latency all the same.
 fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Finding> {
-    let figures = LimitFigures::of(&record.load, measured);
+    let figures = LimitFigures::of(&record.load, &record.server, &record.chain, measured);
     let busy_share = figures.generator_busy_share;
-    let server = figures.server_busy_share;
+    let server = figures.busiest_server();
     if breaches.iter().any(|breach| matches!(breach, Breach::Invalid { .. })) {
         return None;
     }

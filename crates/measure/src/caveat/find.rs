@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 
 use super::Caveat;
 use crate::limit::{CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held};
-use crate::{Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts, WorkerFacts};
+use crate::{
+    Agreement, ChainPart, Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts,
+    WorkerFacts,
+};
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
 const STEAL: f64 = 0.01;
@@ -76,22 +79,28 @@ const LEAST_ANSWERS: u64 = 20;
 /// to be below the median: chance does that in one interval of 30,000.
 const BEYOND_CHANCE: f64 = 4.0;
 
+/// Above this share of the queries, two counts that differ do so for a reason that is to be found:
+/// what asks a server besides (probes, its own readings) is some queries in a run.
+const COUNTS: f64 = 0.01;
+
 impl Caveat {
     /// Finds the doubts that follow from the figures of a run alone, in the order of this enum:
     /// from a limited generator to stray answers. The others (failed connections, wrong answers, an
     /// unwatched server, ...) are known only to those who ran it, who add them.
     ///
-    /// `host_cpus` is the number of CPUs of the machine that made the load.
+    /// `chain` are the servers behind the one that is asked, which is most often nobody. `host_cpus`
+    /// is the number of CPUs of the machine that made the load.
     #[must_use]
     pub fn find(
         load: &LoadFacts,
         server: &ServerFacts,
+        chain: &[ChainPart],
         measured: &Measured,
         host_cpus: usize,
     ) -> Vec<Self> {
         let found = [
             Self::generator_limited(measured),
-            shares_cpus(load, server, host_cpus).then_some(Self::SharedCpus),
+            shares_cpus(load, server, chain, host_cpus).then_some(Self::SharedCpus),
             Self::closed_loop(load),
             Self::window_not_full(load, measured),
             Self::clients_not_connected(measured),
@@ -102,14 +111,15 @@ impl Caveat {
             Self::horizon(load, measured),
             Self::generator_drops(measured),
             Self::host_drops(load, measured),
-            Self::steal(load, server, measured, host_cpus),
+            Self::steal(load, server, chain, measured, host_cpus),
             Self::crowded(measured),
-            Self::other_processes(measured),
+            Self::other_processes(chain, measured),
             Self::lost(measured),
             Self::truncated(measured),
             Self::empty_answers(measured),
             Self::unsteady(load, measured),
             Self::stray_answers(measured),
+            Self::counts_differ(measured),
         ];
         found.into_iter().flatten().collect()
     }
@@ -232,19 +242,22 @@ impl Caveat {
         any.then_some(Self::HostDrops { datagrams, of_server: of_server.min(datagrams) })
     }
 
-    /// The hypervisor kept more than 1 % of the time of the CPUs of server and load in the measured
+    /// The hypervisor kept more than 1 % of the time of the CPUs of servers and load in the measured
     /// window, if all that it kept was theirs: the machine says how much, and not of which.
     fn steal(
         load: &LoadFacts,
         server: &ServerFacts,
+        chain: &[ChainPart],
         measured: &Measured,
         host_cpus: usize,
     ) -> Option<Self> {
         let window = measured.window();
         let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
-        let both: BTreeSet<usize> = load.cpus.iter().chain(&server.cpus).copied().collect();
-        let is_pinned = !load.cpus.is_empty() && !server.cpus.is_empty();
-        let cpus = if is_pinned { both.len() } else { host_cpus.max(1) };
+        let pinned: Vec<&[usize]> =
+            std::iter::once(load.cpus.as_slice()).chain(servers_cpus(server, chain)).collect();
+        let all: BTreeSet<usize> = pinned.iter().copied().flatten().copied().collect();
+        let is_pinned = pinned.iter().all(|cpus| !cpus.is_empty());
+        let cpus = if is_pinned { all.len() } else { host_cpus.max(1) };
         let share = (stolen_ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
         (share > STEAL).then_some(Self::Steal { share })
     }
@@ -256,12 +269,16 @@ impl Caveat {
         (waited_share > CROWDED).then_some(Self::Crowded { waited_share })
     }
 
-    /// Processes that are neither server nor load used more than a tenth of a CPU in the measured
-    /// window.
-    fn other_processes(measured: &Measured) -> Option<Self> {
+    /// Processes that are neither servers of the chain nor load used more than a tenth of a CPU in
+    /// the measured window.
+    fn other_processes(chain: &[ChainPart], measured: &Measured) -> Option<Self> {
         let window = measured.window();
         let (used_ns, span_ns) = increase(&measured.resources, window, |at| at.machine_ns)?;
-        let server_ns = increase(&measured.resources, window, |at| at.cpu_ns)?.0;
+        let behind = chain.iter().map(|part| &part.resources);
+        let servers = std::iter::once(&measured.resources).chain(behind);
+        let used = |series| Some(increase(series, window, |at| at.cpu_ns)?.0);
+        // What one that was not watched used cannot be told from what others did.
+        let server_ns: u64 = servers.map(used).sum::<Option<u64>>()?;
         let load_ns: u64 = measured.workers.iter().map(|worker| worker.cpu_ns).sum();
         let others_ns = used_ns.saturating_sub(server_ns).saturating_sub(load_ns);
         let cpus = others_ns as f64 / span_ns as f64;
@@ -314,6 +331,22 @@ impl Caveat {
         let any = late + duplicate + unexpected > 0;
         any.then_some(Self::StrayAnswers { late, duplicate, unexpected })
     }
+
+    /// The server counted other than the load sent, by more than 1 %.
+    fn counts_differ(measured: &Measured) -> Option<Self> {
+        let agreement = Agreement::of(measured)?;
+        let Agreement { sent, counted, .. } = agreement;
+        (agreement.share() > COUNTS).then_some(Self::CountsDiffer { sent, counted })
+    }
+}
+
+/// The CPUs that each server was pinned to, that under test first.
+fn servers_cpus<'a>(
+    server: &'a ServerFacts,
+    chain: &'a [ChainPart],
+) -> impl Iterator<Item = &'a [usize]> {
+    let behind = chain.iter().map(|part| part.server.cpus.as_slice());
+    std::iter::once(server.cpus.as_slice()).chain(behind)
 }
 
 /// Places of a closed loop's window that are in the generator's hands on average: between an answer
@@ -345,18 +378,24 @@ fn whole_intervals(measured: &Measured) -> Vec<&Interval> {
     measured.intervals.iter().filter(inside).collect()
 }
 
-/// True if the server surely shares a CPU with the load: both were pinned and to one in common, or
+/// True if a server surely shares a CPU with the load: both were pinned and to one in common, or
 /// one of them was not pinned and the machine has no second CPU. What the scheduler makes of
 /// several CPUs without pinning is not known. An external server counts as one on this machine only
 /// under a loopback address.
-fn shares_cpus(load: &LoadFacts, server: &ServerFacts, host_cpus: usize) -> bool {
+fn shares_cpus(
+    load: &LoadFacts,
+    server: &ServerFacts,
+    chain: &[ChainPart],
+    host_cpus: usize,
+) -> bool {
     let elsewhere = server.kind == "external"
         && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());
     if elsewhere {
         false
-    } else if load.cpus.is_empty() || server.cpus.is_empty() {
+    } else if load.cpus.is_empty() || servers_cpus(server, chain).any(<[usize]>::is_empty) {
         host_cpus == 1
     } else {
-        load.cpus.iter().any(|cpu| server.cpus.contains(cpu))
+        let mut pinned = servers_cpus(server, chain).flatten();
+        pinned.any(|cpu| load.cpus.contains(cpu))
     }
 }

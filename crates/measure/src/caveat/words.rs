@@ -170,6 +170,16 @@ impl Caveat {
                 ),
                 "Raise the time-out if the late ones matter; look at the path if the others do",
             ),
+            Self::CountsDiffer { sent, counted } => Finding::new(
+                "The server's own count of the queries is not that of the load",
+                format!(
+                    "{} sent, {} counted by the server",
+                    number::count(*sent),
+                    number::count(*counted)
+                ),
+                "See how the queries ended, for lost ones may not have reached it; who else asks \
+                 it; and what this server does not count",
+            ),
             Self::WrongAnswers { count, example } => Finding::new(
                 "Answers were not what the experiment expects",
                 format!("{}, for example: {example}", number::count(*count)),
@@ -302,6 +312,7 @@ mod tests {
             (Caveat::Crowded { waited_share: 0.2 }, "waited for 20.0 %"),
             (Caveat::OtherProcesses { cpus: 0.5 }, "0.500 CPUs"),
             (Caveat::StrayAnswers { late: 7, duplicate: 8, unexpected: 9 }, "9 to questions"),
+            (Caveat::CountsDiffer { sent: 1_000, counted: 900 }, "1,000 sent, 900 counted"),
             (Caveat::WrongAnswers { count: 3, example: "a. A".into() }, "a. A"),
             (
                 Caveat::BadSignatures { count: 3, example: "BADKEY".into() },

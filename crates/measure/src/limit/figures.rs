@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 
+use super::servers::{ServerUse, at_its_end, percent, share_together, use_of};
 use super::{
     CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LITTLE, LOST,
-    LimitKind, RATE_MET, SERVER_BUSY,
+    LimitKind, RATE_MET,
 };
-use crate::{LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, WorkerFacts};
+use crate::{
+    ChainPart, LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, ServerFacts,
+    WorkerFacts,
+};
 
 /// The figures of the measured window that [`crate::Limit::decide`] looks at.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +36,8 @@ pub struct LimitFigures {
     pub lost_datagram_share: f64,
     /// Answers that came after the time-out of their query as a share of the due ones.
     pub late_share: f64,
-    /// The server's CPU use in [0, 1] of the CPUs it was given; `None` if it was not watched.
-    pub server_busy_share: Option<f64>,
-    /// How many CPUs the server was given.
-    pub server_cpus: usize,
+    /// What each server used, the one under test first, then those behind it.
+    pub servers: Vec<ServerUse>,
     /// Datagrams dropped at the server's full UDP sockets.
     pub server_udp_drops: u64,
     /// Busy share of the busiest worker, in [0, 1].
@@ -57,7 +59,12 @@ type Finding = Option<(LimitKind, String)>;
 impl LimitFigures {
     /// Takes the figures from what was measured.
     #[must_use]
-    pub fn of(load: &LoadFacts, measured: &Measured) -> Self {
+    pub fn of(
+        load: &LoadFacts,
+        server: &ServerFacts,
+        chain: &[ChainPart],
+        measured: &Measured,
+    ) -> Self {
         let outcomes = &measured.counters.outcomes;
         let late = measured.counters.answers.late;
         let is_stream = load.transport != "udp";
@@ -77,8 +84,7 @@ impl LimitFigures {
             mean_latency_ns: measured.latency.mean_ns(),
             lost_datagram_share: share_of_due(lost_datagrams),
             late_share: share_of_due(late),
-            server_busy_share: measured.server_busy_share(),
-            server_cpus: measured.resources.cpus,
+            servers: ServerUse::of(server, chain, measured),
             server_udp_drops: udp_drops.unwrap_or(0),
             generator_busy_share: busiest(&measured.workers),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
@@ -103,23 +109,52 @@ impl LimitFigures {
 
     /// Rules 2 and 3: the CPUs of the two sides, and what else the generator failed to do.
     pub(super) fn processors(&self) -> Finding {
-        let server = self.server_busy_share.filter(|share| *share >= SERVER_BUSY);
+        let server = at_its_end(&self.servers);
         let generator = self.generator_faults();
         let generator_first = self.generator_busy_share >= GENERATOR_BUSY
-            && server.is_none_or(|server| self.generator_busy_share >= server);
+            && server.is_none_or(|(_, share)| self.generator_busy_share >= share);
         let kind = match server {
-            Some(_) if !generator_first => LimitKind::ServerCpu,
+            Some((kind, _)) if !generator_first => kind,
             None if generator.is_empty() => return None,
             _ => LimitKind::Generator,
         };
-        let server = server.map(|_| self.server_use());
-        let mut parts: Vec<String> = server.into_iter().chain(generator).collect();
-        if kind == LimitKind::Generator && self.server_busy_share.is_some_and(|s| s >= SERVER_BUSY)
-        {
+        let at_end = server.map(|(kind, share)| self.exhausted(kind, share));
+        let has_server = at_end.is_some();
+        let mut parts: Vec<String> = at_end.into_iter().chain(generator).collect();
+        if kind == LimitKind::Generator && has_server {
             // The limit first, what stands beside it after.
             parts.rotate_left(1);
         }
         Some((kind, parts.join("; ")))
+    }
+
+    /// The servers' CPU use as half a sentence that begins with what is at its end.
+    fn exhausted(&self, kind: LimitKind, share: f64) -> String {
+        if kind == LimitKind::ServersCpu {
+            return format!(
+                "the servers used {} of their CPUs together: {}",
+                percent(share),
+                self.server_use()
+            );
+        }
+        let is_it = |server: &&ServerUse| server.busy_share == Some(share);
+        // Of several alike the last, as in `at_its_end`.
+        let first = self.servers.iter().rfind(is_it);
+        let rest = self.servers.iter().filter(|server| first.is_none_or(|it| it != *server));
+        use_of(first.into_iter().chain(rest))
+    }
+
+    /// The largest busy share of the servers, or of several on CPUs in common; `None` if none was
+    /// watched.
+    pub(crate) fn busiest_server(&self) -> Option<f64> {
+        let alone = self.servers.iter().filter_map(|server| server.busy_share);
+        alone.chain(share_together(&self.servers)).reduce(f64::max)
+    }
+
+    /// The CPU use of the server under test in [0, 1] of the CPUs it was given; `None` if it was not
+    /// watched.
+    fn server_busy_share(&self) -> Option<f64> {
+        self.servers.first()?.busy_share
     }
 
     /// What the generator failed to do, one half sentence each.
@@ -184,7 +219,7 @@ impl LimitFigures {
 
     /// Rule 4: datagrams lost while neither side was busy.
     pub(super) fn network(&self) -> Finding {
-        self.server_busy_share?;
+        self.server_busy_share()?;
         let losses = self.losses()?;
         let late = self.late().map(|late| format!("; {late}")).unwrap_or_default();
         let evidence = format!("{losses}, while {}{late}", self.server_use());
@@ -227,7 +262,7 @@ impl LimitFigures {
 
     /// Rule 6: the window.
     pub(super) fn window(&self) -> Finding {
-        self.server_busy_share?;
+        self.server_busy_share()?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);
         let near = (in_flight - window).abs() <= LITTLE * window;
         near.then(|| (LimitKind::Window, format!("{}, while {}", self.little(), self.server_use())))
@@ -250,13 +285,9 @@ impl LimitFigures {
         parts.join("; ")
     }
 
-    /// The server's CPU use as half a sentence.
+    /// The servers' CPU use as half a sentence, that under test first.
     fn server_use(&self) -> String {
-        let Some(share) = self.server_busy_share.map(percent) else {
-            return "the server's CPU was not watched".to_owned();
-        };
-        let cpus = self.server_cpus.max(1);
-        format!("the server used {share} of {cpus} CPU{}", if cpus == 1 { "" } else { "s" })
+        use_of(self.servers.iter())
     }
 
     /// Both sides of Little's law as half a sentence.
@@ -323,11 +354,6 @@ pub(crate) fn increase(
     let after = samples.iter().find(|sample| sample.at_ns >= to_ns).or(samples.last())?;
     let span_ns = after.at_ns - before.at_ns;
     (span_ns > 0).then(|| (figure(after).saturating_sub(figure(before)), span_ns))
-}
-
-/// A share as a percentage: whole from 10 % on, with two digits below.
-fn percent(share: f64) -> String {
-    if share >= 0.1 { format!("{:.0} %", share * 100.0) } else { format!("{:.2} %", share * 100.0) }
 }
 
 /// Nanoseconds as milliseconds with three digits.

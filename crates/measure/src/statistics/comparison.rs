@@ -15,6 +15,8 @@ const MOST_MORE_RUNS: u32 = 100;
 pub enum Metric {
     /// Answered queries per second; more is better.
     AnsweredQps,
+    /// Mean latency, nanoseconds; less is better.
+    LatencyMean,
     /// Median latency, nanoseconds; less is better.
     LatencyP50,
     /// 0.95 quantile of the latency, nanoseconds; less is better.
@@ -23,16 +25,20 @@ pub enum Metric {
     LatencyP99,
     /// The server's CPU time per answered query, nanoseconds; less is better.
     ServerCpuPerQuery,
+    /// Octets that the server wrote to its logs of queries, per answered query; less is better.
+    LogOctetsPerQuery,
 }
 
 impl Metric {
     /// All metrics, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::AnsweredQps,
+        Self::LatencyMean,
         Self::LatencyP50,
         Self::LatencyP95,
         Self::LatencyP99,
         Self::ServerCpuPerQuery,
+        Self::LogOctetsPerQuery,
     ];
 
     /// Name in tables that machines read, with the unit last.
@@ -40,10 +46,12 @@ impl Metric {
     pub fn name(self) -> &'static str {
         match self {
             Self::AnsweredQps => "answered_qps",
+            Self::LatencyMean => "latency_mean_ns",
             Self::LatencyP50 => "latency_p50_ns",
             Self::LatencyP95 => "latency_p95_ns",
             Self::LatencyP99 => "latency_p99_ns",
             Self::ServerCpuPerQuery => "server_cpu_per_query_ns",
+            Self::LogOctetsPerQuery => "log_octets_per_query",
         }
     }
 
@@ -52,10 +60,12 @@ impl Metric {
     pub fn label(self) -> &'static str {
         match self {
             Self::AnsweredQps => "answered queries per second",
+            Self::LatencyMean => "mean latency",
             Self::LatencyP50 => "median latency",
             Self::LatencyP95 => "95th percentile of the latency",
             Self::LatencyP99 => "99th percentile of the latency",
             Self::ServerCpuPerQuery => "server CPU time per answered query",
+            Self::LogOctetsPerQuery => "octets of log per answered query",
         }
     }
 
@@ -73,10 +83,12 @@ impl Metric {
         let latency = |quantile| Some(measured.latency.quantile_ns(quantile)? as f64);
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
+            Self::LatencyMean => measured.latency.mean_ns(),
             Self::LatencyP50 => latency(0.5),
             Self::LatencyP95 => latency(0.95),
             Self::LatencyP99 => latency(0.99),
             Self::ServerCpuPerQuery => Measured::server_cpu_per_query_ns(measured),
+            Self::LogOctetsPerQuery => measured.log_octets_per_query(),
         }
         .filter(|value| value.is_finite())
     }

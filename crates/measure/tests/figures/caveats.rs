@@ -30,7 +30,7 @@ fn check(change: impl FnOnce(&mut Run), expected: &[Caveat]) {
     let mut run = run();
     change(&mut run);
     let Run { load, server, measured, host_cpus } = run;
-    assert_eq!(Caveat::find(&load, &server, &measured, host_cpus), expected);
+    assert_eq!(Caveat::find(&load, &server, &[], &measured, host_cpus), expected);
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn stray_answers() {
 fn check_limit(change: impl FnOnce(&mut Run), expected: LimitKind) {
     let mut run = run();
     change(&mut run);
-    let limit = Limit::decide(&LimitFigures::of(&run.load, &run.measured));
+    let limit = Limit::decide(&LimitFigures::of(&run.load, &run.server, &[], &run.measured));
     assert_eq!(limit.kind, expected, "{}", limit.evidence);
 }
 
@@ -429,7 +429,7 @@ fn drops_count_inside_the_window_only() {
     for (sample, udp_drops) in measured.resources.samples.iter_mut().zip([0, 500, 512]) {
         sample.udp_drops = udp_drops;
     }
-    let figures = |load: &LoadFacts| LimitFigures::of(load, &measured);
+    let figures = |load: &LoadFacts| LimitFigures::of(load, &run.server, &[], &measured);
     assert_eq!(figures(&run.load).server_udp_drops, 12);
     assert!(figures(&run.load).is_loopback);
     let elsewhere = LoadFacts { target: "192.0.2.1:53".to_owned(), ..run.load.clone() };

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod caveats;
+mod chain;
 mod example;
 mod self_check;
 mod summary;

@@ -238,9 +238,11 @@ fn shortened(name: &str) -> String {
 fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "answered qps",
+        Metric::LatencyMean => "mean latency",
         Metric::LatencyP50 => "p50 latency",
         Metric::LatencyP95 => "p95 latency",
         Metric::LatencyP99 => "p99 latency",
         Metric::ServerCpuPerQuery => "server CPU/query",
+        Metric::LogOctetsPerQuery => "log/query",
     }
 }

@@ -171,10 +171,12 @@ fn compared_by(page: &Page<'_>) -> String {
     metrics.dedup();
     let name = |metric: &Metric| match metric {
         Metric::AnsweredQps => "answered qps",
+        Metric::LatencyMean => "mean latency",
         Metric::LatencyP50 => "p50",
         Metric::LatencyP95 => "p95",
         Metric::LatencyP99 => "p99",
         Metric::ServerCpuPerQuery => "server CPU per query",
+        Metric::LogOctetsPerQuery => "log per query",
     };
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")
 }

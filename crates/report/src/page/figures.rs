@@ -8,7 +8,7 @@ use super::html::{escape, prose};
 use super::self_check::verdict_link;
 use crate::table::{self, MarkedTable, Notes, mark};
 
-/// The column of [`table::header`] that the page sets below the figure of the column before it.
+/// The column of [`MarkedTable::header`] that the page sets below the figure of the column before it.
 const INTERVAL: usize = 2;
 /// Colours of the palette in the style sheet; further variants begin again.
 const COLOURS: usize = 7;
@@ -29,7 +29,7 @@ pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
          <table class=\"variants\">\n<thead><tr>",
         escape(table::LEGEND)
     );
-    for (column, heading) in table::header().into_iter().enumerate() {
+    for (column, heading) in marked.header.iter().enumerate() {
         if column != INTERVAL {
             let _ = write!(html, "<th scope=\"col\">{}</th>", escape(heading));
         }

@@ -1,11 +1,14 @@
 //! The page `report.html`: one file that needs no network and, but for its charts, no script.
 
 mod capacity;
+mod chain;
 mod connections;
+mod counts;
 mod differences;
 mod evidence;
 mod figures;
 mod html;
+mod laboratory;
 mod method;
 mod pacing;
 mod self_check;
@@ -81,6 +84,8 @@ impl Page<'_> {
         [
             self.hero(),
             figures::variants(self.session, self.summary),
+            chain::section(self),
+            counts::section(self),
             self_check::section(self.summary),
             figures::charts(self.records),
             pacing::section(self.summary),

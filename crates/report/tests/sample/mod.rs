@@ -2,6 +2,7 @@
 //! measured.
 
 pub(crate) mod capacity;
+pub(crate) mod chain;
 pub(crate) mod open;
 
 use std::collections::BTreeMap;

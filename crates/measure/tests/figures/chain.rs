@@ -1,0 +1,234 @@
+//! What is derived from the records of a chain of servers, their counters and their logs.
+
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{
+    Agreement, Caveat, ChainPart, CounterSample, CounterSeries, Limit, LimitFigures, LimitKind,
+    ResourceSample, ResourceSeries, RunRecord, ServerFacts, ServerFigures, Summary, counter,
+};
+
+use crate::example::{record, session};
+
+/// Readings at these instants, in milliseconds since the load began.
+fn counters(readings: &[(i64, &[(&str, u64)])]) -> CounterSeries {
+    let sample = |(at_ms, counts): &(i64, &[(&str, u64)])| CounterSample {
+        at_ns: at_ms * 1_000_000,
+        counts: counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+    };
+    CounterSeries {
+        source: "the server's socket".to_owned(),
+        samples: readings.iter().map(sample).collect(),
+        failure: None,
+    }
+}
+
+/// An upstream over DNS over TLS, pinned to CPU 2 and busy for a quarter of it, that counted 900
+/// queries in the measured window (0.1 s to 1.1 s), 1,000 during the load and 1,002 since it started.
+fn upstream() -> ChainPart {
+    let sample = |at_ns, cpu_ns| ResourceSample {
+        at_ns,
+        cpu_ns,
+        memory_octets: 1_000 + cpu_ns,
+        ..ResourceSample::default()
+    };
+    let readings = |queries, connections, resumed| -> [(&'static str, u64); 5] {
+        [
+            (counter::QUERIES, queries),
+            (counter::QUERIES_DOT, queries),
+            (counter::CONNECTIONS, connections),
+            (counter::HANDSHAKES_FULL, connections - resumed),
+            (counter::HANDSHAKES_RESUMED, resumed),
+        ]
+    };
+    ChainPart {
+        role: "upstream".to_owned(),
+        host: "upstream".to_owned(),
+        transport: "dot".to_owned(),
+        server: ServerFacts {
+            kind: "bind".to_owned(),
+            version: "9.18".to_owned(),
+            cpus: vec![2],
+            ..ServerFacts::default()
+        },
+        resources: ResourceSeries {
+            cpus: 1,
+            samples: vec![sample(-50_000_000, 0), sample(1_150_000_000, 300_000_000)],
+            ..ResourceSeries::default()
+        },
+        counters: Some(counters(&[
+            (-100, &readings(2, 2, 0)),
+            (100, &readings(102, 4, 1)),
+            (1_100, &readings(1_002, 12, 9)),
+        ])),
+    }
+}
+
+/// A run with that upstream.
+fn chained(position: u32) -> RunRecord {
+    RunRecord { chain: vec![upstream()], ..record("udp", position, 1_000) }
+}
+
+#[test]
+fn each_server_of_a_chain_has_its_figures() {
+    let servers = ServerFigures::of_run(&chained(0));
+    let [server, upstream] = servers.as_slice() else { panic!("{servers:?}") };
+    assert_eq!((server.role.as_str(), server.transport.as_str()), ("server", "udp"));
+    assert_eq!((server.qps, server.cpu_per_query_ns), (Some(1_000.0), Some(500_000.0)));
+    assert_eq!((server.during_load.queries, server.during_load.connections), (Some(1_000), None));
+    assert_eq!((upstream.server.as_str(), upstream.transport.as_str()), ("bind 9.18", "dot"));
+    // Of the measured window alone: 900 queries, and 0.25 s of CPU time for them.
+    assert_eq!((upstream.qps, upstream.busy_share), (Some(900.0), Some(0.25)));
+    assert!((upstream.cpu_per_query_ns.unwrap() - 250e6 / 900.0).abs() < 1.0);
+    assert_eq!(upstream.peak_memory_octets, Some(300_001_000));
+    let (load, all) = (&upstream.during_load, &upstream.since_start);
+    assert_eq!((load.queries, load.connections), (Some(1_000), Some(10)));
+    assert_eq!((load.full_handshakes, load.resumed_handshakes), (Some(1), Some(9)));
+    assert_eq!(load.queries_per_connection(), Some(100.0));
+    assert_eq!(
+        (all.queries, all.connections, all.full_handshakes),
+        (Some(1_002), Some(12), Some(3))
+    );
+    assert_eq!(all.queries_per_connection(), Some(83.5));
+    assert_eq!(ServerFigures::of_run(&record("udp", 0, 1_000)), []);
+}
+
+#[test]
+fn readings_that_do_not_cover_the_window_are_taken_whole() {
+    let mut run = chained(0);
+    run.chain[0].counters.as_mut().unwrap().samples.pop();
+    // 100 queries between -0.1 s and 0.1 s.
+    assert_eq!(ServerFigures::of_run(&run)[1].qps, Some(500.0));
+    run.chain[0].counters.as_mut().unwrap().samples.pop();
+    let upstream = &ServerFigures::of_run(&run)[1];
+    assert_eq!((upstream.qps, upstream.cpu_per_query_ns), (None, None));
+    assert_eq!(
+        (upstream.during_load.connections, upstream.since_start.connections),
+        (None, Some(2))
+    );
+    run.chain[0].counters = None;
+    let upstream = &ServerFigures::of_run(&run)[1];
+    assert_eq!((upstream.qps, upstream.busy_share), (None, Some(0.25)));
+    assert_eq!(upstream.since_start.queries, None);
+}
+
+#[test]
+fn over_runs_rates_are_means_and_counts_are_sums() {
+    let mut second = chained(1);
+    let last = second.chain[0].counters.as_mut().unwrap().samples.last_mut().unwrap();
+    for name in [counter::QUERIES, counter::QUERIES_DOT] {
+        *last.counts.get_mut(name).unwrap() += 200;
+    }
+    let records = [chained(0), second];
+    let summary = Summary::of(&session(), &records);
+    let upstream = &summary.variants[0].chain[1];
+    assert_eq!(upstream.qps, Some(1_000.0));
+    assert_eq!(
+        (upstream.during_load.queries, upstream.during_load.connections),
+        (Some(2_200), Some(20))
+    );
+    assert_eq!(upstream.during_load.queries_per_connection(), Some(110.0));
+    assert_eq!(summary.variants[1].chain, []);
+    let json = serde_json::to_value(&summary.variants[1]).unwrap();
+    assert!(json.get("chain").is_none() && json.get("agreement").is_none());
+}
+
+/// Sets what the server under test counted; the load sent 1,000 and 100 before them.
+fn counted(run: &mut RunRecord, readings: &[(i64, u64)]) {
+    let measured = run.measured.as_mut().unwrap();
+    measured.warm_up.sent = 100;
+    let mut series = counters(&[]);
+    for &(at_ms, queries) in readings {
+        series.samples.extend(counters(&[(at_ms, &[(counter::QUERIES, queries)])]).samples);
+    }
+    measured.server_counters = Some(series);
+}
+
+#[test]
+fn what_was_sent_is_held_against_what_was_counted() {
+    let of = |readings: &[(i64, u64)]| {
+        let mut run = record("udp", 0, 1_000);
+        counted(&mut run, readings);
+        Agreement::of(run.measured.as_ref().unwrap())
+    };
+    let agreement = of(&[(-100, 3), (500, 400), (1_200, 1_103)]).unwrap();
+    assert_eq!((agreement.sent, agreement.counted, agreement.difference()), (1_100, 1_100, 0));
+    assert_eq!(agreement.source, "the server's socket");
+    assert_eq!(of(&[(-100, 3), (1_200, 1_092)]).unwrap().difference(), -11);
+    // Not read after the load, or not before it: nothing can be said.
+    assert_eq!(of(&[(-100, 3), (1_000, 1_003)]), None);
+    assert_eq!(of(&[(10, 3), (1_200, 1_103)]), None);
+    assert_eq!(of(&[(-100, 3)]), None);
+    assert_eq!(Agreement::of(record("udp", 0, 1_000).measured.as_ref().unwrap()), None);
+}
+
+#[test]
+fn the_agreement_of_a_variant_is_the_sum_of_its_runs() {
+    let mut records = [record("udp", 0, 1_000), record("udp", 1, 1_000), record("udp", 2, 1_000)];
+    counted(&mut records[0], &[(0, 0), (1_200, 1_100)]);
+    counted(&mut records[1], &[(0, 0), (1_200, 1_090)]);
+    let summary = Summary::of(&session(), &records);
+    let agreement = summary.variants[0].agreement.as_ref().unwrap();
+    assert_eq!((agreement.sent, agreement.counted), (2_200, 2_190));
+    assert_eq!(summary.variants[1].agreement, None);
+}
+
+#[test]
+fn a_count_that_differs_by_more_than_a_hundredth_is_a_doubt() {
+    let found = |queries| {
+        let mut run = record("udp", 0, 1_000);
+        counted(&mut run, &[(0, 0), (1_200, queries)]);
+        let caveats = Caveat::find(&run.load, &run.server, &[], &run.measured.unwrap(), 2);
+        caveats.into_iter().find(|caveat| matches!(caveat, Caveat::CountsDiffer { .. }))
+    };
+    assert_eq!((found(1_100), found(1_089), found(1_111)), (None, None, None));
+    assert_eq!(found(1_088), Some(Caveat::CountsDiffer { sent: 1_100, counted: 1_088 }));
+    assert_eq!(found(1_112), Some(Caveat::CountsDiffer { sent: 1_100, counted: 1_112 }));
+}
+
+#[test]
+fn octets_of_log_are_those_of_the_window_for_each_answer() {
+    let mut run = record("udp", 0, 1_000);
+    assert_eq!(Metric::LogOctetsPerQuery.of(&run), None);
+    let samples = &mut run.measured.as_mut().unwrap().resources.samples;
+    for (sample, octets) in samples.iter_mut().zip([500, 1_000, 151_000]) {
+        sample.log_octets = octets;
+    }
+    assert_eq!(Metric::LogOctetsPerQuery.of(&run), Some(150.0));
+    assert!((Metric::LatencyMean.of(&run).unwrap() / 1e6 - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn a_chain_is_no_stranger_on_the_machine() {
+    let mut run = chained(0);
+    let found = |run: &RunRecord, chain: &[ChainPart]| {
+        let measured = run.measured.as_ref().unwrap();
+        let caveats = Caveat::find(&run.load, &run.server, chain, measured, 4);
+        caveats.into_iter().filter(|caveat| !matches!(caveat, Caveat::ClosedLoop { .. })).collect()
+    };
+    let quiet: Vec<Caveat> = found(&run, &run.chain);
+    // Server 0.5 s, load 0.25 s and upstream 0.3 s of CPU time at most: nobody else.
+    let samples = &mut run.measured.as_mut().unwrap().resources.samples;
+    for (sample, used_ns) in samples.iter_mut().zip([0, 0, 1_050_000_000]) {
+        sample.machine_ns = used_ns;
+    }
+    assert_eq!(found(&run, &run.chain), quiet);
+    let others = |caveats: Vec<Caveat>| {
+        caveats.iter().any(|caveat| matches!(caveat, Caveat::OtherProcesses { .. }))
+    };
+    assert!(others(found(&run, &[])), "the upstream is one of the others where nobody knows of it");
+    run.chain[0].server.cpus = vec![1];
+    assert!(found(&run, &run.chain).contains(&Caveat::SharedCpus), "upstream and load on CPU 1");
+}
+
+#[test]
+fn an_upstream_at_its_end_is_the_limit() {
+    let mut run = chained(0);
+    let limit = |run: &RunRecord| {
+        let measured = run.measured.as_ref().unwrap();
+        Limit::decide(&LimitFigures::of(&run.load, &run.server, &run.chain, measured))
+    };
+    assert_ne!(limit(&run).kind, LimitKind::UpstreamCpu);
+    run.chain[0].resources.samples[1].cpu_ns = 1_140_000_000;
+    let found = limit(&run);
+    assert_eq!(found.kind, LimitKind::UpstreamCpu);
+    assert_eq!(found.evidence, "the upstream used 95 % of 1 CPU, the server 50 % of 1 CPU");
+}

@@ -1,0 +1,298 @@
+//! The hosts of a run in a line, with the links between them.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::{Laboratory, LinkFacts, RunRecord};
+
+use super::html::escape;
+use crate::chain::role_name;
+use crate::number;
+
+/// Width of a host.
+const HOST: f64 = 200.0;
+/// Height of one line of text.
+const LINE: f64 = 17.0;
+/// Room inside a host above and below its text.
+const ROOM: f64 = 10.0;
+
+/// One line of hosts with the variants that have it.
+struct Place {
+    /// The hosts from the clients to the end of the chain: name, and what runs there.
+    hosts: Vec<(String, Vec<String>)>,
+    /// The links, one fewer than hosts; none on the loopback interface.
+    links: Vec<LinkFacts>,
+    /// Whether each host is a network namespace.
+    namespaces: bool,
+    /// The variants.
+    variants: Vec<String>,
+}
+
+/// A picture of each laboratory in which a chain ran, and what is to be said of it.
+pub(crate) fn pictures(records: &[RunRecord]) -> String {
+    let places = places(records);
+    let mut html = String::new();
+    for (number, place) in places.iter().enumerate() {
+        if places.len() > 1 {
+            let _ = writeln!(html, "<h3>{}</h3>", escape(&place.variants.join(", ")));
+        }
+        for (class, is_broad) in [("broad", true), ("narrow", false)] {
+            html.push_str(&picture(place, &format!("hosts-{number}-{class}"), class, is_broad));
+        }
+        if !place.namespaces {
+            html.push_str(
+                "<p class=\"hint\">All of it ran on the loopback interface of one host: no link had \
+                 a delay. Delays, where there are any, were inside the responder.</p>\n",
+            );
+        }
+    }
+    html
+}
+
+/// The distinct lines of hosts, each with its variants, in the order of the runs.
+fn places(records: &[RunRecord]) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for record in records.iter().filter(|record| !record.chain.is_empty()) {
+        let new = Place::of(record);
+        let known = places.iter_mut().find(|place| place.is_like(&new));
+        match known {
+            None => places.push(new),
+            Some(place) if place.variants.contains(&record.variant) => {}
+            Some(place) => {
+                place.variants.push(record.variant.clone());
+                place.add_servers(new.hosts);
+            }
+        }
+    }
+    places
+}
+
+impl Place {
+    /// Where a run took place. Without a laboratory in the record, the hosts are those that the chain
+    /// names.
+    fn of(record: &RunRecord) -> Self {
+        let laboratory = record.laboratory.as_ref();
+        let mut names: Vec<String> = match laboratory {
+            Some(laboratory) => laboratory.hosts.iter().map(|host| host.name.clone()).collect(),
+            None => vec!["client".to_owned(), "server".to_owned()],
+        };
+        for part in &record.chain {
+            if !names.contains(&part.host) {
+                names.push(part.host.clone());
+            }
+        }
+        let runs_on = |(place, name): (usize, &String)| {
+            let behind = record.chain.iter().filter(|part| part.host == *name);
+            let behind = behind.map(|part| served(&part.server.kind, &part.role));
+            let own = match place {
+                0 => Some("load generator".to_owned()),
+                1 => Some(served(&record.server.kind, role_name(dnslab_measure::UNDER_TEST))),
+                _ => None,
+            };
+            own.into_iter().chain(behind).collect()
+        };
+        let servers: Vec<Vec<String>> = names.iter().enumerate().map(runs_on).collect();
+        Self {
+            hosts: names.into_iter().zip(servers).collect(),
+            links: laboratory.map(|laboratory| links(laboratory)).unwrap_or_default(),
+            namespaces: laboratory.is_some_and(|laboratory| laboratory.namespaces),
+            variants: vec![record.variant.clone()],
+        }
+    }
+
+    /// True if hosts and links are the same, whatever runs there.
+    fn is_like(&self, other: &Self) -> bool {
+        let names = |place: &Self| -> Vec<String> {
+            place.hosts.iter().map(|(name, _)| name.clone()).collect()
+        };
+        self.namespaces == other.namespaces
+            && self.links == other.links
+            && names(self) == names(other)
+    }
+
+    /// Takes what runs on the same hosts in another variant; of many, that there are others.
+    fn add_servers(&mut self, hosts: Vec<(String, Vec<String>)>) {
+        for ((_, own), (_, more)) in self.hosts.iter_mut().zip(hosts) {
+            let new: Vec<String> =
+                more.into_iter().filter(|server| !own.contains(server)).collect();
+            own.extend(new);
+        }
+    }
+}
+
+/// A server and what it is there.
+fn served(kind: &str, role: &str) -> String {
+    format!("{kind}, {role}")
+}
+
+/// The links in the order of the hosts; none if that is not a line.
+fn links(laboratory: &Laboratory) -> Vec<LinkFacts> {
+    let neighbours = laboratory.hosts.windows(2);
+    let link = |pair: &[dnslab_measure::HostFacts]| {
+        let is_it = |link: &&LinkFacts| link.from == pair[0].name && link.to == pair[1].name;
+        laboratory.links.iter().find(is_it).cloned()
+    };
+    neighbours.map(link).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// What a link does, in two short lines: time, then loss, rate and what carries the packets.
+fn link_lines(link: Option<&LinkFacts>) -> [String; 2] {
+    let Some(link) = link else { return ["loopback".to_owned(), String::new()] };
+    // These were set, not measured: digits that say nothing are left away.
+    let set = |ns: u64| number::duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ");
+    let time = match (link.delay_ns, link.jitter_ns) {
+        (0, 0) => "no delay".to_owned(),
+        (delay, 0) => set(delay),
+        (delay, jitter) => format!("{} \u{b1} {}", set(delay), set(jitter)),
+    };
+    let mut rest = Vec::new();
+    if link.loss > 0.0 {
+        rest.push(format!("{} lost", number::share(link.loss)));
+    }
+    if let Some(rate) = link.rate_bps {
+        rest.push(bits_per_second(rate));
+    }
+    rest.push(link.carrier.clone());
+    [time, rest.join(", ")]
+}
+
+/// A rate of bits in the largest decimal unit that leaves at least one of it.
+fn bits_per_second(rate: u64) -> String {
+    const UNITS: [&str; 4] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"];
+    let mut scaled = rate as f64;
+    let mut unit = 0;
+    while scaled >= 1_000.0 && unit + 1 < UNITS.len() {
+        scaled /= 1_000.0;
+        unit += 1;
+    }
+    let number = number::three_digits(scaled);
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &number
+    };
+    format!("{number} {}", UNITS[unit])
+}
+
+/// The line of hosts as a sentence, for those who do not see it.
+fn description(place: &Place) -> String {
+    let mut text = String::new();
+    for (at, (name, servers)) in place.hosts.iter().enumerate() {
+        if at > 0 {
+            let [time, rest] = link_lines(place.links.get(at - 1));
+            let rest = if rest.is_empty() { rest } else { format!(", {rest}") };
+            let _ = write!(text, "; then by a link ({time}{rest}) ");
+        }
+        let _ = write!(text, "host {name} with {}", servers.join(" and "));
+    }
+    text.push_str(". Delay and loss are those of one direction.");
+    text
+}
+
+/// The picture, from left to right or from top to bottom.
+fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
+    const GAP: f64 = 165.0;
+    const DROP: f64 = 56.0;
+    let lines = place.hosts.iter().map(|(_, servers)| servers.len()).max().unwrap_or(0);
+    let tall = |servers: usize| (servers + 1) as f64 * LINE + 2.0 * ROOM;
+    let hosts = place.hosts.len() as f64;
+    let mut html = String::new();
+    let mut y = 1.0;
+    for (at, (name, servers)) in place.hosts.iter().enumerate() {
+        let own = tall(if is_broad { lines } else { servers.len() });
+        let x = if is_broad { 1.0 + at as f64 * (HOST + GAP) } else { 1.0 };
+        if at > 0 {
+            let [time, rest] = link_lines(place.links.get(at - 1));
+            if is_broad {
+                let middle = y + own / 2.0;
+                push_link(&mut html, (x - GAP, middle), (x, middle));
+                push_text(&mut html, "middle", x - GAP / 2.0, middle - 8.0, "link", &time);
+                push_text(&mut html, "middle", x - GAP / 2.0, middle + 17.0, "quiet", &rest);
+            } else {
+                push_link(&mut html, (x + 30.0, y - DROP), (x + 30.0, y));
+                push_text(&mut html, "start", x + 46.0, y - DROP / 2.0 - 4.0, "link", &time);
+                push_text(&mut html, "start", x + 46.0, y - DROP / 2.0 + 13.0, "quiet", &rest);
+            }
+        }
+        let _ = write!(
+            html,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{HOST}\" height=\"{own:.1}\" rx=\"6\"/>"
+        );
+        let texts = std::iter::once(("name", name)).chain(servers.iter().map(|it| ("quiet", it)));
+        for (line, (class, text)) in texts.enumerate() {
+            let down = y + ROOM + (line as f64 + 0.75) * LINE;
+            push_text(&mut html, "start", x + 12.0, down, class, text);
+        }
+        if !is_broad {
+            y += own + DROP;
+        }
+    }
+    let (width, height) = if is_broad {
+        (hosts * HOST + (hosts - 1.0) * GAP + 2.0, tall(lines) + 2.0)
+    } else {
+        (HOST + 122.0, y - DROP + 1.0)
+    };
+    format!(
+        "<svg class=\"hosts {class}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-text\">\n<title id=\"{id}-title\">The hosts of the \
+         chain</title>\n<desc id=\"{id}-text\">{}</desc>\n{html}\n</svg>\n",
+        escape(&description(place))
+    )
+}
+
+/// A link.
+fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
+    let _ = write!(
+        html,
+        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
+        from.0, from.1, to.0, to.1
+    );
+}
+
+/// A text that begins, or has its middle, at this place.
+fn push_text(html: &mut String, anchor: &str, x: f64, y: f64, class: &str, text: &str) {
+    if !text.is_empty() {
+        let _ = write!(
+            html,
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            escape(text)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(delay_ns: u64, jitter_ns: u64, loss: f64, rate_bps: Option<u64>) -> LinkFacts {
+        LinkFacts {
+            from: "client".to_owned(),
+            to: "server".to_owned(),
+            delay_ns,
+            jitter_ns,
+            loss,
+            rate_bps,
+            carrier: "netem".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_link_is_told_in_two_lines() {
+        let of = |link: LinkFacts| link_lines(Some(&link)).join(" | ");
+        assert_eq!(of(link(0, 0, 0.0, None)), "no delay | netem");
+        assert_eq!(of(link(10_000_000, 0, 0.0, None)), "10 ms | netem");
+        assert_eq!(
+            of(link(10_000_000, 500_000, 0.01, Some(100_000_000))),
+            "10 ms \u{b1} 500 us | 1 % lost, 100 Mbit/s, netem"
+        );
+        assert_eq!(link_lines(None), ["loopback", ""]);
+    }
+
+    #[test]
+    fn rates_have_their_unit() {
+        for (rate, text) in
+            [(500, "500 bit/s"), (2_500_000, "2.5 Mbit/s"), (1_000_000_000, "1 Gbit/s")]
+        {
+            assert_eq!(bits_per_second(rate), text);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A synthetic experiment with chains of servers on hosts of their own: fourteen forwarders in front
+//! of one upstream; and one with logs of queries. Nothing in them was measured.
+
+use std::path::Path;
+
+use dnslab_measure::{
+    CaseId, ChainPart, CounterSample, CounterSeries, HostFacts, Laboratory, Limit, LimitKind,
+    LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts, Session, counter,
+};
+
+use super::{Behaviour, MS, run};
+
+/// One forwarder.
+struct Forwarder {
+    /// What is measured of it.
+    behaviour: Behaviour,
+    /// Its kind.
+    kind: &'static str,
+    /// By what it asks its upstream.
+    upstream: &'static str,
+    /// Queries for each connection to the upstream; 0 if it has one for all.
+    per_connection: u64,
+}
+
+/// The forwarders: six ways to ask an upstream that keeps its connections, as many for one that does
+/// not, and two without encryption.
+const FORWARDERS: [Forwarder; 14] = [
+    forwarder("dnsmasq-udp", "dnsmasq", "udp", 21.0, 0),
+    forwarder("dnsmasq-stubby", "dnsmasq", "dot", 21.6, 0),
+    forwarder("unbound-udp", "unbound", "udp", 21.1, 0),
+    forwarder("unbound-dot", "unbound", "dot", 21.5, 0),
+    forwarder("kresd-dot", "knot-resolver", "dot", 21.7, 0),
+    forwarder("coredns-dot", "coredns", "dot", 21.4, 0),
+    forwarder("dnsmasq-stubby-100", "dnsmasq", "dot", 22.4, 100),
+    forwarder("unbound-dot-100", "unbound", "dot", 22.6, 100),
+    forwarder("kresd-dot-100", "knot-resolver", "dot", 22.3, 100),
+    forwarder("coredns-dot-100", "coredns", "dot", 22.2, 100),
+    forwarder("dnsmasq-stubby-closing", "dnsmasq", "dot", 84.0, 1),
+    forwarder("unbound-dot-closing", "unbound", "dot", 86.0, 1),
+    forwarder("kresd-dot-closing", "knot-resolver", "dot", 83.0, 1),
+    forwarder("coredns-dot-closing", "coredns", "dot", 85.0, 1),
+];
+
+/// A forwarder that answers one query after another.
+const fn forwarder(
+    name: &'static str,
+    kind: &'static str,
+    upstream: &'static str,
+    p50_ms: f64,
+    per_connection: u64,
+) -> Forwarder {
+    let behaviour = Behaviour { name, transport: "udp", qps: 1_000.0 / p50_ms, p50_ms, tail: 2.0 };
+    Forwarder { behaviour, kind, upstream, per_connection }
+}
+
+/// Writes the experiment of the forwarders, two runs of each.
+///
+/// # Errors
+/// When `path` exists or cannot be written.
+pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
+    let session = session();
+    let results = ResultsDirectory::create(path, &session)?;
+    for record in records(&session) {
+        results.write_run(&record)?;
+        let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
+        for role in record.chain.iter().map(|part| part.role.as_str()).chain(["server"]) {
+            let folder = results.run_path(&case).join(role);
+            std::fs::create_dir_all(&folder).expect("the run's folder was just written");
+            let configuration = format!("# the {role} of {}\n", case.folder());
+            std::fs::write(folder.join("server.conf"), configuration).expect("it was just made");
+        }
+    }
+    Ok(results)
+}
+
+/// The planned session.
+pub(crate) fn session() -> Session {
+    let names = FORWARDERS.map(|of| of.behaviour.name.to_owned());
+    let case = |variant: &String, repetition| CaseId { variant: variant.clone(), repetition };
+    Session {
+        name: "forwarders".to_owned(),
+        question: "What does it cost to forward over TLS?".to_owned(),
+        baseline: "dnsmasq-udp".to_owned(),
+        plan: (1..=2).flat_map(|at| names.iter().map(move |name| case(name, at))).collect(),
+        variants: names.to_vec(),
+        skipped: Vec::new(),
+        ..super::session(1)
+    }
+}
+
+/// The runs of the session.
+pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
+    let record = |(position, case): (usize, &CaseId)| {
+        let forwarder = FORWARDERS.iter().find(|of| of.behaviour.name == case.variant);
+        let forwarder = forwarder.expect("the plan names these variants only");
+        let mut record = run(&forwarder.behaviour, case.repetition, position as u32, 8_000 * MS);
+        forward(forwarder, &mut record);
+        record
+    };
+    session.plan.iter().enumerate().map(record).collect()
+}
+
+/// Makes a run one through a chain.
+fn forward(of: &Forwarder, record: &mut RunRecord) {
+    record.load.mode = LoadMode::Closed { outstanding: 1 };
+    record.load.clients = 1;
+    record.server = ServerFacts {
+        kind: of.kind.to_owned(),
+        version: "1.2.3 (synthetic)".to_owned(),
+        command: vec![of.kind.to_owned(), "-c".to_owned(), "server.conf".to_owned()],
+        configuration: Some("server/server.conf".to_owned()),
+        ..record.server.clone()
+    };
+    let measured = record.measured.as_mut().expect("it is a run of the sample");
+    // Nobody is busy here.
+    for sample in &mut measured.resources.samples {
+        sample.cpu_ns /= 60;
+    }
+    measured.workers[0].cpu_ns /= 50;
+    let queries = measured.counters.outcomes.due;
+    measured.warm_up.sent = queries / 4;
+    let sent = measured.warm_up.sent + measured.counters.sent;
+    let window = measured.window();
+    // Two of the forwarders tell nothing; one misses some.
+    let missed = if of.kind == "knot-resolver" { sent / 50 } else { 0 };
+    measured.server_counters = (of.kind != "dnsmasq").then(|| {
+        let counts = [(counter::QUERIES, 1, sent - missed)];
+        counters("the server's control socket", window, &counts)
+    });
+    let has_relay = of.behaviour.name.starts_with("dnsmasq-stubby");
+    let relay = has_relay.then(|| ChainPart {
+        role: "relay".to_owned(),
+        host: "server".to_owned(),
+        transport: "udp".to_owned(),
+        server: server("stubby", "1.6.0 (synthetic)", "relay", 0),
+        resources: busy(record, 0.4),
+        counters: None,
+    });
+    let connections = match (of.upstream, of.per_connection) {
+        ("udp", _) => 0,
+        (_, 0) => 1,
+        (_, most) => sent.div_ceil(most),
+    };
+    // A connection for all is the one that was opened when the chain was tried.
+    let load = if of.per_connection == 0 { 0 } else { connections };
+    let resumed = if of.kind == "unbound" { load } else { 0 };
+    let own = if of.upstream == "udp" { counter::QUERIES_UDP } else { counter::QUERIES_DOT };
+    let tried = u64::from(of.upstream != "udp");
+    let upstream = ChainPart {
+        role: "upstream".to_owned(),
+        host: "upstream".to_owned(),
+        transport: of.upstream.to_owned(),
+        server: server("embedded", "0.1.0", "upstream", 1),
+        resources: busy(record, 0.9),
+        counters: Some(counters(
+            "the responder's counters",
+            window,
+            &[
+                (counter::QUERIES, 2, sent),
+                (own, 2, sent),
+                (counter::CONNECTIONS, tried, load),
+                (counter::HANDSHAKES_FULL, tried, load - resumed),
+                (counter::HANDSHAKES_RESUMED, 0, resumed),
+            ],
+        )),
+    };
+    record.chain = relay.into_iter().chain([upstream]).collect();
+    record.laboratory = Some(laboratory());
+    record.caveats.clear();
+    let evidence =
+        "47 qps at a mean latency of 21.000 ms are 1 query in flight, with a window of 1";
+    record.limit = Limit { kind: LimitKind::Window, evidence: evidence.to_owned() };
+}
+
+/// A server of the chain on this CPU.
+fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
+    ServerFacts {
+        kind: kind.to_owned(),
+        version: version.to_owned(),
+        command: vec![kind.to_owned(), "-C".to_owned(), "server.conf".to_owned()],
+        configuration: Some(format!("{role}/server.conf")),
+        threads: 1,
+        cpus: vec![cpu],
+        notes: vec![format!("The {role} keeps its defaults towards its upstream.")],
+    }
+}
+
+/// What a server uses that is this many times as busy as the one under test.
+fn busy(record: &RunRecord, times: f64) -> dnslab_measure::ResourceSeries {
+    let mut resources = record.measured.as_ref().expect("it was measured").resources.clone();
+    for sample in &mut resources.samples {
+        sample.cpu_ns = (sample.cpu_ns as f64 * times) as u64;
+        sample.memory_octets /= 3;
+    }
+    resources
+}
+
+/// Readings each second from before the load until after the window: each count with what it is before
+/// the load and by how much it grows during it.
+fn counters(source: &str, window: (i64, i64), counts: &[(&str, u64, u64)]) -> CounterSeries {
+    let second = 1_000 * MS as i64;
+    let end = window.1;
+    let instants =
+        (0..=end / second).map(|at| at * second - 50 * MS as i64).chain([end + second / 5]);
+    let sample = |at_ns: i64| {
+        let share = (at_ns.max(0) as f64 / end as f64).min(1.0);
+        let count = |(name, before, grown): &(&str, u64, u64)| {
+            ((*name).to_owned(), before + (*grown as f64 * share).round() as u64)
+        };
+        CounterSample { at_ns, counts: counts.iter().map(count).collect() }
+    };
+    CounterSeries {
+        source: source.to_owned(),
+        samples: instants.map(sample).collect(),
+        failure: None,
+    }
+}
+
+/// Three hosts, the second link longer than the first.
+pub(crate) fn laboratory() -> Laboratory {
+    let host = |name: &str, addresses: &[&str], cpu| HostFacts {
+        name: name.to_owned(),
+        addresses: addresses.iter().map(|address| (*address).to_owned()).collect(),
+        cpus: vec![cpu],
+    };
+    let link = |from: &str, to: &str, delay_ns| LinkFacts {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        delay_ns,
+        jitter_ns: delay_ns / 20,
+        loss: 0.0,
+        rate_bps: None,
+        carrier: "netem".to_owned(),
+    };
+    let far = LinkFacts {
+        loss: 0.001,
+        rate_bps: Some(100_000_000),
+        ..link("server", "upstream", 10 * MS)
+    };
+    Laboratory {
+        namespaces: true,
+        hosts: vec![
+            host("client", &["10.53.0.1"], 1),
+            host("server", &["10.53.0.2", "10.53.1.1"], 0),
+            host("upstream", &["10.53.1.2"], 1),
+        ],
+        links: vec![link("client", "server", 0), far],
+    }
+}
+
+/// What logs cost: the variants and the octets that each writes for a query.
+const LOGS: [(Behaviour, u64); 4] = [
+    (Behaviour { name: "none", transport: "udp", qps: 60_000.0, p50_ms: 2.0, tail: 2.0 }, 0),
+    (Behaviour { name: "dnstap", transport: "udp", qps: 48_000.0, p50_ms: 2.5, tail: 2.0 }, 212),
+    (Behaviour { name: "query-log", transport: "udp", qps: 31_000.0, p50_ms: 3.9, tail: 2.5 }, 153),
+    (Behaviour { name: "both", transport: "udp", qps: 28_000.0, p50_ms: 4.3, tail: 2.5 }, 365),
+];
+
+/// Writes an experiment with logs of queries, three runs of each variant.
+///
+/// # Errors
+/// When `path` exists or cannot be written.
+pub(crate) fn write_logs(path: &Path) -> Result<ResultsDirectory, ResultsError> {
+    let case = |of: &Behaviour, repetition| CaseId { variant: of.name.to_owned(), repetition };
+    let session = Session {
+        name: "query-logging".to_owned(),
+        question: "What does logging each query cost?".to_owned(),
+        baseline: "none".to_owned(),
+        plan: (1..=3).flat_map(|at| LOGS.iter().map(move |(of, _)| case(of, at))).collect(),
+        variants: LOGS.iter().map(|(of, _)| of.name.to_owned()).collect(),
+        skipped: Vec::new(),
+        ..super::session(1)
+    };
+    let results = ResultsDirectory::create(path, &session)?;
+    for (position, case) in session.plan.iter().enumerate() {
+        let (behaviour, octets) = LOGS.iter().find(|(of, _)| of.name == case.variant).expect("one");
+        let mut record = run(behaviour, case.repetition, position as u32, 4_000 * MS);
+        let measured = record.measured.as_mut().expect("it is a run of the sample");
+        let sent = measured.counters.sent;
+        let window = measured.window();
+        for sample in &mut measured.resources.samples {
+            let seconds = sample.at_ns.max(0) as f64 / 1e9;
+            sample.log_octets = (behaviour.qps * seconds) as u64 * octets;
+        }
+        let counts = [(counter::QUERIES, 1, sent)];
+        measured.server_counters = Some(counters("BIND's statistics channel", window, &counts));
+        results.write_run(&record)?;
+    }
+    Ok(results)
+}
