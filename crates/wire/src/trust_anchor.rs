@@ -13,3 +13,17 @@ pub const TRUST_ANCHOR_DNSKEY: &str = ". 3600 IN DNSKEY 257 3 13 KRujI8l2XntmIn7
 /// The same as a DS record, by SHA-256 (RFC 4509).
 pub const TRUST_ANCHOR_DS: &str = ". 3600 IN DS 53229 13 2 \
                                    9A66D4F488953B61A7DC4EA2E7AE9B576A46A94BBB171AC8764087EC469A890E";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever configures a server reads the anchor there.
+    #[test]
+    fn the_documents_have_it() {
+        let commands = include_str!("../../../docs/COMMANDS.md");
+        for record in [TRUST_ANCHOR_DNSKEY, TRUST_ANCHOR_DS] {
+            assert!(commands.lines().any(|line| line == record), "no `{record}`");
+        }
+    }
+}

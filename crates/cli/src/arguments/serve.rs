@@ -17,14 +17,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     pub(crate) zone: Option<PathBuf>,
     /// Name of the zone [default: the owner of its SOA record]
-    #[arg(long, value_name = "NAME", requires = "zone")]
+    #[arg(long, value_name = "NAME", conflicts_with = "names")]
     pub(crate) origin: Option<String>,
     /// Names, one a line as in dnsperf's query files: be a recursive resolver that has them, and
     /// all zones above them, in its cache
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
     /// Sign these zones, with the key whose trust anchor docs/COMMANDS.md has
-    #[arg(long, requires = "names")]
+    #[arg(long, conflicts_with = "zone")]
     pub(crate) sign: bool,
     /// Address and port for UDP and TCP; can be given more than once
     #[arg(long, value_name = "ADDRESS:PORT")]

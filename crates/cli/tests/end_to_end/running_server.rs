@@ -122,13 +122,24 @@ pub(crate) fn serve(
     room: &Room,
     address: &str,
     further: &[&str],
-) -> (Running, impl Fn(Transport) -> SocketAddr) {
+) -> (Running, impl Fn(Transport) -> SocketAddr + use<>) {
     room.write("zone", &zone());
+    serve_what(room, address, &["--zone", "zone"], further)
+}
+
+/// The same with something else to serve: `--names` and a list.
+#[track_caller]
+pub(crate) fn serve_what(
+    room: &Room,
+    address: &str,
+    what: &[&str],
+    further: &[&str],
+) -> (Running, impl Fn(Transport) -> SocketAddr + use<>) {
     let address = address.parse().expect("the tests write addresses rightly");
     certificate::create(room.path(), address).unwrap();
     let free = ports::free(address).unwrap();
     let at = move |transport| SocketAddr::new(address, free.of(transport));
-    let mut arguments = ["serve", "--zone", "zone"].map(str::to_owned).to_vec();
+    let mut arguments = vec!["serve".to_owned()];
     for (option, transport) in [
         ("--listen", Transport::Udp),
         ("--dot-listen", Transport::Dot),
@@ -139,7 +150,7 @@ pub(crate) fn serve(
         arguments.extend([option.to_owned(), at(transport).to_string()]);
     }
     let files = ["--certificate", certificate::CERTIFICATE, "--key", certificate::KEY];
-    arguments.extend(files.iter().chain(further).map(|word| (*word).to_owned()));
+    arguments.extend(files.iter().chain(what).chain(further).map(|word| (*word).to_owned()));
     let running = room.start(&arguments);
     // UDP and TCP share a line.
     let listening = || running.stderr().lines().filter(|line| line.starts_with("serving ")).count();

@@ -1,13 +1,19 @@
 //! `dnslab serve` as others see it: foreign clients ask, SIGTERM ends it.
 
-use std::net::UdpSocket;
+use std::fs;
+use std::io::Read as _;
+use std::net::{TcpStream, UdpSocket};
+use std::process::Command;
+use std::time::Duration;
 
 use dnslab_lab::certificate;
-use dnslab_wire::Transport;
+use dnslab_wire::{TRUST_ANCHOR_DNSKEY, Transport};
 use rustix::process::Signal;
+use serde_json::Value;
 
+use crate::processes::wait_for;
 use crate::room::Room;
-use crate::running_server::{ask, serve as start, zone};
+use crate::running_server::{ask, serve as start, serve_what as start_what, zone};
 
 #[test]
 fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
@@ -43,6 +49,116 @@ fn a_lossy_responder_loses() {
     done.complains("udp: 1 received, 0 answered, 1 lost by program");
 }
 
+/// The little DNS that is made of a list of names, in the eyes of a client that checks signatures.
+#[test]
+fn a_list_of_names_becomes_a_resolver() {
+    let room = Room::quiet();
+    room.write("names", "; as dnsperf has it\nwww.example.com A\nmail.example.org MX\n");
+    let what = ["--names", "names", "--sign"];
+    let (mut running, at) = start_what(&room, "127.0.0.1", &what, &[]);
+    let address = at(Transport::Udp);
+    let kdig = |name: &str, rtype: &str, further: &[&str]| {
+        let (ip, port) = (format!("@{}", address.ip()), address.port().to_string());
+        let output = Command::new("kdig")
+            .args([&*ip, "-p", &port, "+time=5", "+retry=0"])
+            .args(further)
+            .args([name, rtype])
+            .output()
+            .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let check = |answer: &str, parts: &[&str]| {
+        let missing: Vec<_> = parts.iter().filter(|part| !answer.contains(**part)).collect();
+        assert!(missing.is_empty(), "no {missing:?} in {answer}; {}", running.so_far());
+    };
+    let signed = kdig("www.example.com", "A", &["+dnssec"]);
+    check(&signed, &["NOERROR", "Flags: qr rd ra ad;", "203.0.113.35", "RRSIG"]);
+    let plain = kdig("www.example.com", "AAAA", &["+noadflag"]);
+    check(&plain, &["NOERROR", "Flags: qr rd ra;", "2001:db8::eb15:79da:8d3c:8b3c"]);
+    assert!(!plain.contains("RRSIG"), "{plain}");
+    check(&kdig("mail.example.org", "A", &["+tcp"]), &["NOERROR", "ANSWER: 1"]);
+    check(&kdig("nothing.example.org", "A", &["+dnssec"]), &["NXDOMAIN", "NSEC", "SOA"]);
+    let key = TRUST_ANCHOR_DNSKEY.split(' ').next_back().expect("a record has parts");
+    check(&kdig(".", "DNSKEY", &["+short"]).replace([' ', '\n'], ""), &[key]);
+    running.signal(Signal::TERM);
+    running.finish().exits_with(0).complains("2 names in 7 zones with ");
+}
+
+/// The counters of a running server are those of what foreign clients asked.
+#[test]
+fn counters_can_be_watched() {
+    let room = Room::quiet();
+    let further = ["--counters", "counters.json", "--queries-per-connection", "2"];
+    let (mut running, at) = start(&room, "127.0.0.1", &further);
+    let authority = room.path().join(certificate::AUTHORITY);
+    let file = room.path().join("counters.json");
+    let read = || -> Value {
+        let text = fs::read_to_string(&file).expect("it is there from the beginning");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let before = read()["at_ns"].as_u64().unwrap();
+    let asked_over = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doq];
+    for transport in asked_over {
+        for name in ["host1.melmac.univ", "host2.melmac.univ"] {
+            let answer = ask(transport, at(transport), Some(&authority), name);
+            assert_eq!(answer, "192.0.2.7", "over {transport}: {}", running.so_far());
+        }
+    }
+    // Two queries on one connection, which use its quota up.
+    let dot = at(Transport::Dot);
+    let output = Command::new("kdig")
+        .args([&format!("@{}", dot.ip()), "-p", &dot.port().to_string(), "+tls", "+keepopen"])
+        .args(["+short", "host3.melmac.univ", "A", "host4.melmac.univ", "A"])
+        .output()
+        .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "192.0.2.7\n192.0.2.7\n");
+    let is_so = |counters: &Value| {
+        let count = |transport: &str, what: &str| counters["transports"][transport][what].as_u64();
+        let is_asked = |name, count_of| {
+            count(name, "received") == Some(count_of) && count(name, "answered") == Some(count_of)
+        };
+        let life = &counters["connections"];
+        is_asked("udp", 2)
+            && is_asked("tcp", 2)
+            && is_asked("dot", 4)
+            && is_asked("doq", 2)
+            && is_asked("doh2", 0)
+            && life["open"] == 0
+    };
+    let counters = wait_for("the counters", || read().to_string(), || Some(read()).filter(is_so));
+    assert!(counters["at_ns"].as_u64().unwrap() > before);
+    let life = &counters["connections"];
+    let count = |what: &str| life[what].as_u64().unwrap_or_else(|| panic!("no {what}: {life}"));
+    // Two over TCP, three over DoT, two over DoQ; one of them had two queries.
+    assert_eq!((count("accepted"), count("closed_by_quota")), (7, 1), "{life}");
+    assert_eq!(count("full_handshakes") + count("resumed_handshakes"), 5, "{life}");
+    let queries = &life["queries"];
+    assert_eq!(
+        [&queries["connections"], &queries["sum"], &queries["least"], &queries["most"]],
+        [7, 8, 1, 2],
+        "{life}"
+    );
+    running.signal(Signal::TERM);
+    running.finish().exits_with(0);
+    let last = read();
+    assert_eq!((&last["transports"], &last["connections"]), (&counters["transports"], life));
+    assert!(!room.path().join("counters.json.new").exists());
+}
+
+#[test]
+fn an_idle_connection_is_closed() {
+    let room = Room::quiet();
+    let further = ["--idle-timeout", "100ms", "--counters", "counters.json"];
+    let (mut running, at) = start(&room, "127.0.0.1", &further);
+    let mut idle = TcpStream::connect(at(Transport::Tcp)).unwrap();
+    idle.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    assert_eq!(idle.read(&mut [0; 16]).unwrap(), 0, "{}", running.so_far());
+    running.signal(Signal::TERM);
+    running.finish().exits_with(0);
+    let last = fs::read_to_string(room.path().join("counters.json")).unwrap();
+    assert!(last.contains("\"timed_out\":1"), "{last}");
+}
+
 #[test]
 fn what_cannot_be_served_is_said() {
     let room = Room::quiet();
@@ -50,7 +166,15 @@ fn what_cannot_be_served_is_said() {
     room.write("broken", "$ORIGIN melmac.univ.\n@ SOA ns hostmaster 1 2 3\n");
     let owner = UdpSocket::bind("127.0.0.1:0").unwrap();
     let taken = owner.local_addr().unwrap().to_string();
-    let cases: [(&[&str], i32, &str); 6] = [
+    room.write("names", "www.example.com BOGUS\n");
+    let cases: [(&[&str], i32, &str); 13] = [
+        (&[], 2, "--zone"),
+        (&["--zone", "zone", "--names", "names"], 2, "--names"),
+        (&["--zone", "zone", "--sign"], 2, "--sign"),
+        (&["--names", "names"], 2, "line 1: `BOGUS` is no type"),
+        (&["--names", "absent"], 2, "absent"),
+        (&["--zone", "zone", "--idle-timeout", "1ns"], 2, "--idle-timeout"),
+        (&["--zone", "zone", "--listen", "127.0.0.1:0", "--counters", "no/file"], 2, "no/file"),
         (&["--zone", "absent"], 2, "absent"),
         (&["--zone", "broken"], 2, "broken"),
         (&["--zone", "zone", "--delay", "5"], 2, "--delay"),

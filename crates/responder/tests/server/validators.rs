@@ -3,12 +3,12 @@
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use dnslab_responder::{NameList, Signing, Zones};
+use dnslab_responder::{NameList, Signing, Zone, Zones};
 use dnslab_wire::{Query, QueryOptions, TRUST_ANCHOR_DNSKEY};
 use domain::base::iana::{Rcode, Rtype};
 use domain::base::{Message, Name};
@@ -182,27 +182,83 @@ fn forwarders_refuse_what_they_cannot_validate() {
 fn delv_validates_by_itself() {
     let server = resolver(Signing::At(SystemTime::now()));
     let folder = tempfile::tempdir().unwrap();
-    let key: Vec<_> = TRUST_ANCHOR_DNSKEY.split(' ').collect();
-    let anchor = format!("trust-anchors {{ . static-key 257 3 13 \"{}\"; }};", key[7]);
-    let file = folder.path().join("anchor");
-    fs::write(&file, anchor).unwrap();
-    let port = server.address.port().to_string();
-    let delv = |qname: &str, qtype: &str, expected: &str| {
-        let output = run_delv(&file, &port, qname, qtype);
-        assert!(output.contains(expected), "{qname} {qtype}: {output}");
-    };
-    delv("www.example.com", "A", "; fully validated");
-    delv("www.example.com", "TXT", "; negative response, fully validated");
-    delv("nothing.example.com", "A", "; negative response, fully validated");
+    let key = TRUST_ANCHOR_DNSKEY.split(' ').next_back().unwrap();
+    let delv = Delv::new(folder.path(), ".", key, &server);
+    delv.check("www.example.com", "A", "; fully validated");
+    delv.check("www.example.com", "TXT", "; negative response, fully validated");
+    delv.check("nothing.example.com", "A", "; negative response, fully validated");
 }
 
-/// What `delv` says.
-fn run_delv(anchor: &Path, port: &str, qname: &str, qtype: &str) -> String {
-    let output = Command::new("delv")
-        .arg("-a")
-        .arg(anchor)
-        .args(["+root", "@127.0.0.1", "-p", port, qname, qtype])
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run delv: {error}; install bind9-dnsutils"));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// A zone file that BIND's tools signed is served with its proofs, by an authoritative server.
+#[test]
+fn a_signed_zone_file_is_served_with_its_proofs() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap_or_else(|error| panic!("cannot run {program}: {error}; install bind9-utils"));
+        assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let keygen = ["-a", "ECDSAP256SHA256", "-f", "KSK", "example"];
+    let stem = run("dnssec-keygen", &keygen).trim().to_owned();
+    let text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\nns A 192.0.2.53\n\
+                www A 192.0.2.1\nalias CNAME x.wild\n*.wild A 192.0.2.9\nent.deep.here A 192.0.2.2\n\
+                sub NS ns.sub\nns.sub A 192.0.2.77\n";
+    fs::write(folder.path().join("zone"), text).unwrap();
+    run("dnssec-signzone", &["-S", "-z", "-o", "example", "-f", "signed", "zone"]);
+    let zone = Zone::load(&folder.path().join("signed"), None).unwrap();
+    let server = Running::start(|config| config.zones = zone.into());
+    let public = fs::read_to_string(folder.path().join(format!("{stem}.key"))).unwrap();
+    let record = public.lines().find(|line| line.contains(" DNSKEY ")).unwrap();
+    let key = record.split_once(" 13 ").unwrap().1;
+    let delv = Delv::new(folder.path(), "example", key, &server);
+    let (found, absent) = ("; fully validated", "; negative response, fully validated");
+    delv.check("www.example", "A", found);
+    delv.check("x.y.wild.example", "A", found);
+    delv.check("alias.example", "A", found);
+    delv.check("www.example", "TXT", absent);
+    delv.check("x.wild.example", "TXT", absent);
+    delv.check("deep.here.example", "A", absent);
+    delv.check("nothing.example", "A", absent);
+    delv.check("sub.example", "DS", absent);
+    // The referral proves that the child is not signed.
+    let port = server.address.port().to_string();
+    let referral = run("dig", &["@127.0.0.1", "-p", &port, "+norec", "+dnssec", "www.sub.example"]);
+    for part in ["NS\tns.sub.example.", "sub.example.\t\t60\tIN\tNSEC", "RRSIG\tNSEC", "192.0.2.77"]
+    {
+        assert!(referral.contains(part), "no {part:?} in {referral}");
+    }
+}
+
+/// `delv`, with its trust anchor.
+struct Delv {
+    anchor: PathBuf,
+    root: String,
+    port: String,
+}
+
+impl Delv {
+    /// For zones below `root`, whose key is this, with its file in a folder.
+    fn new(folder: &Path, root: &str, key: &str, server: &Running) -> Self {
+        let anchor = folder.join("anchor");
+        let text = format!("trust-anchors {{ {root} static-key 257 3 13 \"{key}\"; }};");
+        fs::write(&anchor, text).unwrap();
+        Self { anchor, root: format!("+root={root}"), port: server.address.port().to_string() }
+    }
+
+    /// Asks; its output must contain this.
+    #[track_caller]
+    fn check(&self, qname: &str, qtype: &str, expected: &str) {
+        let output = Command::new("delv")
+            .arg("-a")
+            .arg(&self.anchor)
+            .args([&self.root, "@127.0.0.1", "-p", &self.port, qname, qtype])
+            .output()
+            .unwrap_or_else(|error| panic!("cannot run delv: {error}; install bind9-dnsutils"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(expected), "{qname} {qtype}: {output:?}");
+    }
 }
