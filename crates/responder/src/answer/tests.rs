@@ -1,6 +1,8 @@
 //! Answers read back by `domain`, for a zone with one of everything.
 
 use std::fmt::Write;
+use std::sync::OnceLock;
+use std::time::{Duration, UNIX_EPOCH};
 
 use dnslab_wire::{Edns, Query, QueryOptions};
 use domain::base::iana::Rtype;
@@ -9,6 +11,7 @@ use domain::rdata::AllRecordData;
 use proptest::prelude::*;
 
 use super::*;
+use crate::zone::{NameList, Signing};
 
 /// The zone under test.
 fn zone() -> Zones {
@@ -342,6 +345,16 @@ fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), Tes
     Ok(())
 }
 
+/// A resolver with signed zones around the same names.
+fn signed() -> &'static Zones {
+    static MADE: OnceLock<Zones> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let names = "www.example\nalias.example\n*.wild.example\nhost.sub.example\n.\n";
+        let instant = UNIX_EPOCH + Duration::from_secs(1_750_000_000);
+        Zones::below_root(&NameList::parse(names).unwrap(), Signing::At(instant))
+    })
+}
+
 proptest! {
     #[test]
     fn random_octets(query in prop::collection::vec(any::<u8>(), 0..300), stream in any::<bool>()) {
@@ -353,5 +366,6 @@ proptest! {
     fn mutated_queries(query in mutated(), stream in any::<bool>()) {
         let transport = if stream { Transport::Tcp } else { Transport::Udp };
         check_any(&zone(), &query, transport)?;
+        check_any(signed(), &query, transport)?;
     }
 }
