@@ -59,6 +59,7 @@ impl RunningServer {
         timeout: Duration,
     ) -> Result<Self, LabError> {
         let (root, installed) = locate(spec)?;
+        installed.takes(spec).map_err(LabError::Unsupported)?;
         Needs::of(spec)
             .try_for_each(|needs| installed.can(&needs))
             .map_err(LabError::Unsupported)?;

@@ -369,7 +369,6 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
         let is_front = place == 0;
         let needs = Needs {
             transport: *transport,
-            http_path: &variant.load.http.path,
             upstream: asked_over.get(place + 1).map(|(_, transport)| *transport),
             validates: is_front && settings.dnssec,
             logging: if is_front { settings.logging } else { Logging::default() },

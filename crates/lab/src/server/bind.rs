@@ -1,10 +1,18 @@
-//! ISC BIND 9 (`named`), authoritative. Options: BIND 9 Administrator Reference Manual, chapter 8.
+//! ISC BIND 9 (`named`), authoritative or as a forwarder. Options: BIND 9 Administrator Reference
+//! Manual, chapter 8.
+//!
+//! Blind spots of its counts: what the kernel dropped before BIND read it, and over which of TCP, TLS and
+//! HTTPS a query came.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
+use super::{
+    Access, Adapter, DNSTAP_LOG, IDLE_SECONDS, Logging, QUERY_LOG, Rendered, RenderedFile,
+    ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version, bind_statistics, trust_anchor_words,
+};
 use crate::certificate;
 use crate::running::LOG;
 
@@ -47,6 +55,28 @@ impl Adapter for Bind {
         Err(format!("BIND {version} has no {missing}"))
     }
 
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Tcp => Ok(()),
+            Transport::Dot if version.is_at_least(9, 20) => Ok(()),
+            Transport::Dot => {
+                Err(format!("BIND {version} does not forward over dot: it came with 9.20"))
+            }
+            _ => Err(format!("BIND {version} does not forward over {transport}")),
+        }
+    }
+
+    fn validates(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn logs(&self, version: &Version, logging: Logging) -> Result<(), String> {
+        if logging.dnstap && !version.is_at_least(9, 11) {
+            return Err(format!("BIND {version} writes no dnstap: it came with 9.11"));
+        }
+        Ok(())
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let content = configuration(spec);
         let threads = spec.threads.to_string();
@@ -58,63 +88,133 @@ impl Adapter for Bind {
             notes: notes(spec),
         }
     }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("BIND's statistics channel")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        bind_statistics::read(access.address)
+    }
 }
 
 /// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
-    let tls = if spec.has_encrypted() {
-        format!(
-            "tls dnslab {{\n    cert-file \"{}\";\n    key-file \"{}\";\n}};\n\n",
-            certificate::CERTIFICATE,
-            certificate::KEY
-        )
-    } else {
-        String::new()
-    };
-    let http = if spec.serves(Transport::Doh2) {
-        format!(
-            "http dnslab {{\n    endpoints {{ \"{}\"; }};\n    listener-clients {};\n    \
-             streams-per-connection {HTTP_STREAMS};\n}};\n\n",
-            spec.http_path,
-            spec.connection_limit()
-        )
-    } else {
-        String::new()
-    };
     format!(
-        "{tls}{http}options {{
+        "{blocks}options {{
     directory \".\";
     pid-file \"named.pid\";
     session-keyfile \"session.key\";
     managed-keys-directory \".\";
 {listeners}
-    recursion no;
-    dnssec-validation no;
-    allow-transfer {{ none; }};
+{role}    allow-transfer {{ none; }};
     notify no;
-    minimal-responses yes;
-    tcp-clients {tcp_clients};
+{minimal}    tcp-clients {tcp_clients};
     tcp-listen-queue 1024;
     tcp-idle-timeout {idle};
-    querylog no;
-    interface-interval 0;
+    querylog {querylog};
+{dnstap}    interface-interval 0;
 }};
 
 controls {{ }};
-
-zone \"{origin}\" {{
-    type primary;
-    file \"{file}\";
-}};
-{extra}",
+statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
+{logging}
+{data}{extra}",
+        blocks = blocks(spec),
         listeners = listeners(spec),
+        role = role(spec),
+        minimal = if spec.upstream.is_none() { "    minimal-responses yes;\n" } else { "" },
         tcp_clients = spec.connection_limit(),
         // In units of 0.1 s.
         idle = IDLE_SECONDS * 10,
-        origin = spec.origin(),
-        file = spec.zone_file_name(),
+        querylog = if spec.logging.query_log { "yes" } else { "no" },
+        dnstap = if spec.logging.dnstap {
+            format!("    dnstap {{ auth; client; }};\n    dnstap-output file \"{DNSTAP_LOG}\";\n")
+        } else {
+            String::new()
+        },
+        control = spec.ports.control,
+        logging = if spec.logging.query_log {
+            format!(
+                "logging {{\n    channel queries {{ file \"{QUERY_LOG}\"; severity info; \
+                 print-time yes; }};\n    category queries {{ queries; }};\n}};\n"
+            )
+        } else {
+            String::new()
+        },
+        data = data(spec),
         extra = spec.extra_text(),
     )
+}
+
+/// The blocks that listeners and forwarders name.
+fn blocks(spec: &ServerSpec) -> String {
+    let mut text = String::new();
+    if spec.has_encrypted() {
+        text.push_str(&format!(
+            "tls dnslab {{\n    cert-file \"{}\";\n    key-file \"{}\";\n}};\n\n",
+            certificate::CERTIFICATE,
+            certificate::KEY
+        ));
+    }
+    if spec.serves(Transport::Doh2) {
+        text.push_str(&format!(
+            "http dnslab {{\n    endpoints {{ \"{}\"; }};\n    listener-clients {};\n    \
+             streams-per-connection {HTTP_STREAMS};\n}};\n\n",
+            spec.http_path,
+            spec.connection_limit()
+        ));
+    }
+    if let Some(tls) = spec.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref()) {
+        text.push_str(&format!(
+            "tls upstream {{\n    ca-file \"{UPSTREAM_AUTHORITY}\";\n    remote-hostname \
+             \"{}\";\n}};\n\n",
+            tls.name
+        ));
+    }
+    text
+}
+
+/// The options of an authoritative server, or of a forwarder.
+fn role(spec: &ServerSpec) -> String {
+    let validation = if spec.trust_anchor.is_some() { "yes" } else { "no" };
+    let Some(upstream) = &spec.upstream else {
+        return format!("    recursion no;\n    dnssec-validation {validation};\n");
+    };
+    let (ip, port) = (upstream.address.ip(), upstream.address.port());
+    let tls = if upstream.tls.is_some() { " tls upstream" } else { "" };
+    format!(
+        "    recursion yes;
+    allow-query {{ any; }};
+    allow-query-cache {{ any; }};
+    allow-recursion {{ any; }};
+    forward only;
+    forwarders {{ {ip} port {port}{tls}; }};
+    dnssec-validation {validation};
+"
+    )
+}
+
+/// The zone of an authoritative server; what a forwarder knows of its upstream and trusts.
+fn data(spec: &ServerSpec) -> String {
+    let mut text = String::new();
+    if spec.zone.is_some() || spec.upstream.is_none() {
+        text.push_str(&format!(
+            "zone \"{}\" {{\n    type primary;\n    file \"{}\";\n}};\n",
+            spec.origin(),
+            spec.zone_file_name()
+        ));
+    }
+    if let Some(Upstream { address, transport: Transport::Tcp, .. }) = &spec.upstream {
+        text.push_str(&format!("server {} {{ tcp-only yes; }};\n", address.ip()));
+    }
+    if let Some(anchor) = &spec.trust_anchor {
+        let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
+        text.push_str(&format!(
+            "trust-anchors {{ \".\" static-ds {tag} {algorithm} {digest_type} \"{digest}\"; }};\n"
+        ));
+    }
+    text
 }
 
 /// The statements for the address, and the ones that silence the other IP version.
@@ -144,8 +244,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     let tcp_clients = spec.connection_limit();
     let mut notes = vec![
         format!("{} worker threads (-n), as the experiment says", spec.threads),
-        "minimal-responses yes: the answer alone is compared, not optional records beside it"
-            .to_owned(),
         format!(
             "tcp-clients {tcp_clients} (default 150), tcp-listen-queue 1024 (default 10): the \
              limits on clients are not what is measured"
@@ -154,10 +252,29 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "tcp-idle-timeout {IDLE_SECONDS} s (default 30 s): the load alone decides when \
              connections are opened"
         ),
-        "recursion, validation, transfers, notifies, remote control and the query log are off"
-            .to_owned(),
         "response rate limiting is off, as it is by default".to_owned(),
+        "the statistics channel is open on the loopback interface: its counters are read during the \
+         run; they have TCP, TLS and HTTPS together"
+            .to_owned(),
     ];
+    notes.extend(match &spec.upstream {
+        None => vec![
+            "minimal-responses yes: the answer alone is compared, not optional records beside it"
+                .to_owned(),
+            "recursion, validation, transfers, notifies and remote control are off".to_owned(),
+        ],
+        Some(upstream) => forwarder_notes(spec, upstream),
+    });
+    notes.push(match spec.logging.query_log {
+        true => format!("queries are logged into the file {QUERY_LOG}, with their time (querylog)"),
+        false => "the query log is off".to_owned(),
+    });
+    if spec.logging.dnstap {
+        notes.push(format!(
+            "dnstap {{ auth; client; }}: queries and answers go to the file {DNSTAP_LOG}, with the \
+             default buffers"
+        ));
+    }
     if spec.serves(Transport::Doh2) {
         notes.push(format!(
             "listener-clients {tcp_clients} (default 300), streams-per-connection {HTTP_STREAMS} \
@@ -170,11 +287,37 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
+/// What is said of a forwarder only.
+fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
+    let validation = match spec.trust_anchor {
+        Some(_) => "it validates, from the trust anchor of the laboratory's root",
+        None => "no validation (dnssec-validation no; default auto)",
+    };
+    let way = match upstream.transport {
+        Transport::Udp => "queries travel to the upstream over UDP, and over TCP after truncation",
+        Transport::Tcp => "all queries travel to the upstream over TCP (tcp-only yes)",
+        _ => {
+            "connections to the upstream are opened, kept and resumed as BIND does by default; its \
+             certificate is verified"
+        }
+    };
+    vec![
+        "all queries are forwarded to the one upstream server (forward only); any client may ask"
+            .to_owned(),
+        validation.to_owned(),
+        way.to_owned(),
+        "the cache and the limit on queries in work are the defaults (max-cache-size 90 % of the \
+         memory, recursive-clients 1000)"
+            .to_owned(),
+        "transfers, notifies and remote control are off".to_owned(),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::server::ServerKind;
-    use crate::server::tests::{shown, spec};
+    use crate::server::tests::{forwarder, shown, spec};
 
     #[test]
     fn all_transports() {
@@ -206,5 +349,39 @@ mod tests {
         spec.address = "::1".parse().unwrap();
         spec.extra = Some("logging { category queries { default_logfile; }; };\n\n".to_owned());
         insta::assert_snapshot!(shown(&spec));
+    }
+    #[test]
+    fn forwarding_to_udp_with_both_logs() {
+        let both = [Transport::Udp, Transport::Tcp];
+        let mut spec = forwarder(ServerKind::Bind, &both, Transport::Udp);
+        spec.logging = Logging { query_log: true, dnstap: true };
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn validating_over_tls() {
+        let mut spec = forwarder(ServerKind::Bind, &[Transport::Udp], Transport::Dot);
+        spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn forwarding_over_tcp() {
+        let spec = forwarder(ServerKind::Bind, &[Transport::Udp], Transport::Tcp);
+        assert!(shown(&spec).contains("\nserver 10.53.2.2 { tcp-only yes; };\n"));
+    }
+
+    #[test]
+    fn what_a_version_forwards() {
+        let version = |minor| Version { text: format!("9.{minor}.1"), numbers: [9, minor, 1] };
+        let forwards = |minor| Transport::ALL.map(|it| Bind.forwards(&version(minor), it).is_ok());
+        assert_eq!(forwards(18), [true, true, false, false, false, false]);
+        assert_eq!(forwards(20), [true, true, true, false, false, false]);
+        let logging = Logging { query_log: true, dnstap: true };
+        assert_eq!(
+            Bind.logs(&version(10), logging).unwrap_err(),
+            "BIND 9.10.1 writes no dnstap: it came with 9.11"
+        );
+        assert_eq!(Bind.logs(&version(18), logging), Ok(()));
     }
 }

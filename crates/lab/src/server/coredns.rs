@@ -12,7 +12,7 @@ use dnslab_wire::Transport;
 use super::metrics::Metrics;
 use super::{
     Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, http,
+    Upstream, Version, has_usual_http_path, http,
 };
 use crate::certificate;
 
@@ -58,8 +58,8 @@ impl Adapter for CoreDns {
         Err(format!("CoreDNS {version} has no {missing}"))
     }
 
-    fn only_http_path(&self) -> Option<&'static str> {
-        Some("/dns-query")
+    fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        has_usual_http_path(self.title(), spec)
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -248,5 +248,16 @@ mod tests {
         assert_eq!(of(counter::QUERIES_DOT), Some(4));
         assert_eq!(of(counter::QUERIES_DOH), Some(5));
         assert_eq!(of(counter::CACHE_MISSES), Some(2));
+    }
+
+    #[test]
+    fn another_path_is_refused() {
+        let mut spec = forwarder(ServerKind::CoreDns, &[Transport::Doh2], Transport::Udp);
+        assert_eq!(CoreDns.takes(&spec), Ok(()));
+        spec.http_path = "/resolve".to_owned();
+        let reason = CoreDns.takes(&spec).unwrap_err();
+        assert_eq!(reason, "CoreDNS answers DNS over HTTPS at `/dns-query` only");
+        spec.transports = vec![Transport::Udp];
+        assert_eq!(CoreDns.takes(&spec), Ok(()));
     }
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Access, Adapter, Rendered, RenderedFile, ServerSpec, Version, chaos};
+use super::{
+    Access, Adapter, Rendered, RenderedFile, ServerSpec, Version, chaos, trust_anchor_words,
+};
 
 /// Name of the configuration.
 const CONFIGURATION: &str = "dnsmasq.conf";
@@ -145,11 +147,7 @@ no-hosts
 
 /// The statements for validation from this DS record, in the syntax of dnsmasq.
 fn validation(anchor: &str) -> String {
-    let mut words = anchor.split_ascii_whitespace().skip_while(|word| *word != "DS").skip(1);
-    let mut word = || words.next().unwrap_or_default().to_owned();
-    let (tag, algorithm, digest_type) = (word(), word(), word());
-    // The digest may be divided (RFC 4034, section 5.3).
-    let digest: String = words.collect();
+    let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
     format!("dnssec\ntrust-anchor=.,{tag},{algorithm},{digest_type},{digest}\n")
 }
 

@@ -1,9 +1,22 @@
 //! dnslab's own responder, as a process of its own so that its cost is counted apart.
+//!
+//! Blind spots of its counts: they are up to 100 ms old, as old as the file.
 
+use std::collections::BTreeMap;
+use std::fs;
+
+use dnslab_measure::counter;
 use dnslab_wire::Transport;
+use serde_json::Value;
 
-use super::{Adapter, Rendered, ServerSpec, Version};
+use super::{Access, Adapter, EmbeddedSettings, Rendered, ServerSpec, Version};
 use crate::certificate;
+
+/// The file that it writes its counters into ten times a second, in its folder.
+const COUNTERS: &str = "counters.json";
+
+/// The names that it knows everything of, in its folder.
+const NAMES: &str = "names.txt";
 
 /// The adapter of `dnslab serve`.
 pub(super) struct Embedded;
@@ -32,8 +45,12 @@ impl Adapter for Embedded {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let mut command = vec![program.to_owned(), "serve".to_owned()];
         let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
-        option("--zone", spec.zone_file_name());
-        option("--origin", spec.origin());
+        if spec.embedded.names.is_some() {
+            option("--names", NAMES.to_owned());
+        } else {
+            option("--zone", spec.zone_file_name());
+            option("--origin", spec.origin());
+        }
         if spec.has_plain() {
             option("--listen", spec.socket_address(Transport::Udp).to_string());
         }
@@ -60,21 +77,125 @@ impl Adapter for Embedded {
                 option(name, value.clone());
             }
         }
-        if spec.embedded.early_data && spec.has_encrypted() {
-            command.push("--early-data".to_owned());
+        if let Some(queries) = spec.embedded.queries_per_connection {
+            option("--queries-per-connection", queries.to_string());
+        }
+        if let Some(time) = &spec.embedded.idle_timeout {
+            option("--idle-timeout", time.clone());
+        }
+        if plays_a_resolver(&spec.embedded) {
+            option("--counters", COUNTERS.to_owned());
+        }
+        for (is_set, name) in [
+            (spec.embedded.signed, "--sign"),
+            (spec.embedded.no_tickets, "--no-tickets"),
+            (spec.embedded.early_data && spec.has_encrypted(), "--early-data"),
+        ] {
+            if is_set {
+                command.push(name.to_owned());
+            }
         }
         let extra = spec.extra.as_deref().unwrap_or_default();
         command.extend(extra.split_ascii_whitespace().map(str::to_owned));
-        let mut notes = Vec::new();
-        if spec.embedded.delay.is_some() || spec.embedded.loss.is_some() {
-            notes
-                .push("delay or loss is programmed: latencies are those of the program".to_owned());
-        }
-        if spec.embedded.early_data && spec.has_encrypted() {
-            notes.push("early data is taken: most servers do not, unless told to".to_owned());
-        }
-        Rendered { files: Vec::new(), command, notes }
+        Rendered { files: Vec::new(), command, notes: notes(spec) }
     }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("dnslab serve --counters")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let text = fs::read_to_string(access.directory.join(COUNTERS))
+            .map_err(|error| format!("its file {COUNTERS}: {error}"))?;
+        let json = serde_json::from_str(&text)
+            .map_err(|error| format!("its file {COUNTERS} is no JSON: {error}"))?;
+        Ok(read_counters(&json))
+    }
+}
+
+/// True if it is asked for more than a zone's data: that it behaves as a public resolver does.
+fn plays_a_resolver(settings: &EmbeddedSettings) -> bool {
+    let plain = EmbeddedSettings {
+        delay: settings.delay.clone(),
+        loss: settings.loss.clone(),
+        early_data: settings.early_data,
+        ..EmbeddedSettings::default()
+    };
+    *settings != plain
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let mut notes = Vec::new();
+    let settings = &spec.embedded;
+    if settings.delay.is_some() || settings.loss.is_some() {
+        notes.push("delay or loss is programmed: latencies are those of the program".to_owned());
+    }
+    if settings.early_data && spec.has_encrypted() {
+        notes.push("early data is taken: most servers do not, unless told to".to_owned());
+    }
+    if settings.names.is_some() {
+        notes.push(
+            "it answers as a recursive resolver does that has everything in its cache".to_owned(),
+        );
+    }
+    if settings.signed {
+        notes.push("its data is signed, with the key of the laboratory's root".to_owned());
+    }
+    if let Some(queries) = settings.queries_per_connection {
+        notes.push(format!("it closes a connection after {queries} answers"));
+    }
+    if let Some(time) = &settings.idle_timeout {
+        notes.push(format!("it closes a connection that is idle for {time}"));
+    }
+    if settings.no_tickets {
+        notes.push("it hands out no tickets: no TLS session is resumed".to_owned());
+    }
+    notes
+}
+
+/// The counts by their common names.
+fn read_counters(json: &Value) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let mut add = |name: &str, value: &Value| {
+        if let Some(count) = value.as_u64() {
+            *counts.entry(name.to_owned()).or_insert(0) += count;
+        }
+    };
+    let transports = json["transports"].as_object().into_iter().flatten();
+    for (transport, messages) in transports {
+        add(counter::QUERIES, &messages["received"]);
+        add(counter::RESPONSES, &messages["answered"]);
+        let name = match transport.parse() {
+            Ok(Transport::Doh2 | Transport::Doh3) => counter::QUERIES_DOH.to_owned(),
+            // By the names of the transports: `queries.udp`.
+            _ => format!("{}.{transport}", counter::QUERIES),
+        };
+        add(&name, &messages["received"]);
+    }
+    let life = &json["connections"];
+    for (key, common) in [
+        ("accepted", counter::CONNECTIONS),
+        ("open", "connections.open"),
+        ("full_handshakes", counter::HANDSHAKES_FULL),
+        ("resumed_handshakes", counter::HANDSHAKES_RESUMED),
+        ("failed_handshakes", "handshakes.failed"),
+        ("early_data", "handshakes.early-data"),
+        ("closed_by_quota", counter::CLOSED_BY_QUOTA),
+        ("closed_by_client", "connections.closed-by-client"),
+        ("timed_out", counter::CLOSED_BY_IDLENESS),
+        ("broken", "connections.broken"),
+    ] {
+        add(common, &life[key]);
+    }
+    for (key, name) in [
+        ("connections", "queries-per-connection.connections"),
+        ("sum", "queries-per-connection.sum"),
+        ("least", "queries-per-connection.least"),
+        ("most", "queries-per-connection.most"),
+    ] {
+        add(name, &life["queries"][key]);
+    }
+    counts
 }
 
 #[cfg(test)]
@@ -103,5 +224,45 @@ mod tests {
         spec.embedded.early_data = true;
         spec.extra = Some("--verbose  --x 1".to_owned());
         insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn as_a_public_resolver() {
+        let mut spec = spec(ServerKind::Embedded, &[Transport::Udp, Transport::Dot]);
+        spec.zone = None;
+        spec.embedded.names = Some("/tmp/names".into());
+        spec.embedded.signed = true;
+        spec.embedded.queries_per_connection = Some(100);
+        spec.embedded.idle_timeout = Some("10s".to_owned());
+        spec.embedded.no_tickets = true;
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    /// As `dnslab serve --counters` writes it.
+    #[test]
+    fn counters_have_common_names() {
+        let json = serde_json::json!({
+            "at_ns": 123_456_789_012_u64,
+            "transports": {
+                "udp": { "received": 5, "answered": 4, "lost_by_program": 1, "ignored": 0, "unsent": 0 },
+                "doh2": { "received": 2, "answered": 2 },
+                "doh3": { "received": 3, "answered": 3 },
+            },
+            "connections": {
+                "accepted": 2, "open": 1, "full_handshakes": 1, "resumed_handshakes": 1,
+                "failed_handshakes": 0, "early_data": 0, "closed_by_quota": 1, "timed_out": 0,
+                "queries": { "connections": 2, "sum": 5, "least": 1, "most": 4, "powers_of_two": [1, 0, 1] },
+            },
+        });
+        let counts = read_counters(&json);
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(10));
+        assert_eq!(of(counter::QUERIES_UDP), Some(5));
+        assert_eq!(of(counter::QUERIES_DOH), Some(5));
+        assert_eq!(of(counter::RESPONSES), Some(9));
+        assert_eq!(of(counter::HANDSHAKES_RESUMED), Some(1));
+        assert_eq!(of(counter::CLOSED_BY_QUOTA), Some(1));
+        assert_eq!(of("queries-per-connection.most"), Some(4));
+        assert_eq!(of("connections.broken"), None);
     }
 }

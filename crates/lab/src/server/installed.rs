@@ -66,11 +66,9 @@ pub struct Installed {
 
 /// What an experiment needs of a server, by which a version is judged before anything is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needs<'a> {
+pub struct Needs {
     /// How it is asked.
     pub transport: Transport,
-    /// At which path, if that is DNS over HTTPS.
-    pub http_path: &'a str,
     /// How it forwards; `None` if it answers from a zone.
     pub upstream: Option<Transport>,
     /// It validates what its upstream says.
@@ -79,12 +77,11 @@ pub struct Needs<'a> {
     pub logging: Logging,
 }
 
-impl<'a> Needs<'a> {
+impl Needs {
     /// What a specification needs, for each of its transports.
-    pub(crate) fn of(spec: &'a ServerSpec) -> impl Iterator<Item = Self> {
+    pub(crate) fn of(spec: &ServerSpec) -> impl Iterator<Item = Self> {
         spec.transports.iter().map(|transport| Self {
             transport: *transport,
-            http_path: &spec.http_path,
             upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
             validates: spec.trust_anchor.is_some(),
             logging: spec.logging,
@@ -101,19 +98,21 @@ impl Installed {
         self.kind.adapter().supports(&self.version, transport)
     }
 
+    /// Whether it can be started as `spec` has it, beyond what its version can do.
+    ///
+    /// # Errors
+    /// When it cannot: what and why, as a sentence.
+    pub(crate) fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        self.kind.adapter().takes(spec)
+    }
+
     /// Whether this version can do what is needed of it.
     ///
     /// # Errors
     /// When it cannot: what and why, as a sentence.
-    pub fn can(&self, needs: &Needs<'_>) -> Result<(), String> {
+    pub fn can(&self, needs: &Needs) -> Result<(), String> {
         let adapter = self.kind.adapter();
         self.supports(needs.transport)?;
-        if let Some(path) = adapter.only_http_path()
-            && path != needs.http_path
-            && needs.transport.is_http()
-        {
-            return Err(format!("{} answers DNS over HTTPS at `{path}` only", adapter.title()));
-        }
         if let Some(transport) = needs.upstream {
             adapter.forwards(&self.version, transport)?;
         }

@@ -1,10 +1,17 @@
-//! Knot DNS (`knotd`), authoritative. Options: Knot DNS manual, "Configuration Reference".
+//! Knot DNS (`knotd`), authoritative. Options: Knot DNS manual, "Configuration Reference"; counters: its
+//! module `stats`, by way of `knotc`, whose protocol has no text form.
+//!
+//! Blind spots of its counts: a message that is no query is not counted.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
+use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
+use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
 use crate::certificate;
 
 /// Name of the configuration.
@@ -17,6 +24,9 @@ const CONTROL_SOCKET: &str = "/proc/self/cwd/knot.sock";
 /// The working directory as an absolute path: Knot looks for a certificate with a relative one in
 /// /etc/knot, wherever the configuration lies.
 const HERE: &str = "/proc/self/cwd";
+
+/// Seconds that a command may take, as an argument of `knotc`.
+const PATIENCE_SECONDS: &str = "1";
 
 /// The adapter of `knotd`.
 pub(super) struct Knot;
@@ -58,6 +68,26 @@ impl Adapter for Knot {
             notes: notes(spec),
         }
     }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("knotc stats")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let beside = access.binary.with_file_name("knotc");
+        let program = if beside.exists() { beside } else { PathBuf::from("knotc") };
+        let output = Command::new(&program)
+            .args(["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"])
+            .current_dir(access.directory)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("knotc: {}", text.trim_end()));
+        }
+        Ok(read_statistics(&String::from_utf8_lossy(&output.stdout)))
+    }
 }
 
 /// The whole configuration.
@@ -85,11 +115,23 @@ log:
   - target: stderr
     any: info
 
+mod-stats:
+  - id: dnslab
+    request-protocol: on
+    response-code: on
+    server-operation: off
+    request-bytes: off
+    response-bytes: off
+    edns-presence: off
+    flag-presence: off
+    reply-nodata: off
+
 template:
   - id: default
     storage: \".\"
     zonefile-sync: -1
     journal-content: none
+    global-module: mod-stats/dnslab
 
 zone:
   - domain: \"{origin}\"
@@ -144,6 +186,37 @@ fn quic_clients(spec: &ServerSpec) -> u32 {
     spec.connection_limit().max(PRESET)
 }
 
+/// The counts among the lines `mod-stats.COUNTER[PART] = NUMBER`.
+fn read_statistics(text: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let mut add = |name: &str, count| *counts.entry(name.to_owned()).or_insert(0) += count;
+    for line in text.lines() {
+        let Some((name, count)) = line.split_once(" = ") else { continue };
+        let Ok(count) = count.parse::<u64>() else { continue };
+        let part = name.split_once('[').map_or("", |(_, part)| part.trim_end_matches(']'));
+        if name.starts_with("mod-stats.request-protocol[") {
+            add(counter::QUERIES, count);
+            // `udp4`, `udp6`, and with `-xdp` at the end.
+            for (prefix, common) in [
+                ("udp", counter::QUERIES_UDP),
+                ("tcp", counter::QUERIES_TCP),
+                ("tls", counter::QUERIES_DOT),
+                ("quic", "queries.doq"),
+            ] {
+                if part.starts_with(prefix) {
+                    add(common, count);
+                }
+            }
+        } else if name.starts_with("mod-stats.response-code[") {
+            add(counter::RESPONSES, count);
+            if part == "SERVFAIL" {
+                add("answers.servfail", count);
+            }
+        }
+    }
+    counts
+}
+
 fn notes(spec: &ServerSpec) -> Vec<String> {
     let (threads, tcp_clients) = (spec.threads, spec.connection_limit());
     let mut notes = vec![
@@ -167,6 +240,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "no journal and no zone file written back; transfers are off, as they are by default"
             .to_owned(),
         "response rate limiting (a module) is off, as it is by default".to_owned(),
+        "the module stats counts queries by their transport and answers by their RCODE; its counters \
+         are read during the run"
+            .to_owned(),
         "the control socket cannot be switched off: it is a Unix socket in the run's folder"
             .to_owned(),
     ];
@@ -213,7 +289,22 @@ mod tests {
     fn udp_on_ipv6_with_extra_text() {
         let mut spec = spec(ServerKind::Knot, &[Transport::Udp]);
         spec.address = "::1".parse().unwrap();
-        spec.extra = Some("mod-stats:\n  - id: default".to_owned());
+        spec.extra = Some("mod-rrl:\n  - id: default\n    rate-limit: 200".to_owned());
         insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn statistics_have_common_names() {
+        let text = "server.zone-count = 1\nmod-stats.request-protocol[udp4] = 2\n\
+                    mod-stats.request-protocol[udp6] = 3\nmod-stats.request-protocol[quic4] = 4\n\
+                    mod-stats.response-code[NOERROR] = 8\nmod-stats.response-code[SERVFAIL] = 1\n";
+        let counts = read_statistics(text);
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(9));
+        assert_eq!(of(counter::QUERIES_UDP), Some(5));
+        assert_eq!(of("queries.doq"), Some(4));
+        assert_eq!(of(counter::RESPONSES), Some(9));
+        assert_eq!(of("answers.servfail"), Some(1));
+        assert_eq!(of(counter::QUERIES_TCP), None);
     }
 }

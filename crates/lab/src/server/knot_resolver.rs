@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, control,
+    Upstream, Version, control, has_usual_http_path,
 };
 use crate::certificate;
 
@@ -68,8 +68,8 @@ impl Adapter for KnotResolver {
         Err(format!("Knot Resolver {version} has no {missing}"))
     }
 
-    fn only_http_path(&self) -> Option<&'static str> {
-        Some("/dns-query")
+    fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        has_usual_http_path(self.title(), spec)
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {

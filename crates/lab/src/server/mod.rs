@@ -4,9 +4,11 @@
 //! configuration. A server that somebody else runs has no adapter: nothing is started.
 
 mod bind;
+mod bind_statistics;
 mod chaos;
 mod control;
 mod coredns;
+mod dnsdist;
 mod dnsmasq;
 mod embedded;
 mod http;
@@ -15,6 +17,7 @@ mod knot;
 mod knot_resolver;
 mod metrics;
 mod nsd;
+mod pdns_recursor;
 mod spec;
 mod stubby;
 mod unbound;
@@ -56,6 +59,10 @@ pub enum ServerKind {
     Stubby,
     /// CoreDNS, `coredns`.
     CoreDns,
+    /// PowerDNS's load balancer, `dnsdist`.
+    Dnsdist,
+    /// PowerDNS Recursor, `pdns_recursor`.
+    PowerDnsRecursor,
 }
 
 /// The text names no server that dnslab can start.
@@ -68,7 +75,7 @@ pub struct UnknownServer(
 
 impl ServerKind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Embedded,
         Self::Bind,
         Self::Knot,
@@ -78,6 +85,8 @@ impl ServerKind {
         Self::Dnsmasq,
         Self::Stubby,
         Self::CoreDns,
+        Self::Dnsdist,
+        Self::PowerDnsRecursor,
     ];
 
     /// True for servers that dnslab starts with a zone.
@@ -110,6 +119,8 @@ impl ServerKind {
             Self::Dnsmasq => "dnsmasq",
             Self::Stubby => "stubby",
             Self::CoreDns => "coredns",
+            Self::Dnsdist => "dnsdist",
+            Self::PowerDnsRecursor => "pdns-recursor",
         }
     }
 
@@ -141,6 +152,8 @@ impl ServerKind {
             Self::Dnsmasq => &dnsmasq::Dnsmasq,
             Self::Stubby => &stubby::Stubby,
             Self::CoreDns => &coredns::CoreDns,
+            Self::Dnsdist => &dnsdist::Dnsdist,
+            Self::PowerDnsRecursor => &pdns_recursor::PowerDnsRecursor,
         }
     }
 }
@@ -201,9 +214,14 @@ pub(crate) trait Adapter: Sync {
     /// When it does not.
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String>;
 
-    /// The one path at which it answers DNS over HTTPS; `None` if any path can be configured.
-    fn only_http_path(&self) -> Option<&'static str> {
-        None
+    /// Whether it can do what this very specification asks for, with its paths and ports; why not, as a
+    /// sentence.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        let _ = spec;
+        Ok(())
     }
 
     /// Whether this version forwards over `transport`; why not, as a sentence. A server that does is
@@ -294,6 +312,28 @@ const SPARE_CONNECTIONS: u32 = 100;
 /// File descriptors that a server needs besides those of its clients: listening sockets and event
 /// queues of each thread, zone, logs. BIND, the hungriest, takes about 50 with two threads.
 const OTHER_FILES: u64 = 200;
+
+/// Refuses DNS over HTTPS at another path than [`USUAL_HTTP_PATH`], for a server that has no other.
+fn has_usual_http_path(title: &str, spec: &ServerSpec) -> Result<(), String> {
+    let is_asked_for = spec.transports.iter().any(|transport| transport.is_http());
+    if is_asked_for && spec.http_path != USUAL_HTTP_PATH {
+        return Err(format!("{title} answers DNS over HTTPS at `{USUAL_HTTP_PATH}` only"));
+    }
+    Ok(())
+}
+
+/// The path of the examples in RFC 8484.
+const USUAL_HTTP_PATH: &str = "/dns-query";
+
+/// Words of a DS record in presentation format (RFC 4034, section 5.3), from its key tag on; its digest
+/// as one word, though it may be written as several.
+fn trust_anchor_words(anchor: &str) -> [String; 4] {
+    let mut words = anchor.split_ascii_whitespace().skip_while(|word| *word != "DS").skip(1);
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    let numbers = [word(), word(), word()];
+    let [tag, algorithm, digest_type] = numbers;
+    [tag, algorithm, digest_type, words.collect()]
+}
 
 /// Seconds for which a server keeps an idle connection: longer than any pause of a run, so that only
 /// the load decides when connections are opened. The most that BIND accepts.

@@ -1,12 +1,21 @@
-//! NLnet Labs NSD (`nsd`), authoritative. Options: nsd.conf(5).
+//! NLnet Labs NSD (`nsd`), authoritative. Options: nsd.conf(5); counters: nsd-control(8).
+//!
+//! Blind spots of its counts: what it drops is counted apart from the queries. Before 4.8 its processes are
+//! replaced when they are asked for their counts, and their connections closed.
 
+use std::collections::BTreeMap;
+
+use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
+use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, control};
 use crate::certificate;
 
 /// Name of the configuration.
 const CONFIGURATION: &str = "nsd.conf";
+
+/// Name of the Unix socket for commands.
+const CONTROL: &str = "nsd.ctl";
 
 /// The adapter of `nsd`.
 pub(super) struct Nsd;
@@ -46,6 +55,20 @@ impl Adapter for Nsd {
             notes: notes(spec),
         }
     }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("nsd-control stats_noreset")
+    }
+
+    fn counting_disturbs(&self, version: &Version) -> bool {
+        !version.is_at_least(4, 8)
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        // What `nsd-control` sends, in the first version of its protocol.
+        let text = control::ask(access.directory, CONTROL, "NSDCT1 stats_noreset\n")?;
+        Ok(read_statistics(&text))
+    }
 }
 
 /// The whole configuration.
@@ -72,7 +95,8 @@ server:
     tcp-timeout: {IDLE_SECONDS}
 
 remote-control:
-    control-enable: no
+    control-enable: yes
+    control-interface: \"/proc/self/cwd/{CONTROL}\"
 
 zone:
     name: \"{origin}\"
@@ -104,6 +128,33 @@ fn listeners(spec: &ServerSpec) -> String {
     lines.join("\n")
 }
 
+/// The counts among the lines `NAME=NUMBER`.
+fn read_statistics(text: &str) -> BTreeMap<String, u64> {
+    let lines: BTreeMap<&str, u64> = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+        .collect();
+    let mut counts = BTreeMap::new();
+    for (names, common) in [
+        (&["num.queries"] as &[&str], counter::QUERIES),
+        (&["num.udp", "num.udp6"], counter::QUERIES_UDP),
+        (&["num.tcp", "num.tcp6"], counter::QUERIES_TCP),
+        (&["num.tls", "num.tls6"], counter::QUERIES_DOT),
+        (&["num.rcode.SERVFAIL"], "answers.servfail"),
+        (&["num.truncated"], "answers.truncated"),
+        (&["num.dropped"], "dropped"),
+        (&["num.rxerr"], "receive-errors"),
+        (&["num.txerr"], "send-errors"),
+    ] {
+        let found = names.iter().filter_map(|name| lines.get(name));
+        if let Some(count) = found.copied().reduce(|sum, count| sum + count) {
+            counts.insert(common.to_owned(), count);
+        }
+    }
+    counts
+}
+
 fn notes(spec: &ServerSpec) -> Vec<String> {
     let tcp_clients = spec.connection_limit();
     let mut notes = vec![
@@ -121,8 +172,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "tcp-timeout {IDLE_SECONDS} s (the default): the load alone decides when \
              connections are opened"
         ),
-        "no database, nothing written back, remote control off; transfers are off, as they are by \
-         default"
+        "no database, nothing written back; transfers are off, as they are by default".to_owned(),
+        "remote control is a Unix socket in the run's folder: its counters are read by way of it, before \
+         NSD 4.8 only before and after the load, because it replaces its processes to count"
             .to_owned(),
     ];
     if spec.threads > 1 {
@@ -173,5 +225,20 @@ mod tests {
         spec.address = "::1".parse().unwrap();
         spec.extra = Some("server:\n    verbosity: 2".to_owned());
         insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn statistics_have_common_names() {
+        let text = "server0.queries=5\nnum.queries=5\nnum.udp=2\nnum.udp6=1\nnum.tls=2\n\
+                    time.boot=1.5\nnum.dropped=0\n";
+        let counts = read_statistics(text);
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(5));
+        assert_eq!(of(counter::QUERIES_UDP), Some(3));
+        assert_eq!(of(counter::QUERIES_DOT), Some(2));
+        assert_eq!(of(counter::QUERIES_TCP), None);
+        assert_eq!(of("dropped"), Some(0));
+        let version = |minor| Version { text: format!("4.{minor}.0"), numbers: [4, minor, 0] };
+        assert!(Nsd.counting_disturbs(&version(6)) && !Nsd.counting_disturbs(&version(8)));
     }
 }

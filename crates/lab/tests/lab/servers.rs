@@ -9,6 +9,7 @@ use crate::support::{PATIENCE, alive, ask, groups_of, guard, parent, program, sp
 use dnslab_lab::{
     GuardProgram, LabError, RunningServer, Sampler, ServerKind, find, ports, sockets,
 };
+use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
 /// Starts, asks, watches and stops one server.
@@ -21,6 +22,7 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
         RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
     let (pid, guard) = (server.process().pid(), parent(server.process().pid()));
     let sampler = Sampler::start(server.watched());
+    let counters = server.count().unwrap();
     let origin = Instant::now();
     for &transport in transports {
         let address = server.address(transport).unwrap();
@@ -29,6 +31,10 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
         assert!(alive(owner) && name.starts_with(program), "{owner} {name} is no {program}");
         ask(folder.path(), transport, address).unwrap();
     }
+    let counters = counters.finish(origin);
+    assert_eq!(counters.failure, None, "{kind}");
+    let growth = counters.growth(counter::QUERIES);
+    assert_eq!(growth, Some(transports.len() as u64), "{kind}: {counters:?}");
     let absent = Transport::ALL.into_iter().find(|transport| !transports.contains(transport));
     assert_eq!(absent.and_then(|transport| server.address(transport)), None);
     let series = sampler.finish(origin);

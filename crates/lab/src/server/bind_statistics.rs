@@ -1,0 +1,135 @@
+//! What BIND tells at its statistics channel: JSON, or XML where it was built without a library for JSON
+//! (BIND 9 Administrator Reference Manual, "Monitoring the Name Server").
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use dnslab_measure::counter;
+use serde_json::Value;
+
+use super::http;
+
+/// The counts that are read: the group in JSON and in XML, BIND's name, ours.
+const COUNTS: [(Group, &str, &str); 15] = [
+    (Group::Opcodes, "QUERY", counter::QUERIES),
+    (Group::Server, "QryUDP", counter::QUERIES_UDP),
+    // BIND counts TCP, TLS and HTTPS together.
+    (Group::Server, "QryTCP", "QryTCP"),
+    (Group::Server, "Response", counter::RESPONSES),
+    (Group::Server, "TruncatedResp", "answers.truncated"),
+    (Group::Server, "QrySERVFAIL", "answers.servfail"),
+    (Group::Server, "QryDropped", "dropped"),
+    (Group::Server, "QryRecursion", "QryRecursion"),
+    (Group::Cache, "QueryHits", counter::CACHE_HITS),
+    (Group::Cache, "QueryMisses", counter::CACHE_MISSES),
+    (Group::Resolver, "Queryv4", "Queryv4"),
+    (Group::Resolver, "Queryv6", "Queryv6"),
+    (Group::Resolver, "Retry", "Retry"),
+    (Group::Resolver, "QueryTimeout", counter::UPSTREAM_TIMEOUTS),
+    (Group::Resolver, "QueryAbort", "QueryAbort"),
+];
+
+/// A group of BIND's counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Group {
+    /// Messages by their opcode.
+    Opcodes,
+    /// The name server's.
+    Server,
+    /// The resolver's, in the view that every query is in.
+    Resolver,
+    /// The cache's, in that view.
+    Cache,
+}
+
+/// Asks the statistics channel at `address`.
+///
+/// # Errors
+/// When it does not answer, or says what cannot be read: why, as half a sentence.
+pub(super) fn read(address: SocketAddr) -> Result<BTreeMap<String, u64>, String> {
+    match http::get(address, "/json/v1/server").map(|text| serde_json::from_str::<Value>(&text)) {
+        Ok(Ok(json)) => Ok(counts(|group, name| in_json(&json, group, name))),
+        // An answer, but not in JSON: this build has none.
+        _ => {
+            let xml = http::get(address, "/xml/v3/server")?;
+            Ok(counts(|group, name| in_xml(&xml, group, name)))
+        }
+    }
+}
+
+/// The counts by their common names. BIND leaves out of JSON what is 0.
+fn counts(find: impl Fn(Group, &str) -> Option<u64>) -> BTreeMap<String, u64> {
+    let mut counts: BTreeMap<String, u64> = COUNTS
+        .iter()
+        .map(|(group, name, common)| ((*common).to_owned(), find(*group, name).unwrap_or(0)))
+        .collect();
+    let sent = ["Queryv4", "Queryv6"].into_iter().filter_map(|name| counts.remove(name)).sum();
+    counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
+    counts
+}
+
+/// A count in `/json/v1/server`.
+fn in_json(json: &Value, group: Group, name: &str) -> Option<u64> {
+    let resolver = &json["views"]["_default"]["resolver"];
+    let group = match group {
+        Group::Opcodes => &json["opcodes"],
+        Group::Server => &json["nsstats"],
+        Group::Resolver => &resolver["stats"],
+        Group::Cache => &resolver["cachestats"],
+    };
+    group[name].as_u64()
+}
+
+/// A count in `/xml/v3/server`, which BIND writes without white space between its tags.
+fn in_xml(xml: &str, group: Group, name: &str) -> Option<u64> {
+    let (scope, kind) = match group {
+        Group::Opcodes => (xml, "opcode"),
+        Group::Server => (xml, "nsstat"),
+        Group::Resolver => (between(xml, "<view name=\"_default\">", "</view>")?, "resstats"),
+        Group::Cache => (between(xml, "<view name=\"_default\">", "</view>")?, "cachestats"),
+    };
+    let counters = between(scope, &format!("<counters type=\"{kind}\">"), "</counters>")?;
+    between(counters, &format!("<counter name=\"{name}\">"), "</counter>")?.parse().ok()
+}
+
+/// The text after the first `begin` and before the next `end`.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(begin)?;
+    rest.split_once(end).map(|(inside, _)| inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_and_xml_say_the_same() {
+        let json = serde_json::json!({
+            "opcodes": { "QUERY": 7 },
+            "nsstats": { "QryUDP": 4, "QryTCP": 3, "Response": 7 },
+            "views": {
+                "_bind": { "resolver": { "stats": { "Queryv4": 99 } } },
+                "_default": { "resolver": {
+                    "stats": { "Queryv4": 4, "Queryv6": 1 },
+                    "cachestats": { "QueryHits": 3, "QueryMisses": 4 },
+                } },
+            },
+        });
+        let xml = "<server><counters type=\"opcode\"><counter name=\"QUERY\">7</counter></counters>\
+                   <counters type=\"nsstat\"><counter name=\"QryUDP\">4</counter>\
+                   <counter name=\"QryTCP\">3</counter><counter name=\"Response\">7</counter>\
+                   </counters></server><views><view name=\"_default\">\
+                   <counters type=\"resstats\"><counter name=\"Queryv4\">4</counter>\
+                   <counter name=\"Queryv6\">1</counter></counters><counters type=\"cachestats\">\
+                   <counter name=\"QueryHits\">3</counter><counter name=\"QueryMisses\">4</counter>\
+                   </counters></view><view name=\"_bind\"><counters type=\"resstats\">\
+                   <counter name=\"Queryv4\">99</counter></counters></view></views>";
+        let counts_of_json = counts(|group, name| in_json(&json, group, name));
+        assert_eq!(counts_of_json, counts(|group, name| in_xml(xml, group, name)));
+        let of = |name: &str| counts_of_json.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(7));
+        assert_eq!(of(counter::CACHE_HITS), Some(3));
+        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
+        assert_eq!(of(counter::UPSTREAM_TIMEOUTS), Some(0));
+    }
+}

@@ -1,0 +1,301 @@
+//! PowerDNS Recursor 4 (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its
+//! web server, `/metrics`.
+//!
+//! Blind spots of its counts: what it drops for want of room is counted apart.
+
+use std::collections::BTreeMap;
+
+use dnslab_measure::counter;
+use dnslab_wire::Transport;
+
+use super::metrics::Metrics;
+use super::{
+    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, http,
+    trust_anchor_words,
+};
+
+/// Name of the configuration: that which the program looks for in its folder.
+const CONFIGURATION: &str = "recursor.conf";
+
+/// Name of the second configuration, a program in Lua with the trust anchors.
+const ANCHORS: &str = "recursor.lua";
+
+/// Queries that a client may keep outstanding on one connection: more than the window of most loads,
+/// which shall decide.
+const IN_FLIGHT: u32 = 1_000;
+
+/// The one port to which it speaks TLS (RFC 7858, section 3.1).
+const TLS_PORT: u16 = 853;
+
+/// The adapter of `pdns_recursor`.
+pub(super) struct PowerDnsRecursor;
+
+impl Adapter for PowerDnsRecursor {
+    fn title(&self) -> &'static str {
+        "PowerDNS Recursor"
+    }
+
+    fn program(&self) -> &'static str {
+        "pdns_recursor"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install pdns-recursor".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "--version"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let missing = match transport {
+            _ if version.is_at_least(5, 0) => {
+                "configuration that dnslab writes: from 5.0 on it is YAML"
+            }
+            _ if !version.is_at_least(4, 7) => {
+                "option to ask no root server (hint-file no): 4.7 has"
+            }
+            Transport::Udp | Transport::Tcp => return Ok(()),
+            Transport::Dot => {
+                "DNS over TLS to its clients: dnsdist in front of it is the usual way"
+            }
+            Transport::Doh2 | Transport::Doh3 => "DNS over HTTPS",
+            Transport::Doq => "DNS over QUIC",
+        };
+        Err(format!("PowerDNS Recursor {version} has no {missing}"))
+    }
+
+    fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        let Some(upstream) = &spec.upstream else { return Ok(()) };
+        let port = upstream.address.port();
+        if upstream.transport == Transport::Dot && port != TLS_PORT {
+            return Err(format!(
+                "PowerDNS Recursor speaks DNS over TLS to port {TLS_PORT} only, not to {port}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        match transport {
+            Transport::Udp | Transport::Dot => Ok(()),
+            Transport::Tcp => Err(format!(
+                "PowerDNS Recursor {version} forwards over UDP, and over TCP only what was truncated"
+            )),
+            _ => Err(format!("PowerDNS Recursor {version} does not forward over {transport}")),
+        }
+    }
+
+    fn validates(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        let mut files = vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }];
+        if let Some(anchor) = &spec.trust_anchor {
+            let words = trust_anchor_words(anchor).join(" ");
+            let content = format!("clearTA('.')\naddTA('.', '{words}')\n");
+            files.push(RenderedFile { name: ANCHORS, content });
+        }
+        Rendered {
+            files,
+            command: [program, "--config-dir=."].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("/metrics of PowerDNS Recursor's web server")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let page = http::get(access.address, "/metrics")?;
+        Ok(read_metrics(&Metrics::new(&page)))
+    }
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    let validation = match spec.trust_anchor {
+        Some(_) => format!("dnssec=validate\nlua-config-file={ANCHORS}\n"),
+        None => "dnssec=off\n".to_owned(),
+    };
+    let upstream = spec.upstream.as_ref().map(|upstream| {
+        // It asks over IPv4 alone unless it is told so.
+        let local = if upstream.address.is_ipv6() { "query-local-address=::\n" } else { "" };
+        let tls = match upstream.transport {
+            Transport::Dot => "dot-to-port-853=yes\n",
+            _ => "dot-to-port-853=no\n",
+        };
+        format!("forward-zones-recurse=.={}\n{local}{tls}", upstream.address)
+    });
+    format!(
+        "\
+daemon=no
+setuid=
+setgid=
+chroot=
+socket-dir=.
+write-pid=no
+disable-syslog=yes
+local-address={address}
+local-port={port}
+allow-from=0.0.0.0/0,::/0
+dont-query=
+export-etc-hosts=no
+hint-file=no
+security-poll-suffix=
+threads={threads}
+max-tcp-clients={tcp_clients}
+client-tcp-timeout={IDLE_SECONDS}
+max-concurrent-requests-per-tcp-connection={IN_FLIGHT}
+webserver=yes
+webserver-address=127.0.0.1
+webserver-port={control}
+webserver-allow-from=127.0.0.1
+webserver-loglevel=none
+{validation}{upstream}{extra}",
+        address = spec.address,
+        port = spec.ports.plain,
+        threads = spec.threads,
+        tcp_clients = spec.connection_limit(),
+        control = spec.ports.control,
+        upstream = upstream.unwrap_or_default(),
+        extra = spec.extra_text(),
+    )
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let validation = match spec.trust_anchor {
+        Some(_) => "it validates, from the trust anchor of the laboratory's root",
+        None => "no validation (dnssec off; default process, which validates when a client asks)",
+    };
+    let mut notes = vec![
+        format!(
+            "{} worker threads (threads), as the experiment says, and those that it has besides: one \
+             that hands out the queries, one for the web server",
+            spec.threads
+        ),
+        format!(
+            "max-tcp-clients {} (default 128), client-tcp-timeout {IDLE_SECONDS} s (default 2 s), \
+             max-concurrent-requests-per-tcp-connection {IN_FLIGHT} (default 10): the limits on \
+             clients are not what is measured",
+            spec.connection_limit()
+        ),
+        "the caches and the limit on queries in work are the defaults (1000000 records, 500000 \
+         packets, max-mthreads 2048); there are no rate limits"
+            .to_owned(),
+        validation.to_owned(),
+        "any client may ask (allow-from), and the upstream may be on any address (dont-query empty)"
+            .to_owned(),
+        "it asks nothing of its own accord: neither the root's servers (hint-file no) nor its makers \
+         for security news; it does not read the system's hosts (export-etc-hosts no, the default)"
+            .to_owned(),
+        "the web server is open on the loopback interface: its counters are read during the run"
+            .to_owned(),
+        "PowerDNS Recursor opens UDP and TCP together".to_owned(),
+    ];
+    if let Some(upstream) = &spec.upstream {
+        notes.push(match upstream.transport {
+            Transport::Dot => {
+                "the upstream's certificate is not verified: PowerDNS Recursor 4 cannot \
+                               (its TLS is opportunistic); connections to it are opened, kept and \
+                               resumed as it does by default"
+                    .to_owned()
+            }
+            _ => {
+                "queries travel to the upstream over UDP, and over TCP after truncation".to_owned()
+            }
+        });
+    }
+    notes
+}
+
+/// The counts by their common names.
+fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
+    let of = |name: &str| metrics.sum(&format!("pdns_recursor_{name}"), &[]);
+    let mut counts = BTreeMap::new();
+    for (name, common) in [
+        ("questions", counter::QUERIES),
+        ("tcp_questions", counter::QUERIES_TCP),
+        ("servfail_answers", "answers.servfail"),
+        ("cache_misses", counter::CACHE_MISSES),
+        ("all_outqueries", counter::UPSTREAM_QUERIES),
+        ("tcp_outqueries", "upstream.queries.tcp"),
+        ("dot_outqueries", "upstream.queries.dot"),
+        ("outgoing_timeouts", counter::UPSTREAM_TIMEOUTS),
+        ("over_capacity_drops", "dropped"),
+    ] {
+        if let Some(count) = of(name) {
+            counts.insert(common.to_owned(), count);
+        }
+    }
+    // A query is answered from the cache of packets, or else from that of records.
+    if let (Some(packets), Some(records)) = (of("packetcache_hits"), of("cache_hits")) {
+        counts.insert(counter::CACHE_HITS.to_owned(), packets + records);
+    }
+    if let (Some(all), Some(tcp)) = (of("questions"), of("tcp_questions")) {
+        counts.insert(counter::QUERIES_UDP.to_owned(), all.saturating_sub(tcp));
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{forwarder, shown};
+
+    const KIND: ServerKind = ServerKind::PowerDnsRecursor;
+
+    #[test]
+    fn both_transports_to_udp() {
+        let both = [Transport::Udp, Transport::Tcp];
+        insta::assert_snapshot!(shown(&forwarder(KIND, &both, Transport::Udp)));
+    }
+
+    #[test]
+    fn validating_over_tls_on_ipv6_with_extra_text() {
+        let mut spec = forwarder(KIND, &[Transport::Udp], Transport::Dot);
+        spec.address = "::1".parse().unwrap();
+        spec.upstream.as_mut().unwrap().address = "[fd00::2]:853".parse().unwrap();
+        spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
+        spec.extra = Some("max-cache-entries=1000".to_owned());
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn tls_at_another_port_is_refused() {
+        let mut spec = forwarder(KIND, &[Transport::Udp], Transport::Dot);
+        assert_eq!(PowerDnsRecursor.takes(&spec), Ok(()));
+        spec.upstream.as_mut().unwrap().address.set_port(8530);
+        assert_eq!(
+            PowerDnsRecursor.takes(&spec).unwrap_err(),
+            "PowerDNS Recursor speaks DNS over TLS to port 853 only, not to 8530"
+        );
+    }
+
+    #[test]
+    fn what_a_version_serves() {
+        let version = |numbers: [u32; 3]| Version { text: format!("{numbers:?}"), numbers };
+        let served = |numbers| {
+            Transport::ALL.map(|it| PowerDnsRecursor.supports(&version(numbers), it).is_ok())
+        };
+        assert_eq!(served([4, 8, 8]), [true, true, false, false, false, false]);
+        assert_eq!(served([4, 6, 0]), [false; 6]);
+        assert_eq!(served([5, 0, 0]), [false; 6]);
+    }
+
+    #[test]
+    fn metrics_have_common_names() {
+        let page = "pdns_recursor_questions 9\npdns_recursor_tcp_questions 2\n\
+                    pdns_recursor_packetcache_hits 3\npdns_recursor_cache_hits 1\n\
+                    pdns_recursor_cache_misses 5\npdns_recursor_all_outqueries 5\n";
+        let counts = read_metrics(&Metrics::new(page));
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(9));
+        assert_eq!(of(counter::QUERIES_UDP), Some(7));
+        assert_eq!(of(counter::CACHE_HITS), Some(4));
+        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
+    }
+}
