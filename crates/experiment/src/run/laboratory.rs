@@ -24,8 +24,9 @@ use crate::{Behind, ChainPlace, HostsChoice, Queries, Server, UpstreamBehaviour,
 const RELAY_PORTS: Ports =
     Ports { plain: 5_353, dot: 8_853, doh2: 8_443, doq: 8_853, doh3: 8_443, control: 8_054 };
 
-/// A name that an upstream knows and no load asks for: the readiness of a forwarder is probed with it.
-pub(super) const READY_NAME: &str = "ready.dnslab.test";
+/// A name that an upstream knows and no load asks for: the readiness of a forwarder is probed with it. (One
+/// below `test` would not do: forwarders deny it themselves, RFC 6761, section 6.2.)
+pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
 
 /// The hosts of one run, and what runs on them behind the server under test.
 pub(super) struct Laboratory {
