@@ -87,11 +87,13 @@ impl Case<'_> {
             Err(error) => return self.failed(started, error.to_string(), Vec::new()),
         };
         let sampler = target.server.as_ref().map(|server| Sampler::start(server.watched()));
-        let counters = target.server.as_ref().and_then(RunningServer::count);
-        let watches = laboratory.watch();
         if sampler.is_some() {
             std::thread::sleep(SAMPLES_AROUND);
         }
+        // After the pause: what the embedded server tells is up to 100 ms old, and the probes of its
+        // readiness shall not count.
+        let counters = target.server.as_ref().and_then(RunningServer::count);
+        let watches = laboratory.watch();
         let stop_here = AtomicBool::new(false);
         let mut fault = None;
         let find_fault = || {

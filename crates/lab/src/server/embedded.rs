@@ -9,7 +9,7 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
-use super::{Access, Adapter, EmbeddedSettings, Rendered, ServerSpec, Version};
+use super::{Access, Adapter, Rendered, ServerSpec, Version};
 use crate::certificate;
 
 /// The file that it writes its counters into ten times a second, in its folder.
@@ -83,9 +83,7 @@ impl Adapter for Embedded {
         if let Some(time) = &spec.embedded.idle_timeout {
             option("--idle-timeout", time.clone());
         }
-        if plays_a_resolver(&spec.embedded) {
-            option("--counters", COUNTERS.to_owned());
-        }
+        option("--counters", COUNTERS.to_owned());
         for (is_set, name) in [
             (spec.embedded.signed, "--sign"),
             (spec.embedded.no_tickets, "--no-tickets"),
@@ -111,17 +109,6 @@ impl Adapter for Embedded {
             .map_err(|error| format!("its file {COUNTERS} is no JSON: {error}"))?;
         Ok(read_counters(&json))
     }
-}
-
-/// True if it is asked for more than a zone's data: that it behaves as a public resolver does.
-fn plays_a_resolver(settings: &EmbeddedSettings) -> bool {
-    let plain = EmbeddedSettings {
-        delay: settings.delay.clone(),
-        loss: settings.loss.clone(),
-        early_data: settings.early_data,
-        ..EmbeddedSettings::default()
-    };
-    *settings != plain
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

@@ -1,12 +1,14 @@
 //! Real forwarders in front of a real authoritative server, over each transport between them.
 
+mod trust;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use crate::support::{
-    PATIENCE, ask, ask_for, groups_of, guard, parent, spec as authoritative, wait_until,
+    PATIENCE, ask, ask_for, groups_of, guard, nobody, parent, spec as authoritative, wait_until,
 };
 use dnslab_lab::{
     DNSTAP_LOG, LabError, Logging, QUERY_LOG, RunningServer, ServerKind, ServerSpec, Upstream,
@@ -164,7 +166,7 @@ fn ask_for_all(server: &RunningServer, folder: &Path, transport: Transport) -> u
     for number in 0..NAMES {
         let name = format!("{transport}-{number}.melmac.univ");
         let kind = &server.facts().kind;
-        ask_for(&name, &format!("192.0.2.{number}"), folder, at)
+        ask_for(&name, &format!("192.0.2.{number}"), folder, at, PATIENCE.as_secs())
             .unwrap_or_else(|error| panic!("{kind} {transport}: {error}"));
     }
     NAMES as u64
@@ -204,7 +206,9 @@ fn check(case: &Case, upstream: Upstream, address: &str) {
         let label = format!("{} over {way}: {series:?}", case.kind);
         assert_eq!(series.growth(name), Some(expected), "{label}");
         if case.counts_upstream.contains(&way) {
-            assert_eq!(series.growth(counter::UPSTREAM_QUERIES), Some(expected), "{label}");
+            // On a busy machine an answer of the upstream may come late, and be asked for again.
+            let sent = series.growth(counter::UPSTREAM_QUERIES).unwrap();
+            assert!((expected..2 * expected).contains(&sent), "{label}");
         }
     }
     stop(server);
@@ -244,108 +248,6 @@ fn every_forwarder_on_ipv6() {
     for case in CASES {
         check(case, authority.upstream(case.upstreams[0]), "::1");
     }
-}
-
-/// A forwarder that trusts somebody else gives no answer: so the ones above did verify.
-#[test]
-fn a_certificate_of_another_authority_is_refused() {
-    let authority = Authority::start();
-    let stranger = tempfile::tempdir().unwrap();
-    let files = certificate::create(stranger.path(), "127.0.0.1".parse().unwrap()).unwrap();
-    for case in CASES.iter().filter(|case| case.upstreams.contains(&Dot)) {
-        for (file, name) in [
-            (&files.authority, certificate::NAME),
-            (&authority.upstream(Dot).tls.unwrap().authority, "other.test"),
-        ] {
-            let folder = tempfile::tempdir().unwrap();
-            let tls = UpstreamTls { authority: file.clone(), name: name.to_owned() };
-            let upstream = Upstream { tls: Some(tls), ..authority.upstream(Dot) };
-            let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
-            let server = started(&spec, &|_, _| Ok(()));
-            // More than once: the first one may come before it is ready.
-            for _ in 0..3 {
-                let answer = ask(folder.path(), Udp, server.address(Udp).unwrap());
-                assert!(answer.is_err(), "{} believes a stranger, or {name}", case.kind);
-            }
-            stop(server);
-        }
-    }
-}
-
-/// PowerDNS Recursor speaks TLS to the port of the standard, and verifies nobody.
-#[test]
-fn tls_without_a_name_at_its_own_port() {
-    let folder = tempfile::tempdir().unwrap();
-    let far = tempfile::tempdir().unwrap();
-    // An address of loopback that no other test uses.
-    let mut upstream = authoritative(ServerKind::Nsd, far.path(), "127.0.85.3", &[Udp, Dot]);
-    upstream.ports.dot = 853;
-    if ports::check(Dot, upstream.socket_address(Dot)).is_err() {
-        // An ordinary user may not bind it; then the rendered configuration is all that is tested.
-        return;
-    }
-    let server = started(&upstream, &|transport, address| ask(far.path(), transport, address));
-    let tls = UpstreamTls {
-        authority: server.authority().unwrap().to_owned(),
-        name: certificate::NAME.to_owned(),
-    };
-    let upstream =
-        Upstream { address: server.address(Dot).unwrap(), transport: Dot, tls: Some(tls) };
-    let clients = ("127.0.0.1", &[Udp, Tcp] as &[_]);
-    let spec = forwarder(ServerKind::PowerDnsRecursor, folder.path(), clients, upstream);
-    let recursor = started(&spec, &|transport, address| ask(folder.path(), transport, address));
-    let watch = recursor.count().unwrap().finish(Instant::now());
-    let sent = watch.total("upstream.queries.dot");
-    assert!(sent > Some(0) && sent == watch.total(counter::UPSTREAM_QUERIES), "{watch:?}");
-    stop(recursor);
-    stop(server);
-}
-
-/// A signed root and a forwarder that trusts it, or that trusts another key.
-#[test]
-fn validation_believes_the_trust_anchor_alone() {
-    let far = tempfile::tempdir().unwrap();
-    let mut root = authoritative(ServerKind::Knot, far.path(), "127.0.0.1", &[Udp, Tcp]);
-    let path = far.path().join("root-of-the-test");
-    let zone = "@ 60 SOA ns hostmaster 1 3600 600 86400 1\n@ 60 NS ns\nns 60 A 127.0.0.1\n\
-                alf.melmac.univ 60 A 192.0.2.7\n";
-    fs::write(&path, format!("$ORIGIN .\n{zone}")).unwrap();
-    root.zone = Some(ZoneFile { origin: ".".to_owned(), path });
-    // The zone is the last thing in its configuration.
-    root.extra = Some("    dnssec-signing: on".to_owned());
-    let server = started(&root, &|transport, address| ask(far.path(), transport, address));
-    let output = Command::new("keymgr")
-        .args(["-c", "knot.conf", ".", "ds"])
-        .current_dir(&root.directory)
-        .output()
-        .unwrap();
-    let anchors = String::from_utf8(output.stdout).unwrap();
-    let right = anchors.lines().find(|line| line.contains(" 13 2 ")).unwrap().to_owned();
-    let wrong = right.rsplit_once(' ').map(|(start, digest)| {
-        let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
-        format!("{start} {other}")
-    });
-    let upstream = Upstream { address: server.address(Udp).unwrap(), transport: Udp, tls: None };
-    for case in CASES {
-        let folder = tempfile::tempdir().unwrap();
-        let clients = ("127.0.0.1", &[Udp] as &[_]);
-        let mut spec = forwarder(case.kind, folder.path(), clients, upstream.clone());
-        spec.trust_anchor = Some(right.clone());
-        let installed = find(case.kind, spec.binary.as_deref()).unwrap();
-        if let Err(reason) = installed.can(&spec) {
-            assert!(reason.ends_with("does not validate signatures"), "{reason}");
-            continue;
-        }
-        stop(started(&spec, &|transport, address| ask(folder.path(), transport, address)));
-        spec.trust_anchor = wrong.clone();
-        let validator = started(&spec, &|_, _| Ok(()));
-        for _ in 0..3 {
-            let answer = ask(folder.path(), Udp, validator.address(Udp).unwrap());
-            assert!(answer.is_err(), "{} believes without a reason", case.kind);
-        }
-        stop(validator);
-    }
-    stop(server);
 }
 
 /// BIND writes a line and two dnstap messages for each query, as an authoritative server and as a
@@ -427,6 +329,34 @@ fn the_name_of_a_forwarders_folder_does_not_matter() {
         let mut spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
         spec.directory = folder.path().join("a \"b\" {c}; #".repeat(15));
         let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+        if let Some(watch) = server.count() {
+            assert_eq!(watch.finish(Instant::now()).failure, None, "{}", case.kind);
+        }
+        stop(server);
+    }
+}
+
+#[test]
+fn an_ordinary_user_can_start_every_forwarder() {
+    if !rustix::process::geteuid().is_root() {
+        // Then every other test is this one.
+        return;
+    }
+    let authority = Authority::start();
+    for case in CASES {
+        let folder = tempfile::tempdir().unwrap();
+        let clients = ("127.0.0.1", &[Udp, Tcp] as &[_]);
+        let mut spec = forwarder(case.kind, folder.path(), clients, authority.upstream(Udp));
+        let nobody = nobody(&spec, folder.path());
+        if let Some(binary) = &mut spec.binary {
+            // That user may not read where the tools lie.
+            let copy = folder.path().join("program");
+            fs::copy(&*binary, &copy).unwrap();
+            *binary = copy;
+        }
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = RunningServer::start(&spec, &nobody, &probe, PATIENCE)
+            .unwrap_or_else(|error| panic!("{error}"));
         if let Some(watch) = server.count() {
             assert_eq!(watch.finish(Instant::now()).failure, None, "{}", case.kind);
         }

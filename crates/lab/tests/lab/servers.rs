@@ -2,13 +2,10 @@
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, alive, ask, groups_of, guard, parent, program, spec, wait_until};
-use dnslab_lab::{
-    GuardProgram, LabError, RunningServer, Sampler, ServerKind, find, ports, sockets,
-};
+use crate::support::{PATIENCE, alive, ask, groups_of, guard, nobody, parent, spec, wait_until};
+use dnslab_lab::{LabError, RunningServer, Sampler, ServerKind, find, ports, sockets};
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
@@ -221,16 +218,7 @@ fn an_ordinary_user_can_start_every_server() {
     for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
         let folder = tempfile::tempdir().unwrap();
         let spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
-        fs::create_dir(&spec.directory).unwrap();
-        for path in [folder.path(), &spec.directory] {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
-        }
-        // `nobody` in every Linux distribution. The guard is copied to where that user may read.
-        let copy = folder.path().join("guard");
-        fs::copy(program(), &copy).unwrap();
-        let drop = ["--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into);
-        let arguments = drop.into_iter().chain([copy.into(), "guard".into()]).collect();
-        let nobody = GuardProgram { path: "setpriv".into(), arguments };
+        let nobody = nobody(&spec, folder.path());
         let probe = |transport, address| ask(folder.path(), transport, address);
         let server = RunningServer::start(&spec, &nobody, &probe, PATIENCE)
             .unwrap_or_else(|it| panic!("{it}"));

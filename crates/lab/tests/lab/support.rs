@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -28,6 +29,22 @@ pub(crate) fn program() -> PathBuf {
 /// The example program as a guard.
 pub(crate) fn guard() -> GuardProgram {
     GuardProgram { path: program(), arguments: vec!["guard".into()] }
+}
+
+/// A guard that becomes `nobody` before it starts the server of `spec`, whose folder that user may then
+/// write. Only root can become somebody else.
+pub(crate) fn nobody(spec: &ServerSpec, folder: &Path) -> GuardProgram {
+    fs::create_dir(&spec.directory).expect("the folder is new");
+    for path in [folder, &spec.directory] {
+        let mode = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(path, mode).expect("the folder is the test's own");
+    }
+    // `nobody` in every Linux distribution. The guard is copied to where that user may read.
+    let copy = folder.join("guard");
+    fs::copy(program(), &copy).expect("a temporary folder can be written");
+    let drop = ["--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into);
+    let arguments = drop.into_iter().chain([copy.into(), "guard".into()]).collect();
+    GuardProgram { path: "setpriv".into(), arguments }
 }
 
 /// Writes a small zone into `folder`.
@@ -71,15 +88,18 @@ pub(crate) fn spec(
 
 /// Asks for `alf.melmac.univ A` with `dig`, encrypted with `kdig` and the run's own authority.
 pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
-    ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, address))
+    // A probe must return soon.
+    ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, address), 1)
 }
 
-/// Asks for the address of `name` as [`ask`] does, in one query; wants that it is `expected`.
+/// Asks for the address of `name` as [`ask`] does, in one query, and waits so many seconds; wants that it
+/// is `expected`.
 pub(crate) fn ask_for(
     name: &str,
     expected: &str,
     folder: &Path,
     (transport, address): (Transport, SocketAddr),
+    seconds: u64,
 ) -> Result<(), String> {
     let (program, package) = match transport {
         Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
@@ -102,7 +122,7 @@ pub(crate) fn ask_for(
             }
         }
     };
-    command.args(["+time=1", "+short", name, "A"]);
+    command.args([&format!("+time={seconds}"), "+short", name, "A"]);
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{program}: {error}: apt-get install {package}"));

@@ -1,0 +1,113 @@
+//! Whom forwarders believe: the certificates and the signatures of their upstream.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use super::{Authority, CASES, forwarder, started, stop};
+use crate::support::{ask, spec as authoritative};
+use dnslab_lab::{ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports};
+use dnslab_measure::counter;
+use dnslab_wire::Transport::{Dot, Tcp, Udp};
+
+/// A forwarder that trusts somebody else gives no answer: so the ones above did verify.
+#[test]
+fn a_certificate_of_another_authority_is_refused() {
+    let authority = Authority::start();
+    let stranger = tempfile::tempdir().unwrap();
+    let files = certificate::create(stranger.path(), "127.0.0.1".parse().unwrap()).unwrap();
+    for case in CASES.iter().filter(|case| case.upstreams.contains(&Dot)) {
+        for (file, name) in [
+            (&files.authority, certificate::NAME),
+            (&authority.upstream(Dot).tls.unwrap().authority, "other.test"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let tls = UpstreamTls { authority: file.clone(), name: name.to_owned() };
+            let upstream = Upstream { tls: Some(tls), ..authority.upstream(Dot) };
+            let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+            let server = started(&spec, &|_, _| Ok(()));
+            // More than once: the first one may come before it is ready.
+            for _ in 0..3 {
+                let answer = ask(folder.path(), Udp, server.address(Udp).unwrap());
+                assert!(answer.is_err(), "{} believes a stranger, or {name}", case.kind);
+            }
+            stop(server);
+        }
+    }
+}
+
+/// PowerDNS Recursor speaks TLS to the port of the standard, and verifies nobody.
+#[test]
+fn tls_without_a_name_at_its_own_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let far = tempfile::tempdir().unwrap();
+    // An address of loopback that no other test uses.
+    let mut upstream = authoritative(ServerKind::Nsd, far.path(), "127.0.85.3", &[Udp, Dot]);
+    upstream.ports.dot = 853;
+    if ports::check(Dot, upstream.socket_address(Dot)).is_err() {
+        // An ordinary user may not bind it; then the rendered configuration is all that is tested.
+        return;
+    }
+    let server = started(&upstream, &|transport, address| ask(far.path(), transport, address));
+    let tls = UpstreamTls {
+        authority: server.authority().unwrap().to_owned(),
+        name: certificate::NAME.to_owned(),
+    };
+    let upstream =
+        Upstream { address: server.address(Dot).unwrap(), transport: Dot, tls: Some(tls) };
+    let clients = ("127.0.0.1", &[Udp, Tcp] as &[_]);
+    let spec = forwarder(ServerKind::PowerDnsRecursor, folder.path(), clients, upstream);
+    let recursor = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+    let watch = recursor.count().unwrap().finish(Instant::now());
+    let sent = watch.total("upstream.queries.dot");
+    assert!(sent > Some(0) && sent == watch.total(counter::UPSTREAM_QUERIES), "{watch:?}");
+    stop(recursor);
+    stop(server);
+}
+
+/// A signed root and a forwarder that trusts it, or that trusts another key.
+#[test]
+fn validation_believes_the_trust_anchor_alone() {
+    let far = tempfile::tempdir().unwrap();
+    let mut root = authoritative(ServerKind::Knot, far.path(), "127.0.0.1", &[Udp, Tcp]);
+    let path = far.path().join("root-of-the-test");
+    let zone = "@ 60 SOA ns hostmaster 1 3600 600 86400 1\n@ 60 NS ns\nns 60 A 127.0.0.1\n\
+                alf.melmac.univ 60 A 192.0.2.7\n";
+    fs::write(&path, format!("$ORIGIN .\n{zone}")).unwrap();
+    root.zone = Some(ZoneFile { origin: ".".to_owned(), path });
+    // The zone is the last thing in its configuration.
+    root.extra = Some("    dnssec-signing: on".to_owned());
+    let server = started(&root, &|transport, address| ask(far.path(), transport, address));
+    let output = Command::new("keymgr")
+        .args(["-c", "knot.conf", ".", "ds"])
+        .current_dir(&root.directory)
+        .output()
+        .unwrap();
+    let anchors = String::from_utf8(output.stdout).unwrap();
+    let right = anchors.lines().find(|line| line.contains(" 13 2 ")).unwrap().to_owned();
+    let wrong = right.rsplit_once(' ').map(|(start, digest)| {
+        let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
+        format!("{start} {other}")
+    });
+    let upstream = Upstream { address: server.address(Udp).unwrap(), transport: Udp, tls: None };
+    for case in CASES {
+        let folder = tempfile::tempdir().unwrap();
+        let clients = ("127.0.0.1", &[Udp] as &[_]);
+        let mut spec = forwarder(case.kind, folder.path(), clients, upstream.clone());
+        spec.trust_anchor = Some(right.clone());
+        let installed = find(case.kind, spec.binary.as_deref()).unwrap();
+        if let Err(reason) = installed.can(&spec) {
+            assert!(reason.ends_with("does not validate signatures"), "{reason}");
+            continue;
+        }
+        stop(started(&spec, &|transport, address| ask(folder.path(), transport, address)));
+        spec.trust_anchor = wrong.clone();
+        let validator = started(&spec, &|_, _| Ok(()));
+        for _ in 0..3 {
+            let answer = ask(folder.path(), Udp, validator.address(Udp).unwrap());
+            assert!(answer.is_err(), "{} believes without a reason", case.kind);
+        }
+        stop(validator);
+    }
+    stop(server);
+}
