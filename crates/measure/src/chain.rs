@@ -92,7 +92,7 @@ pub struct ServerFigures {
     /// The transport over which the one before it asks.
     pub transport: String,
     /// Queries per second: of the server under test those answered in the measured window, of the
-    /// others those that they counted in it (in all the time for which they were read, if the
+    /// others those that they counted in it (in as much of the load as they were read for, if the
     /// readings do not cover the window). The mean over runs.
     pub qps: Option<f64>,
     /// CPU use in [0, 1] of the CPUs that it was given, over the measured window; the mean over runs.
@@ -160,7 +160,7 @@ impl ServerFigures {
         let span = counters.and_then(|counters| counted_span(counters, (from, to)));
         let queries = counters
             .zip(span)
-            .and_then(|(counters, (from, to))| counters.growth_between(counter::QUERIES, from, to));
+            .and_then(|(counters, span)| counters.growth_between(counter::QUERIES, span, to));
         let seconds = span.map(|(from, to)| (to - from) as f64 / 1e9);
         let cpu_ns = span.and_then(|(from, to)| part.resources.cpu_between_ns(from, to));
         let queries = queries.filter(|queries| *queries > 0.0);
@@ -202,11 +202,11 @@ impl ServerFigures {
     }
 }
 
-/// The span for which queries are counted: the measured window, or all the time between the first
-/// reading and the last if they do not cover it.
+/// The span for which queries are counted: the measured window, or as much of the load as there is
+/// between the first reading and the last if they do not cover the window.
 fn counted_span(counters: &CounterSeries, window: (i64, i64)) -> Option<(i64, i64)> {
     let [first, .., last] = counters.samples.as_slice() else { return None };
     let is_covered = first.at_ns <= window.0 && window.1 <= last.at_ns;
-    let span = if is_covered { window } else { (first.at_ns, last.at_ns) };
+    let span = if is_covered { window } else { (first.at_ns.max(0), last.at_ns.min(window.1)) };
     (span.1 > span.0).then_some(span)
 }

@@ -69,25 +69,36 @@ impl CounterSeries {
         Some(last.counts.get(name)?.saturating_sub(begin))
     }
 
-    /// By how much a count grew between two instants, linearly interpolated between readings; `None`
-    /// when the readings do not cover the span, or the last has no such count. A count that an early
-    /// reading does not have yet was 0.
+    /// By how much a count grew between two instants of a load that ended at `end_ns`, linearly
+    /// interpolated between readings; `None` when the readings do not cover the span, or the last has
+    /// no such count. A count that an early reading does not have yet was 0.
+    ///
+    /// A reading before the load stands for its beginning and one after it for its end, for nothing
+    /// was asked in between.
     #[must_use]
-    pub fn growth_between(&self, name: &str, from_ns: i64, to_ns: i64) -> Option<f64> {
+    pub fn growth_between(
+        &self,
+        name: &str,
+        (from_ns, to_ns): (i64, i64),
+        end_ns: i64,
+    ) -> Option<f64> {
         self.total(name)?;
-        Some((self.count_at(name, to_ns)? - self.count_at(name, from_ns)?).max(0.0))
+        let at = |instant| self.count_at(name, instant, end_ns);
+        Some((at(to_ns)? - at(from_ns)?).max(0.0))
     }
 
-    /// A count at an instant, linearly between the readings around it.
-    fn count_at(&self, name: &str, at_ns: i64) -> Option<f64> {
-        let after = self.samples.iter().position(|sample| sample.at_ns >= at_ns)?;
+    /// A count at an instant of a load, linearly between the readings around it.
+    fn count_at(&self, name: &str, at_ns: i64, end_ns: i64) -> Option<f64> {
+        let instant = |sample: &CounterSample| sample.at_ns.clamp(0, end_ns.max(0));
         let value = |sample: &CounterSample| sample.counts.get(name).copied().unwrap_or(0) as f64;
-        let right = &self.samples[after];
-        if right.at_ns == at_ns {
-            return Some(value(right));
+        // Of several before the load, or after it, the last one.
+        if let Some(exact) = self.samples.iter().rfind(|sample| instant(sample) == at_ns) {
+            return Some(value(exact));
         }
-        let left = &self.samples[after.checked_sub(1)?];
-        let share = (at_ns - left.at_ns) as f64 / (right.at_ns - left.at_ns) as f64;
+        let after = self.samples.iter().position(|sample| instant(sample) > at_ns)?;
+        let (left, right) = (&self.samples[after.checked_sub(1)?], &self.samples[after]);
+        let span_ns = instant(right) - instant(left);
+        let share = (at_ns - instant(left)) as f64 / span_ns as f64;
         Some(value(left) + share * (value(right) - value(left)))
     }
 
@@ -122,13 +133,18 @@ mod tests {
 
     #[test]
     fn growth_between_is_interpolated_and_never_invented() {
-        let mut series = series(&[&[], &[(QUERIES, 100)], &[(QUERIES, 300)]]);
-        for (sample, at_ns) in series.samples.iter_mut().zip([-10, 10, 20]) {
+        let mut series = series(&[&[], &[(QUERIES, 100)], &[(QUERIES, 300)], &[(QUERIES, 310)]]);
+        for (sample, at_ns) in series.samples.iter_mut().zip([-10, 10, 20, 40]) {
             sample.at_ns = at_ns;
         }
-        let of = |from, to| series.growth_between(QUERIES, from, to);
-        assert_eq!((of(-10, 20), of(0, 15), of(10, 15)), (Some(300.0), Some(150.0), Some(100.0)));
-        assert_eq!((of(-11, 20), of(0, 21)), (None, None));
-        assert_eq!(series.growth_between(CONNECTIONS, 0, 15), None);
+        let of = |from, to, end| series.growth_between(QUERIES, (from, to), end);
+        assert_eq!((of(0, 20, 40), of(10, 15, 40)), (Some(300.0), Some(100.0)));
+        assert_eq!(of(5, 15, 40), Some(150.0));
+        // What was counted until the reading after the load was asked before its end.
+        assert_eq!((of(0, 22, 22), of(20, 21, 22)), (Some(310.0), Some(5.0)));
+        assert_eq!((of(-1, 20, 40), of(0, 41, 40)), (None, None));
+        assert_eq!(series.growth_between(CONNECTIONS, (0, 15), 40), None);
+        series.samples.remove(0);
+        assert_eq!(series.growth_between(QUERIES, (0, 15), 40), None);
     }
 }

@@ -61,3 +61,40 @@ pub struct ChainPart {
     /// What it counted; `None` if it tells nobody.
     pub counters: Option<CounterSeries>,
 }
+
+impl ChainPart {
+    /// The folder of the server's state in that of the run: the first part of the path of its
+    /// configuration, or else its role.
+    #[must_use]
+    pub fn folder(&self) -> &str {
+        let configuration = self.server.configuration.as_deref();
+        let folder = configuration.and_then(|path| path.split_once('/')).map(|(folder, _)| folder);
+        // A record was written by a program, but it is a file: nothing outside the run is read.
+        folder.filter(|name| !matches!(*name, "" | "." | "..")).unwrap_or(&self.role)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_server_is_inside_the_run() {
+        let folder = |configuration: Option<&str>| {
+            let configuration = configuration.map(str::to_owned);
+            let part = ChainPart {
+                role: "relay".to_owned(),
+                host: "server".to_owned(),
+                transport: "udp".to_owned(),
+                server: ServerFacts { configuration, ..ServerFacts::default() },
+                resources: ResourceSeries::default(),
+                counters: None,
+            };
+            part.folder().to_owned()
+        };
+        assert_eq!(folder(Some("stubby/stubby.yml")), "stubby");
+        for none in [None, Some("stubby.yml"), Some("../../etc/passwd"), Some("/etc/passwd")] {
+            assert_eq!(folder(none), "relay", "{none:?}");
+        }
+    }
+}

@@ -237,8 +237,21 @@ impl ResultsDirectory {
     /// # Errors
     /// When the folder cannot be read.
     pub fn server_files(&self, case: &CaseId) -> Result<BTreeMap<String, String>, ResultsError> {
+        self.files_of(case, "server")
+    }
+
+    /// The same of any server of a run, by the name of its folder in that of the run.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn files_of(
+        &self,
+        case: &CaseId,
+        folder: &str,
+    ) -> Result<BTreeMap<String, String>, ResultsError> {
         const LARGEST: u64 = 64 * 1024;
-        let folder = self.run_path(case).join("server");
+        const SHOWN: [&str; 5] = [".conf", ".yaml", ".yml", ".log", "Corefile"];
+        let folder = self.run_path(case).join(folder);
         let mut files = BTreeMap::new();
         if !folder.is_dir() {
             return Ok(files);
@@ -246,7 +259,7 @@ impl ResultsDirectory {
         for entry in fs::read_dir(&folder).map_err(io_error("read", &folder))? {
             let path = entry.map_err(io_error("read", &folder))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let shown = [".conf", ".yaml", ".log"].iter().any(|ending| name.ends_with(ending));
+            let shown = SHOWN.iter().any(|ending| name.ends_with(ending));
             let small =
                 path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() <= LARGEST);
             if shown && small {

@@ -17,14 +17,14 @@ pub(crate) const HEADER: [&str; 11] = [
     "connections",
     "full handshakes",
     "resumed handshakes",
-    "queries/connection",
+    "queries per connection",
 ];
 
 /// How the figures are made.
 pub(crate) const LEGEND: &str = "Of the server under test, qps are the answered queries, and connections and handshakes are \
      those of the load. Of the others they are what each server counted: connections and \
      handshakes since it started, for a forwarder may connect when the chain is tried before the \
-     load, and that trial counts too; in brackets those from just before the load to just after \
+     load, and that trial counts too; after \"load:\" those from just before the load to just after \
      it. qps, CPU and CPU/query: means over the valid runs, in the measured window. Counts: sums \
      of the valid runs.";
 
@@ -86,7 +86,7 @@ fn cells(server: &ServerFigures) -> Vec<Cell> {
     let figure = |text: Option<String>| Cell::plain(text.unwrap_or_else(|| NONE.to_owned()));
     let aside = match server.host.as_str() {
         "" => server.server.clone(),
-        host => format!("{}, on host {host}", server.server),
+        host => format!("{}, on {host}", server.server),
     };
     let count = |of: fn(&Reached) -> Option<u64>| {
         both(of(&server.since_start), of(&server.during_load), number::count)

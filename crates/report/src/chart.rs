@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use dnslab_measure::{Histogram, Measured, RunRecord, RunStatus, Summary};
 use serde::Serialize;
 
+use crate::csv::counted_qps;
+
 /// Most points on a time axis: more than the pixels of a chart would show nothing.
 const MOST_POINTS: u64 = 600;
 /// Points per factor of ten of the percentile chart.
@@ -48,6 +50,9 @@ struct Timeline {
     window_start_s: f64,
     /// Answered queries per second, per variant.
     qps: Vec<Curve>,
+    /// Queries per second that the servers counted themselves, per variant; empty curves of those that
+    /// do not tell.
+    counted_qps: Vec<Curve>,
     /// Median latency, milliseconds.
     p50_ms: Vec<Curve>,
     /// 0.99 quantile of the latency, milliseconds.
@@ -169,7 +174,7 @@ impl Timeline {
                 |runs: &Vec<Vec<Step>>| Curve::over(steps, runs, |run, at| figure(&run[at]));
             binned.iter().map(of_runs).collect()
         };
-        let resources = |figure: &dyn Fn(&Measured, i64, i64) -> Option<f64>| -> Vec<Curve> {
+        let spanned = |figure: &dyn Fn(&Measured, i64, i64) -> Option<f64>| -> Vec<Curve> {
             let span = |at: usize| {
                 let from = at as i64 * width_ns as i64;
                 (from, from + width_ns as i64)
@@ -183,12 +188,13 @@ impl Timeline {
             at_s: at_s.collect(),
             window_start_s: all().map(|run| run.window_start_ns).max().unwrap_or(0) as f64 / 1e9,
             qps: curves(&|step| Some(step.answered? as f64 * 1e9 / width_ns as f64)),
+            counted_qps: spanned(&counted_qps),
             p50_ms: curves(&|step| step.p50_ms),
             p99_ms: curves(&|step| step.p99_ms),
-            cpu_percent: resources(&|run, from, to| {
+            cpu_percent: spanned(&|run, from, to| {
                 run.resources.busy_share(from, to).map(|share| share * 100.0)
             }),
-            memory_mib: resources(&|run, from, to| memory_mib(run, from, to)),
+            memory_mib: spanned(&|run, from, to| memory_mib(run, from, to)),
         }
     }
 }

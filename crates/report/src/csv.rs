@@ -3,12 +3,15 @@
 //! Durations are in nanoseconds or, where the heading says so, in seconds; shares are in [0, 1]; a
 //! figure that was not measured is an empty field.
 
+mod chain;
+
 use dnslab_measure::{
-    Finding, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord, RunStatus,
-    SelfCheck,
+    Agreement, Finding, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord,
+    RunStatus, SelfCheck, counter,
 };
 
 use crate::doubt::limit_name;
+pub(crate) use chain::chain;
 
 /// Widths of the windows of the pacing as headings name them, and in nanoseconds.
 const PACING_WIDTHS: [(&str, u64); 4] =
@@ -26,7 +29,7 @@ pub(crate) fn runs(records: &[RunRecord]) -> String {
 
 /// One row per run and interval, warm-up included.
 pub(crate) fn series(records: &[RunRecord]) -> String {
-    const HEADER: [&str; 17] = [
+    const HEADER: [&str; 18] = [
         "variant",
         "repetition",
         "status",
@@ -44,6 +47,7 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
         "p999_ns",
         "max_ns",
         "server_busy_share",
+        "server_counted_qps",
     ];
     let mut text = String::new();
     push_row(&mut text, HEADER.map(str::to_owned));
@@ -73,11 +77,21 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     whole(interval.p999_ns),
                     whole(interval.max_ns),
                     number(measured.resources.busy_share(from as i64, to as i64)),
+                    number(counted_qps(measured, from as i64, to as i64)),
                 ],
             );
         }
     }
     text
+}
+
+/// Queries per second that the server counted itself between two instants of a run, from its readings,
+/// which are further apart than an interval.
+pub(crate) fn counted_qps(measured: &Measured, from_ns: i64, to_ns: i64) -> Option<f64> {
+    let counters = measured.server_counters.as_ref()?;
+    let (_, end_ns) = measured.window();
+    let counted = counters.growth_between(counter::QUERIES, (from_ns, to_ns), end_ns)?;
+    (to_ns > from_ns).then(|| counted * 1e9 / (to_ns - from_ns) as f64)
 }
 
 /// A heading and its field.
@@ -110,6 +124,7 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     }
     fields.extend(owned(resource_fields(measured)));
     fields.extend(owned(network_fields(measured)));
+    fields.extend(owned(agreement_fields(measured)));
     // A run that was not measured had no limit.
     let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.limit);
     fields.extend(owned(vec![
@@ -244,6 +259,18 @@ fn network_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
+/// What the load sent and the server counted, warm-up included.
+fn agreement_fields(measured: Option<&Measured>) -> Vec<Field> {
+    let agreement = measured.and_then(Agreement::of);
+    let agreement = agreement.as_ref();
+    vec![
+        ("sent_by_load", text(agreement, |both| both.sent.to_string())),
+        ("counted_by_server", text(agreement, |both| both.counted.to_string())),
+        ("counted_less_sent", text(agreement, |both| both.difference().to_string())),
+        ("counter_source", text(agreement, |both| both.source.clone())),
+    ]
+}
+
 /// The findings of a self-check as sentences.
 fn findings(check: &SelfCheck) -> String {
     check.findings.iter().map(Finding::text).collect::<Vec<_>>().join(" ")
@@ -268,6 +295,8 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("server_context_switches", grown(|sample| sample.context_switches)),
         ("server_udp_drops", grown(|sample| sample.udp_drops)),
         ("steal_ns", grown(|sample| sample.steal_ns)),
+        ("server_log_octets", grown(|sample| sample.log_octets)),
+        ("log_octets_per_query", number(measured.and_then(Measured::log_octets_per_query))),
         ("generator_busiest_share", number(measured.and_then(busiest))),
         (
             "generator_cpu_per_query_ns",

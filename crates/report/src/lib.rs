@@ -29,6 +29,7 @@ mod chart;
 mod counts;
 mod csv;
 mod doubt;
+mod many;
 mod markdown;
 mod page;
 mod phrases;

@@ -4,19 +4,26 @@ use std::fmt::Write as _;
 
 use crate::table::{Table, mark};
 
-/// The question, the answer, the table with its legend, the sentences, the notes of the table, and
-/// further tables with their titles.
+/// The question, the answer, the table with its legend, the sentences (those of the second list
+/// collapsed), the notes of the table, and further tables with their titles.
 pub(crate) fn document(
     question: &str,
     answer: &str,
     table: &Table,
-    sentences: &[String],
+    (sentences, others): (Vec<String>, Vec<String>),
     further: &[(&str, Table)],
 ) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
     push_table(&mut text, table);
-    for sentence in sentences {
+    for sentence in &sentences {
         let _ = writeln!(text, "- {}", escape(sentence));
+    }
+    if !others.is_empty() {
+        let _ = write!(text, "\n<details><summary>the other metrics</summary>\n\n");
+        for sentence in &others {
+            let _ = writeln!(text, "- {}", escape(sentence));
+        }
+        let _ = write!(text, "\n</details>\n");
     }
     if !table.notes.is_empty() {
         text.push('\n');

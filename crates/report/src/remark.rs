@@ -83,8 +83,14 @@ pub(crate) fn missing_runs(variants: &[&VariantSummary]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("only {} count", listed(&missing)))
 }
 
-/// Names as people list them: `udp, tcp and dot`.
+/// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many
+/// others: `a, b, c, d and 5 others`.
 pub(crate) fn listed(names: &[&str]) -> String {
+    const MOST: usize = 8;
+    const TOLD: usize = 4;
+    if names.len() > MOST {
+        return format!("{} and {} others", names[..TOLD].join(", "), names.len() - TOLD);
+    }
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -178,5 +184,10 @@ mod tests {
         assert_eq!(listed(&["a"]), "a");
         assert_eq!(listed(&["a", "b"]), "a and b");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(listed(&["a", "b", "c", "d", "e", "f", "g", "h"]), "a, b, c, d, e, f, g and h");
+        assert_eq!(
+            listed(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
+            "a, b, c, d and 5 others"
+        );
     }
 }

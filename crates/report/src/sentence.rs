@@ -5,6 +5,7 @@ use std::fmt;
 use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 use dnslab_measure::{Summary, VariantSummary};
 
+use crate::many::{are_many, clauses};
 use crate::number;
 use crate::phrases::{Phrases, interval, signed_interval};
 use crate::remark::{at_this_window, find, has_open_loop, held_back, listed, losses, missing_runs};
@@ -74,6 +75,11 @@ pub fn answer(summary: &Summary, margin: f64) -> Answer {
         return words(format!("No answer: no variant but the baseline {baseline} has a valid run"));
     }
     let mut parts = vec![Part::Words(format!("Against {baseline}, "))];
+    if are_many(summary) {
+        parts.extend(clauses(&compared));
+        let names = compared.iter().map(|of| of.variant.as_str());
+        return Answer { parts, remarks: remarks(metric, &with_baseline(summary, names)) };
+    }
     for (place, comparison) in compared.iter().enumerate() {
         let separator = match place {
             0 => "",
@@ -92,7 +98,7 @@ pub fn answer(summary: &Summary, margin: f64) -> Answer {
 
 /// The metric that answers the question: the answered rate, unless a variant was measured with an
 /// open loop, because then that rate is the asked one or a sign that the server fell behind.
-fn headline_metric(summary: &Summary) -> Metric {
+pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     if has_open_loop(summary) { Metric::LatencyP50 } else { Metric::AnsweredQps }
 }
 

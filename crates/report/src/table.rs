@@ -7,24 +7,27 @@ use dnslab_measure::{Summary, VariantSummary};
 use crate::doubt::{limit_name, variant_caveat_text};
 use crate::number::{self, NONE};
 
-/// Headings of the columns, in order, each with the metric without which it is left away: it is there
-/// when any variant has that.
-const HEADER: [(&str, Option<Metric>); 16] = [
+/// Whether a variant has something to show in a column.
+type Has = fn(&VariantSummary) -> bool;
+
+/// Headings of the columns, in order, each with what a variant must have to show there: a column that
+/// none has anything to show in is left away. `None` for those that are always there.
+const HEADER: [(&str, Option<Has>); 16] = [
     ("variant", None),
     ("answered qps", None),
     ("95 % interval", None),
     ("to baseline", None),
     ("lost", None),
-    ("mean", Some(Metric::LatencyMean)),
+    ("mean", Some(|of| of.metrics.contains_key(&Metric::LatencyMean))),
     ("p50", None),
     ("p95", None),
     ("p99", None),
     ("p99.9", None),
     ("server CPU", None),
     ("CPU/query", None),
-    ("log/query", Some(Metric::LogOctetsPerQuery)),
+    ("log octets/query", Some(|of| of.metrics.contains_key(&Metric::LogOctetsPerQuery))),
     ("peak memory", None),
-    ("handshakes", None),
+    ("handshakes", Some(|of| of.handshakes > 0)),
     ("limit", None),
 ];
 
@@ -107,10 +110,7 @@ impl MarkedTable {
     /// The table of variants of `summary`.
     pub(crate) fn of(summary: &Summary, which: Notes) -> Self {
         let mut notes: Vec<String> = Vec::new();
-        let shown = HEADER.map(|(_, metric)| {
-            let has = |metric| summary.variants.iter().any(|of| of.metrics.contains_key(&metric));
-            metric.is_none_or(has)
-        });
+        let shown = HEADER.map(|(_, has)| has.is_none_or(|has| summary.variants.iter().any(has)));
         let shown_of = |row: Vec<String>| {
             row.into_iter().zip(shown).filter_map(|(cell, shown)| shown.then_some(cell)).collect()
         };
@@ -243,7 +243,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         variant.server_busy_share.map_or_else(none, |busy| format!("{:.0} %", busy * 100.0)),
         latency(Metric::ServerCpuPerQuery),
         metric(Metric::LogOctetsPerQuery)
-            .map_or_else(none, |found| number::octets(found.value.round() as u64)),
+            .map_or_else(none, |found| number::three_digits(found.value)),
         variant.peak_memory_octets.map_or_else(none, number::octets),
         handshakes,
         if limits.is_empty() { none() } else { dedup(limits).join(", ") },

@@ -7,6 +7,7 @@ use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, RunRecord, Session,
 use serde::Serialize;
 
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
+use crate::many::foremost;
 use crate::page::Page;
 use crate::sentence::{answer, sentences};
 use crate::table::{Table, table};
@@ -50,7 +51,8 @@ pub enum ReportError {
 }
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
-/// directory, and `capacity.csv` into that of a search, from what is in it. An earlier report is replaced file by file.
+/// directory, `chain.csv` too where a run had a chain of servers, and `capacity.csv` into that of a
+/// search, from what is in it. An earlier report is replaced file by file.
 ///
 /// # Errors
 /// When a file of the directory cannot be read, was written by a newer dnslab or contradicts
@@ -62,7 +64,14 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     let mut server_files: BTreeMap<CaseId, BTreeMap<String, String>> = BTreeMap::new();
     for record in &records {
         let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
-        server_files.insert(case.clone(), results.server_files(&case)?);
+        let mut files = results.server_files(&case)?;
+        for part in &record.chain {
+            let of_part = results.files_of(&case, part.folder())?;
+            let named =
+                of_part.into_iter().map(|(name, text)| (format!("{}: {name}", part.role), text));
+            files.extend(named);
+        }
+        server_files.insert(case, files);
     }
     let mut summary = Summary::of(&session, &records);
     let capacity = results.capacity()?;
@@ -85,13 +94,16 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         &session.question,
         &answer,
         &capacity.as_ref().map_or_else(|| table(&summary), capacity_table),
-        &sentences(&summary, session.margin),
+        foremost(&summary, sentences(&summary, session.margin)),
         &further_tables(&summary, &records),
     );
     let write = |name: &str, content: &str| -> Result<PathBuf, ReportError> {
         results.write(name, content.as_bytes())?;
         Ok(results.path().join(name))
     };
+    if records.iter().any(|record| !record.chain.is_empty()) {
+        write("chain.csv", &csv::chain(&records))?;
+    }
     if let Some(capacity) = &capacity {
         write("capacity.csv", &capacity_csv(capacity))?;
     }

@@ -11,6 +11,7 @@ use dnslab_measure::{
 use dnslab_report::{ReportError, write_report};
 
 mod capacity;
+mod chain;
 mod sample;
 
 /// Every file of a report.

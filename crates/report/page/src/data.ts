@@ -31,6 +31,7 @@ export interface Charts {
     at_s: number[];
     window_start_s: number;
     qps: Curve[];
+    counted_qps: Curve[];
     p50_ms: Curve[];
     p99_ms: Curve[];
     cpu_percent: Curve[];

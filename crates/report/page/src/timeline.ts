@@ -32,6 +32,7 @@ export function drawTimelines(charts: Charts): (uPlot | undefined)[] {
   };
   return [
     draw("qps", timeline.qps, { yText: qps, yTick: shortCount, height: 300 }),
+    draw("counted", timeline.counted_qps, { yText: qps, yTick: shortCount }),
     draw("p50", timeline.p50_ms, latency),
     draw("p99", timeline.p99_ms, latency),
     draw("cpu", timeline.cpu_percent, { yText: percent, yTick: (y) => `${tick(y)} %`, atLeast: 100 }),

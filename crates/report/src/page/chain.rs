@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use dnslab_measure::{ChainPart, HostFacts, LinkFacts, RunRecord};
+
 use super::Page;
+use super::evidence::{pinned, watched_by};
 use super::figures::colour_class;
 use super::html::escape;
 use super::laboratory;
 use crate::chain::{Cell, HEADER, LEGEND, rows};
+use crate::transport::transport_name;
 
 /// The line of hosts and the table of servers; nothing without a chain.
 pub(crate) fn section(page: &Page<'_>) -> String {
@@ -47,6 +51,43 @@ pub(crate) fn section(page: &Page<'_>) -> String {
     }
     html.push_str("</tbody>\n</table>\n</div>\n</section>\n");
     html
+}
+
+/// Hosts, links, and the servers behind the one that is asked, as names and values: those that stand
+/// beside the facts of the server under test.
+pub(super) fn facts(record: &RunRecord) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    if let Some(laboratory) = &record.laboratory {
+        let host = |host: &HostFacts| {
+            let addresses = host.addresses.join(" and ");
+            format!("{} ({addresses}; CPUs: {})", host.name, pinned(&host.cpus))
+        };
+        let hosts: Vec<String> = laboratory.hosts.iter().map(host).collect();
+        facts.push(("hosts".to_owned(), hosts.join(", ")));
+        let link = |link: &LinkFacts| {
+            let lines = laboratory::link_lines(Some(link)).join(", ");
+            format!("{} to {}: {lines}", link.from, link.to)
+        };
+        let links: Vec<String> = laboratory.links.iter().map(link).collect();
+        facts.push(("links".to_owned(), links.join("; ")));
+    }
+    for part in &record.chain {
+        let ChainPart { role, server, .. } = part;
+        let transport = transport_name(&part.transport);
+        let counters = part.counters.as_ref();
+        facts.extend([
+            (role.clone(), format!("{}, on {}, asked over {transport}", server.title(), part.host)),
+            (format!("{role} CPUs"), pinned(&server.cpus)),
+            (format!("{role} watched by"), watched_by(&part.resources)),
+            (
+                format!("{role} counters from"),
+                counters.map(|counters| counters.source.clone()).unwrap_or_default(),
+            ),
+            (format!("{role} command"), server.command.join(" ")),
+            (format!("{role} changed from defaults"), server.notes.join(" ")),
+        ]);
+    }
+    facts
 }
 
 /// A figure with what is beside it in small letters below.

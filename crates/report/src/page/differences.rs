@@ -7,7 +7,9 @@ use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 
 use super::figures::colour_class;
 use super::html::escape;
+use crate::many::are_many;
 use crate::number;
+use crate::sentence::headline_metric;
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
 struct Layout {
@@ -25,6 +27,8 @@ struct Layout {
     word: Option<f64>,
     /// Room above the first difference of a variant, where its name has a line of its own.
     name_line: f64,
+    /// How many characters of a name there is room for.
+    longest_name: usize,
 }
 
 /// For screens with room.
@@ -36,7 +40,12 @@ const BROAD: Layout = Layout {
     figure: 730.0,
     word: Some(748.0),
     name_line: 0.0,
+    longest_name: 13,
 };
+/// The same for long names: each above its metrics.
+const BROAD_LINES: Layout = Layout { name_line: ROW, longest_name: 60, ..BROAD };
+/// The same for one metric: the name stands in its place.
+const BROAD_NAMES: Layout = Layout { longest_name: 30, ..BROAD };
 /// For telephones: names above the metrics, no words.
 const NARROW: Layout = Layout {
     class: "narrow",
@@ -46,6 +55,7 @@ const NARROW: Layout = Layout {
     figure: 368.0,
     word: None,
     name_line: ROW,
+    longest_name: 44,
 };
 /// Height of one difference.
 const ROW: f64 = 25.0;
@@ -54,40 +64,76 @@ const GAP: f64 = 14.0;
 /// Room for the labels of the axis.
 const TOP: f64 = 22.0;
 
-/// Every difference as a point with its interval on one axis, readable without script.
+/// Every difference as a point with its interval on one axis, readable without script. Of many
+/// variants only the metric that answers the question, and the others collapsed.
 /// Differences without a bounded interval are left to the sentences.
 pub(crate) fn section(summary: &Summary) -> String {
-    let drawn: Vec<&Comparison> = summary
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.difference.is_bounded())
-        .collect();
+    let bounded =
+        summary.comparisons.iter().filter(|comparison| comparison.difference.is_bounded());
+    let drawn: Vec<&Comparison> = bounded.collect();
     if drawn.is_empty() {
         return String::new();
     }
     let baseline = escape(&summary.baseline);
-    format!(
+    let mut html = format!(
         "<section>\n<h2>Difference from {baseline}</h2>\n\
          <p class=\"hint\">Point: difference of the means. Bar: 95\u{a0}% interval. Hollow: no \
-         difference seen, or the interval cannot tell.</p>\n{}{}</section>\n",
-        picture(summary, &drawn, &BROAD),
-        picture(summary, &drawn, &NARROW)
-    )
+         difference seen, or the interval cannot tell.</p>\n"
+    );
+    let metric = headline_metric(summary);
+    let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
+        drawn.iter().copied().partition(|comparison| comparison.metric == metric);
+    if !are_many(summary) || first.is_empty() || others.is_empty() {
+        html.push_str(&pictures(summary, &drawn));
+    } else {
+        let _ = writeln!(html, "<h3>{}</h3>", escape(metric_name(metric)));
+        html.push_str(&picture(summary, &first, &BROAD_NAMES, true));
+        html.push_str(&picture(summary, &first, &NARROW, true));
+        let _ = write!(
+            html,
+            "<details><summary>every metric</summary>\n{}</details>\n",
+            pictures(summary, &drawn)
+        );
+    }
+    html.push_str("</section>\n");
+    html
 }
 
-/// The picture in one layout.
-fn picture(summary: &Summary, drawn: &[&Comparison], layout: &Layout) -> String {
+/// All differences in both layouts.
+fn pictures(summary: &Summary, drawn: &[&Comparison]) -> String {
+    let fits = |of: &&Comparison| of.variant.chars().count() <= BROAD.longest_name;
+    let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
+    picture(summary, drawn, broad, false) + &picture(summary, drawn, &NARROW, false)
+}
+
+/// The picture in one layout. Where all are of one metric its name is left away, and that of the
+/// variant is in its place unless it has a line of its own.
+fn picture(summary: &Summary, drawn: &[&Comparison], layout: &Layout, is_one: bool) -> String {
     let axis = Axis::of(drawn, layout);
     let mut rows = String::new();
     let mut y = TOP;
     let mut before = None;
+    let gap = if is_one { GAP / 4.0 } else { GAP };
     for comparison in drawn {
         let first = before != Some(&comparison.variant);
         before = Some(&comparison.variant);
+        let name = shortened(&comparison.variant, layout.longest_name);
+        let has_line = !is_one || layout.name_line > 0.0;
         if first {
-            y += GAP + layout.name_line;
+            y += gap + layout.name_line;
             let at = y - layout.name_line + ROW / 2.0;
-            push_text(&mut rows, "name", (0.0, at), "start", &shortened(&comparison.variant));
+            if has_line {
+                push_text(&mut rows, "name", (0.0, at), "start", &name);
+            }
+        }
+        let at = (layout.metric.0, y + ROW / 2.0);
+        match (is_one, has_line) {
+            (false, _) => {
+                let metric = metric_name(comparison.metric);
+                push_text(&mut rows, "metric", at, layout.metric.1, metric);
+            }
+            (true, false) => push_text(&mut rows, "name", at, layout.metric.1, &name),
+            (true, true) => {}
         }
         push_difference(&mut rows, summary, comparison, y + ROW / 2.0, &axis);
         y += ROW;
@@ -98,7 +144,7 @@ fn picture(summary: &Summary, drawn: &[&Comparison], layout: &Layout) -> String 
          the same\">\n{}{rows}</svg>\n",
         layout.class,
         layout.width,
-        axis.lines(&escape(&shortened(&summary.baseline)), y)
+        axis.lines(&shortened(&summary.baseline, BROAD.longest_name), y)
     )
 }
 
@@ -141,6 +187,9 @@ impl<'a> Axis<'a> {
             &[-0.99, -0.9, 9.0, 99.0],
         ];
         const LEAST_GAP: f64 = 52.0;
+        // Of a letter, about.
+        const WIDTH: f64 = 7.5;
+        let zero = self.x(0.0);
         let inside = |marks: &[f64]| -> Vec<f64> {
             let fits = |mark: &&f64| (self.low..=self.high).contains(&ratio_log(**mark));
             marks.iter().filter(fits).copied().collect()
@@ -149,7 +198,12 @@ impl<'a> Axis<'a> {
             let mut places: Vec<f64> =
                 marks.iter().chain([&0.0]).map(|&mark| self.x(mark)).collect();
             places.sort_by(f64::total_cmp);
-            places.windows(2).all(|pair| pair[1] - pair[0] >= LEAST_GAP)
+            // The name of the baseline is longer than the other labels.
+            let beside = (LEAST_GAP + WIDTH * baseline.chars().count() as f64) / 2.0;
+            places.windows(2).all(|pair| {
+                let least = if pair.contains(&zero) { beside.max(LEAST_GAP) } else { LEAST_GAP };
+                pair[1] - pair[0] >= least
+            })
         };
         let marks = CHOICES.iter().map(|marks| inside(marks)).find(roomy).unwrap_or_default();
         let mut html = String::new();
@@ -169,7 +223,7 @@ impl<'a> Axis<'a> {
             };
             push("mark", self.x(mark), &escape(&label));
         }
-        push("zero", self.x(0.0), baseline);
+        push("zero", zero, &escape(baseline));
         html
     }
 }
@@ -179,7 +233,7 @@ fn ratio_log(difference: f64) -> f64 {
     (1.0 + difference).max(0.01).log2()
 }
 
-/// One difference at height `y`: names, interval, point, figure and word.
+/// One difference at height `y`: interval, point, figure and word.
 fn push_difference(
     html: &mut String,
     summary: &Summary,
@@ -187,7 +241,7 @@ fn push_difference(
     y: f64,
     axis: &Axis<'_>,
 ) {
-    let Comparison { variant, metric, difference, verdict } = comparison;
+    let Comparison { variant, difference, verdict, .. } = comparison;
     let place = summary.variants.iter().position(|known| known.name == *variant);
     let class = colour_class(place.unwrap_or(0));
     let (word, hollow) = match verdict {
@@ -197,7 +251,6 @@ fn push_difference(
         Verdict::CannotTell { .. } => ("cannot tell", " hollow"),
     };
     let layout = axis.layout;
-    push_text(html, "metric", (layout.metric.0, y), layout.metric.1, metric_name(*metric));
     let (low, high) = (axis.x(difference.low), axis.x(difference.high));
     let _ = write!(
         html,
@@ -225,13 +278,12 @@ fn push_text(html: &mut String, class: &str, (x, y): (f64, f64), anchor: &str, t
     );
 }
 
-/// A name cut to what fits before the metric.
-fn shortened(name: &str) -> String {
-    const MOST: usize = 13;
-    if name.chars().count() <= MOST {
+/// A name cut to so many characters.
+fn shortened(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
         return name.to_owned();
     }
-    name.chars().take(MOST - 1).chain(['\u{2026}']).collect()
+    name.chars().take(most - 1).chain(['\u{2026}']).collect()
 }
 
 /// A metric in one or two words.

@@ -3,9 +3,12 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::statistics::Metric;
-use dnslab_measure::{CaseId, LoadFacts, LoadMode, RunRecord, RunStatus, SelfCheck, TlsFacts};
+use dnslab_measure::{
+    CaseId, LoadFacts, LoadMode, ResourceSeries, RunRecord, RunStatus, SelfCheck, TlsFacts,
+};
 
 use super::Page;
+use super::chain;
 use super::html::{collapsed_text, definitions, escape, prose};
 use super::self_check::{finding_html, verdict_html};
 use crate::csv::status;
@@ -194,23 +197,18 @@ fn variant_facts(record: &RunRecord) -> String {
             format!("open loop, {} queries per second, {pace}", number::qps(*rate_qps))
         }
     };
-    let pinned = |cpus: &[usize]| match cpus {
-        [] => "not pinned".to_owned(),
-        cpus => cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
-    };
     let tls = record.measured.as_ref().and_then(|measured| measured.tls.as_ref());
     let tls = tls.map(|tls| {
         let verified = if tls.verified { "verified" } else { "not verified" };
         format!("{} {}, certificate {verified}", tls.version, tls.cipher_suite)
     });
-    let resources = record.measured.as_ref().map(|measured| &measured.resources);
-    let sources = resources.map(|series| match series.samples.len() {
-        0 => "not watched".to_owned(),
-        _ => format!("CPU: {}; memory: {}", series.cpu_source, series.memory_source),
-    });
+    let sources = record.measured.as_ref().map(|measured| watched_by(&measured.resources));
+    let counters = record.measured.as_ref().and_then(|measured| measured.server_counters.as_ref());
     let server = &record.server;
     let threads = if server.threads == 0 { String::new() } else { server.threads.to_string() };
-    definitions([
+    let behind = chain::facts(record);
+    let behind = behind.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    let own = [
         ("transport", transport_name(transport).to_owned()),
         ("load", format!("{clients} clients, {mode}")),
         (
@@ -234,13 +232,31 @@ fn variant_facts(record: &RunRecord) -> String {
         ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),
         ("TLS asked for", record.load.tls.as_ref().map(asked_tls).unwrap_or_default()),
-        ("server", format!("{} {}", server.kind, server.version).trim().to_owned()),
+        ("server", server.title()),
         ("server threads", threads),
         ("server CPUs", pinned(&server.cpus)),
         ("watched by", sources.unwrap_or_default()),
+        ("counters from", counters.map(|counters| counters.source.clone()).unwrap_or_default()),
         ("server command", server.command.join(" ")),
         ("changed from defaults", server.notes.join(" ")),
-    ])
+    ];
+    definitions(own.into_iter().chain(behind))
+}
+
+/// The CPUs that something was pinned to, in words.
+pub(super) fn pinned(cpus: &[usize]) -> String {
+    match cpus {
+        [] => "not pinned".to_owned(),
+        cpus => cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Where the figures of a server's resources come from, in words.
+pub(super) fn watched_by(series: &ResourceSeries) -> String {
+    match series.samples.len() {
+        0 => "not watched".to_owned(),
+        _ => format!("CPU: {}; memory: {}", series.cpu_source, series.memory_source),
+    }
 }
 
 /// Where the receive times come from, in words.

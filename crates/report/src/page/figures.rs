@@ -125,7 +125,17 @@ pub(crate) fn charts(records: &[RunRecord]) -> String {
          smallest to the largest run, and the warm-up is shaded. Arrow keys move along a \
          chart.</p>\n",
     );
-    for (id, class, title, text) in [
+    let counted = (
+        "counted",
+        "full",
+        "Queries per second that the servers counted themselves",
+        "From the readings of each server's own counters, about one each second: shorter changes do \
+         not show. Queries, not answers.",
+    );
+    let tells = |record: &RunRecord| {
+        record.measured.as_ref().is_some_and(|measured| measured.server_counters.is_some())
+    };
+    let mut places = vec![
         ("percentiles", "full", "Latency, the slowest first", percentiles.as_str()),
         ("qps", "full", "Answered queries per second", ""),
         ("p50", "half", "Median latency over time", ""),
@@ -139,7 +149,12 @@ pub(crate) fn charts(records: &[RunRecord]) -> String {
             "Share of the due queries; logarithmic scale.",
         ),
         ("rcodes", "half", "Response codes", "Share of the answers; logarithmic scale."),
-    ] {
+    ];
+    if records.iter().any(tells) {
+        // Below ours, on the same axis of time.
+        places.insert(2, counted);
+    }
+    for (id, class, title, text) in places {
         let _ = writeln!(
             html,
             "<figure class=\"chart {class}\" id=\"chart-{id}\">\n<figcaption><h3>{}</h3>\

@@ -9,7 +9,7 @@ use crate::chain::role_name;
 use crate::number;
 
 /// Width of a host.
-const HOST: f64 = 200.0;
+const HOST: f64 = 210.0;
 /// Height of one line of text.
 const LINE: f64 = 17.0;
 /// Room inside a host above and below its text.
@@ -18,13 +18,23 @@ const ROOM: f64 = 10.0;
 /// One line of hosts with the variants that have it.
 struct Place {
     /// The hosts from the clients to the end of the chain: name, and what runs there.
-    hosts: Vec<(String, Vec<String>)>,
+    hosts: Vec<(String, Vec<Role>)>,
     /// The links, one fewer than hosts; none on the loopback interface.
     links: Vec<LinkFacts>,
     /// Whether each host is a network namespace.
     namespaces: bool,
     /// The variants.
     variants: Vec<String>,
+}
+
+/// What runs on a host in one role.
+struct Role {
+    /// The role; empty for the load generator.
+    name: String,
+    /// The kinds of servers that have it, each in another variant.
+    kinds: Vec<String>,
+    /// How many variants have one.
+    variants: usize,
 }
 
 /// A picture of each laboratory in which a chain ran, and what is to be said of it.
@@ -82,15 +92,15 @@ impl Place {
         }
         let runs_on = |(place, name): (usize, &String)| {
             let behind = record.chain.iter().filter(|part| part.host == *name);
-            let behind = behind.map(|part| served(&part.server.kind, &part.role));
+            let behind = behind.map(|part| Role::of(&part.role, &part.server.kind));
             let own = match place {
-                0 => Some("load generator".to_owned()),
-                1 => Some(served(&record.server.kind, role_name(dnslab_measure::UNDER_TEST))),
+                0 => Some(Role::of("", "load generator")),
+                1 => Some(Role::of(role_name(dnslab_measure::UNDER_TEST), &record.server.kind)),
                 _ => None,
             };
             own.into_iter().chain(behind).collect()
         };
-        let servers: Vec<Vec<String>> = names.iter().enumerate().map(runs_on).collect();
+        let servers: Vec<Vec<Role>> = names.iter().enumerate().map(runs_on).collect();
         Self {
             hosts: names.into_iter().zip(servers).collect(),
             links: laboratory.map(|laboratory| links(laboratory)).unwrap_or_default(),
@@ -109,19 +119,60 @@ impl Place {
             && names(self) == names(other)
     }
 
-    /// Takes what runs on the same hosts in another variant; of many, that there are others.
-    fn add_servers(&mut self, hosts: Vec<(String, Vec<String>)>) {
+    /// Takes what runs on the same hosts in another variant.
+    fn add_servers(&mut self, hosts: Vec<(String, Vec<Role>)>) {
         for ((_, own), (_, more)) in self.hosts.iter_mut().zip(hosts) {
-            let new: Vec<String> =
-                more.into_iter().filter(|server| !own.contains(server)).collect();
-            own.extend(new);
+            for role in more {
+                match own.iter_mut().find(|known| known.name == role.name) {
+                    None => own.push(role),
+                    Some(known) => known.add(role),
+                }
+            }
         }
+    }
+
+    /// What stands in a host below its name, in lines that fit into it.
+    fn lines(&self, roles: &[Role]) -> Vec<String> {
+        const LONGEST: usize = 28;
+        let mut lines: Vec<String> = Vec::new();
+        for role in roles {
+            let mut line = String::new();
+            for word in role.text(self.variants.len()).split(' ') {
+                if !line.is_empty() && line.chars().count() + word.chars().count() >= LONGEST {
+                    lines.push(std::mem::take(&mut line));
+                }
+                let space = if line.is_empty() { "" } else { " " };
+                line.push_str(&format!("{space}{word}"));
+            }
+            lines.push(line);
+        }
+        lines
     }
 }
 
-/// A server and what it is there.
-fn served(kind: &str, role: &str) -> String {
-    format!("{kind}, {role}")
+impl Role {
+    /// A server in a role.
+    fn of(name: &str, kind: &str) -> Self {
+        Self { name: name.to_owned(), kinds: vec![kind.to_owned()], variants: 1 }
+    }
+
+    /// Takes the server that has this role in another variant.
+    fn add(&mut self, other: Self) {
+        self.variants += other.variants;
+        let new: Vec<String> =
+            other.kinds.into_iter().filter(|kind| !self.kinds.contains(kind)).collect();
+        self.kinds.extend(new);
+    }
+
+    /// The role and its servers, and whether not all variants have one.
+    fn text(&self, variants: usize) -> String {
+        let kinds = self.kinds.join(", ");
+        let some = if self.variants < variants { " (in some)" } else { "" };
+        match self.name.as_str() {
+            "" => kinds,
+            name => format!("{name}: {kinds}{some}"),
+        }
+    }
 }
 
 /// The links in the order of the hosts; none if that is not a line.
@@ -134,9 +185,9 @@ fn links(laboratory: &Laboratory) -> Vec<LinkFacts> {
     neighbours.map(link).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-/// What a link does, in two short lines: time, then loss, rate and what carries the packets.
-fn link_lines(link: Option<&LinkFacts>) -> [String; 2] {
-    let Some(link) = link else { return ["loopback".to_owned(), String::new()] };
+/// What a link does, in short lines: time, then loss and rate, then what carries the packets.
+pub(super) fn link_lines(link: Option<&LinkFacts>) -> Vec<String> {
+    let Some(link) = link else { return vec!["loopback".to_owned()] };
     // These were set, not measured: digits that say nothing are left away.
     let set = |ns: u64| number::duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ");
     let time = match (link.delay_ns, link.jitter_ns) {
@@ -151,8 +202,8 @@ fn link_lines(link: Option<&LinkFacts>) -> [String; 2] {
     if let Some(rate) = link.rate_bps {
         rest.push(bits_per_second(rate));
     }
-    rest.push(link.carrier.clone());
-    [time, rest.join(", ")]
+    let lines = [time, rest.join(", "), link.carrier.clone()];
+    lines.into_iter().filter(|line| !line.is_empty()).collect()
 }
 
 /// A rate of bits in the largest decimal unit that leaves at least one of it.
@@ -178,11 +229,12 @@ fn description(place: &Place) -> String {
     let mut text = String::new();
     for (at, (name, servers)) in place.hosts.iter().enumerate() {
         if at > 0 {
-            let [time, rest] = link_lines(place.links.get(at - 1));
-            let rest = if rest.is_empty() { rest } else { format!(", {rest}") };
-            let _ = write!(text, "; then by a link ({time}{rest}) ");
+            let link = link_lines(place.links.get(at - 1)).join(", ");
+            let _ = write!(text, "; then by a link ({link}) ");
         }
-        let _ = write!(text, "host {name} with {}", servers.join(" and "));
+        let roles: Vec<String> =
+            servers.iter().map(|role| role.text(place.variants.len())).collect();
+        let _ = write!(text, "host {name} with {}", roles.join(" and "));
     }
     text.push_str(". Delay and loss are those of one direction.");
     text
@@ -190,27 +242,35 @@ fn description(place: &Place) -> String {
 
 /// The picture, from left to right or from top to bottom.
 fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
-    const GAP: f64 = 165.0;
-    const DROP: f64 = 56.0;
-    let lines = place.hosts.iter().map(|(_, servers)| servers.len()).max().unwrap_or(0);
+    const GAP: f64 = 180.0;
+    const DROP: f64 = 66.0;
+    let inside: Vec<Vec<String>> =
+        place.hosts.iter().map(|(_, roles)| place.lines(roles)).collect();
+    let lines = inside.iter().map(Vec::len).max().unwrap_or(0);
     let tall = |servers: usize| (servers + 1) as f64 * LINE + 2.0 * ROOM;
     let hosts = place.hosts.len() as f64;
     let mut html = String::new();
     let mut y = 1.0;
-    for (at, (name, servers)) in place.hosts.iter().enumerate() {
+    for (at, ((name, _), servers)) in place.hosts.iter().zip(&inside).enumerate() {
         let own = tall(if is_broad { lines } else { servers.len() });
         let x = if is_broad { 1.0 + at as f64 * (HOST + GAP) } else { 1.0 };
         if at > 0 {
-            let [time, rest] = link_lines(place.links.get(at - 1));
-            if is_broad {
+            // From left to right the first line stands above the link, the others below it; from top
+            // to bottom all beside it.
+            let (from, to, anchor, text, rest) = if is_broad {
                 let middle = y + own / 2.0;
-                push_link(&mut html, (x - GAP, middle), (x, middle));
-                push_text(&mut html, "middle", x - GAP / 2.0, middle - 8.0, "link", &time);
-                push_text(&mut html, "middle", x - GAP / 2.0, middle + 17.0, "quiet", &rest);
+                let text = (x - GAP / 2.0, middle - 8.0);
+                ((x - GAP, middle), (x, middle), "middle", text, 8.0)
             } else {
-                push_link(&mut html, (x + 30.0, y - DROP), (x + 30.0, y));
-                push_text(&mut html, "start", x + 46.0, y - DROP / 2.0 - 4.0, "link", &time);
-                push_text(&mut html, "start", x + 46.0, y - DROP / 2.0 + 13.0, "quiet", &rest);
+                let text = (x + 46.0, y - DROP / 2.0 - 12.0);
+                ((x + 30.0, y - DROP), (x + 30.0, y), "start", text, 0.0)
+            };
+            push_link(&mut html, from, to);
+            let lines = link_lines(place.links.get(at - 1));
+            for (line, words) in lines.iter().enumerate() {
+                let (class, more) = if line == 0 { ("link", 0.0) } else { ("quiet", rest) };
+                let down = text.1 + line as f64 * LINE + more;
+                push_text(&mut html, anchor, (text.0, down), class, words);
             }
         }
         let _ = write!(
@@ -220,7 +280,7 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
         let texts = std::iter::once(("name", name)).chain(servers.iter().map(|it| ("quiet", it)));
         for (line, (class, text)) in texts.enumerate() {
             let down = y + ROOM + (line as f64 + 0.75) * LINE;
-            push_text(&mut html, "start", x + 12.0, down, class, text);
+            push_text(&mut html, "start", (x + 12.0, down), class, text);
         }
         if !is_broad {
             y += own + DROP;
@@ -229,10 +289,10 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
     let (width, height) = if is_broad {
         (hosts * HOST + (hosts - 1.0) * GAP + 2.0, tall(lines) + 2.0)
     } else {
-        (HOST + 122.0, y - DROP + 1.0)
+        (HOST + 102.0, y - DROP + 1.0)
     };
     format!(
-        "<svg class=\"hosts {class}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+        "<svg class=\"hosts {class}\" width=\"{width:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
          aria-labelledby=\"{id}-title {id}-text\">\n<title id=\"{id}-title\">The hosts of the \
          chain</title>\n<desc id=\"{id}-text\">{}</desc>\n{html}\n</svg>\n",
         escape(&description(place))
@@ -249,14 +309,12 @@ fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
 }
 
 /// A text that begins, or has its middle, at this place.
-fn push_text(html: &mut String, anchor: &str, x: f64, y: f64, class: &str, text: &str) {
-    if !text.is_empty() {
-        let _ = write!(
-            html,
-            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            escape(text)
-        );
-    }
+fn push_text(html: &mut String, anchor: &str, (x, y): (f64, f64), class: &str, text: &str) {
+    let _ = write!(
+        html,
+        "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+        escape(text)
+    );
 }
 
 #[cfg(test)]
@@ -276,15 +334,15 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_told_in_two_lines() {
+    fn a_link_is_told_in_short_lines() {
         let of = |link: LinkFacts| link_lines(Some(&link)).join(" | ");
         assert_eq!(of(link(0, 0, 0.0, None)), "no delay | netem");
         assert_eq!(of(link(10_000_000, 0, 0.0, None)), "10 ms | netem");
         assert_eq!(
             of(link(10_000_000, 500_000, 0.01, Some(100_000_000))),
-            "10 ms \u{b1} 500 us | 1 % lost, 100 Mbit/s, netem"
+            "10 ms \u{b1} 500 us | 1 % lost, 100 Mbit/s | netem"
         );
-        assert_eq!(link_lines(None), ["loopback", ""]);
+        assert_eq!(link_lines(None), ["loopback"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use dnslab_measure::{Capacity, CaseId, LoadMode, RunRecord, Session, Summary};
 
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
+use crate::many::foremost;
 use crate::number;
 use crate::sentence::{Answer, Part, answer, sentences};
 use html::{escape, escape_json, prose};
@@ -120,13 +121,22 @@ impl Page<'_> {
         html.push_str(&format!("<p class=\"scope\">{}</p>\n", escape(&self.scope())));
         html.push_str("</section>\n");
         html.push_str(&differences::section(self.summary));
-        let sentences = sentences(self.summary, margin);
-        if !sentences.is_empty() {
-            html.push_str("<section>\n<h2>In words</h2>\n<ul class=\"sentences\">\n");
-            for sentence in sentences {
-                html.push_str(&format!("<li>{}</li>\n", prose(&sentence)));
+        let (first, others) = foremost(self.summary, sentences(self.summary, margin));
+        let list = |sentences: &[String]| {
+            let items = sentences.iter().map(|sentence| format!("<li>{}</li>\n", prose(sentence)));
+            format!("<ul class=\"sentences\">\n{}</ul>\n", items.collect::<String>())
+        };
+        if !first.is_empty() {
+            html.push_str(&format!("<section>\n<h2>In words</h2>\n{}", list(&first)));
+            if !others.is_empty() {
+                let number = number::count(others.len() as u64);
+                html.push_str(&format!(
+                    "<details><summary>the other metrics: {number} sentences</summary>\n\
+                     {}</details>\n",
+                    list(&others)
+                ));
             }
-            html.push_str("</ul>\n</section>\n");
+            html.push_str("</section>\n");
         }
         html
     }
@@ -138,13 +148,16 @@ impl Page<'_> {
         let mut loads: Vec<String> = Vec::new();
         for record in self.records {
             let server = format!("{} {}", record.server.kind, record.server.version);
-            let clients = number::count(record.load.clients.into());
+            let clients = match record.load.clients {
+                1 => "1 client".to_owned(),
+                clients => format!("{} clients", number::count(clients.into())),
+            };
             let load = match record.load.mode {
                 LoadMode::Closed { outstanding } => {
-                    format!("{clients} clients with {outstanding} outstanding")
+                    format!("{clients} with {outstanding} outstanding")
                 }
                 LoadMode::Open { rate_qps, .. } => {
-                    format!("{clients} clients, {} queries per second", number::qps(rate_qps))
+                    format!("{clients}, {} queries per second", number::qps(rate_qps))
                 }
             };
             for (known, new) in [(&mut servers, server.trim()), (&mut loads, &load)] {
