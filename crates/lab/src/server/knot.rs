@@ -1,7 +1,8 @@
 //! Knot DNS (`knotd`), authoritative. Options: Knot DNS manual, "Configuration Reference"; counters: its
 //! module `stats`, by way of `knotc`, whose protocol has no text form.
 //!
-//! Blind spots of its counts: a message that is no query is not counted.
+//! Blind spots of its counts: a message without a whole header is not counted, one that is malformed behind
+//! it is.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
