@@ -31,6 +31,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run an experiment from plan to report
     Run(Run),
+    /// Explain an experiment without running it: hosts, links, servers, order, time
+    Plan(Plan),
     /// Apply one load to one running server
     Load(Load),
     /// Find the highest rate that meets an objective, or the window to use
@@ -74,9 +76,13 @@ pub(crate) struct Run {
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long, conflicts_with = "resume")]
     pub(crate) insecure: bool,
-    /// Show the plan and stop
+    /// Show the plan and stop; the same as `dnslab plan`
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// When the runs are done, start the servers of a variant (by default the baseline) once more and leave
+    /// them up, with how to enter their hosts, until Ctrl-C
+    #[arg(long, value_name = "VARIANT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) keep: Option<String>,
 }
 
 impl Run {
@@ -97,8 +103,19 @@ impl Default for Run {
             limit: Vec::new(),
             insecure: false,
             dry_run: false,
+            keep: None,
         }
     }
+}
+
+/// `dnslab plan`
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// A built-in experiment by its name, or a file by its path
+    pub(crate) experiment: String,
+    /// Override a key, as in `dnslab run`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 /// `dnslab load`

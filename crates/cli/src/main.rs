@@ -17,6 +17,7 @@ mod limits;
 mod live;
 mod load;
 mod make;
+mod plan;
 mod report;
 mod run;
 mod serve;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
 fn act(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Plan(arguments) => plan::plan(&arguments),
         Command::Load(arguments) => load::load(arguments),
         Command::Capacity(arguments) => capacity::capacity(arguments),
         Command::Serve(arguments) => serve::serve(arguments),

@@ -1,6 +1,8 @@
 //! `dnslab run`: an experiment from plan to report.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
@@ -26,14 +28,38 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
                 dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
                     .map_err(|error| failure(error.into()))?;
             if arguments.dry_run {
-                let skipped = dnslab_experiment::skipped(&experiment).map_err(failure)?;
-                show_plan(&experiment, &Plan::new(&experiment, &skipped), &skipped);
-                return Ok(Exit::Fine);
+                return crate::plan::show(&experiment);
             }
             begin(experiment, &arguments.results)?
         }
     };
-    carry_out(&session, &arguments.limit)
+    let exit = carry_out(&session, &arguments.limit)?;
+    match &arguments.keep {
+        Some(variant) if !matches!(exit, Exit::Interrupted) => keep(&session, variant)?,
+        _ => {}
+    }
+    Ok(exit)
+}
+
+/// Time between two looks whether the person is done.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Leaves the servers of a variant up, of the baseline without a name, until Ctrl-C or one of them ends.
+fn keep(session: &Session, variant: &str) -> Result<(), Failure> {
+    let variant = if variant.is_empty() { &session.experiment().baseline } else { variant };
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let kept = session.keep(variant).map_err(failure)?;
+    say!("\nthe servers of {variant} are up; Ctrl-C ends them");
+    for line in kept.describe() {
+        say!("  {line}");
+    }
+    while !stop.load(Ordering::Relaxed) && !kept.has_ended() {
+        std::thread::sleep(LOOK);
+    }
+    if kept.has_ended() {
+        say!("a server has ended by itself: its log is in {}", session.results().path().display());
+    }
+    Ok(())
 }
 
 /// Begins a session with its results under `results`.

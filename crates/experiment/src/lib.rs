@@ -31,6 +31,7 @@
 mod capacity;
 mod check;
 mod error;
+mod explain;
 mod file;
 mod keys;
 mod plan;
@@ -43,11 +44,12 @@ pub use check::{
 };
 pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
+pub use explain::{FindServer, explain, installed};
 pub use file::{BUILT_IN, Source, load, render, render_styled, without_secrets};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationError, CapacityError, CapacityObserver, CapacityPlan, CapacitySession,
-    Difference, Observer, RulerCheck, Session, SessionEnd, SessionError, SessionOptions, calibrate,
-    skipped,
+    Difference, KeptLaboratory, Observer, RulerCheck, Session, SessionEnd, SessionError,
+    SessionOptions, calibrate, skipped,
 };

@@ -7,7 +7,8 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::check::Experiment;
+use crate::check::{Experiment, Variant};
+use dnslab_load::Mode;
 
 /// Time that one run takes besides its load, about: the server starts, loads its zone, is asked until it
 /// answers, and stops.
@@ -71,14 +72,35 @@ impl Plan {
     /// These runs, with their estimate.
     fn of(experiment: &Experiment, cases: Vec<CaseId>) -> Self {
         let lasts = |case: &CaseId| {
-            experiment.variant(&case.variant).map_or(Duration::ZERO, |variant| {
-                let load = &variant.load;
-                load.warm_up.saturating_add(load.duration).saturating_add(START_AND_STOP)
-            })
+            experiment
+                .variant(&case.variant)
+                .map_or(Duration::ZERO, |variant| length(variant).saturating_add(START_AND_STOP))
         };
         let estimated = cases.iter().map(lasts).fold(Duration::ZERO, Duration::saturating_add);
         Self { cases, estimated }
     }
+}
+
+/// What a server is taken to need for an answer of a closed loop whose length is known, where links are
+/// not all of it.
+const ANSWER: Duration = Duration::from_millis(5);
+
+/// How long the load of a variant is, about: its time, or what its queries take, if that is less.
+fn length(variant: &Variant) -> Duration {
+    let load = &variant.load;
+    let whole = load.warm_up.saturating_add(load.duration);
+    let Some(most) = load.most_queries else { return whole };
+    let seconds = match &load.mode {
+        Mode::Open { rate, .. } => most as f64 / rate.mean(whole),
+        Mode::Closed { outstanding } => {
+            let links = [&variant.laboratory.client_link, &variant.laboratory.upstream_link];
+            let both_ways: u64 = links.iter().map(|link| 2 * link.delay_ns).sum();
+            let each = ANSWER + Duration::from_nanos(both_ways);
+            let window = f64::from(load.clients) * f64::from(*outstanding);
+            most as f64 / window * each.as_secs_f64()
+        }
+    };
+    Duration::try_from_secs_f64(seconds).map_or(whole, |needed| needed.min(whole))
 }
 
 /// A random Latin square of the numbers below `size`, as rows: each number is once in each row and

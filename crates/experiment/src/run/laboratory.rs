@@ -30,9 +30,9 @@ pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
 
 /// The hosts of one run, and what runs on them behind the server under test.
 pub(super) struct Laboratory {
-    hosts: Option<Hosts>,
-    /// In the order of the chain.
+    /// In the order of the chain; ended before their hosts.
     behind: Vec<RunningBehind>,
+    hosts: Option<Hosts>,
 }
 
 /// A server behind the one under test.
@@ -154,6 +154,15 @@ impl Laboratory {
     /// The hosts, to be named for a person who looks around.
     pub(super) fn hosts(&self) -> Option<&Hosts> {
         self.hosts.as_ref()
+    }
+
+    /// The servers behind the one under test: place, kind, and where they answer.
+    pub(super) fn addresses(&self) -> Vec<(&'static str, String, Vec<(Transport, SocketAddr)>)> {
+        let of = |behind: &RunningBehind| {
+            let kind = behind.server.facts().kind.clone();
+            (behind.place.name(), kind, behind.server.addresses().to_vec())
+        };
+        self.behind.iter().map(of).collect()
     }
 
     /// Ends the servers behind the one under test, the nearest first.

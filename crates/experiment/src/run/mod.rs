@@ -13,6 +13,6 @@ mod target;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
 pub use session::{
-    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, Observer, Session,
-    SessionEnd, SessionError, SessionOptions, skipped,
+    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptLaboratory,
+    Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
 };

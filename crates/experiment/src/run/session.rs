@@ -3,6 +3,7 @@
 
 mod capacity;
 mod conditions;
+mod kept;
 mod replaced;
 
 use std::cell::RefCell;
@@ -26,6 +27,7 @@ use crate::{Experiment, ExperimentError, HostsChoice, Plan, Variant};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
+pub use kept::KeptLaboratory;
 
 /// What the session itself needs to know.
 #[derive(Clone, Debug)]

@@ -1,0 +1,185 @@
+//! An experiment explained before anything is started: hosts, links, servers, order, time.
+
+use std::time::Duration;
+
+use dnslab_lab::ServerKind;
+use dnslab_lab::hosts::{self, LinkSettings};
+use dnslab_measure::SkippedVariant;
+use dnslab_traffic::duration_text;
+
+use crate::{Experiment, HostsChoice, Mode, Plan, Queries, Server, Variant};
+
+/// What the plan says of one server: its version and where it lies, or why it is not there.
+pub type FindServer<'a> = dyn Fn(&Server) -> String + 'a;
+
+/// The version and the program of a server as it is installed here; why not, if it is not.
+#[must_use]
+pub fn installed(server: &Server) -> String {
+    let Some(kind) = server.kind() else { return "runs already".to_owned() };
+    let found = match server.root() {
+        Some(root) => dnslab_lab::find_in_root(kind, root),
+        None => dnslab_lab::find(kind, server.binary()),
+    };
+    match found {
+        Ok(found) => format!("{} at {}", found.version, found.binary.display()),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The plan of an experiment, for people, in lines.
+#[must_use]
+pub fn explain(
+    experiment: &Experiment,
+    plan: &Plan,
+    skipped: &[SkippedVariant],
+    find: &FindServer<'_>,
+) -> String {
+    let mut text = format!("{}: {}\n", experiment.name, experiment.question);
+    for variant in &experiment.variants {
+        let is_baseline = variant.name == experiment.baseline;
+        let baseline = if is_baseline { ", the baseline" } else { "" };
+        text.push_str(&format!("\nvariant {}{baseline}\n", variant.name));
+        if let Some(skip) = skipped.iter().find(|skip| skip.variant == variant.name) {
+            let reason = skip.reason.replace('\n', "\n            ");
+            text.push_str(&format!("  not run   {reason}\n"));
+            continue;
+        }
+        text.push_str(&format!("  hosts     {}\n", line_of_hosts(variant)));
+        for (role, line) in servers(variant, find) {
+            text.push_str(&format!("  {role:<9} {line}\n"));
+        }
+        text.push_str(&format!("  load      {}\n", load(variant)));
+    }
+    text.push_str(&format!("\n{}\n", order(plan)));
+    text.push_str(&format!(
+        "{} runs, about {}\n",
+        plan.cases.len(),
+        duration_text(Duration::from_secs(plan.estimated.as_secs().max(1)))
+    ));
+    text
+}
+
+/// The hosts and the links between them, from the clients to the end of the chain.
+fn line_of_hosts(variant: &Variant) -> String {
+    let laboratory = &variant.laboratory;
+    let why = match laboratory.hosts {
+        HostsChoice::Loopback => return "all on the loopback interface".to_owned(),
+        HostsChoice::Namespaces => None,
+        HostsChoice::Auto => hosts::possible().err(),
+    };
+    if let Some(why) = why {
+        let delay_ns = 2 * laboratory.upstream_link.delay_ns;
+        let played = match delay_ns {
+            0 => String::new(),
+            _ => format!("; the upstream answers {} later", ns(delay_ns)),
+        };
+        return format!("all on the loopback interface{played} ({why})");
+    }
+    let mut line = format!("client --{}-- server", link(&laboratory.client_link));
+    if laboratory.upstream().is_some() {
+        line.push_str(&format!(" --{}-- upstream", link(&laboratory.upstream_link)));
+    }
+    format!("{line}, each a network namespace")
+}
+
+/// What a link does, between the dashes.
+fn link(settings: &LinkSettings) -> String {
+    let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = settings;
+    let mut parts = Vec::new();
+    if *delay_ns > 0 {
+        let jitter = match jitter_ns {
+            0 => String::new(),
+            _ => format!(" +- {}", ns(*jitter_ns)),
+        };
+        parts.push(format!("{}{jitter}", ns(*delay_ns)));
+    }
+    if *loss > 0.0 {
+        parts.push(format!("{} % lost", loss * 100.0));
+    }
+    if let Some(rate) = rate_bps {
+        parts.push(format!("{} Mbit/s", rate / 1_000_000));
+    }
+    if parts.is_empty() { String::new() } else { format!(" {} ", parts.join(", ")) }
+}
+
+fn ns(ns: u64) -> String {
+    duration_text(Duration::from_nanos(ns))
+}
+
+/// Each server of the chain by its place, with how it is asked.
+fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, String)> {
+    let settings = &variant.server;
+    let mut extras = Vec::new();
+    for (is_on, what) in [
+        (settings.logging.query_log, "query log"),
+        (settings.logging.dnstap, "dnstap"),
+        (settings.dnssec, "validating"),
+    ] {
+        extras.extend(is_on.then_some(what));
+    }
+    let transport = variant.load.transport;
+    let mut lines =
+        vec![("server", described(&settings.server, transport.name(), &extras.join(", "), find))];
+    for behind in &variant.laboratory.chain {
+        let behaviour = &behind.behaviour;
+        let mut extras = Vec::new();
+        if let Server::Embedded { delay, .. } = &behind.server {
+            extras.extend(delay.as_ref().map(|delay| format!("answers after {delay}")));
+            let quota = behaviour.queries_per_connection;
+            extras.extend(quota.map(|quota| format!("closes after {quota} queries")));
+            extras.extend((!behaviour.tickets).then(|| "no tickets".to_owned()));
+            extras.extend(behaviour.signed.then(|| "signed".to_owned()));
+        }
+        let line = described(&behind.server, behind.transport.name(), &extras.join(", "), find);
+        lines.push((behind.place.name(), line));
+    }
+    lines
+}
+
+/// One server: what it is, how it is asked, what it does beside.
+fn described(server: &Server, transport: &str, extras: &str, find: &FindServer<'_>) -> String {
+    let title = server.kind().map_or("external", ServerKind::title);
+    let extras = if extras.is_empty() { String::new() } else { format!("; {extras}") };
+    format!("{title} ({}), asked over {transport}{extras}", find(server))
+}
+
+/// Who asks what, how, for how long.
+fn load(variant: &Variant) -> String {
+    let load = &variant.load;
+    let mode = match &load.mode {
+        Mode::Closed { outstanding } => format!("{outstanding} outstanding each"),
+        Mode::Open { rate, pace } => format!("{rate} queries per second in all, {pace}"),
+    };
+    let names = match &load.queries {
+        Queries::Zone(types) => {
+            let zone = &variant.server.zone;
+            format!("the {} names of {}, {types}", zone.records, zone.name)
+        }
+        Queries::File(path) => format!("the queries of {}", path.display()),
+        Queries::Popular(count) => format!("{count} popular names"),
+    };
+    let clients = if load.clients == 1 { "client" } else { "clients" };
+    let length = match load.most_queries {
+        Some(most) => format!("{most} queries, for at most {}", duration_text(load.duration)),
+        None => duration_text(load.duration),
+    };
+    let warm_up = match load.warm_up {
+        Duration::ZERO => String::new(),
+        warm_up => format!(" after {} of warm-up", duration_text(warm_up)),
+    };
+    format!("{} {clients}, {mode}; {names}; {length}{warm_up}", load.clients)
+}
+
+/// The order of the runs, a block of all variants on each line.
+fn order(plan: &Plan) -> String {
+    let mut text = String::from("order");
+    let mut repetition = 0;
+    for case in &plan.cases {
+        if case.repetition != repetition {
+            repetition = case.repetition;
+            text.push_str(&format!("\n  {repetition:>3}:"));
+        }
+        text.push_str(&format!(" {}", case.variant));
+    }
+    text
+}

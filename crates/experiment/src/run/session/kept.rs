@@ -1,0 +1,83 @@
+//! The laboratory of a variant, left up for a person who wants to look around.
+
+use std::sync::Arc;
+
+use dnslab_lab::hosts::NamedHosts;
+use dnslab_measure::CaseId;
+
+use super::{Session, SessionError, seed_of};
+use crate::Server;
+use crate::run::case::Case;
+use crate::run::laboratory::Laboratory;
+use crate::run::split::Cpus;
+use crate::run::target::Target;
+
+/// Hosts and servers that are up until this is dropped.
+pub struct KeptLaboratory {
+    // The order in which they go: names, then the server, then what is behind it and the hosts.
+    named: Option<NamedHosts>,
+    target: Target,
+    laboratory: Laboratory,
+    is_external: bool,
+}
+
+impl Session {
+    /// Starts the hosts and servers of a variant as for a run, and leaves them up. Their state lies in the
+    /// folder `kept` of the results directory.
+    ///
+    /// # Errors
+    /// When there is no such variant, or its servers cannot be started.
+    pub fn keep(&self, variant: &str) -> Result<KeptLaboratory, SessionError> {
+        let wrong = |reason: String| SessionError::Variant { variant: variant.to_owned(), reason };
+        let names = || self.facts.variants.join(", ");
+        let found = self.experiment.variant(variant);
+        let found = found.ok_or_else(|| wrong(format!("there is none; there are {}", names())))?;
+        let queries = self.lists.borrow_mut().of(found)?;
+        let folder = self.results.path().join("kept");
+        let id = CaseId { variant: found.name.clone(), repetition: 1 };
+        let case = Case {
+            variant: found,
+            id: &id,
+            position: 0,
+            seed: seed_of(self.experiment.seed, 1),
+            queries: &Arc::clone(&queries),
+            folder: &folder,
+            guard: &self.guard,
+        };
+        let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
+        let (laboratory, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;
+        let named = laboratory.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
+        let named = named.map_err(|error| wrong(error.to_string()))?;
+        let is_external = matches!(found.server.server, Server::External { .. });
+        Ok(KeptLaboratory { named, target, laboratory, is_external })
+    }
+}
+
+impl KeptLaboratory {
+    /// How to enter the hosts and where the servers answer, a line each.
+    #[must_use]
+    pub fn describe(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (host, name) in self.named.iter().flat_map(|named| &named.names) {
+            lines.push(format!("host {host}: ip netns exec {name} bash"));
+        }
+        let kind = &self.target.facts.kind;
+        let where_it_is = if self.is_external { ", which runs elsewhere" } else { "" };
+        lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.address));
+        lines.extend(self.laboratory.addresses().into_iter().map(|(place, kind, addresses)| {
+            let addresses: Vec<String> = addresses
+                .iter()
+                .map(|(transport, address)| format!("{transport} at {address}"))
+                .collect();
+            format!("{place}: {kind} answers over {}", addresses.join(", "))
+        }));
+        lines
+    }
+
+    /// True once a server has ended by itself: nothing is left to look at then.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let ended = self.target.server.as_ref().is_some_and(|server| server.exited().is_some());
+        ended || self.laboratory.ended().is_some()
+    }
+}
