@@ -183,6 +183,8 @@ fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> 
             let what = "The load generator was the limit: the server may do more";
             (Verdict::GeneratorLimited, Finding::new(what, evidence, remedy))
         }
+        // Who asks one query after another asks for the latency: no server is to be filled.
+        LimitKind::Window if load.window() == Some(1) => return None,
         LimitKind::Window => {
             let what =
                 "The window was too small to fill the server: the rate is that of the window";

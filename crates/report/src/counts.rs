@@ -21,7 +21,7 @@ pub(crate) fn rows(summary: &Summary, records: &[RunRecord]) -> Vec<[String; 5]>
     }
     let row = |variant: &dnslab_measure::VariantSummary| {
         let own = records.iter().filter(|record| record.variant == variant.name);
-        let failure = own.filter(tells).find_map(|record| not_compared(record));
+        let failure = own.filter(tells).find_map(not_compared);
         cells(variant.name.clone(), variant.agreement.as_ref(), failure.unwrap_or_default())
     };
     summary.variants.iter().map(row).collect()

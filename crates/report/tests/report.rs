@@ -61,7 +61,7 @@ fn the_same_directory_gives_the_same_bytes() {
 
 #[test]
 fn samples_of_every_format_are_read() {
-    for version in ["v1", "v2"] {
+    for version in ["v1", "v2", "v3"] {
         let folder = tempfile::tempdir().unwrap();
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(version);
         copy(&kept, folder.path());

@@ -80,6 +80,10 @@ fn the_worst_finding_comes_first() {
 fn a_window_that_is_too_small() {
     let window = ["window was too small", "the evidence", "`--outstanding 200`"];
     check(&run(LimitKind::Window, &[]), Verdict::Doubtful, &[window]);
+    let mut one_by_one = run(LimitKind::Window, &[]);
+    one_by_one.load.clients = 1;
+    one_by_one.load.mode = LoadMode::Closed { outstanding: 1 };
+    check(&one_by_one, Verdict::Clean, &[]);
     let network = ["Datagrams were lost", "the evidence", "`net.core.rmem_max`"];
     check(&run(LimitKind::Network, &[]), Verdict::Doubtful, &[network]);
 }

@@ -20,12 +20,16 @@ let browser;
 let report;
 let openLoop;
 let searches;
+let chain;
+let logs;
 
 before(async () => {
   mkdirSync(shots, { recursive: true });
   report = isSample ? makeSample("results") : resolve(process.env.DNSLAB_REPORT);
   openLoop = makeSample("open-loop", "open");
   searches = ["capacity", "window"].map((kind) => [kind, makeSample(kind, kind)]);
+  chain = makeSample("chain", "chain");
+  logs = makeSample("logs", "logs");
   browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -168,6 +172,64 @@ for (const width of [1280, 400]) {
       }));
   }
 }
+
+for (const width of [1280, 400]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`a chain of servers: ${width} px, ${colorScheme}`, () =>
+      open({ width, colorScheme, at: chain }, async (page) => {
+        // One of the two pictures is shown, with a name and a description for those who do not see it.
+        const pictures = await page.$$eval("svg.hosts", (all) =>
+          all
+            .filter((one) => one.getBoundingClientRect().width > 0)
+            .map((one) => one.getAttribute("aria-labelledby").split(" "))
+            .map((ids) => ids.map((id) => document.getElementById(id).textContent)),
+        );
+        assert.equal(pictures.length, 1);
+        assert.equal(pictures[0][0], "The hosts of the chain");
+        assert.match(pictures[0][1], /^host client with load generator; then by a link/);
+        // Every text of it is inside of it, and none of a host reaches beyond its box.
+        const outside = await page.$$eval("svg.hosts", (all) =>
+          all.flatMap((svg) => {
+            const frame = svg.getBoundingClientRect();
+            if (frame.width === 0) return [];
+            const boxes = [...svg.querySelectorAll("rect")].map((box) => box.getBoundingClientRect());
+            const fits = (text) => {
+              const own = text.getBoundingClientRect();
+              const box = boxes.find((one) => own.left >= one.left && own.left < one.right && own.top >= one.top - 2 && own.top < one.bottom);
+              const room = box ?? frame;
+              return own.right <= room.right && own.left >= frame.left && own.bottom <= room.bottom;
+            };
+            return [...svg.querySelectorAll("text")].filter((text) => !fits(text)).map((text) => text.textContent);
+          }),
+        );
+        assert.deepEqual(outside, []);
+        assert.equal((await page.$$("#chain tbody")).length, 14);
+        assert.equal((await page.$$("#counts > .wide tbody tr")).length, 14);
+        const canvases = await page.evaluate(drawnCanvases);
+        const counted = canvases.find(({ id }) => id === "chart-counted");
+        assert.ok(counted?.colours >= 4, "the servers' own counts are not drawn");
+        const sizes = await page.$$eval("#chain .wide, #counts .wide", (all) =>
+          all.map((one) => [one.getAttribute("aria-label"), one.scrollWidth - one.clientWidth]),
+        );
+        if (width === 1280) {
+          for (const [label, excess] of sizes) assert.equal(excess, 0, `${label} must be scrolled`);
+        }
+        const excess = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.equal(excess, 0, `the page is ${excess} px wider than the window`);
+        await page.screenshot({ path: join(shots, `chain-${width}-${colorScheme}.png`), fullPage: true });
+      }));
+  }
+}
+
+test("logs of queries have their column, and the table needs no scrolling", () =>
+  open({ width: 1280, colorScheme: "light", at: logs }, async (page) => {
+    const headings = await page.$$eval(".variants thead th", (all) => all.map((one) => one.textContent));
+    assert.ok(headings.includes("log octets/query"), `the headings are ${headings}`);
+    const excess = await page.$eval(".wide", (one) => one.scrollWidth - one.clientWidth);
+    assert.equal(excess, 0, `the table is ${excess} px too wide`);
+  }));
 
 for (const width of [1280, 400]) {
   test(`a search for the capacity at ${width} px`, async () => {

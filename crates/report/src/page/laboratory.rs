@@ -103,7 +103,7 @@ impl Place {
         let servers: Vec<Vec<Role>> = names.iter().enumerate().map(runs_on).collect();
         Self {
             hosts: names.into_iter().zip(servers).collect(),
-            links: laboratory.map(|laboratory| links(laboratory)).unwrap_or_default(),
+            links: laboratory.map(links).unwrap_or_default(),
             namespaces: laboratory.is_some_and(|laboratory| laboratory.namespaces),
             variants: vec![record.variant.clone()],
         }

@@ -19,6 +19,9 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
                 .to_owned(),
         ),
         ("Load", load(records)),
+        ("Chain", chain(records)),
+        ("Own counters", own_counters(records)),
+        ("Logs", logs(records)),
         (
             "Repetition",
             format!(
@@ -88,4 +91,49 @@ fn load(records: &[RunRecord]) -> String {
         );
     }
     text
+}
+
+/// How the servers behind the one that is asked were watched, if there are any.
+fn chain(records: &[RunRecord]) -> String {
+    if records.iter().all(|record| record.chain.is_empty()) {
+        return String::new();
+    }
+    "The load asks the first server of the chain; the others are asked by the one before them. Each \
+     is a process of its own whose CPU time and memory are watched apart. What reached it is what it \
+     counted itself, read about each second; at the ends of the measured window that is \
+     interpolated. The limit is the server of the chain that had no CPU left, the one behind if two \
+     were alike."
+        .to_owned()
+}
+
+/// What two counts that agree show, and why they may differ, if a server told its own.
+fn own_counters(records: &[RunRecord]) -> String {
+    let measured = |record: &&RunRecord| record.measured.is_some();
+    let tells = |record: &RunRecord| {
+        record.measured.as_ref().is_some_and(|measured| measured.server_counters.is_some())
+    };
+    if !records.iter().filter(measured).any(tells) {
+        return String::new();
+    }
+    "The load counts each query that it hands to the kernel, those sent a second time too. The server \
+     counts what it read. They differ by queries that were lost before the server read them, by \
+     others who ask it meanwhile (some servers are read by queries), and by what a server does not \
+     count, which may be what it drops early or cannot read. What is known of each stands in its \
+     notes, under the provenance."
+        .to_owned()
+}
+
+/// What the octets of logs are, if any were written.
+fn logs(records: &[RunRecord]) -> String {
+    let writes = |record: &RunRecord| {
+        let measured = record.measured.as_ref();
+        measured.is_some_and(|measured| measured.log_octets_per_query().is_some())
+    };
+    if !records.iter().any(writes) {
+        return String::new();
+    }
+    "Octets by which the files of the server's logs of queries grew in the measured window, for each \
+     answered query. What the server held back in its buffers is not in them, nor what the disk makes \
+     of them."
+        .to_owned()
 }

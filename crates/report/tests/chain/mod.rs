@@ -58,9 +58,15 @@ fn the_hosts_are_drawn_and_described() {
                      (in some); then by a link (10 ms \u{b1} 500 us, 0.1\u{a0}% lost, 100 Mbit/s, \
                      netem) host upstream with upstream: embedded.";
     assert!(section.contains(described), "{section}");
-    for id in ["hosts-0-broad-title", "hosts-0-narrow-text"] {
-        assert_eq!(section.matches(&format!(" id=\"{id}\"")).count(), 1);
-        assert!(section.contains(&format!("{id}")), "nobody refers to {id}");
+    for picture in ["hosts-0-broad", "hosts-0-narrow"] {
+        let labelled = format!("aria-labelledby=\"{picture}-title {picture}-text\"");
+        for text in [
+            labelled,
+            format!("<title id=\"{picture}-title\">"),
+            format!("<desc id=\"{picture}-text\">"),
+        ] {
+            assert_eq!(section.matches(&text).count(), 1, "{text}");
+        }
     }
     assert!(!section.contains("loopback"));
 }
