@@ -201,8 +201,9 @@ impl Case<'_> {
         measured.resources = seen.resources.unwrap_or_default();
         measured.server_counters = seen.counters;
         let watched = measured.server_busy_share().is_some();
-        let limit = Limit::decide(&LimitFigures::of(&facts, &server, &[], &measured));
-        let mut caveats = Caveat::find(&facts, &server, &[], &measured, cpus::allowed().len());
+        let limit = Limit::decide(&LimitFigures::of(&facts, &server, &seen.chain, &measured));
+        let mut caveats =
+            Caveat::find(&facts, &server, &seen.chain, &measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, &measured, watched, wrong_example.as_deref());
         if let Some(example) = &signature_example {
             // A load whose every signature is refused ends in its warm-up.
