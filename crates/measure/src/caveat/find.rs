@@ -17,6 +17,9 @@ const STEAL: f64 = 0.01;
 /// well below 1 %: a worker has its CPU for itself and the kernel's own threads.
 const CROWDED: f64 = 0.05;
 
+/// Share of CPUs in common that load and chain may use together without standing in each other's way.
+const SHARED_USE: f64 = 0.5;
+
 /// CPUs that other processes may use. The sampler and the live view take some hundredths.
 const OTHERS: f64 = 0.1;
 
@@ -100,7 +103,7 @@ impl Caveat {
     ) -> Vec<Self> {
         let found = [
             Self::generator_limited(measured),
-            shares_cpus(load, server, chain, host_cpus).then_some(Self::SharedCpus),
+            Self::shared_cpus(load, server, chain, measured, host_cpus),
             Self::closed_loop(load),
             Self::window_not_full(load, measured),
             Self::clients_not_connected(measured),
@@ -128,6 +131,21 @@ impl Caveat {
     fn generator_limited(measured: &Measured) -> Option<Self> {
         let busy_share = busiest(&measured.workers);
         (busy_share >= GENERATOR_BUSY).then_some(Self::GeneratorLimited { busy_share })
+    }
+
+    /// Load and server had a CPU in common; or load and a server behind it, and together they used at
+    /// least half of it. Below that hardly anybody waits for the other: one client that asks one
+    /// query after another does not keep a CPU from its upstream.
+    fn shared_cpus(
+        load: &LoadFacts,
+        server: &ServerFacts,
+        chain: &[ChainPart],
+        measured: &Measured,
+        host_cpus: usize,
+    ) -> Option<Self> {
+        let is_idle = !shares_cpus(load, server, &[], host_cpus)
+            && shared_use(load, chain, measured).is_some_and(|share| share < SHARED_USE);
+        (shares_cpus(load, server, chain, host_cpus) && !is_idle).then_some(Self::SharedCpus)
     }
 
     /// The load was a closed loop.
@@ -160,7 +178,9 @@ impl Caveat {
             measured.workers.iter().map(|worker| u64::from(count(worker))).sum()
         };
         let (open, clients) = (sum(|worker| worker.open_clients), sum(|worker| worker.clients));
-        (open < clients).then_some(Self::ClientsNotConnected { open, clients })
+        // Without a warm-up the window begins before anybody could connect.
+        let had_time = measured.window_start_ns > 0;
+        (had_time && open < clients).then_some(Self::ClientsNotConnected { open, clients })
     }
 
     /// Connections waited for their turn for more than 5 % of the time.
@@ -347,6 +367,27 @@ fn servers_cpus<'a>(
 ) -> impl Iterator<Item = &'a [usize]> {
     let behind = chain.iter().map(|part| part.server.cpus.as_slice());
     std::iter::once(server.cpus.as_slice()).chain(behind)
+}
+
+/// How much of the CPUs that the load shares with servers of the chain was used by both over the measured
+/// window, in [0, 1]; `None` if somebody was not pinned or not watched.
+fn shared_use(load: &LoadFacts, chain: &[ChainPart], measured: &Measured) -> Option<f64> {
+    let (from, to) = measured.window();
+    let mut used_ns = measured.workers.iter().map(|worker| worker.cpu_ns as f64).sum::<f64>();
+    let mut shared = BTreeSet::new();
+    for part in chain {
+        if part.server.cpus.is_empty() {
+            return None;
+        }
+        let common = part.server.cpus.iter().filter(|cpu| load.cpus.contains(cpu));
+        let common: Vec<usize> = common.copied().collect();
+        if !common.is_empty() {
+            used_ns += part.resources.cpu_between_ns(from, to)? as f64;
+        }
+        shared.extend(common);
+    }
+    let span_ns = (to - from) as f64 * shared.len() as f64;
+    (span_ns > 0.0).then(|| used_ns / span_ns)
 }
 
 /// Places of a closed loop's window that are in the generator's hands on average: between an answer
