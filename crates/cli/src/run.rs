@@ -12,7 +12,7 @@ use dnslab_lab::GuardProgram;
 use dnslab_measure::{
     CostLimit, Judgement, ResultsError, Ruling, RunStatus, SkippedVariant, Summary,
 };
-use dnslab_report::{answer, number, sentences, table, write_report};
+use dnslab_report::{answer, foremost, number, sentences, table, write_report};
 
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
@@ -163,8 +163,12 @@ fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     if !summary.comparisons.is_empty() {
         say!("{}\n", answer(&summary, margin));
     }
-    for sentence in sentences(&summary, margin) {
+    let (first, others) = foremost(&summary, sentences(&summary, margin));
+    for sentence in first {
         say!("{sentence}");
+    }
+    if !others.is_empty() {
+        say!("({} sentences on the other metrics are in the report)", others.len());
     }
     say!();
     show_table(&summary);

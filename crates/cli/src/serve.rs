@@ -78,6 +78,7 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
         _ => None,
     };
     config.program.delay = arguments.delay.unwrap_or_default();
+    config.program.path = arguments.path_delay.unwrap_or_default();
     config.program.loss = arguments.loss.unwrap_or_default();
     config.program.stall = arguments.stall;
     config.threads = arguments.threads;

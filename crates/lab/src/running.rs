@@ -17,7 +17,7 @@ use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Probe};
 use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
-use crate::server::{self, Installed, Needs, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
+use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
 use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports};
 
@@ -59,10 +59,7 @@ impl RunningServer {
         timeout: Duration,
     ) -> Result<Self, LabError> {
         let (root, installed) = locate(spec)?;
-        installed.takes(spec).map_err(LabError::Unsupported)?;
-        Needs::of(spec)
-            .try_for_each(|needs| installed.can(&needs))
-            .map_err(LabError::Unsupported)?;
+        installed.can_start(spec).map_err(LabError::Unsupported)?;
         if spec.has_stream() {
             server::check_connections(spec.connections)?;
         }

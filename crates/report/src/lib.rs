@@ -42,6 +42,7 @@ mod write;
 pub use capacity::{capacity_answer, capacity_table, judged_text};
 pub use dnslab_measure::number;
 pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
+pub use many::foremost;
 pub use sentence::{Answer, Part, answer, sentences};
 pub use table::{Table, mark, table};
 pub use transport::transport_name;

@@ -18,7 +18,8 @@ pub(crate) fn are_many(summary: &Summary) -> bool {
 
 /// The sentences of a comparison, each with whether it is of the metric that answers the question.
 /// `sentences` are those of the summary in its order.
-pub(crate) fn foremost(summary: &Summary, sentences: Vec<String>) -> (Vec<String>, Vec<String>) {
+#[must_use]
+pub fn foremost(summary: &Summary, sentences: Vec<String>) -> (Vec<String>, Vec<String>) {
     let metric = headline_metric(summary);
     let is_first = |comparison: &Comparison| !are_many(summary) || comparison.metric == metric;
     let (mut first, mut others) = (Vec::new(), Vec::new());

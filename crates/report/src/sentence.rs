@@ -3,7 +3,7 @@
 use std::fmt;
 
 use dnslab_measure::statistics::{Comparison, Metric, Verdict};
-use dnslab_measure::{Summary, VariantSummary};
+use dnslab_measure::{Caveat, Summary, VariantSummary};
 
 use crate::many::{are_many, clauses};
 use crate::number;
@@ -97,9 +97,25 @@ pub fn answer(summary: &Summary, margin: f64) -> Answer {
 }
 
 /// The metric that answers the question: the answered rate, unless a variant was measured with an
-/// open loop, because then that rate is the asked one or a sign that the server fell behind.
+/// open loop, because then that rate is the asked one or a sign that the server fell behind. Where one
+/// query is asked after another the rate is nothing but the mean latency, upside down.
 pub(crate) fn headline_metric(summary: &Summary) -> Metric {
-    if has_open_loop(summary) { Metric::LatencyP50 } else { Metric::AnsweredQps }
+    if has_open_loop(summary) {
+        Metric::LatencyP50
+    } else if asks_one_by_one(summary) {
+        Metric::LatencyMean
+    } else {
+        Metric::AnsweredQps
+    }
+}
+
+/// True if every variant that was measured had one query outstanding in all.
+fn asks_one_by_one(summary: &Summary) -> bool {
+    let mut measured = summary.variants.iter().filter(|variant| variant.valid_runs > 0).peekable();
+    let one_by_one = |variant: &VariantSummary| {
+        variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
+    };
+    measured.peek().is_some() && measured.all(one_by_one)
 }
 
 /// What limits the answer, with the punctuation before it.

@@ -63,6 +63,9 @@ pub(crate) struct Serve {
     /// lognormal:median=5ms,sigma=0.5
     #[arg(long)]
     pub(crate) delay: Option<Delay>,
+    /// Add this to every delay, as a path of so long there and back would
+    #[arg(long, value_name = "DURATION", value_parser = path_delay)]
+    pub(crate) path_delay: Option<Duration>,
     /// Close a connection in order once so many queries of it are answered [default: never]
     #[arg(long, value_name = "N")]
     pub(crate) queries_per_connection: Option<NonZeroU64>,
@@ -84,6 +87,13 @@ pub(crate) struct Serve {
     /// Seed of everything drawn at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+/// The delay of a path.
+fn path_delay(text: &str) -> Result<Duration, String> {
+    let longest = Duration::from_secs(120);
+    let reason = || "write a duration of at most 120s, as in `6ms`".to_owned();
+    parse_duration(text).filter(|it| *it <= longest).ok_or_else(reason)
 }
 
 /// A duration of a connection's life.

@@ -250,11 +250,7 @@ impl Laboratory {
         spec.embedded.no_tickets = !tickets;
         let both_ways = Duration::from_nanos(2 * variant.laboratory.upstream_link.delay_ns);
         if self.hosts.is_none() && !both_ways.is_zero() {
-            let link = duration_text(both_ways);
-            spec.embedded.delay = Some(match spec.embedded.delay.take() {
-                Some(program) => format!("{link}+{program}"),
-                None => link,
-            });
+            spec.embedded.path_delay = Some(duration_text(both_ways));
         }
     }
 }

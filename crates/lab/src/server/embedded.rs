@@ -72,7 +72,11 @@ impl Adapter for Embedded {
             option("--http-path", spec.http_path.clone());
         }
         option("--threads", spec.threads.to_string());
-        for (name, value) in [("--delay", &spec.embedded.delay), ("--loss", &spec.embedded.loss)] {
+        for (name, value) in [
+            ("--delay", &spec.embedded.delay),
+            ("--path-delay", &spec.embedded.path_delay),
+            ("--loss", &spec.embedded.loss),
+        ] {
             if let Some(value) = value {
                 option(name, value.clone());
             }

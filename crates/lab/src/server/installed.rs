@@ -98,12 +98,13 @@ impl Installed {
         self.kind.adapter().supports(&self.version, transport)
     }
 
-    /// Whether it can be started as `spec` has it, beyond what its version can do.
+    /// Whether it can be started as `spec` has it.
     ///
     /// # Errors
     /// When it cannot: what and why, as a sentence.
-    pub(crate) fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        self.kind.adapter().takes(spec)
+    pub fn can_start(&self, spec: &ServerSpec) -> Result<(), String> {
+        self.kind.adapter().takes(spec)?;
+        Needs::of(spec).try_for_each(|needs| self.can(&needs))
     }
 
     /// Whether this version can do what is needed of it.

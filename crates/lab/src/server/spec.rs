@@ -58,6 +58,8 @@ pub struct ServerSpec {
 pub struct EmbeddedSettings {
     /// Programmed delay, in the syntax of `dnslab serve --delay`.
     pub delay: Option<String>,
+    /// Delay of a path that is not there, added to that, in the syntax of `dnslab serve --path-delay`.
+    pub path_delay: Option<String>,
     /// Programmed loss, in the syntax of `dnslab serve --loss`.
     pub loss: Option<String>,
     /// It takes early data (RFC 8446, section 2.3); the other servers never do.

@@ -230,7 +230,7 @@ fn every_forwarder_over_every_transport_to_its_upstream() {
             };
             let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
             // A newer version than those that the table was made with may have it.
-            if find(case.kind, None).is_ok_and(|installed| installed.can(&spec).is_ok()) {
+            if find(case.kind, None).is_ok_and(|installed| installed.can_start(&spec).is_ok()) {
                 check(case, spec.upstream.unwrap(), "127.0.0.1");
                 continue;
             }

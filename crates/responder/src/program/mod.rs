@@ -19,6 +19,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Program {
     /// How long an answer is held back, counted from the moment at which the query was read.
     pub delay: Delay,
+    /// What is added to every delay: that of a path which is not there, both ways together.
+    pub path: Duration,
     /// Share of the queries that are read but never answered, on streams too.
     pub loss: Loss,
     /// When the whole server neither reads nor answers.
@@ -79,8 +81,8 @@ impl Player {
             return Fate::Lost;
         }
         match self.program.delay {
-            Delay::None => Fate::AtOnce,
-            delay => Fate::After(delay.draw(&mut self.random)),
+            Delay::None if self.program.path.is_zero() => Fate::AtOnce,
+            delay => Fate::After(self.program.path + delay.draw(&mut self.random)),
         }
     }
 
@@ -99,7 +101,7 @@ mod tests {
         let program = Program {
             delay: "uniform:1ms..9ms".parse().unwrap(),
             loss: "0.3".parse().unwrap(),
-            stall: None,
+            ..Program::default()
         };
         let mut player = Player::new(program, seed, worker);
         (0..1000).map(|_| player.next_fate()).collect()
@@ -115,5 +117,15 @@ mod tests {
         assert!((228..=372).contains(&lost), "{lost} of 1,000 lost");
         let mut plain = Player::new(Program::default(), 1, 0);
         assert_eq!(plain.next_fate(), Fate::AtOnce);
+    }
+
+    #[test]
+    fn a_path_is_added_to_every_delay() {
+        let path = Duration::from_millis(6);
+        for (delay, expected_ms) in [("none", 6), ("5ms", 11)] {
+            let delay = delay.parse().unwrap();
+            let mut player = Player::new(Program { delay, path, ..Program::default() }, 1, 0);
+            assert_eq!(player.next_fate(), Fate::After(Duration::from_millis(expected_ms)));
+        }
     }
 }

@@ -96,7 +96,7 @@ fn validation_believes_the_trust_anchor_alone() {
         let mut spec = forwarder(case.kind, folder.path(), clients, upstream.clone());
         spec.trust_anchor = Some(right.clone());
         let installed = find(case.kind, spec.binary.as_deref()).unwrap();
-        if let Err(reason) = installed.can(&spec) {
+        if let Err(reason) = installed.can_start(&spec) {
             assert!(reason.ends_with("does not validate signatures"), "{reason}");
             continue;
         }
