@@ -114,6 +114,7 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
         (settings.logging.query_log, "query log"),
         (settings.logging.dnstap, "dnstap"),
         (settings.dnssec, "validating"),
+        (settings.without_cache, "without a cache"),
     ] {
         extras.extend(is_on.then_some(what));
     }

@@ -23,6 +23,7 @@ mod running_server;
 mod serve;
 mod server_failure;
 mod servers;
+mod studies;
 mod transports;
 mod zone_by_ipa;
 mod zone_by_ldif;

@@ -65,6 +65,8 @@ pub struct ServerSettings {
     pub logging: Logging,
     /// It validates what its upstream says.
     pub dnssec: bool,
+    /// It has no cache: each query goes upstream.
+    pub without_cache: bool,
 }
 
 impl ServerSettings {

@@ -41,7 +41,11 @@ impl Check<'_> {
             || settings.place("load.client_subnets").is_some();
         let payload_size = payload_size.unwrap_or(edns.payload_size);
         QueryOptions {
-            recursion_desired: settings.is_true("load.recursion_desired"),
+            recursion_desired: match settings.place("load.recursion_desired") {
+                Some(_) => settings.is_true("load.recursion_desired"),
+                // Who asks a forwarder wants to know, and not only what it happens to know.
+                None => settings.text("upstream.kind").is_some(),
+            },
             edns: is_wanted.then_some(Edns { payload_size, ..edns }),
         }
     }

@@ -27,7 +27,7 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 16] = [
+const FITS: [(&str, Fits); 17] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.binary", INSTALLED),
@@ -36,6 +36,7 @@ const FITS: [(&str, Fits); 16] = [
     ("server.query_log", INSTALLED),
     ("server.dnstap", INSTALLED),
     ("server.dnssec", FORWARDING),
+    ("server.cache", FORWARDING),
     ("server.delay", EMBEDDED),
     ("server.loss", EMBEDDED),
     ("server.port", EXTERNAL_ONLY),
@@ -91,6 +92,7 @@ impl Check<'_> {
                 dnstap: settings.is_true("server.dnstap"),
             },
             dnssec: settings.is_true("server.dnssec"),
+            without_cache: !settings.is_true("server.cache"),
         }
     }
 

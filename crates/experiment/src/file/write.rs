@@ -130,6 +130,9 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
             lines.push((path, "true".to_owned()));
         }
     }
+    if settings.without_cache {
+        lines.push(("server.cache", "false".to_owned()));
+    }
     lines.push(("server.zone.name", quoted(&settings.zone.name)));
     lines.push(("server.zone.records", settings.zone.records.to_string()));
     lines.push(("server.zone.ttl", quoted(&format!("{}s", settings.zone.ttl_s))));

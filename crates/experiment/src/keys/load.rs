@@ -196,8 +196,8 @@ pub(super) const LOAD: &[Key] = &[
     Key::new(
         "load.recursion_desired",
         Form::Boolean,
-        Preset::Value("false"),
-        "Set the RD bit (RFC 1035, section 4.1.1)",
+        Preset::Absent("`true` if the server has an upstream, else `false`"),
+        "Set the RD bit (RFC 1035, section 4.1.1); a forwarder may refuse queries without it",
     ),
     Key::new(
         "load.edns_payload",

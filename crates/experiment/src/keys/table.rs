@@ -188,6 +188,13 @@ const TOP_AND_SERVER: &[Key] = &[
          measured",
     ),
     Key::new(
+        "server.cache",
+        Form::Boolean,
+        Preset::Value("true"),
+        "A forwarder keeps answers, as it does by default; without, each query goes upstream (coredns, \
+         dnsmasq, stubby, dnsdist)",
+    ),
+    Key::new(
         "server.dnssec",
         Form::Boolean,
         Preset::Value("false"),

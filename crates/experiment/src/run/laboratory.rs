@@ -156,13 +156,17 @@ impl Laboratory {
         self.hosts.as_ref()
     }
 
-    /// The servers behind the one under test: place, kind, and where they answer.
-    pub(super) fn addresses(&self) -> Vec<(&'static str, String, Vec<(Transport, SocketAddr)>)> {
-        let of = |behind: &RunningBehind| {
-            let kind = behind.server.facts().kind.clone();
-            (behind.place.name(), kind, behind.server.addresses().to_vec())
+    /// The servers behind the one under test and where they answer, a line each.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let line = |behind: &RunningBehind| {
+            let at = |(transport, address): &(Transport, SocketAddr)| {
+                format!("{transport} at {address}")
+            };
+            let addresses: Vec<String> = behind.server.addresses().iter().map(at).collect();
+            let (place, kind) = (behind.place.name(), &behind.server.facts().kind);
+            format!("{place}: {kind} answers over {}", addresses.join(", "))
         };
-        self.behind.iter().map(of).collect()
+        self.behind.iter().map(line).collect()
     }
 
     /// Ends the servers behind the one under test, the nearest first.

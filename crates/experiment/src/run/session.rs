@@ -373,6 +373,7 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
             transport: *transport,
             upstream: asked_over.get(place + 1).map(|(_, transport)| *transport),
             validates: is_front && settings.dnssec,
+            without_cache: is_front && settings.without_cache,
             logging: if is_front { settings.logging } else { Logging::default() },
         };
         installed.can(&needs).map_err(LabError::Unsupported)?;

@@ -160,6 +160,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
         spec.zone = Some(ZoneFile { origin: settings.zone.name.clone(), path });
     }
     spec.trust_anchor = settings.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
+    spec.without_cache = settings.without_cache;
     spec.logging = settings.logging;
     spec.network = site.laboratory.network("server");
     let threads = || u32::try_from(site.cpus.len()).unwrap_or(1);

@@ -84,7 +84,7 @@ fn server() -> impl Strategy<Value = Server> {
 fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings> {
     let zone = ("[a-z0-9_-]{1,20}(\\.[a-z]{1,20}){0,3}", 1u32..=10_000_000, 0u32..1 << 31)
         .prop_map(|(name, records, ttl_s)| ZoneSettings { name, records, ttl_s });
-    let further = (any::<[bool; 3]>(), zone);
+    let further = (any::<[bool; 4]>(), zone);
     (server(), option::of(path()), further).prop_map(move |(server, authority, (flags, zone))| {
         let is_external = matches!(server, Server::External { .. });
         let verification = transport.is_encrypted().then_some(match authority {
@@ -92,13 +92,22 @@ fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings
             Some(path) if is_external => Verification::Authority(path),
             Some(_) => Verification::RunAuthority,
         });
-        let [query_log, dnstap, dnssec] = flags;
+        let [query_log, dnstap, dnssec, without_cache] = flags;
         let is_installed = matches!(server, Server::Installed { .. });
         let logging = match is_installed {
             true => Logging { query_log, dnstap },
             false => Logging::default(),
         };
-        ServerSettings { server, verification, zone, logging, dnssec: is_installed && dnssec }
+        let forwards = matches!(&server, Server::Installed { software, .. } if software.forwards());
+        let without_cache = forwards && without_cache;
+        ServerSettings {
+            server,
+            verification,
+            zone,
+            logging,
+            dnssec: is_installed && dnssec,
+            without_cache,
+        }
     })
 }
 

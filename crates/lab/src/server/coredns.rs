@@ -69,6 +69,10 @@ impl Adapter for CoreDns {
         }
     }
 
+    fn runs_without_cache(&self) -> bool {
+        true
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let threads = format!("GOMAXPROCS={}", spec.threads);
         let command = ["/usr/bin/env", &threads, program, "-conf", CONFIGURATION];
@@ -116,12 +120,12 @@ fn configuration(spec: &ServerSpec) -> String {
     }}
     errors
     prometheus 127.0.0.1:{control}
-    cache
-{forward}{extra}}}
+{cache}{forward}{extra}}}
 ",
         keys = keys.join(" "),
         address = spec.address,
         control = spec.ports.control,
+        cache = if spec.without_cache { "" } else { "    cache\n" },
         forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
         extra = spec.extra_text(),
     )
@@ -149,9 +153,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "at most {} threads run Go code at one time (GOMAXPROCS), as the experiment says",
             spec.threads
         ),
-        "a cache of 9984 answers and 9984 denials (the plugin cache with its defaults; without the \
-         plugin there is none)"
-            .to_owned(),
+        match spec.without_cache {
+            true => "no cache: the plugin is left out, so each query goes upstream",
+            false => {
+                "a cache of 9984 answers and 9984 denials (the plugin cache with its defaults; \
+                 without the plugin there is none)"
+            }
+        }
+        .to_owned(),
         format!(
             "timeouts read and idle {IDLE_SECONDS} s (default 3 s and 10 s): the load alone decides \
              when connections are opened"

@@ -59,6 +59,10 @@ impl Adapter for Dnsdist {
         }
     }
 
+    fn runs_without_cache(&self) -> bool {
+        true
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let arguments = [program, "--supervised", "--disable-syslog", "-C", CONFIGURATION];
         Rendered {

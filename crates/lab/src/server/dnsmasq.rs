@@ -65,6 +65,10 @@ impl Adapter for Dnsmasq {
         Ok(())
     }
 
+    fn runs_without_cache(&self) -> bool {
+        true
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let file = format!("--conf-file={CONFIGURATION}");
         Rendered {
@@ -129,9 +133,10 @@ pid-file=
 log-facility=-
 no-resolv
 no-hosts
-{tcp}{anchor}{upstream}{extra}",
+{cache}{tcp}{anchor}{upstream}{extra}",
         port = spec.ports.plain,
         address = spec.address,
+        cache = if spec.without_cache { "cache-size=0\n" } else { "" },
         tcp = if spec.serves(Transport::Tcp) {
             format!("max-tcp-connections={}\n", spec.connection_limit())
         } else {

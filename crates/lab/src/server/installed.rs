@@ -73,6 +73,8 @@ pub struct Needs {
     pub upstream: Option<Transport>,
     /// It validates what its upstream says.
     pub validates: bool,
+    /// It has no cache.
+    pub without_cache: bool,
     /// What it writes of each query.
     pub logging: Logging,
 }
@@ -84,6 +86,7 @@ impl Needs {
             transport: *transport,
             upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
             validates: spec.trust_anchor.is_some(),
+            without_cache: spec.without_cache,
             logging: spec.logging,
         })
     }
@@ -119,6 +122,12 @@ impl Installed {
         }
         if needs.validates {
             adapter.validates(&self.version)?;
+        }
+        if needs.without_cache && !adapter.runs_without_cache() {
+            return Err(format!(
+                "dnslab does not know how {} runs without a cache",
+                adapter.title()
+            ));
         }
         adapter.logs(&self.version, needs.logging)
     }

@@ -243,6 +243,11 @@ pub(crate) trait Adapter: Sync {
         Err(format!("{} does not validate signatures", self.title()))
     }
 
+    /// Whether it can be told to have no cache.
+    fn runs_without_cache(&self) -> bool {
+        false
+    }
+
     /// Whether this version can write these logs; why not, as a sentence.
     ///
     /// # Errors

@@ -23,6 +23,8 @@ pub struct ServerSpec {
     /// A forwarder validates what it gets (RFC 4035), from this trust anchor: a DS record of the root
     /// in presentation format. `None` to leave validation off.
     pub trust_anchor: Option<String>,
+    /// A forwarder has no cache: each query goes upstream.
+    pub without_cache: bool,
     /// What it writes of each query.
     pub logging: Logging,
     /// Address of this machine that it listens on.
@@ -185,6 +187,7 @@ impl ServerSpec {
             zone: None,
             upstream: None,
             trust_anchor: None,
+            without_cache: false,
             logging: Logging::default(),
             address,
             ports,

@@ -49,6 +49,10 @@ impl Adapter for Stubby {
         }
     }
 
+    fn runs_without_cache(&self) -> bool {
+        true
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         Rendered {
             files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],

@@ -24,6 +24,7 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
         upstream: None,
         trust_anchor: None,
         logging: Logging::default(),
+        without_cache: false,
         network: None,
     }
 }

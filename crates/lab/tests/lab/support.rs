@@ -82,6 +82,7 @@ pub(crate) fn spec(
         upstream: None,
         trust_anchor: None,
         logging: Logging::default(),
+        without_cache: false,
         network: None,
     }
 }

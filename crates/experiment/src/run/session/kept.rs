@@ -64,13 +64,7 @@ impl KeptLaboratory {
         let kind = &self.target.facts.kind;
         let where_it_is = if self.is_external { ", which runs elsewhere" } else { "" };
         lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.address));
-        lines.extend(self.laboratory.addresses().into_iter().map(|(place, kind, addresses)| {
-            let addresses: Vec<String> = addresses
-                .iter()
-                .map(|(transport, address)| format!("{transport} at {address}"))
-                .collect();
-            format!("{place}: {kind} answers over {}", addresses.join(", "))
-        }));
+        lines.extend(self.laboratory.describe());
         lines
     }
 

@@ -1,0 +1,202 @@
+//! The built-in studies at a small size, on the servers that people run; the plan; and servers that are left
+//! up.
+
+use std::path::Path;
+
+use dnslab_measure::{ChainPart, RunRecord, counter};
+use rustix::process::Signal;
+
+use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::processes::{processes_of, wait_for};
+use crate::room::Room;
+
+/// Runs a built-in study with these settings; its records.
+#[track_caller]
+fn study(room: &Room, name: &str, settings: &[&str], runs: usize) -> Vec<RunRecord> {
+    let mut arguments = vec!["run", name];
+    arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    room.dnslab(&arguments).exits_with(0);
+    let results = room.results();
+    let records = valid_records(&results, runs);
+    let variants: Vec<&str> = records.iter().map(|record| record.variant.as_str()).collect();
+    report_is_whole(&results, &variants);
+    assert_eq!(processes_of(room.path()), [], "something is left of {name}");
+    records
+}
+
+fn of<'a>(records: &'a [RunRecord], variant: &str) -> &'a RunRecord {
+    records
+        .iter()
+        .find(|record| record.variant == variant)
+        .unwrap_or_else(|| panic!("no {variant}"))
+}
+
+/// What the server under test counted while the load ran, and what the load sent.
+fn counted_and_sent(record: &RunRecord) -> (Option<u64>, u64) {
+    let measured = measured(record);
+    let sent = measured.warm_up.outcomes.due + measured.counters.outcomes.due;
+    let counters = measured.server_counters.as_ref();
+    (counters.and_then(|counters| counters.growth(counter::QUERIES)), sent)
+}
+
+#[test]
+fn logs_cost_and_are_weighed() {
+    let room = Room::with_load();
+    let settings = [
+        "server.zone.records=2_000",
+        "load.duration=500ms",
+        "load.warm_up=100ms",
+        "repeat.runs=1",
+        // Below what any machine answers, so that nothing is lost and all is counted.
+        "load.clients=2",
+        "load.outstanding=4",
+    ];
+    let records = study(&room, "query-logging", &settings, 4);
+    for (variant, logs) in [("none", false), ("dnstap", true), ("query-log", true), ("both", true)]
+    {
+        let record = of(&records, variant);
+        let (counted, sent) = counted_and_sent(record);
+        assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
+        let octets = measured(record).resources.samples.last().map_or(0, |it| it.log_octets);
+        assert_eq!(octets > 0, logs, "{variant}: {octets} octets of log");
+    }
+    let last = |variant| {
+        measured(of(&records, variant)).resources.samples.last().expect("it was watched").log_octets
+    };
+    // A line has the time, the client, the name and more; 60 octets are fewer than any has.
+    let (_, sent) = counted_and_sent(of(&records, "query-log"));
+    assert!(last("query-log") > 60 * sent, "{} octets for {sent} queries", last("query-log"));
+}
+
+#[test]
+fn forwarders_ask_over_tls_and_the_upstream_counts() {
+    let room = Room::with_load();
+    let settings = ["load.popular_names=40", "load.queries_in_all=40", "repeat.runs=1"];
+    let mut settings = settings.to_vec();
+    settings.push("variant.kresd-dot-200.upstream.queries_per_connection=10");
+    let records = study(&room, "forwarders", &settings, 14);
+    for record in &records {
+        let variant = &record.variant;
+        assert_eq!(measured(record).counters.outcomes.answered, 40, "{variant}");
+        let laboratory = record.laboratory.as_ref().unwrap_or_else(|| panic!("{variant}"));
+        assert!(laboratory.namespaces, "{variant}: the tests run as root");
+        assert_eq!(laboratory.links[1].delay_ns, 3_000_000, "{variant}");
+        let upstream: &ChainPart = record.chain.last().unwrap_or_else(|| panic!("{variant}"));
+        let counters = upstream.counters.as_ref().unwrap_or_else(|| panic!("{variant}"));
+        // Each name is asked for once, and nothing is in the cache.
+        let asked = counters.growth(counter::QUERIES).unwrap_or(0);
+        assert!(asked >= 40, "{variant}: {asked} queries came to the upstream");
+        let tls = counters.growth(counter::QUERIES_DOT).unwrap_or(0);
+        assert_eq!(tls > 0, variant.contains("dot"), "{variant}: {tls} over TLS");
+        // No answer can be faster than the link there and back.
+        let fastest = measured(record).latency.quantile_ns(0.0).unwrap_or(0);
+        assert!(fastest >= 5_900_000, "{variant}: {fastest} ns");
+    }
+    let chain: Vec<&str> =
+        of(&records, "stubby-dot").chain.iter().map(|part| part.server.kind.as_str()).collect();
+    assert_eq!(chain, ["stubby", "embedded"]);
+    let connections = |variant| {
+        let upstream = of(&records, variant).chain.last().and_then(|part| part.counters.as_ref());
+        upstream.and_then(|counters| counters.total(counter::CONNECTIONS)).unwrap_or(0)
+    };
+    assert!(connections("kresd-dot-200") >= 4, "40 queries, 10 on each connection");
+    assert!(connections("kresd-dot") < connections("kresd-dot-200"));
+    let asked = |variant| {
+        let upstream = of(&records, variant).chain.last().and_then(|part| part.counters.as_ref());
+        upstream.and_then(|counters| counters.growth(counter::QUERIES)).unwrap_or(0)
+    };
+    assert!(
+        asked("unbound-dot-dnssec") > asked("unbound-dot"),
+        "keys and DS records are asked for"
+    );
+}
+
+#[test]
+fn both_legs_of_a_forwarder_are_measured() {
+    let room = Room::with_load();
+    let coredns = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
+    let program = format!("server.binary={}", coredns.display());
+    let settings = [&program, "load.duration=500ms", "load.warm_up=200ms", "repeat.runs=1"];
+    let records = study(&room, "forwarding", &settings, 4);
+    for (variant, transport) in [("udp", counter::QUERIES_UDP), ("dot", counter::QUERIES_DOT)] {
+        let record = of(&records, variant);
+        let (counted, sent) = counted_and_sent(record);
+        assert_eq!(counted, Some(sent), "{variant}: CoreDNS counts every query");
+        let [bind] = record.chain.as_slice() else { panic!("{variant}: {:?}", record.chain) };
+        assert_eq!((bind.server.kind.as_str(), bind.transport.as_str()), ("bind", variant));
+        let counters = bind.counters.as_ref().expect("BIND tells what it counted");
+        let passed = counters.growth(counter::QUERIES).unwrap_or(0);
+        // CoreDNS probes the health of its upstream beside.
+        assert!(passed >= sent && passed < sent + 50, "{variant}: {passed} of {sent} queries");
+        assert!(counters.growth(transport).unwrap_or(0) > 0, "{variant}: {counters:?}");
+        let cached = &of(&records, &format!("{variant}-cached")).chain[0].counters;
+        let asked = cached.as_ref().and_then(|counters| counters.growth(counter::QUERIES));
+        assert!(asked.is_some_and(|asked| asked < passed / 2), "{variant}: {asked:?} with a cache");
+        let (from, to) = measured(record).window();
+        assert!(bind.resources.cpu_between_ns(from, to).is_some_and(|ns| ns > 0), "{variant}");
+    }
+}
+
+#[test]
+fn a_plan_starts_nothing() {
+    let room = Room::quiet();
+    let plan = room.dnslab(&["plan", "forwarders", "--set", "link.upstream.loss=1%"]).exits_with(0);
+    let plan =
+        plan.prints("client ---- server -- 3ms, 1 % lost -- upstream, each a network namespace");
+    let plan = plan.prints("variant unbound-udp, the baseline").prints("  relay     Stubby (0.");
+    let plan = plan.prints("answers after lognormal:median=1ms,sigma=1, closes after 200 queries");
+    assert!(plan.stdout.contains("42 runs, about "), "{plan}");
+    assert!(!room.path().join("results").exists());
+    let same = room.dnslab(&["run", "forwarders", "--dry-run", "--set", "link.upstream.loss=1%"]);
+    assert_eq!(same.exits_with(0).stdout, plan.stdout);
+    room.dnslab(&["plan", "no-such"]).exits_with(2).complains("no built-in experiment");
+}
+
+#[test]
+fn servers_are_left_up_until_the_person_is_done() {
+    let room = Room::with_load();
+    room.experiment(
+        "lab.hosts = \"namespaces\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n\
+         load = { clients = 1, outstanding = 1, duration = \"300ms\", warm_up = \"0s\", popular_names = 9 }\n\
+         repeat.runs = 1\n[[variant]]\nname = \"udp\"\n",
+    );
+    let mut command = room.start(&["run", "experiment.toml", "--keep"]);
+    wait_for(
+        "the servers are up",
+        || command.so_far(),
+        || command.so_far().contains("are up; Ctrl-C ends them").then_some(()),
+    );
+    let names: Vec<String> = wait_for(
+        "the hosts are named",
+        || command.so_far(),
+        || {
+            let text = command.so_far();
+            let names: Vec<String> = text
+                .lines()
+                .filter_map(|line| line.split("ip netns exec ").nth(1)?.split(' ').next())
+                .map(str::to_owned)
+                .collect();
+            (names.len() == 3 && text.contains("upstream: embedded answers")).then_some(names)
+        },
+    );
+    let dig = std::process::Command::new("ip")
+        .args([
+            "netns",
+            "exec",
+            &names[0],
+            "dig",
+            "@10.53.1.2",
+            "ready.dnslab-laboratory.net",
+            "+short",
+        ])
+        .output()
+        .expect("iproute2 and bind9-dnsutils are installed");
+    let answer = String::from_utf8_lossy(&dig.stdout).trim().to_owned();
+    assert!(answer.parse::<std::net::Ipv4Addr>().is_ok(), "`{answer}`: {}", command.so_far());
+    command.signal(Signal::INT);
+    command.finish().exits_with(0);
+    assert_eq!(processes_of(room.path()), []);
+    for name in names {
+        assert!(!Path::new("/run/netns").join(&name).exists(), "{name} is left");
+    }
+}
