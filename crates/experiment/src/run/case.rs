@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{GuardProgram, Logging, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, LoadResult, LoadSpec, Progress};
 use dnslab_measure::{
@@ -23,7 +24,7 @@ use super::target::{Site, Target, TargetError, prepare};
 use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
-const LOG_LINES: usize = 10;
+pub(super) const LOG_LINES: usize = 10;
 
 /// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
 const SAMPLES_AROUND: Duration = Duration::from_millis(120);
@@ -97,13 +98,15 @@ impl Case<'_> {
         let stop_here = AtomicBool::new(false);
         let mut fault = None;
         let find_fault = || {
-            let gone = |server: &RunningServer| server.exited().is_some();
-            let ended = target.server.as_ref().is_some_and(gone).then_some("server");
+            let server = target.server.as_ref().and_then(|server| {
+                let (what, report) = ("server".to_owned(), server.exited()?);
+                Some(EndedPart { what, report, log_tail: server.log_tail(LOG_LINES) })
+            });
             let full = || self.disk_is_full().then_some(Fault::DiskFull);
-            ended.or_else(|| laboratory.ended()).map(Fault::Ended).or_else(full)
+            server.or_else(|| laboratory.ended()).map(Fault::Ended).or_else(full)
         };
         let result = self.apply(&spec, &laboratory, &stop_here, &mut |progress| {
-            fault = fault.or_else(find_fault);
+            fault = fault.take().or_else(find_fault);
             if fault.is_some() || stop.load(Ordering::Relaxed) {
                 stop_here.store(true, Ordering::Relaxed);
             }
@@ -123,7 +126,7 @@ impl Case<'_> {
             seen.counters = counters.map(|counters| counters.finish(result.origin));
             seen.chain = laboratory.parts(watches, result.origin);
         }
-        let end = Ending::of(server, &laboratory, fault, self.folder);
+        let end = Ending::of(server, fault, self.folder);
         laboratory.stop();
         match result {
             Ok(result) => self.record(started, facts, result, seen, &end),
@@ -380,10 +383,10 @@ struct Seen {
 }
 
 /// What ended a load before its time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Fault {
-    /// The server at this place of the chain ended by itself.
-    Ended(&'static str),
+    /// A server, a host or a link ended by itself.
+    Ended(EndedPart),
     /// The server has no room for what it was told to write.
     DiskFull,
 }
@@ -397,22 +400,17 @@ struct Ending {
 
 impl Ending {
     /// Stops the server under test, if there is one.
-    fn of(
-        server: Option<RunningServer>,
-        laboratory: &Laboratory,
-        fault: Option<Fault>,
-        folder: &Path,
-    ) -> Self {
-        let exited = server.as_ref().and_then(RunningServer::exited);
-        let how = exited.map(|report| format!(" ({})", report.ending)).unwrap_or_default();
-        let log = match fault {
-            Some(Fault::Ended(place)) if place != "server" => laboratory.log_tail(place, LOG_LINES),
+    fn of(server: Option<RunningServer>, fault: Option<Fault>, folder: &Path) -> Self {
+        let log = match &fault {
+            Some(Fault::Ended(part)) => part.log_tail.clone(),
             _ => server.as_ref().map(|server| server.log_tail(LOG_LINES)).unwrap_or_default(),
         };
         // A server that has ended already cannot be stopped; that is the fault, not a second one.
         server.map(|server| server.stop().ok());
         let fault = fault.map(|fault| match fault {
-            Fault::Ended(place) => format!("the {place} ended in the middle of the load{how}"),
+            Fault::Ended(EndedPart { what, report, .. }) => {
+                format!("the {what} ended in the middle of the load ({})", report.ending)
+            }
             Fault::DiskFull => format!(
                 "the disk under the logs in {} is full: give --results a folder with more room, or the \
                  load a shorter time",

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dnslab_lab::hosts::{self, Hosts};
+use dnslab_lab::hosts::{self, EndedPart, Hosts};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
     CounterWatch, GuardProgram, LabError, Ports, RunningServer, Sampler, ServerKind, ServerSpec,
@@ -15,6 +15,7 @@ use dnslab_measure::{ChainPart, HostFacts, Laboratory as LaboratoryFacts};
 use dnslab_traffic::{QueryList, duration_text};
 use dnslab_wire::Transport;
 
+use super::case::LOG_LINES;
 use super::queries::zone;
 use super::split::Cpus;
 use super::target::{Question, READY_WITHIN, TargetError, probe, write_zone};
@@ -100,16 +101,15 @@ impl Laboratory {
         self.behind.iter().map(watch).collect()
     }
 
-    /// Which server has ended by itself, if one has.
-    pub(super) fn ended(&self) -> Option<&'static str> {
-        let ended = |behind: &&RunningBehind| behind.server.exited().is_some();
-        self.behind.iter().find(ended).map(|behind| behind.place.name())
-    }
-
-    /// The last lines of the log of a server behind the one under test.
-    pub(super) fn log_tail(&self, place: &str, lines: usize) -> Vec<String> {
-        let found = self.behind.iter().find(|behind| behind.place.name() == place);
-        found.map(|behind| behind.server.log_tail(lines)).unwrap_or_default()
+    /// What has ended by itself, if something has: a server behind the one under test, a host, or a link.
+    pub(super) fn ended(&self) -> Option<EndedPart> {
+        let server = self.behind.iter().find_map(|behind| {
+            let report = behind.server.exited()?;
+            let (what, log_tail) =
+                (behind.place.name().to_owned(), behind.server.log_tail(LOG_LINES));
+            Some(EndedPart { what, report, log_tail })
+        });
+        server.or_else(|| self.hosts.as_ref()?.ended(LOG_LINES))
     }
 
     /// What the watch has seen since `origin`, the start of the load.

@@ -3,6 +3,7 @@
 //! No namespace has a name. Each is held by a process under a guard, and goes away with the last process
 //! in it; so nothing is left behind, whatever ends dnslab, and two experiments cannot meet.
 
+mod ended;
 mod ip;
 pub(crate) mod link;
 mod queue;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use dnslab_measure::LinkFacts;
 use serde::{Deserialize, Serialize};
 
+pub use self::ended::EndedPart;
 use self::ip::{ip, run_ip};
 use self::link::{LINK, LinkSpec};
 use crate::network::Visit;
@@ -55,6 +57,8 @@ impl LinkSettings {
 pub struct Hosts {
     hosts: Vec<Host>,
     links: Vec<Link>,
+    /// Where their logs are.
+    folder: PathBuf,
 }
 
 /// One host.
@@ -73,8 +77,8 @@ struct Link {
     /// The addresses of its two ends.
     addresses: [IpAddr; 2],
     carrier: &'static str,
-    /// Carries the packets of an emulated link.
-    _process: Option<RunningProcess>,
+    /// Carries the packets of a link in user space.
+    process: Option<RunningProcess>,
 }
 
 /// Whether this user can have hosts here: why not, as half a sentence with the remedy.
@@ -118,7 +122,7 @@ impl Hosts {
         })?;
         let hosts: Vec<Host> =
             names.iter().map(|name| Host::make(name, folder, guard)).collect::<Result<_, _>>()?;
-        let mut made = Self { hosts, links: Vec::new() };
+        let mut made = Self { hosts, links: Vec::new(), folder: folder.to_owned() };
         for (number, settings) in settings.iter().enumerate().take(names.len().saturating_sub(1)) {
             let pair = [&made.hosts[number], &made.hosts[number + 1]];
             let seed = seed.wrapping_add(number as u64 * 2);
@@ -247,7 +251,7 @@ impl Host {
     /// A process that has a network namespace of its own and does nothing else.
     fn make(name: &'static str, folder: &Path, guard: &GuardProgram) -> Result<Self, LabError> {
         let command = ["unshare", "--net", "--", "sleep", "infinity"].map(str::to_owned).to_vec();
-        let holder = RunningProcess::start(guard, &guarded(command, folder, "hosts.log")?)?;
+        let holder = RunningProcess::start(guard, &guarded(command, folder, HOSTS_LOG)?)?;
         let network = PathBuf::from(format!("/proc/{}/ns/net", holder.pid()));
         let own = std::fs::read_link("/proc/self/ns/net");
         let failed = |reason: String| LabError::Hosts { what: format!("make host {name}"), reason };
@@ -257,7 +261,7 @@ impl Host {
             || std::fs::read_link(&network).ok() == own.as_ref().ok().cloned()
         {
             if let Some(report) = holder.exited() {
-                let log = std::fs::read_to_string(folder.join("hosts.log")).unwrap_or_default();
+                let log = std::fs::read_to_string(folder.join(HOSTS_LOG)).unwrap_or_default();
                 let said = log.lines().last().unwrap_or_default().to_owned();
                 return Err(failed(format!("unshare {}: {said}", report.ending)));
             }
@@ -286,7 +290,7 @@ impl Link {
         // Each device has the name of the host that it leads to.
         let devices = [pair[1].name, pair[0].name];
         let mut link =
-            Self { settings: settings.clone(), addresses, carrier: "veth", _process: None };
+            Self { settings: settings.clone(), addresses, carrier: "veth", process: None };
         if settings.is_plain() || carries_netem(pair, devices, settings)? {
             if settings.is_plain() {
                 veth(pair, devices)?;
@@ -302,7 +306,7 @@ impl Link {
             link.configure(pair, devices)?;
             let ends = [0, 1].map(|end| (pair[end].network.clone(), devices[end].to_owned()));
             let spec = LinkSpec { ends, settings: settings.clone(), seed };
-            link._process = Some(start_carrier(guard, &spec, number, folder)?);
+            link.process = Some(start_carrier(guard, &spec, number, folder)?);
         }
         for (host, device) in pair.into_iter().zip(devices) {
             wait_for_carrier(host, device)?;
@@ -392,8 +396,7 @@ fn start_carrier(
     let mut command = vec!["/proc/self/exe".to_owned()];
     command.extend(guard.arguments.iter().map(|word| word.to_string_lossy().into_owned()));
     command.extend([LINK.to_owned(), json]);
-    let log = format!("link-{}.log", number + 1);
-    RunningProcess::start(guard, &guarded(command, folder, &log)?)
+    RunningProcess::start(guard, &guarded(command, folder, &link_log(number))?)
 }
 
 /// Waits until the device of a host has its other end.
@@ -417,6 +420,14 @@ fn wait_for_carrier(host: &Host, device: &str) -> Result<(), LabError> {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// What the processes that hold namespaces say.
+const HOSTS_LOG: &str = "hosts.log";
+
+/// What the process of the `number`-th link (from 0) says.
+fn link_log(number: usize) -> String {
+    format!("link-{}.log", number + 1)
 }
 
 fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, LabError> {
