@@ -125,6 +125,7 @@ impl Check<'_> {
             Server::External { target, .. } => target.ip(),
             Server::Embedded { process, .. } | Server::Installed { process, .. } => process.address,
         };
+        let is_apart = settings.text("lab.hosts").as_deref() == Some("namespaces");
         // All are of one family.
         let first = sources.get(0);
         let family = |is_ipv4: bool| if is_ipv4 { "an IPv4 address" } else { "an IPv6 address" };
@@ -142,12 +143,21 @@ impl Check<'_> {
                 ),
                 "name addresses of this machine that the server can answer to",
             ))
+        } else if first.is_loopback() && is_apart {
+            Some((
+                format!(
+                    "`load.sources` cannot reach the server: {first} is a loopback address, which \
+                     no other host answers, and the server has a host of its own"
+                ),
+                "name addresses that are free, e.g. \"10.99.0.0/24\": the clients' host gets them",
+            ))
         } else {
             None
         };
         if let Some((message, help)) = problem {
             let problem = Problem::new(message, place.mark("the sources")).help(help);
-            self.problems.push(match settings.place("server.address") {
+            let other = if is_apart { "lab.hosts" } else { "server.address" };
+            self.problems.push(match settings.place(other) {
                 Some(place) => problem.with(place.mark("the server")),
                 None => problem,
             });

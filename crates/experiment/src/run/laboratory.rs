@@ -281,6 +281,15 @@ pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
     ["client", "server"].into_iter().chain(end).collect()
 }
 
+/// True if a variant runs on hosts of its own: it must, or it may and this user can make them.
+pub(super) fn has_hosts(variant: &Variant) -> bool {
+    match variant.laboratory.hosts {
+        HostsChoice::Loopback => false,
+        HostsChoice::Namespaces => true,
+        HostsChoice::Auto => hosts::possible().is_ok(),
+    }
+}
+
 /// Makes the hosts of a variant, if it shall have some and can.
 fn make_hosts(
     variant: &Variant,
@@ -288,12 +297,10 @@ fn make_hosts(
     folder: &Path,
     guard: &GuardProgram,
 ) -> Result<Option<Hosts>, TargetError> {
-    let laboratory = &variant.laboratory;
-    match laboratory.hosts {
-        HostsChoice::Loopback => return Ok(None),
-        HostsChoice::Auto if hosts::possible().is_err() => return Ok(None),
-        HostsChoice::Auto | HostsChoice::Namespaces => {}
+    if !has_hosts(variant) {
+        return Ok(None);
     }
+    let laboratory = &variant.laboratory;
     let ipv6 = variant.server.process().is_some_and(|process| process.address.is_ipv6());
     let links = [laboratory.client_link.clone(), laboratory.upstream_link.clone()];
     let made = Hosts::make(&names(variant), &links, ipv6, seed, &folder.join("hosts"), guard)?;

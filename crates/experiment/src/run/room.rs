@@ -9,6 +9,7 @@ use dnslab_load::LoadSpec;
 use dnslab_traffic::QueryList;
 use dnslab_wire::Transport;
 
+use super::laboratory::has_hosts;
 use crate::{LoadSettings, Variant};
 
 /// Sockets that the clients of a load may have open at the same time.
@@ -41,7 +42,8 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
     if let Err(error) = dnslab_load::check_sockets(wanted) {
         return Some(error.to_string());
     }
-    if let Some(sources) = &load.sources {
+    // Hosts of its own get the addresses when they are made.
+    if let Some(sources) = load.sources.as_ref().filter(|_| !has_hosts(variant)) {
         // The last one too: a range may reach beyond what the host has.
         let last = u32::try_from(sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
         for place in [0, last.min(load.clients.saturating_sub(1))] {

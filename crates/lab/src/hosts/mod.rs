@@ -7,6 +7,7 @@ mod ended;
 mod ip;
 pub(crate) mod link;
 mod queue;
+mod sources;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -174,21 +175,6 @@ impl Hosts {
             carrier: link.carrier.to_owned(),
         };
         self.links.iter().enumerate().map(facts).collect()
-    }
-
-    /// Lets the first host send from all addresses of `prefix`, e.g. `10.99.0.0/24`, and its neighbour
-    /// answer to them.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub fn add_sources(&self, prefix: &str) -> Result<(), LabError> {
-        let ([client, server, ..], Some(link)) = (self.hosts.as_slice(), self.links.first()) else {
-            return Ok(());
-        };
-        let family = if prefix.contains(':') { "-6" } else { "-4" };
-        ip(&client.network, &[format!("route add local {prefix} dev lo")], Some(family))?;
-        let back = format!("route add {prefix} via {}", link.addresses[0]);
-        ip(&server.network, &[back], Some(family))
     }
 
     /// Gives every host a name that `ip netns exec` knows until this is dropped.
