@@ -142,15 +142,36 @@ impl Groups {
     /// Removes the groups. The kernel keeps a group busy for a moment after its last process has
     /// ended, so this tries for up to a second.
     pub(crate) fn remove(&self) {
-        for folder in &self.folders {
-            for _ in 0..100 {
-                match fs::remove_dir(folder) {
-                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                        thread::sleep(Duration::from_millis(10));
-                    }
-                    _ => break,
-                }
+        self.folders.iter().for_each(|folder| remove(folder));
+    }
+}
+
+impl Sources {
+    /// Ends what is left in the groups of a guard that was killed, and removes them as it would have.
+    pub(crate) fn clear_away(&self) {
+        let of_cpu = match &self.cpu {
+            CpuSource::V2(group) | CpuSource::V1(group) => Some(group.clone()),
+            CpuSource::Processes => None,
+        };
+        let of_memory = match &self.memory {
+            MemorySource::V2(group) | MemorySource::V1(group) => Some(group.clone()),
+            MemorySource::Processes => None,
+        };
+        let folders = of_cpu.into_iter().chain(of_memory).collect();
+        let groups = Groups { folders, sources: self.clone() };
+        groups.kill();
+        groups.remove();
+    }
+}
+
+/// Removes a group, once the kernel lets go of it.
+fn remove(group: &Path) {
+    for _ in 0..100 {
+        match fs::remove_dir(group) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                thread::sleep(Duration::from_millis(10));
             }
+            _ => return,
         }
     }
 }

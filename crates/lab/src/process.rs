@@ -101,12 +101,17 @@ impl RunningProcess {
             guard.child.kill().ok();
         }
         guard.child.wait().ok();
-        report.or_else(|| self.exited()).unwrap_or(ExitReport {
+        let report = report.or_else(|| self.exited()).unwrap_or(ExitReport {
             ending: Ending::Unknown,
             requested: true,
             killed: true,
             left_over: 0,
-        })
+        });
+        if report.ending == Ending::Unknown {
+            // Its guard can do it no more; the kernel has ended the first process alone.
+            self.sources.clear_away();
+        }
+        report
     }
 }
 
