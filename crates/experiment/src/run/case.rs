@@ -426,6 +426,7 @@ fn log_tail_of(error: &TargetError) -> Vec<String> {
     match error {
         TargetError::Lab(LabError::Exited(exited)) => exited.log_tail.clone(),
         TargetError::Lab(LabError::NotReady(waited)) => waited.log_tail.clone(),
+        TargetError::Behind { source, .. } => log_tail_of(source),
         _ => Vec::new(),
     }
 }

@@ -62,7 +62,9 @@ impl Laboratory {
         let hosts = make_hosts(variant, seed, folder, guard)?;
         let mut made = Self { hosts, behind: Vec::new() };
         for behind in variant.laboratory.chain.iter().rev() {
-            let server = made.start(behind, variant, queries, cpus, folder, guard)?;
+            let place = behind.place.name();
+            let server = made.start(behind, variant, queries, cpus, folder, guard);
+            let server = server.map_err(|error| error.of(place))?;
             made.behind.insert(0, server);
         }
         Ok(made)

@@ -51,6 +51,14 @@ pub(super) enum TargetError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A server behind the one under test has not come up.
+    #[error("the {place}: {source}")]
+    Behind {
+        /// Its place, as in the experiment file.
+        place: &'static str,
+        /// Why.
+        source: Box<TargetError>,
+    },
     /// The server that should be running does not answer.
     #[error("{target} does not answer: {reason}\n  hint:    {hint}")]
     Silent {
@@ -61,6 +69,13 @@ pub(super) enum TargetError {
         /// What to look at.
         hint: &'static str,
     },
+}
+
+impl TargetError {
+    /// The error as that of the server at a place behind the one under test.
+    pub(super) fn of(self, place: &'static str) -> Self {
+        Self::Behind { place, source: Box::new(self) }
+    }
 }
 
 /// A server that is ready for the load.
