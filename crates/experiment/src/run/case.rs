@@ -51,18 +51,23 @@ impl Case<'_> {
             Ok(cpus) => cpus,
             Err(error) => return self.failed(started, error.to_string(), Vec::new()),
         };
-        match self.start(&cpus) {
+        let record = match self.start(&cpus) {
             Ok((laboratory, target)) => {
-                let record = self.load(started, (laboratory, target), &cpus, stop, observe);
-                // Before the record is written, which needs room.
-                leftovers::clear(self.folder);
-                record
+                self.load(started, (laboratory, target), &cpus, stop, observe)
             }
             Err(error) => {
                 let log = log_tail_of(&error);
-                self.failed(started, error.to_string(), log)
+                let mut record = self.failed(started, error.to_string(), log);
+                // Ctrl-C at a terminal ends the tools that make hosts, too: that says nothing of them.
+                if stop.load(Ordering::Relaxed) {
+                    record.caveats.push(Caveat::CutShort { measured_ns: 0 });
+                }
+                record
             }
-        }
+        };
+        // Before the record is written, which needs room.
+        leftovers::clear(self.folder);
+        record
     }
 
     /// Makes the hosts and starts all servers, the one under test last.
