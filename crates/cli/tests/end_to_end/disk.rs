@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use dnslab_measure::ResultsDirectory;
+use dnslab_measure::{ResultsDirectory, RunStatus};
 
 use crate::command::{Done, Running, program};
 use crate::evidence::{files, is_intact, records, report_is_whole, valid_records};
@@ -14,7 +14,13 @@ use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
 /// away with the command; what was on it is copied out first, into `kept`.
 #[track_caller]
 fn run_on(room: &Room, size: &str) -> Done {
-    room.experiment(&format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"));
+    run_this_on(room, size, &format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"))
+}
+
+/// As [`run_on`], with an experiment of these lines.
+#[track_caller]
+fn run_this_on(room: &Room, size: &str, lines: &str) -> Done {
+    room.experiment(lines);
     for folder in ["disk", "kept"] {
         fs::create_dir(room.path().join(folder)).unwrap();
     }
@@ -79,4 +85,51 @@ fn a_disk_without_room_for_the_report_keeps_all_runs() {
 fn a_disk_without_room_for_anything_is_one_error() {
     let room = Room::with_load();
     run_on(&room, "4k").exits_with(1).errors(1).complains("No space left on device");
+}
+
+/// Logs with `key` until the disk of `size` is full.
+#[track_caller]
+fn check_logs(key: &str, size: &str, kept_log: Option<&str>) {
+    let room = Room::with_load();
+    let lines = format!(
+        "repeat.runs = 1\nrepeat.seed = 2\nserver.kind = \"bind\"\nload.warm_up = \"0s\"\n\
+         baseline = \"silent\"\n[[variant]]\nname = \"logging\"\n{key} = true\n\
+         load.duration = \"60s\"\n[[variant]]\nname = \"silent\"\nload.duration = \"300ms\"\n"
+    );
+    let done = run_this_on(&room, size, &lines).exits_with(3).prints("[1/2] logging");
+    let results = kept(&room, &done);
+    is_intact(&results);
+    let found = records(&results);
+    assert_eq!(found.len(), 2, "the other variant goes on: {done}");
+    for record in &found {
+        let RunStatus::Failed { reason, .. } = &record.status else {
+            assert_eq!((&*record.variant, &record.status), ("silent", &RunStatus::Valid), "{done}");
+            continue;
+        };
+        assert_eq!(record.variant, "logging", "{done}");
+        let ends =
+            ["the disk under the logs in ", "is full: give --results a folder with more room"];
+        assert!(ends.iter().all(|words| reason.contains(words)), "{reason}{done}");
+        // What was measured until then is there, and how much was written.
+        let measured =
+            record.measured.as_ref().unwrap_or_else(|| panic!("nothing measured: {done}"));
+        assert!(measured.counters.outcomes.answered > 0, "{:?}{done}", measured.counters);
+    }
+    let log = kept_log.map(|name| results.path().join("runs/logging-1/server").join(name));
+    let length = log.map(|path| fs::metadata(&path).unwrap_or_else(|it| panic!("{path:?}: {it}")));
+    assert!(length.is_none_or(|log| (1..=65_536).contains(&log.len())), "it is not short: {done}");
+    report_is_whole(&results, &["logging", "silent"]);
+    let page = fs::read_to_string(results.path().join("report.html")).unwrap();
+    assert!(page.contains("the disk under the logs"), "the page does not say it: {done}");
+    assert!(processes_of(room.path()).is_empty(), "{:?}{done}", processes_of(room.path()));
+}
+
+#[test]
+fn a_query_log_that_fills_the_disk_fails_its_run_alone() {
+    check_logs("server.query_log", "6m", Some("query.log"));
+}
+
+#[test]
+fn dnstap_that_fills_the_disk_fails_its_run_alone() {
+    check_logs("server.dnstap", "8m", None);
 }

@@ -1,0 +1,189 @@
+//! A laboratory of hosts that is interrupted in each of its phases: nothing of it is left, and the
+//! next run is whole.
+
+use dnslab_measure::{Caveat, ResultsDirectory};
+use rustix::process::Signal;
+
+use crate::command::Running;
+use crate::evidence::{is_intact, records, valid_records};
+use crate::laboratory::{CHAIN, Gate, HOSTS, LIGHT, ONE, Traces, gate, marked, open, wait_at};
+use crate::processes::{wait_for, working_server};
+use crate::room::{Room, folders};
+
+/// What a laboratory is doing when it is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The first namespace is there, and is being configured.
+    Hosts,
+    /// All hosts are there, and the upstream has been started.
+    Upstream,
+    /// The upstream answers, and the relay has been started.
+    Relay,
+    /// The relay answers, and the server under test has been started.
+    Server,
+    /// All of it is under load.
+    Load,
+    /// The server under test has been told to end; the others run.
+    End,
+}
+
+impl Phase {
+    const ALL: [Self; 6] =
+        [Self::Hosts, Self::Upstream, Self::Relay, Self::Server, Self::Load, Self::End];
+
+    /// Namespaces that exist then.
+    fn networks(self) -> usize {
+        if self == Self::Hosts { 1 } else { 3 }
+    }
+
+    /// Puts the gate at which the phase lasts; what the experiment must say of it.
+    fn arrange(self, room: &Room) -> String {
+        let gated = |program: &str, when| gate(room, "gated", program, when).display().to_string();
+        match self {
+            Self::Hosts => {
+                // Its name in PATH is what counts.
+                gate(room, "ip", "/usr/sbin/ip", Gate::Start);
+                String::new()
+            }
+            Self::Upstream => {
+                format!("upstream.binary = {:?}\n", gated("/usr/sbin/named", Gate::Start))
+            }
+            Self::Relay => {
+                format!("relay.binary = {:?}\n", gated("/usr/sbin/dnsmasq", Gate::Start))
+            }
+            Self::Server => {
+                format!("server.binary = {:?}\n", gated("/usr/sbin/unbound", Gate::Start))
+            }
+            Self::End => format!("server.binary = {:?}\n", gated("/usr/sbin/unbound", Gate::End)),
+            Self::Load => String::new(),
+        }
+    }
+
+    /// The gate.
+    fn gate(self) -> &'static str {
+        if self == Self::Hosts { "ip" } else { "gated" }
+    }
+
+    /// Waits until it is reached.
+    #[track_caller]
+    fn wait(self, room: &Room, running: &Running) {
+        if self != Self::Load {
+            return wait_at(room, self.gate(), running);
+        }
+        let works = || {
+            let results = room.results_so_far()?;
+            let case = results.session().ok()?.plan.first()?.clone();
+            working_server(&results.run_path(&case))
+        };
+        wait_for("the chain is under load", || running.so_far(), works);
+    }
+}
+
+/// How the command is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As at a terminal: the whole job hears it.
+    CtrlC,
+    /// By another process, politely.
+    Terminate,
+    /// Twice: the second signal ends it at once.
+    Twice,
+    /// In a way that it cannot notice.
+    Kill,
+}
+
+impl Way {
+    /// True if the command ends without waiting for anything.
+    fn is_at_once(self) -> bool {
+        matches!(self, Self::Twice | Self::Kill)
+    }
+}
+
+/// Interrupts one experiment in `phase`, and does what is missing.
+#[track_caller]
+fn check(phase: Phase, way: Way) {
+    println!("{way:?} in {phase:?}");
+    let room = Room::with_load();
+    let long = if phase == Phase::Load { "load.duration = \"20s\"\n" } else { "" };
+    let gated = phase.arrange(&room);
+    room.experiment(&format!("{HOSTS}{CHAIN}{LIGHT}{gated}{ONE}{long}"));
+    let mut running = marked(&room, &["run", "./experiment.toml"]);
+    phase.wait(&room, &running);
+    let traces = Traces::of(&room);
+    assert_eq!(traces.networks(), phase.networks(), "{phase:?}{}", running.so_far());
+    match way {
+        Way::CtrlC => running.press_ctrl_c(),
+        Way::Terminate => running.signal(Signal::TERM),
+        Way::Twice => {
+            // Two different ones: of two equal ones the kernel may deliver one.
+            running.signal(Signal::INT);
+            running.signal(Signal::TERM);
+        }
+        Way::Kill => running.signal(Signal::KILL),
+    }
+    // What has a guard must go although it waits; a tool that makes hosts ends by itself.
+    if phase == Phase::Hosts || !way.is_at_once() {
+        open(&room, phase.gate());
+    }
+    match way {
+        Way::Kill => drop(running),
+        Way::Twice => drop(running.finish().exits_with(130)),
+        _ => {
+            running.finish().exits_with(130).prints("to go on: dnslab run --resume");
+        }
+    }
+    traces.are_gone(&room);
+    let results = room.results();
+    is_intact(&results);
+    let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
+    let is_over = phase == Phase::End && !way.is_at_once();
+    for record in records(&results) {
+        let cut = record.caveats.iter().any(is_cut);
+        assert!(cut || is_over, "{phase:?} {way:?}: not to be repeated: {record:?}");
+    }
+    open(&room, phase.gate());
+    go_on(&room, phase, &results);
+}
+
+/// Does what the interruption left out.
+#[track_caller]
+fn go_on(room: &Room, phase: Phase, results: &ResultsDirectory) {
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    let arguments = match phase {
+        // That load would last long.
+        Phase::Load => {
+            let short = "variant.chain.load.duration=300ms";
+            vec!["run", "./experiment.toml", "--results", "again", "--set", short]
+        }
+        _ => vec!["run", "--resume", path],
+    };
+    let running = marked(room, &arguments);
+    running.finish().exits_with(0);
+    if phase == Phase::Load {
+        let again = folders(&room.path().join("again"));
+        valid_records(&ResultsDirectory::open(&again[0]).expect("it is there"), 1);
+    } else {
+        valid_records(results, 1);
+    }
+    Traces::of(room).are_gone(room);
+}
+
+#[test]
+fn ctrl_c_in_any_phase_leaves_nothing() {
+    Phase::ALL.into_iter().for_each(|phase| check(phase, Way::CtrlC));
+}
+
+#[test]
+fn a_signal_to_end_in_any_phase_leaves_nothing() {
+    Phase::ALL.into_iter().for_each(|phase| check(phase, Way::Terminate));
+}
+
+#[test]
+fn a_second_signal_in_any_phase_leaves_nothing() {
+    Phase::ALL.into_iter().for_each(|phase| check(phase, Way::Twice));
+}
+
+#[test]
+fn a_kill_in_any_phase_leaves_nothing() {
+    Phase::ALL.into_iter().for_each(|phase| check(phase, Way::Kill));
+}
