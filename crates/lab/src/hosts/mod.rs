@@ -103,7 +103,7 @@ impl Hosts {
     /// Makes a host of each name, and between neighbours a link with these settings (one fewer than
     /// names), with addresses of IPv6 or of IPv4. Logs go into `folder`.
     ///
-    /// `seed` decides what emulated links draw.
+    /// `seed` decides what emulated links draw. Names of hosts that a killed dnslab left are removed.
     ///
     /// # Errors
     /// When this user may not, or a tool of the system refuses; nothing is left then.
@@ -116,6 +116,7 @@ impl Hosts {
         guard: &GuardProgram,
     ) -> Result<Self, LabError> {
         possible().map_err(|reason| LabError::Hosts { what: "make hosts".to_owned(), reason })?;
+        sweep();
         std::fs::create_dir_all(folder).map_err(|source| LabError::Io {
             action: "create",
             path: folder.to_owned(),
@@ -182,7 +183,6 @@ impl Hosts {
     /// # Errors
     /// When the system refuses.
     pub fn name(&self) -> Result<NamedHosts, LabError> {
-        sweep();
         let mut named = NamedHosts { names: Vec::new() };
         for host in &self.hosts {
             let name = format!("{NAME_PREFIX}{}-{}", std::process::id(), host.name);
