@@ -6,7 +6,9 @@ use rustix::process::Signal;
 
 use crate::command::Running;
 use crate::evidence::{is_intact, records, valid_records};
-use crate::laboratory::{CHAIN, Gate, HOSTS, LIGHT, ONE, Traces, gate, marked, open, wait_at};
+use crate::laboratory::{
+    CHAIN, Gate, HOSTS, LIGHT, ONE, Traces, gate, marked, marked_processes, open, wait_at,
+};
 use crate::processes::{wait_for, working_server};
 use crate::room::{Room, folders};
 
@@ -186,4 +188,39 @@ fn a_second_signal_in_any_phase_leaves_nothing() {
 #[test]
 fn a_kill_in_any_phase_leaves_nothing() {
     Phase::ALL.into_iter().for_each(|phase| check(phase, Way::Kill));
+}
+
+/// Leaves a laboratory up, with its hosts by name.
+#[track_caller]
+fn keep(room: &Room) -> (Running, Traces) {
+    room.experiment(&format!("{HOSTS}{CHAIN}{LIGHT}{ONE}"));
+    let running = marked(room, &["run", "./experiment.toml", "--keep=chain"]);
+    let is_up = || running.so_far().contains("the servers of chain are up").then_some(());
+    wait_for("the laboratory is up", || running.so_far(), is_up);
+    let traces = Traces::of(room);
+    assert_eq!((traces.networks(), traces.names().len()), (3, 3), "{}", running.so_far());
+    (running, traces)
+}
+
+#[test]
+fn a_laboratory_that_was_left_up_goes_with_its_names() {
+    let room = Room::with_load();
+    let (mut running, traces) = keep(&room);
+    running.press_ctrl_c();
+    running.finish().exits_with(0);
+    traces.are_gone(&room);
+}
+
+/// Nobody can take the names away when it is killed; whoever makes hosts next does.
+#[test]
+fn names_that_a_kill_left_are_gone_with_the_next_laboratory() {
+    let room = Room::with_load();
+    let (mut running, traces) = keep(&room);
+    running.signal(Signal::KILL);
+    drop(running);
+    let left = || format!("{:?}", marked_processes(&room));
+    wait_for("no process is left", left, || marked_processes(&room).is_empty().then_some(()));
+    let next = marked(&room, &["run", "./experiment.toml", "--results", "again"]);
+    next.finish().exits_with(0);
+    traces.are_gone(&room);
 }

@@ -131,6 +131,18 @@ impl Traces {
         self.networks.len()
     }
 
+    /// The names that `ip netns` has for hosts of these processes.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_ours = |name: &String| {
+            let maker = name.strip_prefix("dnslab-").and_then(|rest| rest.split('-').next());
+            let maker = maker.and_then(|pid| pid.parse().ok());
+            maker.is_some_and(|pid| self.processes.contains(&pid))
+        };
+        names.filter(is_ours).collect()
+    }
+
     /// Insists that all of it is gone or goes soon, and that nothing lies about.
     #[track_caller]
     pub(crate) fn are_gone(&self, room: &Room) {
@@ -142,12 +154,8 @@ impl Traces {
             let name = network.to_string_lossy();
             assert!(!mounts.contains(&*name), "{name} is mounted: {mounts}");
         }
-        for name in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
-            let name = name.file_name().to_string_lossy().into_owned();
-            let maker = name.strip_prefix("dnslab-").and_then(|rest| rest.split('-').next());
-            let maker = maker.and_then(|pid| pid.parse().ok());
-            assert!(!maker.is_some_and(|pid| self.processes.contains(&pid)), "{name} is left");
-        }
+        let names = self.names();
+        assert!(names.is_empty(), "names of hosts are left: {names:?}");
         let groups = || orphaned_groups().into_iter().filter(|path| self.made(path));
         let left = || groups().collect::<Vec<_>>().join(" ");
         wait_for("no group is left", left, || groups().next().is_none().then_some(()));
