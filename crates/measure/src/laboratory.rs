@@ -43,6 +43,10 @@ pub struct LinkFacts {
     pub rate_bps: Option<u64>,
     /// What carries the packets: `veth`, `netem`, or `user space`.
     pub carrier: String,
+    /// CPUs that the process of a link in user space was pinned to; empty if it was not, or if the kernel
+    /// carries the packets.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
 }
 
 /// A server of the chain behind the one that is asked.
@@ -77,6 +81,14 @@ impl ChainPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_recorded_without_its_cpus_is_read() {
+        let text = r#"{"from":"client","to":"server","delay_ns":1,"jitter_ns":0,"loss":0.0,
+            "rate_bps":null,"carrier":"netem"}"#;
+        let link: LinkFacts = serde_json::from_str(text).unwrap();
+        assert_eq!((link.carrier.as_str(), link.cpus), ("netem", vec![]));
+    }
 
     #[test]
     fn the_folder_of_a_server_is_inside_the_run() {

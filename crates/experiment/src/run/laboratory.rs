@@ -59,7 +59,7 @@ impl Laboratory {
         folder: &Path,
         guard: &GuardProgram,
     ) -> Result<Self, TargetError> {
-        let hosts = make_hosts(variant, seed, folder, guard)?;
+        let hosts = make_hosts(variant, (cpus, seed), folder, guard)?;
         let mut made = Self { hosts, behind: Vec::new() };
         for behind in variant.laboratory.chain.iter().rev() {
             let place = behind.place.name();
@@ -295,7 +295,7 @@ pub(super) fn has_hosts(variant: &Variant) -> bool {
 /// Makes the hosts of a variant, if it shall have some and can.
 fn make_hosts(
     variant: &Variant,
-    seed: u64,
+    (cpus, seed): (&Cpus, u64),
     folder: &Path,
     guard: &GuardProgram,
 ) -> Result<Option<Hosts>, TargetError> {
@@ -305,7 +305,8 @@ fn make_hosts(
     let laboratory = &variant.laboratory;
     let ipv6 = variant.server.process().is_some_and(|process| process.address.is_ipv6());
     let links = [laboratory.client_link.clone(), laboratory.upstream_link.clone()];
-    let made = Hosts::make(&names(variant), &links, ipv6, seed, &folder.join("hosts"), guard)?;
+    let (names, folder) = (names(variant), folder.join("hosts"));
+    let made = Hosts::make(&names, &links, ipv6, seed, &cpus.load, &folder, guard)?;
     if let Some(sources) = &variant.load.sources {
         made.add_sources(&sources.to_string())?;
     }

@@ -80,6 +80,18 @@ struct Link {
     carrier: &'static str,
     /// Carries the packets of a link in user space.
     process: Option<RunningProcess>,
+    /// Those that this process may use.
+    cpus: Vec<usize>,
+}
+
+/// What all links of a line are made with.
+struct LinkMaker<'a> {
+    ipv6: bool,
+    seed: u64,
+    /// CPUs for the processes of links in user space.
+    cpus: &'a [usize],
+    folder: &'a Path,
+    guard: &'a GuardProgram,
 }
 
 /// Whether this user can have hosts here: why not, as half a sentence with the remedy.
@@ -104,6 +116,9 @@ impl Hosts {
     /// names), with addresses of IPv6 or of IPv4. Logs go into `folder`.
     ///
     /// `seed` decides what emulated links draw. Names of hosts that a killed dnslab left are removed.
+    /// `seed` decides what emulated links draw. A link in user space runs before ordinary processes, so it
+    /// is kept on these CPUs, all of them if there are none: those of the server under test must not be
+    /// among them.
     ///
     /// # Errors
     /// When this user may not, or a tool of the system refuses; nothing is left then.
@@ -112,6 +127,7 @@ impl Hosts {
         settings: &[LinkSettings],
         ipv6: bool,
         seed: u64,
+        cpus: &[usize],
         folder: &Path,
         guard: &GuardProgram,
     ) -> Result<Self, LabError> {
@@ -125,11 +141,10 @@ impl Hosts {
         let hosts: Vec<Host> =
             names.iter().map(|name| Host::make(name, folder, guard)).collect::<Result<_, _>>()?;
         let mut made = Self { hosts, links: Vec::new(), folder: folder.to_owned() };
+        let maker = LinkMaker { ipv6, seed, cpus, folder, guard };
         for (number, settings) in settings.iter().enumerate().take(names.len().saturating_sub(1)) {
             let pair = [&made.hosts[number], &made.hosts[number + 1]];
-            let seed = seed.wrapping_add(number as u64 * 2);
-            let link = Link::make(pair, number, settings, ipv6, seed, folder, guard)?;
-            made.links.push(link);
+            made.links.push(Link::make(pair, number, settings, &maker)?);
         }
         Ok(made)
     }
@@ -174,6 +189,7 @@ impl Hosts {
             loss: link.settings.loss,
             rate_bps: link.settings.rate_bps,
             carrier: link.carrier.to_owned(),
+            cpus: link.cpus.clone(),
         };
         self.links.iter().enumerate().map(facts).collect()
     }
@@ -267,16 +283,19 @@ impl Link {
         pair: [&Host; 2],
         number: usize,
         settings: &LinkSettings,
-        ipv6: bool,
-        seed: u64,
-        folder: &Path,
-        guard: &GuardProgram,
+        maker: &LinkMaker<'_>,
     ) -> Result<Self, LabError> {
-        let addresses = [1, 2].map(|end| address(number, end, ipv6));
+        let addresses = [1, 2].map(|end| address(number, end, maker.ipv6));
+        let seed = maker.seed.wrapping_add(number as u64 * 2);
         // Each device has the name of the host that it leads to.
         let devices = [pair[1].name, pair[0].name];
-        let mut link =
-            Self { settings: settings.clone(), addresses, carrier: "veth", process: None };
+        let mut link = Self {
+            settings: settings.clone(),
+            addresses,
+            carrier: "veth",
+            process: None,
+            cpus: Vec::new(),
+        };
         if settings.is_plain() || carries_netem(pair, devices, settings)? {
             if settings.is_plain() {
                 veth(pair, devices)?;
@@ -292,7 +311,8 @@ impl Link {
             link.configure(pair, devices)?;
             let ends = [0, 1].map(|end| (pair[end].network.clone(), devices[end].to_owned()));
             let spec = LinkSpec { ends, settings: settings.clone(), seed };
-            link.process = Some(start_carrier(guard, &spec, number, folder)?);
+            link.process = Some(start_carrier(maker, &spec, number)?);
+            link.cpus = maker.cpus.to_vec();
         }
         for (host, device) in pair.into_iter().zip(devices) {
             wait_for_carrier(host, device)?;
@@ -373,16 +393,17 @@ fn netem(settings: &LinkSettings) -> Vec<String> {
 
 /// Starts the process that carries packets in user space.
 fn start_carrier(
-    guard: &GuardProgram,
+    maker: &LinkMaker<'_>,
     spec: &LinkSpec,
     number: usize,
-    folder: &Path,
 ) -> Result<RunningProcess, LabError> {
+    let LinkMaker { cpus, folder, guard, .. } = maker;
     let json = serde_json::to_string(spec).expect("a link's settings are plain values");
     let mut command = vec!["/proc/self/exe".to_owned()];
     command.extend(guard.arguments.iter().map(|word| word.to_string_lossy().into_owned()));
     command.extend([LINK.to_owned(), json]);
-    RunningProcess::start(guard, &guarded(command, folder, &link_log(number))?)
+    let spec = guarded(command, folder, &link_log(number))?;
+    RunningProcess::start(guard, &GuardSpec { cpus: cpus.to_vec(), ..spec })
 }
 
 /// Waits until the device of a host has its other end.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_lab::cpus;
 use dnslab_lab::hosts::{Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 
@@ -17,7 +18,13 @@ use crate::support::{guard, wait_until};
 /// The three hosts of a chain, with this link between the first two and a plain one behind it.
 fn chain(folder: &Path, link: LinkSettings, ipv6: bool) -> Hosts {
     let links = [link, LinkSettings::default()];
-    Hosts::make(&["client", "server", "upstream"], &links, ipv6, 7, folder, &guard()).unwrap()
+    let names = ["client", "server", "upstream"];
+    Hosts::make(&names, &links, ipv6, 7, &[link_cpu()], folder, &guard()).unwrap()
+}
+
+/// The CPU for links: the last one that these tests may use.
+fn link_cpu() -> usize {
+    *cpus::allowed().last().unwrap()
 }
 
 /// A socket of a host, at its address.
@@ -110,10 +117,44 @@ fn a_link_loses_the_share_that_it_promises() {
     }
 }
 
+#[test]
+fn a_link_in_user_space_stays_on_its_cpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = LinkSettings { delay_ns: 1_000_000, ..LinkSettings::default() };
+    let hosts = chain(folder.path(), link, false);
+    let [emulated, plain] = hosts.links().try_into().unwrap();
+    assert_eq!(plain.cpus, []);
+    if has_netem() {
+        assert_eq!(emulated.cpus, []);
+        return;
+    }
+    assert_eq!(emulated.cpus, [link_cpu()]);
+    let network = hosts.network("client").unwrap().display().to_string();
+    assert_eq!(cpus_of_the_process_with(&network), link_cpu().to_string());
+}
+
+/// The CPUs (proc_pid_status(5)) of the process with this in its command line that carries packets.
+fn cpus_of_the_process_with(word: &str) -> String {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<_> = command.split(|octet| *octet == 0).collect();
+        // Its last words: the task, and its specification. (Those of its guard hold them escaped.)
+        let is_it = matches!(words.as_slice(), [.., b"link", spec, _]
+            if String::from_utf8_lossy(spec).contains(word));
+        if is_it {
+            found.push(fs::read_to_string(entry.path().join("status")).unwrap());
+        }
+    }
+    assert_eq!(found.len(), 1, "{found:?}");
+    let line = found[0].lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap().trim().to_owned()
+}
+
 /// Whether this kernel has netem: a netem on the loopback of a host of our own.
 fn has_netem() -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let hosts = Hosts::make(&["client"], &[], false, 1, folder.path(), &guard()).unwrap();
+    let hosts = Hosts::make(&["client"], &[], false, 1, &[], folder.path(), &guard()).unwrap();
     let _visit = Visit::to(hosts.network("client").unwrap()).unwrap();
     let mut tc = std::process::Command::new("tc");
     tc.args(["qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]);

@@ -330,6 +330,7 @@ mod tests {
             loss,
             rate_bps,
             carrier: "netem".to_owned(),
+            cpus: Vec::new(),
         }
     }
 

@@ -231,6 +231,7 @@ pub(crate) fn laboratory() -> Laboratory {
         loss: 0.0,
         rate_bps: None,
         carrier: "netem".to_owned(),
+        cpus: Vec::new(),
     };
     let far = LinkFacts {
         loss: 0.001,
