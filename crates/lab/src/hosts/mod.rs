@@ -6,6 +6,7 @@
 mod ended;
 mod ip;
 pub(crate) mod link;
+mod netem;
 mod queue;
 mod sources;
 
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use self::ended::EndedPart;
 use self::ip::{ip, run_ip};
 use self::link::{LINK, LinkSpec};
+use self::netem::carries_netem;
 use crate::network::Visit;
 use crate::root::FileSystem;
 use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
@@ -296,7 +298,7 @@ impl Link {
             process: None,
             cpus: Vec::new(),
         };
-        if settings.is_plain() || carries_netem(pair, devices, settings)? {
+        if settings.is_plain() || carries_netem(pair, devices, settings, seed)? {
             if settings.is_plain() {
                 veth(pair, devices)?;
             } else {
@@ -353,42 +355,6 @@ fn veth(pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
     let line =
         format!("link add name {} type veth peer name {} netns {peer}", devices[0], devices[1]);
     ip(&pair[0].network, &[line], None)
-}
-
-/// Makes a pair of devices with netem at both ends; false, and nothing left, where the kernel has no
-/// netem (tc-netem(8)).
-fn carries_netem(
-    pair: [&Host; 2],
-    devices: [&str; 2],
-    settings: &LinkSettings,
-) -> Result<bool, LabError> {
-    veth(pair, devices)?;
-    for (host, device) in pair.into_iter().zip(devices) {
-        // A packet of many segments would be delayed, lost and counted as one.
-        let lines = [format!("link set {device} gso_max_segs 1")];
-        ip(&host.network, &lines, None)?;
-        let mut command = Command::new("tc");
-        command.args(["qdisc", "add", "dev", device, "root", "netem"]).args(netem(settings));
-        let added = Visit::to(&host.network)
-            .map_err(|error| error.to_string())
-            .and_then(|_visit| run_ip(&mut command));
-        if added.is_err() {
-            ip(&pair[0].network, &[format!("link delete {}", devices[0])], None)?;
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The words of tc-netem(8) for these settings.
-fn netem(settings: &LinkSettings) -> Vec<String> {
-    let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = settings;
-    let mut words = vec!["delay".to_owned(), format!("{delay_ns}ns"), format!("{jitter_ns}ns")];
-    words.extend(["loss".to_owned(), format!("{}%", loss * 100.0)]);
-    if let Some(rate) = rate_bps {
-        words.extend(["rate".to_owned(), format!("{rate}bit")]);
-    }
-    words
 }
 
 /// Starts the process that carries packets in user space.
