@@ -7,6 +7,7 @@ mod ended;
 mod ip;
 pub(crate) mod link;
 mod netem;
+mod possible;
 mod queue;
 mod sources;
 
@@ -23,6 +24,7 @@ pub use self::ended::EndedPart;
 use self::ip::{ip, run_ip};
 use self::link::{LINK, LinkSpec};
 use self::netem::carries_netem;
+pub use self::possible::possible;
 use crate::network::Visit;
 use crate::root::FileSystem;
 use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
@@ -94,23 +96,6 @@ struct LinkMaker<'a> {
     cpus: &'a [usize],
     folder: &'a Path,
     guard: &'a GuardProgram,
-}
-
-/// Whether this user can have hosts here: why not, as half a sentence with the remedy.
-///
-/// # Errors
-/// When the user may not make network namespaces, or the programs for it are not there.
-pub fn possible() -> Result<(), String> {
-    if !rustix::process::geteuid().is_root() {
-        return Err("network namespaces take root's privileges: run dnslab as root".to_owned());
-    }
-    for (program, package) in [("ip", "iproute2"), ("unshare", "util-linux")] {
-        // Both say their version to this option.
-        if Command::new(program).arg("-V").output().is_err() {
-            return Err(format!("`{program}` is missing: on Debian, apt-get install {package}"));
-        }
-    }
-    Ok(())
 }
 
 impl Hosts {
