@@ -217,6 +217,23 @@ fn hosts_are_apart_and_nothing_of_them_is_left() {
     wait_until("the namespaces are gone", || namespaces().is_disjoint(&networks));
 }
 
+#[test]
+fn names_of_a_killed_dnslab_are_swept_when_hosts_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let [stale, own] = [ended.id(), std::process::id()].map(|pid| format!("dnslab-{pid}-sweep"));
+    for name in [&stale, &own] {
+        let added = std::process::Command::new("ip").args(["netns", "add", name]).status();
+        assert!(added.unwrap().success(), "{name}");
+    }
+    let is_there = |name: &String| Path::new("/run/netns").join(name).exists();
+    let _hosts = Hosts::make(&["client"], &[], false, 1, &[], folder.path(), &guard()).unwrap();
+    let found = [is_there(&stale), is_there(&own)];
+    std::process::Command::new("ip").args(["netns", "delete", &own]).status().unwrap();
+    assert_eq!(found, [false, true], "of a process that has ended, and of one that runs");
+}
+
 /// The network namespaces of all processes.
 fn namespaces() -> BTreeSet<PathBuf> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
