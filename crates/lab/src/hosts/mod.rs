@@ -40,8 +40,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct LinkSettings {
     /// How long a packet takes from one end to the other, nanoseconds.
     pub delay_ns: u64,
-    /// By how much that varies to either side, uniformly, nanoseconds; at most the delay. The order of
-    /// the packets stays.
+    /// By how much that varies to either side, uniformly, nanoseconds; at most the delay. Each packet has
+    /// its own: where they are closer than this they overtake each other, and TCP copes with it as in
+    /// reality (RFC 8985, section 3.3.2: it may take packets for lost that are only late).
     pub jitter_ns: u64,
     /// Share of the packets that are lost, in [0, 1], independently of each other.
     pub loss: f64,

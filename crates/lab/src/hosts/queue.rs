@@ -1,7 +1,8 @@
 //! One direction of an emulated link as a queue: which packet comes out when. Pure: time and
 //! randomness are arguments.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -22,8 +23,11 @@ pub(crate) struct Queue {
     free_at: u64,
     /// When each packet that has not left the sender yet will have.
     leaving: VecDeque<u64>,
-    /// Packets on their way, in the order in which they arrive.
-    on_their_way: VecDeque<(u64, Vec<u8>)>,
+    /// Packets on their way, the first to arrive on top: when, which one, and its octets. Of those that
+    /// arrive at one instant, the first sent is the first.
+    on_their_way: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>,
+    /// How many were sent on their way so far.
+    sent: u64,
 }
 
 impl Queue {
@@ -34,13 +38,14 @@ impl Queue {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             free_at: 0,
             leaving: VecDeque::new(),
-            on_their_way: VecDeque::new(),
+            on_their_way: BinaryHeap::new(),
+            sent: 0,
         }
     }
 
     /// Takes a packet that the sending host hands over `now`. It is lost with the stated probability,
     /// and if the queue before a link with a rate is full; else it will arrive after the time that its
-    /// octets take at that rate and the delay with its jitter, but never before an earlier packet.
+    /// octets take at that rate and the delay with its jitter: maybe before an earlier packet.
     pub(crate) fn push(&mut self, now: u64, packet: Vec<u8>) {
         let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = self.settings;
         // Drawn for every packet, so that what is lost does not depend on what is queued.
@@ -64,8 +69,8 @@ impl Queue {
             return;
         }
         let delay_ns = (delay_ns + jitter_ns).saturating_sub(self.settings.jitter_ns);
-        let before = self.on_their_way.back().map_or(0, |(at, _)| *at);
-        self.on_their_way.push_back((before.max(left_at + delay_ns), packet));
+        self.on_their_way.push(Reverse((left_at.saturating_add(delay_ns), self.sent, packet)));
+        self.sent += 1;
     }
 
     /// The next packet that has arrived by `now`.
@@ -74,12 +79,12 @@ impl Queue {
         if !has_arrived {
             return None;
         }
-        self.on_their_way.pop_front().map(|(_, packet)| packet)
+        self.on_their_way.pop().map(|Reverse((_, _, packet))| packet)
     }
 
     /// When the next packet arrives; `None` if none is on its way.
     pub(crate) fn next_at(&self) -> Option<u64> {
-        self.on_their_way.front().map(|(at, _)| *at)
+        self.on_their_way.peek().map(|Reverse((at, _, _))| *at)
     }
 }
 
@@ -117,16 +122,28 @@ mod tests {
     }
 
     #[test]
-    fn jitter_lies_to_both_sides_and_keeps_the_order() {
+    fn packets_of_one_instant_keep_their_order() {
+        let found = arrivals(settings(), 1_000, 0);
+        assert!(found.into_iter().eq((0..1_000).map(|number| (number, 10 * MS))));
+    }
+
+    #[test]
+    fn jitter_lies_to_both_sides_whatever_the_rate_and_packets_overtake_each_other() {
         let settings = LinkSettings { jitter_ns: 2 * MS, ..settings() };
-        let found = arrivals(settings.clone(), 10_000, 10 * MS);
-        let delays: Vec<u64> = found.iter().map(|(number, at)| at - number * 10 * MS).collect();
-        assert!(delays.iter().all(|delay| (8 * MS..=12 * MS).contains(delay)));
-        // The mean of 10,000 uniform draws: within five standard errors (4 ms / sqrt(12) / 100).
-        let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
-        assert!((mean - 10e6).abs() < 5.0 * 4e6 / 12f64.sqrt() / 100.0, "{mean}");
-        let close = arrivals(settings, 1_000, 1_000);
-        assert!(close.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+        for (count, apart_ns) in [(10_000, 10 * MS), (1_000, 1_000)] {
+            let found = arrivals(settings.clone(), count, apart_ns);
+            let delay = |(number, at): &(u64, u64)| at - number * apart_ns;
+            let delays: Vec<u64> = found.iter().map(delay).collect();
+            assert!(delays.iter().all(|delay| (8 * MS..=12 * MS).contains(delay)));
+            // The mean of uniform draws: within five standard errors (4 ms / sqrt(12 count)).
+            let mean = delays.iter().sum::<u64>() as f64 / count as f64;
+            let error = 4e6 / (12.0 * count as f64).sqrt();
+            assert!((mean - 10e6).abs() < 5.0 * error, "{mean} of {count}");
+            // Those that are further apart than the jitter cannot overtake.
+            let in_order = found.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            assert_eq!(in_order, apart_ns == 10 * MS);
+            assert!(found.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+        }
     }
 
     #[test]
