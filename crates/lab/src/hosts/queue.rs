@@ -10,8 +10,8 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::LinkSettings;
 
-/// Packets that wait to be sent on a link with a rate, before further ones are dropped: what a device of
-/// Linux holds by default (`txqueuelen`).
+/// Packets that wait to be sent on a link with a rate, before further ones are dropped: what an Ethernet
+/// device of Linux holds by default (`txqueuelen`).
 const WAITING: usize = 1_000;
 
 /// One direction of a link. All instants are nanoseconds of one clock.
