@@ -71,7 +71,7 @@ pub(super) const CHAIN: &[Key] = &[
     Key::new(
         "upstream.cpus",
         Form::Cpus,
-        Preset::Absent("one of those left to the load, shared with it if there is no other"),
+        Preset::Absent("half of those left to the load, or the only one, shared with it"),
         "CPUs that the upstream is pinned to",
     ),
     Key::new(

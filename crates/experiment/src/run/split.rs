@@ -18,8 +18,8 @@ pub(super) struct Cpus {
 impl Cpus {
     /// Divides the CPUs that this process may use.
     ///
-    /// The upstream gets the last of those that are left to the load, if that leaves another one, and
-    /// shares them with it else: it must never take from the server.
+    /// The upstream gets the second half of those that are left to the load, rounded down, and shares a
+    /// single one with it: it must never take from the server.
     ///
     /// # Errors
     /// When a named CPU is not allowed, or nothing is left for one side.
@@ -36,7 +36,7 @@ impl Cpus {
         }
         let is_free = variant.load.cpus.is_empty() && load.len() > 1;
         let upstream = match is_free {
-            true => load.split_off(load.len() - 1),
+            true => load.split_off(load.len().div_ceil(2)),
             false => load.clone(),
         };
         Ok(Self { server, load, upstream })

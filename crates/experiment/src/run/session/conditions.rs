@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
+use dnslab_lab::ServerKind;
 use dnslab_measure::{Fact, Session};
 use sha2::{Digest as _, Sha256};
 
 use super::super::queries::QueriesError;
-use crate::{Experiment, Queries, Subnets};
+use crate::{Experiment, HostsChoice, Queries, Subnets, Variant, installed};
 
 /// Facts of the host that a figure depends on and that do not change by themselves. Others of
 /// [`dnslab_lab::host::facts`] do (steal since the start, limits of the shell), or are a matter of
@@ -56,7 +57,45 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
             note(&mut facts, "client subnets", path)?;
         }
     }
+    facts.extend(servers(experiment));
+    facts.extend(hosts(experiment));
     Ok(facts)
+}
+
+/// The version and the program of every server that is started, each once: another one may answer
+/// another number of queries.
+fn servers(experiment: &Experiment) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
+    for variant in &experiment.variants {
+        let chain = variant.laboratory.chain.iter().map(|behind| &behind.server);
+        for server in std::iter::once(&variant.server.server).chain(chain) {
+            // dnslab's own version is compared anyway.
+            let Some(kind) = server.kind().filter(|kind| *kind != ServerKind::Embedded) else {
+                continue;
+            };
+            let from = server.root().or(server.binary()).map(|path| format!(" ({})", path.display()));
+            let name = format!("{}{}", kind.title(), from.unwrap_or_default());
+            let fact = Fact { name, value: installed(server) };
+            if !facts.contains(&fact) {
+                facts.push(fact);
+            }
+        }
+    }
+    facts
+}
+
+/// Where the servers are, if that is left to what this user may: no two runs of one experiment may
+/// differ in it.
+fn hosts(experiment: &Experiment) -> Option<Fact> {
+    let is_auto = |variant: &Variant| variant.laboratory.hosts == HostsChoice::Auto;
+    if !experiment.variants.iter().any(is_auto) {
+        return None;
+    }
+    let value = match dnslab_lab::hosts::possible() {
+        Ok(()) => "network namespaces",
+        Err(_) => "the loopback interface",
+    };
+    Some(Fact { name: "hosts".to_owned(), value: value.to_owned() })
 }
 
 /// Adds the digest of a file, once.
