@@ -12,7 +12,7 @@ use rustix::process::Resource;
 use crate::cgroup::{CpuSource, Groups};
 use crate::server::{ServerKind, find};
 use crate::timers::{ASKED, Sleep};
-use crate::{cpus, descendants, host, readings};
+use crate::{cpus, descendants, host, hosts, readings};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +74,7 @@ pub fn examine() -> Vec<Finding> {
         buffers(host::kernel_setting("net/core/rmem_max").as_deref()),
         ports(host::kernel_setting("net/ipv4/ip_local_port_range").as_deref()),
         groups(),
+        namespaces(),
     ];
     let servers = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
     findings.extend(servers.map(installed));
@@ -328,6 +329,17 @@ fn groups() -> Finding {
         return finding(Severity::Note, "control groups", found, why, remedy);
     }
     good("control groups", found)
+}
+
+fn namespaces() -> Finding {
+    match hosts::possible() {
+        Ok(()) => good("hosts", "network namespaces can be made"),
+        Err(reason) => {
+            let why = "clients, server and upstream share the loopback interface, and no link is played";
+            let remedy = "run as root, with iproute2 installed and CAP_SYS_ADMIN in a container";
+            finding(Severity::Note, "hosts", reason, why, remedy)
+        }
+    }
 }
 
 fn installed(kind: ServerKind) -> Finding {
