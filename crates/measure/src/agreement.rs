@@ -24,6 +24,8 @@ pub struct Agreement {
 impl Agreement {
     /// The agreement of one run; `None` if the server tells no such count, or if it was not read both
     /// before the load and after it.
+    ///
+    /// A server that counts the queries over UDP alone is held against a load that used nothing else.
     #[must_use]
     pub fn of(measured: &Measured) -> Option<Self> {
         let counters = measured.server_counters.as_ref()?;
@@ -34,7 +36,10 @@ impl Agreement {
         }
         Some(Self {
             sent: measured.warm_up.sent + measured.counters.sent,
-            counted: counters.growth(counter::QUERIES)?,
+            counted: counters.growth(counter::QUERIES).or_else(|| {
+                let of_udp = counters.growth(counter::QUERIES_UDP);
+                of_udp.filter(|_| is_udp_alone(measured))
+            })?,
             source: counters.source.clone(),
         })
     }
@@ -60,6 +65,12 @@ impl Agreement {
     pub fn share(&self) -> f64 {
         self.counted.abs_diff(self.sent) as f64 / self.sent.max(1) as f64
     }
+}
+
+/// True if the load attempted no connection, neither for its queries nor to ask again over TCP.
+fn is_udp_alone(measured: &Measured) -> bool {
+    let phases = [&measured.warm_up, &measured.counters];
+    phases.iter().all(|phase| phase.connections.attempted == 0)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Reasons to doubt a number.
 
+mod dnstap;
 mod find;
 mod words;
 
@@ -156,6 +157,11 @@ pub enum Caveat {
         /// Queries that the server counted meanwhile.
         counted: u64,
     },
+    /// The server lost more than 0.1 % of the dnstap messages of the load: their cost is in no figure.
+    DnstapDropped {
+        /// Dropped messages as a share of the written and the dropped ones, in [0, 1].
+        share: f64,
+    },
     /// Answers were not what the experiment expects.
     WrongAnswers {
         /// How many.
@@ -213,7 +219,8 @@ impl Caveat {
             | Self::Steal { share }
             | Self::Lost { share }
             | Self::Truncated { share }
-            | Self::EmptyAnswers { share } => share,
+            | Self::EmptyAnswers { share }
+            | Self::DnstapDropped { share } => share,
             Self::Unsteady { lowest_qps, median_qps } => 1.0 - lowest_qps / median_qps,
             Self::StrayAnswers { late, duplicate, unexpected } => {
                 (late + duplicate + unexpected) as f64

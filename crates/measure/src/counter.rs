@@ -37,6 +37,10 @@ pub const HANDSHAKES_RESUMED: &str = "handshakes.resumed";
 pub const CLOSED_BY_QUOTA: &str = "connections.closed-by-quota";
 /// Connections that the server closed because they were idle.
 pub const CLOSED_BY_IDLENESS: &str = "connections.closed-by-idleness";
+/// dnstap messages that the server wrote.
+pub const DNSTAP_MESSAGES: &str = "dnstap.messages";
+/// dnstap messages that it lost, because the queue to their writer was full.
+pub const DNSTAP_DROPPED: &str = "dnstap.dropped";
 
 /// The counters of one server at one instant. All are cumulative.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -135,8 +135,8 @@ fn verdict_of(caveat: &Caveat, limit: LimitKind) -> Option<Verdict> {
 }
 
 impl Caveat {
-    /// True if the doubt is about the load generator, its machine or its way to the server, so that
-    /// it is a part of the [`SelfCheck`]; false if it is about the server, its answers, or the
+    /// True if the doubt is about the load generator, its machine or its way to the server, or about a
+    /// log that was to be measured and has holes, so that it is a part of the [`SelfCheck`]; false if it is about the server, its answers, or the
     /// method that was chosen.
     #[must_use]
     pub fn is_of_measuring_side(&self) -> bool {
@@ -155,7 +155,8 @@ impl Caveat {
             | Self::ConnectionsFailed { .. }
             | Self::Steal { .. }
             | Self::Crowded { .. }
-            | Self::OtherProcesses { .. } => true,
+            | Self::OtherProcesses { .. }
+            | Self::DnstapDropped { .. } => true,
             Self::ClosedLoop { .. }
             | Self::Lost { .. }
             | Self::Truncated { .. }

@@ -272,7 +272,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if spec.logging.dnstap {
         notes.push(format!(
             "dnstap {{ auth; client; }}: queries and answers go to the file {DNSTAP_LOG}, with the \
-             default buffers"
+             default buffers; what it drops when their queue is full is among its counters \
+             (fstrm-set-input-queue-size 512, the default)"
         ));
     }
     if spec.serves(Transport::Doh2) {

@@ -29,6 +29,10 @@ const COUNTS: [(Group, &str, &str); 15] = [
     (Group::Resolver, "QueryAbort", "QueryAbort"),
 ];
 
+/// The counts of dnstap, in the manner of [`COUNTS`].
+const DNSTAP: [(&str, &str); 2] =
+    [("DNSTAPsuccess", counter::DNSTAP_MESSAGES), ("DNSTAPdropped", counter::DNSTAP_DROPPED)];
+
 /// A group of BIND's counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
@@ -40,6 +44,8 @@ enum Group {
     Resolver,
     /// The cache's, in that view.
     Cache,
+    /// Those of dnstap, which are there only where BIND writes it.
+    Dnstap,
 }
 
 /// Asks the statistics channel at `address`.
@@ -65,6 +71,11 @@ fn counts(find: impl Fn(Group, &str) -> Option<u64>) -> BTreeMap<String, u64> {
         .collect();
     let sent = ["Queryv4", "Queryv6"].into_iter().filter_map(|name| counts.remove(name)).sum();
     counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
+    let dnstap = DNSTAP.map(|(name, common)| (common, find(Group::Dnstap, name)));
+    // One that is there says that the other is 0; none, that there is no dnstap or no message yet.
+    if dnstap.iter().any(|(_, count)| count.is_some()) {
+        counts.extend(dnstap.map(|(common, count)| (common.to_owned(), count.unwrap_or(0))));
+    }
     counts
 }
 
@@ -76,6 +87,7 @@ fn in_json(json: &Value, group: Group, name: &str) -> Option<u64> {
         Group::Server => &json["nsstats"],
         Group::Resolver => &resolver["stats"],
         Group::Cache => &resolver["cachestats"],
+        Group::Dnstap => &json["dnstapstats"],
     };
     group[name].as_u64()
 }
@@ -85,6 +97,7 @@ fn in_xml(xml: &str, group: Group, name: &str) -> Option<u64> {
     let (scope, kind) = match group {
         Group::Opcodes => (xml, "opcode"),
         Group::Server => (xml, "nsstat"),
+        Group::Dnstap => (xml, "dnstap"),
         Group::Resolver => (between(xml, "<view name=\"_default\">", "</view>")?, "resstats"),
         Group::Cache => (between(xml, "<view name=\"_default\">", "</view>")?, "cachestats"),
     };
@@ -103,10 +116,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn dnstap_is_counted_where_it_is_written() {
+        let of = |json: serde_json::Value| {
+            let counts = counts(|group, name| in_json(&json, group, name));
+            [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED]
+                .map(|name| counts.get(name).copied())
+        };
+        let written = serde_json::json!({ "dnstapstats": { "DNSTAPsuccess": 5 } });
+        assert_eq!(of(written), [Some(5), Some(0)]);
+        let dropped = serde_json::json!({ "dnstapstats": { "DNSTAPdropped": 2 } });
+        assert_eq!(of(dropped), [Some(0), Some(2)]);
+        assert_eq!(of(serde_json::json!({ "nsstats": {} })), [None, None]);
+    }
+
+    #[test]
     fn json_and_xml_say_the_same() {
         let json = serde_json::json!({
             "opcodes": { "QUERY": 7 },
             "nsstats": { "QryUDP": 4, "QryTCP": 3, "Response": 7 },
+            "dnstapstats": { "DNSTAPsuccess": 12, "DNSTAPdropped": 2 },
             "views": {
                 "_bind": { "resolver": { "stats": { "Queryv4": 99 } } },
                 "_default": { "resolver": {
@@ -118,7 +146,9 @@ mod tests {
         let xml = "<server><counters type=\"opcode\"><counter name=\"QUERY\">7</counter></counters>\
                    <counters type=\"nsstat\"><counter name=\"QryUDP\">4</counter>\
                    <counter name=\"QryTCP\">3</counter><counter name=\"Response\">7</counter>\
-                   </counters></server><views><view name=\"_default\">\
+                   </counters><counters type=\"dnstap\">\
+                   <counter name=\"DNSTAPsuccess\">12</counter>\
+                   <counter name=\"DNSTAPdropped\">2</counter></counters></server><views><view name=\"_default\">\
                    <counters type=\"resstats\"><counter name=\"Queryv4\">4</counter>\
                    <counter name=\"Queryv6\">1</counter></counters><counters type=\"cachestats\">\
                    <counter name=\"QueryHits\">3</counter><counter name=\"QueryMisses\">4</counter>\
@@ -131,5 +161,7 @@ mod tests {
         assert_eq!(of(counter::CACHE_HITS), Some(3));
         assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
         assert_eq!(of(counter::UPSTREAM_TIMEOUTS), Some(0));
+        assert_eq!(of(counter::DNSTAP_MESSAGES), Some(12));
+        assert_eq!(of(counter::DNSTAP_DROPPED), Some(2));
     }
 }

@@ -265,7 +265,9 @@ fn queries_are_logged() {
         spec.logging = Logging { query_log: true, dnstap: true };
         let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
         let asked = server.count().unwrap().finish(Instant::now());
+        let tapped = [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED].map(|it| asked.total(it));
         let asked = asked.total(counter::QUERIES).unwrap();
+        assert_eq!(tapped, [Some(2 * asked), Some(0)], "forwarder: {is_forwarder}");
         let (log, dnstap) = (spec.directory.join(QUERY_LOG), spec.directory.join(DNSTAP_LOG));
         let lines = fs::read_to_string(log).unwrap();
         let lines =

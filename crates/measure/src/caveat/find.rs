@@ -88,7 +88,7 @@ const COUNTS: f64 = 0.01;
 
 impl Caveat {
     /// Finds the doubts that follow from the figures of a run alone, in the order of this enum:
-    /// from a limited generator to stray answers. The others (failed connections, wrong answers, an
+    /// from a limited generator to dropped dnstap messages. The others (failed connections, wrong answers, an
     /// unwatched server, ...) are known only to those who ran it, who add them.
     ///
     /// `chain` are the servers behind the one that is asked, which is most often nobody. `host_cpus`
@@ -123,6 +123,7 @@ impl Caveat {
             Self::unsteady(load, measured),
             Self::stray_answers(measured),
             Self::counts_differ(measured),
+            Self::dnstap_dropped(measured),
         ];
         found.into_iter().flatten().collect()
     }

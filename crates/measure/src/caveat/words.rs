@@ -180,6 +180,13 @@ impl Caveat {
                 "See how the queries ended, for lost ones may not have reached it; who else asks \
                  it; and what this server does not count",
             ),
+            Self::DnstapDropped { share } => Finding::new(
+                "The server lost dnstap messages, because the queue to their writer was full: what \
+                 the whole log costs is in no figure",
+                format!("{} of the messages", number::share(*share)),
+                "Ask for a lower rate, give the server another CPU, or put the results on a faster \
+                 disk; BIND's queue has its default length (fstrm-set-input-queue-size)",
+            ),
             Self::WrongAnswers { count, example } => Finding::new(
                 "Answers were not what the experiment expects",
                 format!("{}, for example: {example}", number::count(*count)),
@@ -313,6 +320,7 @@ mod tests {
             (Caveat::OtherProcesses { cpus: 0.5 }, "0.500 CPUs"),
             (Caveat::StrayAnswers { late: 7, duplicate: 8, unexpected: 9 }, "9 to questions"),
             (Caveat::CountsDiffer { sent: 1_000, counted: 900 }, "1,000 sent, 900 counted"),
+            (Caveat::DnstapDropped { share: 0.25 }, "25.0 % of the messages"),
             (Caveat::WrongAnswers { count: 3, example: "a. A".into() }, "a. A"),
             (
                 Caveat::BadSignatures { count: 3, example: "BADKEY".into() },

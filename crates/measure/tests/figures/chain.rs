@@ -161,6 +161,26 @@ fn what_was_sent_is_held_against_what_was_counted() {
 }
 
 #[test]
+fn a_count_of_udp_alone_is_held_against_a_load_of_udp_alone() {
+    let of = |last: &[(&str, u64)], attempted: [u64; 2]| {
+        let mut run = record("udp", 0, 1_000);
+        let measured = run.measured.as_mut().unwrap();
+        measured.server_counters =
+            Some(counters(&[(-100, &[(counter::QUERIES_UDP, 3)]), (1_200, last)]));
+        measured.warm_up.connections.attempted = attempted[0];
+        measured.counters.connections.attempted = attempted[1];
+        Agreement::of(measured).map(|agreement| agreement.difference())
+    };
+    let udp = [(counter::QUERIES_UDP, 993)];
+    assert_eq!(of(&udp, [0, 0]), Some(-10));
+    // Some queries may have come over TCP, where they are not counted.
+    assert_eq!((of(&udp, [1, 0]), of(&udp, [0, 1])), (None, None));
+    // The count of all goes first.
+    assert_eq!(of(&[udp[0], (counter::QUERIES, 1_000)], [0, 1]), Some(0));
+    assert_eq!(of(&[(counter::QUERIES_TCP, 1_000)], [0, 0]), None);
+}
+
+#[test]
 fn the_agreement_of_a_variant_is_the_sum_of_its_runs() {
     let mut records = [record("udp", 0, 1_000), record("udp", 1, 1_000), record("udp", 2, 1_000)];
     counted(&mut records[0], &[(0, 0), (1_200, 1_100)]);
@@ -182,6 +202,28 @@ fn a_count_that_differs_by_more_than_a_hundredth_is_a_doubt() {
     assert_eq!((found(1_100), found(1_089), found(1_111)), (None, None, None));
     assert_eq!(found(1_088), Some(Caveat::CountsDiffer { sent: 1_100, counted: 1_088 }));
     assert_eq!(found(1_112), Some(Caveat::CountsDiffer { sent: 1_100, counted: 1_112 }));
+}
+
+#[test]
+fn dnstap_messages_that_were_dropped_during_the_load_are_a_doubt() {
+    let found = |dropped: &[(&str, u64)]| {
+        let mut run = record("udp", 0, 1_000);
+        let readings: [(i64, &[(&str, u64)]); 2] = [
+            (-100, &[(counter::DNSTAP_MESSAGES, 10), (counter::DNSTAP_DROPPED, 5)]),
+            (1_200, dropped),
+        ];
+        run.measured.as_mut().unwrap().server_counters = Some(counters(&readings));
+        let caveats = Caveat::find(&run.load, &run.server, &[], &run.measured.unwrap(), 2);
+        caveats.into_iter().find(|caveat| matches!(caveat, Caveat::DnstapDropped { .. }))
+    };
+    let of = |messages, dropped| {
+        found(&[(counter::DNSTAP_MESSAGES, messages), (counter::DNSTAP_DROPPED, dropped)])
+    };
+    // Those that were lost before the load are none of its own; one in a thousand is no doubt yet.
+    assert_eq!((of(10, 5), of(1_010, 5), of(1_009, 6)), (None, None, None));
+    assert_eq!(of(1_008, 7), Some(Caveat::DnstapDropped { share: 0.002 }));
+    assert_eq!(of(10, 6), Some(Caveat::DnstapDropped { share: 1.0 }));
+    assert_eq!(found(&[(counter::QUERIES, 1_000)]), None);
 }
 
 #[test]
