@@ -65,6 +65,15 @@ impl Adapter for Dnsmasq {
         Ok(())
     }
 
+    fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        if spec.without_cache && spec.trust_anchor.is_some() {
+            return Err("dnsmasq does not validate without a cache: it ends with `cannot reduce \
+                        cache size from default when DNSSEC enabled`"
+                .to_owned());
+        }
+        Ok(())
+    }
+
     fn runs_without_cache(&self) -> bool {
         true
     }
@@ -167,9 +176,12 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          no-resolv), and stays the user that it is (user, group)"
             .to_owned(),
         "queries travel to the upstream over UDP; those that came over TCP over TCP".to_owned(),
-        "a cache of 150 names and at most 150 queries in work (the defaults of cache-size and \
-         dns-forward-max): more are refused"
-            .to_owned(),
+        match spec.without_cache {
+            true => "no cache (cache-size 0; default 150 names): each query goes upstream",
+            false => "a cache of 150 names (cache-size, the default)",
+        }
+        .to_owned(),
+        "at most 150 queries in work (dns-forward-max, the default): more are refused".to_owned(),
         validation.to_owned(),
         "dnsmasq opens UDP and TCP together".to_owned(),
         "its counts are those of UDP; they are read by queries to it, which are taken off again"
@@ -205,6 +217,28 @@ mod tests {
         spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
         spec.extra = Some("cache-size=10000".to_owned());
         insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn without_a_cache() {
+        let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
+        spec.without_cache = true;
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn validation_without_a_cache_is_refused() {
+        let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
+        spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
+        assert_eq!(Dnsmasq.takes(&spec), Ok(()));
+        spec.without_cache = true;
+        assert_eq!(
+            Dnsmasq.takes(&spec).unwrap_err(),
+            "dnsmasq does not validate without a cache: it ends with `cannot reduce cache size \
+             from default when DNSSEC enabled`"
+        );
+        spec.trust_anchor = None;
+        assert_eq!(Dnsmasq.takes(&spec), Ok(()));
     }
 
     #[test]
