@@ -146,8 +146,7 @@ fn configuration(spec: &ServerSpec) -> String {
         "\
 log_target('stderr')
 {listeners}net.listen('/proc/self/cwd/{CONTROL_BEGIN}' .. worker.pid .. '{CONTROL_END}', nil, {{ kind = 'control' }})
-net.tcp_in_idle({idle})
-net.tcp_pipeline({PIPELINE})
+{idle}net.tcp_pipeline({PIPELINE})
 modules = {{ 'stats' }}
 for _, module in ipairs({{ 'detect_time_skew', 'priming', 'ta_signal_query', 'ta_update' }}) do
     if _G[module] then modules.unload(module) end
@@ -155,8 +154,12 @@ end
 trust_anchors.remove('.')
 {anchor}{forward}{extra}",
         listeners = listeners(spec),
-        // In milliseconds.
-        idle = IDLE_SECONDS * 1_000,
+        // In milliseconds. It is the patience with connections to the upstream too (daemon/io.c of kresd
+        // 5), so it is left alone where no client has a connection.
+        idle = match spec.has_stream() {
+            true => format!("net.tcp_in_idle({})\n", IDLE_SECONDS * 1_000),
+            false => String::new(),
+        },
         anchor = spec
             .trust_anchor
             .as_ref()
@@ -217,10 +220,17 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "the modules that ask the upstream of their own accord are unloaded: detect_time_skew, \
          priming, ta_signal_query, ta_update"
             .to_owned(),
-        format!(
-            "tcp_in_idle {IDLE_SECONDS} s (default 10 s), tcp_pipeline {PIPELINE} (default 100): the \
-             load alone decides when connections are opened, and how many queries are outstanding"
-        ),
+        match spec.has_stream() {
+            true => format!(
+                "tcp_in_idle {IDLE_SECONDS} s (default 10 s), tcp_pipeline {PIPELINE} (default 100): \
+                 the load alone decides when connections are opened, and how many queries are \
+                 outstanding; Knot Resolver keeps idle connections to the upstream for as long"
+            ),
+            false => format!(
+                "tcp_in_idle is left at its default (10 s): no client comes over a connection; \
+                 tcp_pipeline {PIPELINE} (default 100)"
+            ),
+        },
         "a cache of 100 MB (the default) in a file of the run's folder, which is empty at the start"
             .to_owned(),
         "the module stats is loaded: its counters are read during the run".to_owned(),
@@ -228,8 +238,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if let Some(upstream) = &spec.upstream {
         notes.push(match &upstream.tls {
             Some(_) => {
-                "connections to the upstream are opened, kept and resumed as Knot Resolver does by \
-                 default"
+                "the upstream's certificate is verified; connections to it are opened and resumed as \
+                 Knot Resolver does by default"
                     .to_owned()
             }
             None => {
