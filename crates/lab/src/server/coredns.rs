@@ -157,7 +157,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             true => "no cache: the plugin is left out, so each query goes upstream",
             false => {
                 "a cache of 9984 answers and 9984 denials (the plugin cache with its defaults; \
-                 without the plugin there is none)"
+                 without the plugin there is none); an answer is kept for at least 5 s (its MINTTL), \
+                 whatever the zone's TTL"
             }
         }
         .to_owned(),

@@ -1,7 +1,8 @@
 //! PowerDNS Recursor 4 (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its
 //! web server, `/metrics`.
 //!
-//! Blind spots of its counts: what it drops for want of room is counted apart.
+//! Blind spots of its counts: what the kernel dropped before it was read, and messages that cannot be
+//! parsed; what it drops for want of room is counted apart.
 
 use std::collections::BTreeMap;
 

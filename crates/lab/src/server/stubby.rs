@@ -49,6 +49,10 @@ impl Adapter for Stubby {
         }
     }
 
+    fn validates(&self, _version: &Version) -> Result<(), String> {
+        Err("dnslab does not configure validation in Stubby".to_owned())
+    }
+
     fn runs_without_cache(&self) -> bool {
         true
     }
@@ -121,7 +125,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes.push(match (&upstream.tls, upstream.transport) {
         (Some(_), _) => "the upstream's certificate is verified (tls_authentication required, the \
                          strict profile); connections to it are kept and padded as Stubby does by \
-                         default (idle_timeout 10 s, blocks of 256 octets)"
+                         default (idle_timeout 10 s, blocks of 256 octets), and no TLS session is resumed"
             .to_owned(),
         (None, Transport::Tcp) => {
             "queries travel to the upstream over TCP, on connections that are \
@@ -161,6 +165,7 @@ mod tests {
         let version = Version { text: "0.3.0".to_owned(), numbers: [0, 3, 0] };
         let served = Transport::ALL.map(|it| Stubby.supports(&version, it).is_ok());
         assert_eq!(served, [true, true, false, false, false, false]);
-        assert_eq!(Stubby.validates(&version).unwrap_err(), "Stubby does not validate signatures");
+        let reason = Stubby.validates(&version).unwrap_err();
+        assert_eq!(reason, "dnslab does not configure validation in Stubby");
     }
 }

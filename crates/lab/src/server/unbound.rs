@@ -1,8 +1,9 @@
 //! NLnet Labs Unbound (`unbound`), as a forwarder. Options: unbound.conf(5); counters:
 //! unbound-control(8).
 //!
-//! Blind spots of its counts: of what goes to the upstream over TCP or TLS it counts the connections, not
-//! the queries on them.
+//! Blind spots of its counts: what the kernel dropped before Unbound read it, and messages that it cannot
+//! parse; and of what goes to the upstream over TCP or TLS it counts the connections, not the queries on
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,10 @@ remote-control:
         anchor = spec
             .trust_anchor
             .as_ref()
-            .map(|anchor| format!("    trust-anchor: \"{anchor}\"\n"))
+            .map(|anchor| {
+                // It would tell the upstream which anchors it has (RFC 8145), which nobody asked.
+                format!("    trust-anchor: \"{anchor}\"\n    trust-anchor-signaling: no\n")
+            })
             .unwrap_or_default(),
         forward = spec.upstream.as_ref().map(forward_zone).unwrap_or_default(),
         extra = spec.extra_text(),
@@ -184,10 +188,13 @@ fn forward_zone(upstream: &Upstream) -> String {
 fn notes(spec: &ServerSpec) -> Vec<String> {
     let connections = spec.connection_limit();
     let validation = match spec.trust_anchor {
-        Some(_) => "it validates, from the trust anchor of the laboratory's root",
+        Some(_) => {
+            "it validates, from the trust anchor of the laboratory's root, and does not tell the \
+             upstream which one it has (trust-anchor-signaling no; default yes)"
+        }
         None => "no validation: the module validator is left out (module-config)",
     };
-    vec![
+    let mut notes = vec![
         format!("{} threads (num-threads), as the experiment says", spec.threads),
         "all queries are forwarded to the one upstream server, and it may be asked on the loopback \
          address (do-not-query-localhost no)"
@@ -197,11 +204,30 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "incoming-num-tcp {connections} (default 10), tcp-idle-timeout {IDLE_SECONDS} s (default \
              30 s): the limits on clients are not what is measured"
         ),
+        "the caches are the defaults (msg-cache-size 4 MB, rrset-cache-size 4 MB)".to_owned(),
         "rate limits are off, as they are by default; any client may ask".to_owned(),
         "extended statistics are on: its counters are read during the run; of an upstream over TCP or \
          TLS they have the connections only"
             .to_owned(),
-    ]
+    ];
+    notes.extend(spec.upstream.as_ref().map(way_to));
+    notes
+}
+
+/// How queries travel to the upstream.
+fn way_to(upstream: &Upstream) -> String {
+    const KEPT: &str = "connections to it are kept as by default (tcp-reuse-timeout 60 s, \
+                        max-reuse-tcp-queries 200)";
+    match upstream.transport {
+        Transport::Dot => format!(
+            "the upstream's certificate is verified (tls-cert-bundle); {KEPT}, and no TLS session \
+             is resumed: Unbound (1.17) does not"
+        ),
+        Transport::Tcp => {
+            format!("all queries travel to the upstream over TCP (forward-tcp-upstream); {KEPT}")
+        }
+        _ => "queries travel to the upstream over UDP, and over TCP after truncation".to_owned(),
+    }
 }
 
 /// The counts among the lines `NAME=NUMBER`.
