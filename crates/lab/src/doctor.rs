@@ -335,7 +335,8 @@ fn namespaces() -> Finding {
     match hosts::possible() {
         Ok(()) => good("hosts", "network namespaces can be made"),
         Err(reason) => {
-            let why = "clients, server and upstream share the loopback interface, and no link is played";
+            let why =
+                "clients, server and upstream share the loopback interface, and no link is played";
             let remedy = "run as root, with iproute2 installed and CAP_SYS_ADMIN in a container";
             finding(Severity::Note, "hosts", reason, why, remedy)
         }

@@ -162,6 +162,11 @@ pub enum Caveat {
         /// Dropped messages as a share of the written and the dropped ones, in [0, 1].
         share: f64,
     },
+    /// The links of the experiment were not there: all was on the loopback interface.
+    LinksNotPlayed {
+        /// Why there were no hosts.
+        reason: String,
+    },
     /// Answers were not what the experiment expects.
     WrongAnswers {
         /// How many.
@@ -233,6 +238,7 @@ impl Caveat {
             Self::CutShort { measured_ns } => -(measured_ns as f64),
             Self::SharedCpus
             | Self::ServerNotWatched { .. }
+            | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
             | Self::Other { .. } => 0.0,
         }

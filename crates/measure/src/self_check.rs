@@ -156,7 +156,7 @@ impl Caveat {
             | Self::Steal { .. }
             | Self::Crowded { .. }
             | Self::OtherProcesses { .. }
-            | Self::DnstapDropped { .. } => true,
+            | Self::LinksNotPlayed { .. } => true,
             Self::ClosedLoop { .. }
             | Self::Lost { .. }
             | Self::Truncated { .. }
@@ -164,6 +164,7 @@ impl Caveat {
             | Self::Unsteady { .. }
             | Self::StrayAnswers { .. }
             | Self::CountsDiffer { .. }
+            | Self::DnstapDropped { .. }
             | Self::WrongAnswers { .. }
             | Self::BadSignatures { .. }
             | Self::ServerNotWatched { .. }

@@ -16,7 +16,7 @@ use dnslab_measure::{
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
-use super::laboratory::Laboratory;
+use super::laboratory::{self, Laboratory};
 use super::leftovers;
 use super::queries::{QueriesError, subnets, tsig};
 use super::split::Cpus;
@@ -251,6 +251,9 @@ impl Case<'_> {
         if wrong > 0 {
             let example = wrong_example.unwrap_or_default().to_owned();
             caveats.push(Caveat::WrongAnswers { count: wrong, example });
+        }
+        if let Some(reason) = laboratory::not_played(self.variant) {
+            caveats.push(Caveat::LinksNotPlayed { reason });
         }
         if !watched {
             let reason = match self.variant.server.process() {

@@ -292,6 +292,16 @@ pub(super) fn has_hosts(variant: &Variant) -> bool {
     }
 }
 
+/// Why the links of a variant are not played here, if they shall be where that is possible.
+pub(super) fn not_played(variant: &Variant) -> Option<String> {
+    let laboratory = &variant.laboratory;
+    let has_links = !(laboratory.client_link.is_plain() && laboratory.upstream_link.is_plain());
+    if laboratory.hosts != HostsChoice::Auto || !has_links {
+        return None;
+    }
+    hosts::possible().err()
+}
+
 /// Makes the hosts of a variant, if it shall have some and can.
 fn make_hosts(
     variant: &Variant,

@@ -123,9 +123,9 @@ fn a_link_in_user_space_stays_on_its_cpus() {
     let link = LinkSettings { delay_ns: 1_000_000, ..LinkSettings::default() };
     let hosts = chain(folder.path(), link, false);
     let [emulated, plain] = hosts.links().try_into().unwrap();
-    assert_eq!(plain.cpus, []);
+    assert!(plain.cpus.is_empty(), "{plain:?}");
     if has_netem() {
-        assert_eq!(emulated.cpus, []);
+        assert!(emulated.cpus.is_empty(), "{emulated:?}");
         return;
     }
     assert_eq!(emulated.cpus, [link_cpu()]);

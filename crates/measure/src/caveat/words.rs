@@ -198,6 +198,12 @@ impl Caveat {
                 "Give server and load a TSIG key of one name, algorithm and secret, and look at \
                  both clocks",
             ),
+            Self::LinksNotPlayed { reason } => Finding::new(
+                "There were no hosts, so no link was played: the upstream at most added the delay of its link to \
+                 each answer, and connections and handshakes cost no round trip",
+                reason.clone(),
+                "Run where network namespaces can be made; do not compare UDP with TCP or TLS here",
+            ),
             Self::ServerNotWatched { reason } => Finding::new(
                 "The server's CPU and memory could not be watched",
                 reason.clone(),
@@ -326,6 +332,7 @@ mod tests {
                 Caveat::BadSignatures { count: 3, example: "BADKEY".into() },
                 "3, for example: BADKEY",
             ),
+            (Caveat::LinksNotPlayed { reason: "as nobody".into() }, "as nobody"),
             (Caveat::ServerNotWatched { reason: "another machine".into() }, "another machine"),
             (Caveat::CutShort { measured_ns: 1_500_000_000 }, "1.50 s"),
             (Caveat::CertificateNotVerified, "--insecure"),

@@ -73,7 +73,8 @@ fn servers(experiment: &Experiment) -> Vec<Fact> {
             let Some(kind) = server.kind().filter(|kind| *kind != ServerKind::Embedded) else {
                 continue;
             };
-            let from = server.root().or(server.binary()).map(|path| format!(" ({})", path.display()));
+            let from =
+                server.root().or(server.binary()).map(|path| format!(" ({})", path.display()));
             let name = format!("{}{}", kind.title(), from.unwrap_or_default());
             let fact = Fact { name, value: installed(server) };
             if !facts.contains(&fact) {
