@@ -7,6 +7,7 @@ mod ended;
 mod ip;
 pub(crate) mod link;
 mod netem;
+mod ports;
 mod possible;
 mod queue;
 mod sources;
@@ -261,6 +262,7 @@ impl Host {
             thread::sleep(PAUSE);
         }
         ip(&network, &["link set lo up".to_owned()], None)?;
+        ports::share(&network)?;
         Ok(Self { name, network, holder })
     }
 }
