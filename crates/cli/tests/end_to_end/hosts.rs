@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use dnslab_measure::RunRecord;
+use dnslab_measure::{ResultsDirectory, RunRecord};
 
 use crate::command::{Done, Running, program};
 use crate::evidence::{label, report_is_whole, valid_records};
@@ -110,13 +110,21 @@ fn askers(address: &str, sources: &str) -> BTreeSet<String> {
     room.experiment(&format!(
         "lab.hosts = \"namespaces\"\nserver.address = \"{address}\"\n\
          server.kind = \"bind\"\nserver.query_log = true\n{LIGHT}\
-         load.sources = \"{sources}\"\n{ONE}load.clients = 5\n"
+         load.sources = \"{sources}\"\n{ONE}load.clients = 5\nload.rate = 500\n"
     ));
     let done = marked(&room, &["run", "./experiment.toml"]).finish().exits_with(0);
     Traces::of(&room).are_gone(&room);
     let results = room.results();
     let found = valid_records(&results, 1);
     assert_eq!(found[0].load.sources.as_deref(), Some(sources), "{done}");
+    let address = |socket: String| socket.split('#').next().map(str::to_owned);
+    asked_from(&results, &done).into_iter().filter_map(address).collect()
+}
+
+/// The sockets from which the BIND of the only run was asked under load, as ADDRESS#PORT. The load must be
+/// small: a run keeps but the beginning of a long log.
+#[track_caller]
+fn asked_from(results: &ResultsDirectory, done: &Done) -> BTreeSet<String> {
     let log = results.path().join("runs/chain-1/server/query.log");
     let log = fs::read_to_string(&log).unwrap_or_else(|error| panic!("{log:?}: {error}{done}"));
     // `client @0x7f2c 10.99.0.1#40000 (host7.melmac.univ): query: ...`
@@ -124,8 +132,7 @@ fn askers(address: &str, sources: &str) -> BTreeSet<String> {
         let (_, rest) = line.split_once("client @")?;
         // That of the readiness is the only one for an SOA record.
         let is_load = !line.contains(" IN SOA ");
-        let address = rest.split(' ').nth(1)?.split('#').next()?.to_owned();
-        is_load.then_some(address)
+        is_load.then_some(rest.split(' ').nth(1)?.to_owned())
     };
     log.lines().filter_map(asker).collect()
 }
@@ -146,6 +153,29 @@ fn loopback_addresses_do_not_reach_another_host() {
     room.experiment(&format!("lab.hosts = \"namespaces\"\nload.sources = \"127.0.1.0/24\"\n{ONE}"));
     let done = room.dnslab(&["run", "--dry-run", "./experiment.toml"]).exits_with(2).errors(1);
     done.complains("`load.sources` cannot reach the server").complains("lab.hosts");
+}
+
+/// How many sockets a load may have is reckoned from the ports of the machine, and its owner may have
+/// widened them, as dnslab itself advises.
+#[test]
+fn hosts_have_the_ports_of_the_machine() {
+    let room = Room::with_load();
+    room.experiment(&format!(
+        "lab.hosts = \"namespaces\"\nserver.kind = \"bind\"\nserver.query_log = true\n{LIGHT}{ONE}\
+         load.clients = 50\nload.rate = 500\n"
+    ));
+    let mut command = Command::new("unshare");
+    // None of the ports that a network namespace begins with.
+    let script = "echo 20000 20999 > /proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
+    command.args(["--net", "sh", "-c", script, "sh"]).arg(program());
+    command.args(["run", "./experiment.toml"]);
+    let done = Running::start(command, room.path()).finish().exits_with(0);
+    let ports: BTreeSet<u16> = asked_from(&room.results(), &done)
+        .iter()
+        .filter_map(|socket| socket.split_once('#')?.1.parse().ok())
+        .collect();
+    let are_right = ports.iter().all(|port| (20_000..21_000).contains(port));
+    assert!(are_right && !ports.is_empty(), "{ports:?}{done}");
 }
 
 /// Runs two experiments whose servers are started at the same moment; the records of both.
