@@ -44,7 +44,8 @@ pub(crate) enum Gate {
     End,
 }
 
-/// Puts a gate before a program, in a room; its path. Asked for its version it answers at once.
+/// Puts a gate before a program, in a room; its path. Asked for its version it answers at once; `ip` makes
+/// the link of the try whether there can be hosts, and waits with the batches of those that there are.
 pub(crate) fn gate(room: &Room, name: &str, behind: &str, when: Gate) -> PathBuf {
     let folder = room.path().join(GATES);
     fs::create_dir_all(&folder).expect("the room is ours");
@@ -59,7 +60,7 @@ pub(crate) fn gate(room: &Room, name: &str, behind: &str, when: Gate) -> PathBuf
         ),
     };
     let script = format!(
-        "#!/bin/sh\ncase \"$1\" in -v|-V|--version) exec {behind} \"$1\" ;; esac\n{rest}\n"
+        "#!/bin/sh\ncase \"$1\" in -v|-V|--version|link) exec {behind} \"$1\" ;; esac\n{rest}\n"
     );
     fs::write(&path, script).expect("the room is ours");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the room is ours");
