@@ -13,7 +13,10 @@ impl Caveat {
 
     /// The caveat in words, with the remedies for a load of this many workers.
     pub(crate) fn finding_with(&self, workers: Option<u32>) -> Finding {
-        self.of_generator(workers).or_else(|| self.of_host()).unwrap_or_else(|| self.of_the_rest())
+        self.of_generator(workers)
+            .or_else(|| self.of_host())
+            .or_else(|| self.of_counts())
+            .unwrap_or_else(|| self.of_the_rest())
     }
 
     /// What the generator did, or failed to do.
@@ -127,39 +130,19 @@ impl Caveat {
                 format!("{} CPUs busy", number::three_digits(*cpus)),
                 END_OTHERS,
             ),
+            Self::LinksNotPlayed { reason } => Finding::new(
+                "There were no hosts, so no link was played: the upstream at most added the delay of \
+                 its link to each answer, and connections and handshakes cost no round trip",
+                reason.clone(),
+                "Run where network namespaces can be made; do not compare UDP with TCP or TLS here",
+            ),
             _ => return None,
         })
     }
 
-    /// What the server and its answers were like, and how the run was made.
-    fn of_the_rest(&self) -> Finding {
-        match self {
-            Self::ClosedLoop { window } => closed_loop(*window),
-            Self::Lost { share } => Finding::new(
-                "Queries were not answered; each counts in the latency with its time-out at least",
-                number::share(*share),
-                "See how the queries ended, and ask for less if the server was full",
-            ),
-            Self::Truncated { share } => Finding::new(
-                "Answers were truncated (TC); a real client asks again over TCP, which is in no \
-                 figure here unless the clients were told to",
-                format!("{} of the answers", number::share(*share)),
-                "Ask for smaller answers, or measure `tcp` beside it",
-            ),
-            Self::EmptyAnswers { share } => Finding::new(
-                "Answers were NOERROR without a record: NODATA, or referrals",
-                format!("{} of the answers", number::share(*share)),
-                "Make sure that this is the right zone, or the right resolver, for these queries",
-            ),
-            Self::Unsteady { lowest_qps, median_qps } => Finding::new(
-                "The rate broke down inside the measured window",
-                format!(
-                    "{} answers per second in the worst interval, {} in the median one",
-                    number::qps(*lowest_qps),
-                    number::qps(*median_qps)
-                ),
-                "Look at it over time, end what else runs on this machine, and measure longer",
-            ),
+    /// What came back or was counted that should not have been so.
+    fn of_counts(&self) -> Option<Finding> {
+        Some(match self {
             Self::StrayAnswers { late, duplicate, unexpected } => Finding::new(
                 "Stray answers",
                 format!(
@@ -198,11 +181,38 @@ impl Caveat {
                 "Give server and load a TSIG key of one name, algorithm and secret, and look at \
                  both clocks",
             ),
-            Self::LinksNotPlayed { reason } => Finding::new(
-                "There were no hosts, so no link was played: the upstream at most added the delay of its link to \
-                 each answer, and connections and handshakes cost no round trip",
-                reason.clone(),
-                "Run where network namespaces can be made; do not compare UDP with TCP or TLS here",
+            _ => return None,
+        })
+    }
+
+    /// What the server and its answers were like, and how the run was made.
+    fn of_the_rest(&self) -> Finding {
+        match self {
+            Self::ClosedLoop { window } => closed_loop(*window),
+            Self::Lost { share } => Finding::new(
+                "Queries were not answered; each counts in the latency with its time-out at least",
+                number::share(*share),
+                "See how the queries ended, and ask for less if the server was full",
+            ),
+            Self::Truncated { share } => Finding::new(
+                "Answers were truncated (TC); a real client asks again over TCP, which is in no \
+                 figure here unless the clients were told to",
+                format!("{} of the answers", number::share(*share)),
+                "Ask for smaller answers, or measure `tcp` beside it",
+            ),
+            Self::EmptyAnswers { share } => Finding::new(
+                "Answers were NOERROR without a record: NODATA, or referrals",
+                format!("{} of the answers", number::share(*share)),
+                "Make sure that this is the right zone, or the right resolver, for these queries",
+            ),
+            Self::Unsteady { lowest_qps, median_qps } => Finding::new(
+                "The rate broke down inside the measured window",
+                format!(
+                    "{} answers per second in the worst interval, {} in the median one",
+                    number::qps(*lowest_qps),
+                    number::qps(*median_qps)
+                ),
+                "Look at it over time, end what else runs on this machine, and measure longer",
             ),
             Self::ServerNotWatched { reason } => Finding::new(
                 "The server's CPU and memory could not be watched",
