@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use figures::LimitFigures;
 pub(crate) use figures::{busiest, increase, most_held};
-pub use servers::ServerUse;
+pub use servers::{ServerUse, WorkerUse};
 
 /// A rate counts as met from this share of it on: the pacing error and the queries in flight at
 /// the ends of the window stay below 1 %.
@@ -60,6 +60,8 @@ pub enum LimitKind {
     UpstreamCpu,
     /// Servers of a chain that share CPUs used all of those together.
     ServersCpu,
+    /// Servers and load workers that share CPUs used all of those together.
+    SharedCpu,
     /// The load generator used all the CPU it was given, dropped answers, or kept connections
     /// waiting for their turn.
     Generator,
@@ -77,8 +79,15 @@ impl LimitKind {
     /// True if a server had no CPU left, the one under test or another of its chain: then no other
     /// window of queries would show a higher rate.
     #[must_use]
-    pub fn is_of_servers(self) -> bool {
-        matches!(self, Self::ServerCpu | Self::RelayCpu | Self::UpstreamCpu | Self::ServersCpu)
+    pub fn has_servers_full(self) -> bool {
+        matches!(
+            self,
+            Self::ServerCpu
+                | Self::RelayCpu
+                | Self::UpstreamCpu
+                | Self::ServersCpu
+                | Self::SharedCpu
+        )
     }
 }
 
@@ -108,15 +117,18 @@ impl Limit {
     ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
     ///    The latter not over a stream with every worker below 50 %: then the server did not take
     ///    what was offered (connections or their buffers were full), which is unclear.
-    /// 4. **Network**: more than 0.1 % of the datagrams were lost, those not counted that were
+    /// 4. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
+    ///    them together, and neither the servers nor the workers alone. Both may do more on CPUs of
+    ///    their own.
+    /// 5. **Network**: more than 0.1 % of the datagrams were lost, those not counted that were
     ///    answered late, while neither side was busy. This goes before the window, which lost
     ///    queries fill until they time out. The evidence names drops at the server's full sockets,
     ///    which on a loopback address are the whole of it: no network loses anything there.
-    /// 5. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
+    /// 6. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
     ///    server did not answer in time, and did not use its CPUs either.
-    /// 6. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    /// 7. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
     ///    number in flight (answered rate times mean latency) is the window within 25 %.
-    /// 7. **Unclear** otherwise. Without the server's CPU figures rules 4 and 6 cannot be told from
+    /// 8. **Unclear** otherwise. Without the server's CPU figures rules 5 and 7 cannot be told from
     ///    a busy server, so they do not apply.
     ///
     /// The server's share is a sum over its threads: one saturated thread beside idle ones is not
@@ -126,6 +138,7 @@ impl Limit {
         let (kind, evidence) = figures
             .rate()
             .or_else(|| figures.processors())
+            .or_else(|| figures.shared_processors())
             .or_else(|| figures.not_taken())
             .or_else(|| figures.network())
             .or_else(|| figures.not_in_time())
@@ -170,6 +183,7 @@ mod tests {
             late_share: 0.0,
             servers: vec![server(UNDER_TEST, Some(0.5), 1)],
             server_udp_drops: 0,
+            workers: Vec::new(),
             generator_busy_share: 0.5,
             generator_drops: 0,
             connections_held_share: 0.0,
@@ -363,15 +377,39 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_that_a_server_shares_with_the_load() {
+        let with = |busy_share, cpu| {
+            let mut figures = closed();
+            figures.servers[0].pinned = vec![1];
+            figures.workers = vec![WorkerUse { cpu, busy_share }];
+            LimitFigures { generator_busy_share: busy_share, ..figures }
+        };
+        let told = "servers and load workers used 92 % of their CPUs together: the server used 50 % \
+                    of 1 CPU, the busiest load worker 42 % of a CPU";
+        check(with(0.42, Some(1)), LimitKind::SharedCpu, &[told]);
+        check(with(0.42, Some(0)), LimitKind::Window, &[]);
+        check(with(0.42, None), LimitKind::Window, &[]);
+        check(with(0.3, Some(1)), LimitKind::Window, &[]);
+        // Either alone goes before.
+        check(with(0.95, Some(1)), LimitKind::Generator, &[]);
+        let lossy = LimitFigures { lost_datagram_share: 0.1, ..with(0.42, Some(1)) };
+        check(lossy, LimitKind::SharedCpu, &[]);
+        let rate = LimitFigures { mode: open().mode, ..with(0.42, Some(1)) };
+        check(rate, LimitKind::Rate, &[]);
+    }
+
+    #[test]
     fn limits_have_their_names_on_disk() {
         use LimitKind::{
-            Generator, Network, Rate, RelayCpu, ServerCpu, ServersCpu, Unclear, UpstreamCpu, Window,
+            Generator, Network, Rate, RelayCpu, ServerCpu, ServersCpu, SharedCpu, Unclear,
+            UpstreamCpu, Window,
         };
         let names = [
             (ServerCpu, "server-cpu"),
             (RelayCpu, "relay-cpu"),
             (UpstreamCpu, "upstream-cpu"),
             (ServersCpu, "servers-cpu"),
+            (SharedCpu, "shared-cpu"),
             (Generator, "generator"),
             (Window, "window"),
             (Rate, "rate"),

@@ -192,6 +192,11 @@ fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> 
                 "The window was too small to fill the server: the rate is that of the window";
             (Verdict::Doubtful, Finding::new(what, evidence, larger_window(load)))
         }
+        LimitKind::SharedCpu => {
+            let what = "A CPU that servers and load generator share was full: both may do more";
+            let remedy = "Give each CPUs of its own: `server.cpus`, `upstream.cpus`, `load.cpus`";
+            (Verdict::Doubtful, Finding::new(what, evidence, remedy))
+        }
         LimitKind::Network => {
             let what = "Datagrams were lost on the way, while neither side was busy";
             let remedy = "Find where: the counters of the interfaces, and the buffer of the \

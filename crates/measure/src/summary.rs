@@ -27,6 +27,9 @@ pub struct VariantSummary {
     pub mode: Option<LoadMode>,
     /// Mean over the runs, with an interval, of each metric that could be measured.
     pub metrics: BTreeMap<Metric, Estimate>,
+    /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds.
+    #[serde(default)]
+    pub p90_ns: Option<f64>,
     /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds.
     pub p999_ns: Option<f64>,
     /// Sum of the outcomes over the runs.
@@ -199,6 +202,7 @@ impl<'a> VariantRuns<'a> {
             other_runs: count(self.others),
             mode: self.mode.cloned(),
             metrics: metrics.collect(),
+            p90_ns: average(|measured| Some(measured.latency.quantile_ns(0.9)? as f64)),
             p999_ns: average(|measured| Some(measured.latency.quantile_ns(0.999)? as f64)),
             outcomes: counters.outcomes,
             rcodes: counters.answers.rcodes,

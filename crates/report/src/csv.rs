@@ -220,6 +220,7 @@ fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, S
     [
         ("mean", number(histogram.and_then(Histogram::mean_ns))),
         ("p50", quantile(0.5)),
+        ("p90", quantile(0.9)),
         ("p95", quantile(0.95)),
         ("p99", quantile(0.99)),
         ("p999", quantile(0.999)),

@@ -28,6 +28,7 @@ pub fn limit_name(kind: LimitKind) -> &'static str {
         LimitKind::RelayCpu => "relay CPU",
         LimitKind::UpstreamCpu => "upstream CPU",
         LimitKind::ServersCpu => "servers' CPU",
+        LimitKind::SharedCpu => "shared CPU",
         LimitKind::Generator => "generator",
         LimitKind::Window => "window",
         LimitKind::Rate => "asked rate",

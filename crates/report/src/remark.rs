@@ -26,7 +26,7 @@ pub(crate) fn held_back<'a>(variants: &[&'a VariantSummary]) -> Vec<&'a str> {
     let limited = |variant: &&&VariantSummary| {
         let doubtful = || variant.caveats.iter().any(|caveat| is_generator_doubt(&caveat.worst));
         match variant.limits.first().map(|limit| limit.kind) {
-            Some(LimitKind::Generator) => true,
+            Some(LimitKind::Generator | LimitKind::SharedCpu) => true,
             Some(LimitKind::Rate) => false,
             _ => doubtful(),
         }
@@ -38,7 +38,7 @@ pub(crate) fn held_back<'a>(variants: &[&'a VariantSummary]) -> Vec<&'a str> {
 /// `variants` used up the CPU of a server. Then another window may give other rates, and another
 /// difference.
 pub(crate) fn at_this_window(variants: &[&VariantSummary]) -> Option<String> {
-    let at_limit = |limit: &Limit| limit.kind.is_of_servers();
+    let at_limit = |limit: &Limit| limit.kind.has_servers_full();
     let in_no_run = |variant: &VariantSummary| !variant.limits.iter().any(at_limit);
     let below: Vec<&VariantSummary> =
         variants.iter().filter(|variant| !variant.limits.iter().all(at_limit)).copied().collect();

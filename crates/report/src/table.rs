@@ -6,13 +6,14 @@ use dnslab_measure::{Summary, VariantSummary};
 
 use crate::doubt::{limit_name, variant_caveat_text};
 use crate::number::{self, NONE};
+use crate::sentence::asks_one_by_one;
 
 /// Whether a variant has something to show in a column.
 type Has = fn(&VariantSummary) -> bool;
 
 /// Headings of the columns, in order, each with what a variant must have to show there: a column that
 /// none has anything to show in is left away. `None` for those that are always there.
-const HEADER: [(&str, Option<Has>); 16] = [
+const HEADER: [(&str, Option<Has>); 17] = [
     ("variant", None),
     ("answered qps", None),
     ("95 % interval", None),
@@ -20,6 +21,7 @@ const HEADER: [(&str, Option<Has>); 16] = [
     ("lost", None),
     ("mean", Some(|of| of.metrics.contains_key(&Metric::LatencyMean))),
     ("p50", None),
+    ("p90", Some(asks_one_by_one)),
     ("p95", None),
     ("p99", None),
     ("p99.9", None),
@@ -237,6 +239,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         if measured { number::share(variant.outcomes.lost_share()) } else { none() },
         latency(Metric::LatencyMean),
         latency(Metric::LatencyP50),
+        variant.p90_ns.map_or_else(none, number::duration),
         latency(Metric::LatencyP95),
         latency(Metric::LatencyP99),
         variant.p999_ns.map_or_else(none, number::duration),

@@ -8,9 +8,10 @@ use crate::error::ExperimentError;
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
-pub const BUILT_IN: [(&str, &str); 6] = [
+pub const BUILT_IN: [(&str, &str); 7] = [
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
+    ("forwarders-idle", include_str!("../../../../experiments/forwarders-idle.toml")),
     ("forwarding", include_str!("../../../../experiments/forwarding.toml")),
     ("idm", include_str!("../../../../experiments/idm.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use super::{Form, Key, Preset};
 
-const SECOND: Duration = Duration::from_secs(1);
-
 /// What a link may do: a delay of up to a minute.
 const DELAY: Form =
     Form::Duration { least: Duration::ZERO, most: Duration::from_secs(60), whole_seconds: false };
@@ -112,7 +110,11 @@ pub(super) const CHAIN: &[Key] = &[
     ),
     Key::new(
         "upstream.idle",
-        Form::Duration { least: SECOND, most: Duration::from_secs(3_600), whole_seconds: false },
+        Form::Duration {
+            least: Duration::from_millis(10),
+            most: Duration::from_secs(3_600),
+            whole_seconds: false,
+        },
         Preset::Value("\"10s\""),
         "An embedded upstream closes a connection that has been idle for so long",
     ),

@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 
-use super::servers::{ServerUse, at_its_end, percent, share_together, use_of};
+use super::servers::{
+    ServerUse, WorkerUse, at_its_end, percent, share_together, share_with_load, use_of,
+};
 use super::{
     CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LITTLE, LOST,
-    LimitKind, RATE_MET,
+    LimitKind, RATE_MET, SERVER_BUSY,
 };
 use crate::{
     ChainPart, LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, ServerFacts,
@@ -40,6 +42,8 @@ pub struct LimitFigures {
     pub servers: Vec<ServerUse>,
     /// Datagrams dropped at the server's full UDP sockets.
     pub server_udp_drops: u64,
+    /// What each load worker used.
+    pub workers: Vec<WorkerUse>,
     /// Busy share of the busiest worker, in [0, 1].
     pub generator_busy_share: f64,
     /// Answers dropped at the generator's full UDP sockets.
@@ -86,6 +90,7 @@ impl LimitFigures {
             late_share: share_of_due(late),
             servers: ServerUse::of(server, chain, measured),
             server_udp_drops: udp_drops.unwrap_or(0),
+            workers: measured.workers.iter().map(WorkerUse::of).collect(),
             generator_busy_share: busiest(&measured.workers),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             connections_held_share: most_held(&measured.workers),
@@ -126,6 +131,19 @@ impl LimitFigures {
             parts.rotate_left(1);
         }
         Some((kind, parts.join("; ")))
+    }
+
+    /// Rule 4: the CPUs that servers share with the load.
+    pub(super) fn shared_processors(&self) -> Finding {
+        let share = share_with_load(&self.servers, &self.workers)?;
+        let evidence = format!(
+            "servers and load workers used {} of their CPUs together: {}, the busiest load worker \
+             {} of a CPU",
+            percent(share),
+            self.server_use(),
+            percent(self.generator_busy_share)
+        );
+        (share >= SERVER_BUSY).then_some((LimitKind::SharedCpu, evidence))
     }
 
     /// The servers' CPU use as half a sentence that begins with what is at its end.
@@ -217,7 +235,7 @@ impl LimitFigures {
         Some((LimitKind::Unclear, evidence))
     }
 
-    /// Rule 4: datagrams lost while neither side was busy.
+    /// Rule 5: datagrams lost while neither side was busy.
     pub(super) fn network(&self) -> Finding {
         self.server_busy_share()?;
         let losses = self.losses()?;
@@ -241,7 +259,7 @@ impl LimitFigures {
         Some(format!("{lost} of the queries were lost{where_to}"))
     }
 
-    /// Rule 5: answers after the time-out while neither side was busy.
+    /// Rule 6: answers after the time-out while neither side was busy.
     pub(super) fn not_in_time(&self) -> Finding {
         let evidence = format!("{}, while {}", self.late()?, self.server_use());
         // Without the server's figures, losses were not looked at yet.
@@ -260,7 +278,7 @@ impl LimitFigures {
         })
     }
 
-    /// Rule 6: the window.
+    /// Rule 7: the window.
     pub(super) fn window(&self) -> Finding {
         self.server_busy_share()?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);
@@ -268,7 +286,7 @@ impl LimitFigures {
         near.then(|| (LimitKind::Window, format!("{}, while {}", self.little(), self.server_use())))
     }
 
-    /// Rule 7: the figures that name nobody, as half a sentence.
+    /// Rule 8: the figures that name nobody, as half a sentence.
     pub(super) fn what_is_known(&self) -> String {
         let generator = percent(self.generator_busy_share);
         let mut parts =

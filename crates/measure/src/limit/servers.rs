@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{LimitKind, SERVER_BUSY};
-use crate::{ChainPart, Measured, ServerFacts, UNDER_TEST};
+use crate::{ChainPart, Measured, ServerFacts, UNDER_TEST, WorkerFacts};
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +16,21 @@ pub struct ServerUse {
     pub cpus: usize,
     /// Which they are; empty if it was not pinned.
     pub pinned: Vec<usize>,
+}
+
+/// What one load worker used of its CPU over the measured window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerUse {
+    /// The CPU that it was pinned to.
+    pub cpu: Option<usize>,
+    /// CPU use in [0, 1].
+    pub busy_share: f64,
+}
+
+impl WorkerUse {
+    pub(super) fn of(worker: &WorkerFacts) -> Self {
+        Self { cpu: worker.cpu, busy_share: worker.busy_share() }
+    }
 }
 
 impl ServerUse {
@@ -47,6 +62,24 @@ impl ServerUse {
     }
 }
 
+/// What a thread or a server used of the CPUs that it was pinned to.
+struct Pinned<'a> {
+    cpus: &'a [usize],
+    /// How many CPUs it kept busy; `None` if it was not watched.
+    used: Option<f64>,
+}
+
+impl<'a> Pinned<'a> {
+    fn server(server: &'a ServerUse) -> Self {
+        let used = server.busy_share.map(|share| share * server.cpus.max(1) as f64);
+        Self { cpus: &server.pinned, used }
+    }
+
+    fn worker(worker: &'a WorkerUse) -> Self {
+        Self { cpus: worker.cpu.as_slice(), used: Some(worker.busy_share) }
+    }
+}
+
 /// The server that had no CPU left, or several that had none left together, with the busy share.
 ///
 /// Of several the busiest holds the others up; of two that are alike the one behind, for then the
@@ -61,19 +94,48 @@ pub(super) fn at_its_end(servers: &[ServerUse]) -> Option<(LimitKind, f64)> {
     })
 }
 
-/// What the servers that are pinned to a CPU in common with another used of all their CPUs, in
-/// [0, 1]; `None` if there are no such servers, or one of them was not watched.
+/// What servers that are pinned to CPUs in common used of those, in [0, 1]; of several groups the
+/// one that used most. `None` if there is none, or one of its servers was not watched.
 pub(super) fn share_together(servers: &[ServerUse]) -> Option<f64> {
-    let shares = |place: usize| {
-        let mut others = servers.iter().enumerate().filter(|(other, _)| *other != place);
-        others.any(|(_, other)| servers[place].pinned.iter().any(|cpu| other.pinned.contains(cpu)))
+    most_used(servers.iter().map(Pinned::server).collect(), |_| true)
+}
+
+/// The same of servers and load workers that are pinned to CPUs in common.
+pub(super) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> Option<f64> {
+    let are_servers = 0..servers.len();
+    let pinned = servers.iter().map(Pinned::server).chain(workers.iter().map(Pinned::worker));
+    most_used(pinned.collect(), |group| {
+        let (servers, workers) =
+            group.iter().partition::<Vec<usize>, _>(|at| are_servers.contains(at));
+        !servers.is_empty() && !workers.is_empty()
+    })
+}
+
+/// The largest share of their CPUs that those who are pinned to CPUs in common used, in [0, 1], of
+/// the groups of two or more that count.
+fn most_used(pinned: Vec<Pinned<'_>>, counts: impl Fn(&[usize]) -> bool) -> Option<f64> {
+    let used = |group: &Vec<usize>| {
+        let cpus: BTreeSet<usize> = group.iter().flat_map(|at| pinned[*at].cpus).copied().collect();
+        let used: f64 = group.iter().map(|at| pinned[*at].used).sum::<Option<f64>>()?;
+        Some(used / cpus.len() as f64)
     };
-    let group: Vec<&ServerUse> =
-        (0..servers.len()).filter(|place| shares(*place)).map(|place| &servers[place]).collect();
-    let cpus: BTreeSet<usize> = group.iter().flat_map(|server| &server.pinned).copied().collect();
-    let used = |server: &&ServerUse| Some(server.busy_share? * server.cpus.max(1) as f64);
-    let used: f64 = group.iter().map(used).sum::<Option<f64>>()?;
-    (!cpus.is_empty()).then(|| used / cpus.len() as f64)
+    let groups = groups(&pinned);
+    let groups = groups.iter().filter(|group| group.len() > 1 && counts(group));
+    groups.filter_map(used).reduce(f64::max)
+}
+
+/// The places of those who have a CPU in common, directly or by way of others.
+fn groups(pinned: &[Pinned<'_>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (place, own) in pinned.iter().enumerate() {
+        let meets = |group: &Vec<usize>| {
+            group.iter().any(|at| pinned[*at].cpus.iter().any(|cpu| own.cpus.contains(cpu)))
+        };
+        let (met, mut apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(meets);
+        apart.push(met.into_iter().flatten().chain([place]).collect());
+        groups = apart;
+    }
+    groups
 }
 
 /// The CPU use of servers as half a sentence: `the server used 97 % of 1 CPU, the upstream 61 % of 2
@@ -145,6 +207,10 @@ mod tests {
         check(&pair(0.5, 0.25), None);
         // One that would be at its end alone is named.
         check(&pair(0.91, 0.05), Some((LimitKind::ServerCpu, 0.91)));
+        // Two on one CPU, a third elsewhere.
+        let mut three = pair(0.5, 0.45).to_vec();
+        three.push(server("relay", 0.1, &[1]));
+        check(&three, Some((LimitKind::ServersCpu, 0.95)));
         // Elsewhere, or unpinned, they do not meet.
         let apart = [server("server", 0.5, &[0]), server("upstream", 0.45, &[1])];
         assert_eq!(share_together(&apart), None);
@@ -156,5 +222,21 @@ mod tests {
         let mut unwatched = pair(0.5, 0.45);
         unwatched[1].busy_share = None;
         check(&unwatched, None);
+    }
+    #[test]
+    fn a_server_and_the_load_on_one_cpu_are_added() {
+        let worker = |cpu, busy_share| WorkerUse { cpu, busy_share };
+        let chain = [server("server", 0.8, &[0]), server("upstream", 0.7, &[1])];
+        let together = |workers: &[WorkerUse]| share_with_load(&chain, workers);
+        assert_eq!(together(&[worker(Some(1), 0.25)]), Some(0.95));
+        assert_eq!(together(&[worker(Some(2), 0.25)]), None);
+        assert_eq!(together(&[worker(None, 0.25)]), None);
+        // The fuller of two CPUs.
+        assert_eq!(together(&[worker(Some(0), 0.125), worker(Some(1), 0.125)]), Some(0.925));
+        // Who has both CPUs joins them.
+        let joined = [server("server", 0.5, &[0, 1]), server("upstream", 0.5, &[1])];
+        assert_eq!(share_with_load(&joined, &[worker(Some(0), 0.25)]), Some(0.875));
+        // Workers on one CPU are no server's matter.
+        assert_eq!(together(&[worker(Some(2), 0.5), worker(Some(2), 0.5)]), None);
     }
 }

@@ -218,12 +218,13 @@ fn logs_are_told_by_their_octets() {
 fn the_limit_of_a_chain_has_its_name() {
     let session = sample::chain::session();
     let mut records = RECORDS.clone();
-    let kinds = [LimitKind::RelayCpu, LimitKind::UpstreamCpu, LimitKind::ServersCpu];
+    let kinds =
+        [LimitKind::RelayCpu, LimitKind::UpstreamCpu, LimitKind::ServersCpu, LimitKind::SharedCpu];
     for (record, kind) in records.iter_mut().zip(kinds) {
         record.limit.kind = kind;
     }
     let [_, _, runs, ..] = report_of(&session, &records);
-    for name in ["relay CPU", "upstream CPU", "servers' CPU"] {
+    for name in ["relay CPU", "upstream CPU", "servers' CPU", "shared CPU"] {
         assert_eq!(runs.matches(&format!(",{name},")).count(), 1, "{name}");
     }
 }
