@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use figures::LimitFigures;
 pub(crate) use figures::{busiest, increase, most_held};
+pub(crate) use servers::share_with_load;
 pub use servers::{ServerUse, WorkerUse};
 
 /// A rate counts as met from this share of it on: the pacing error and the queries in flight at

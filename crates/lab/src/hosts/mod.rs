@@ -3,6 +3,7 @@
 //! No namespace has a name. Each is held by a process under a guard, and goes away with the last process
 //! in it; so nothing is left behind, whatever ends dnslab, and two experiments cannot meet.
 
+mod alarm;
 mod ended;
 mod ip;
 pub(crate) mod link;

@@ -1,5 +1,6 @@
 //! Commands over a server's Unix socket.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -36,6 +37,12 @@ pub(super) fn ask(directory: &Path, name: &str, command: &str) -> Result<String,
         io::Result::Ok(text)
     };
     exchange().map_err(|error| format!("its control socket {name}: {error}"))
+}
+
+/// The whole numbers among lines `NAME=NUMBER`.
+pub(super) fn numbers(text: &str) -> BTreeMap<&str, u64> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs.filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect()
 }
 
 #[cfg(test)]

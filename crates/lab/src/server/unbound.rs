@@ -232,11 +232,7 @@ fn way_to(upstream: &Upstream) -> String {
 
 /// The counts among the lines `NAME=NUMBER`.
 fn read_statistics(text: &str) -> BTreeMap<String, u64> {
-    let lines: BTreeMap<&str, u64> = text
-        .lines()
-        .filter_map(|line| line.split_once('='))
-        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
-        .collect();
+    let lines = control::numbers(text);
     let mut counts = BTreeMap::new();
     for (name, common) in [
         ("total.num.queries", counter::QUERIES),

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::program::guard;
 use crate::support::{
-    PATIENCE, ask, ask_for, groups_of, guard, nobody, parent, spec as authoritative, wait_until,
+    PATIENCE, ask, ask_for, groups_of, nobody, parent, spec as authoritative, wait_until,
 };
 use dnslab_lab::{
     DNSTAP_LOG, LabError, Logging, QUERY_LOG, RunningServer, ServerKind, ServerSpec, Upstream,

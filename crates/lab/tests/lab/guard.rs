@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{alive, groups_of, guard, parent, program, wait_until};
+use crate::program::{guard, program};
+use crate::support::{alive, groups_of, parent, wait_until};
 use dnslab_lab::{Ending, FileSystem, GuardSpec, LabError, RunningProcess};
 use rustix::process::{Pid, Signal, kill_process};
 

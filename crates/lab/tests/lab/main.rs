@@ -1,8 +1,10 @@
 //! The laboratory with real processes: the guard, the sampler, authoritative servers, and forwarders.
 
+mod chain;
 mod forwarders;
 mod guard;
 mod hosts;
+mod program;
 mod roots;
 mod sampler;
 mod servers;

@@ -5,7 +5,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{PATIENCE, alive, ask, groups_of, guard, parent, program, spec, wait_until};
+use crate::program::{guard, program};
+use crate::support::{PATIENCE, alive, ask, groups_of, parent, spec, wait_until};
 use dnslab_lab::{LabError, RootError, RunningServer, ServerKind, find_in_root, sockets};
 use dnslab_wire::Transport::{Doh2, Dot, Tcp, Udp};
 

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{guard, program, wait_until};
+use crate::program::{guard, program};
+use crate::support::wait_until;
 use dnslab_lab::{CpuSource, FileSystem, GuardSpec, RunningProcess, Sampler, Watched};
 use dnslab_measure::ResourceSeries;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, alive, ask, groups_of, guard, nobody, parent, spec, wait_until};
+use crate::program::guard;
+use crate::support::{PATIENCE, alive, ask, groups_of, nobody, parent, spec, wait_until};
 use dnslab_lab::{LabError, RunningServer, Sampler, ServerKind, find, ports, sockets};
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};

@@ -14,22 +14,10 @@ use dnslab_lab::{
 };
 use dnslab_wire::Transport;
 
+use crate::program::program;
+
 /// Patience with things that take milliseconds on a quiet machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The example program `guard`, which cargo builds together with the tests.
-pub(crate) fn program() -> PathBuf {
-    let own = std::env::current_exe().expect("a test has a file");
-    let folder = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
-    let program = folder.join("examples/guard");
-    assert!(program.exists(), "build {} with `cargo build --example guard`", program.display());
-    program
-}
-
-/// The example program as a guard.
-pub(crate) fn guard() -> GuardProgram {
-    GuardProgram { path: program(), arguments: vec!["guard".into()] }
-}
 
 /// A guard that becomes `nobody` before it starts the server of `spec`, whose folder that user may then
 /// write. Only root can become somebody else.
@@ -87,7 +75,8 @@ pub(crate) fn spec(
     }
 }
 
-/// Asks for `alf.melmac.univ A` with `dig`, encrypted with `kdig` and the run's own authority.
+/// Asks for `alf.melmac.univ A` with `kdig`, encrypted with the run's own authority. (Not with `dig`: it lets
+/// its socket have the port of a server, and then asks itself.)
 pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
     // A probe must return soon.
     ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, address), 1)
@@ -102,31 +91,30 @@ pub(crate) fn ask_for(
     (transport, address): (Transport, SocketAddr),
     seconds: u64,
 ) -> Result<(), String> {
-    let (program, package) = match transport {
-        Transport::Udp | Transport::Tcp => ("dig", "bind9-dnsutils"),
-        _ => ("kdig", "knot-dnsutils"),
-    };
-    let mut command = Command::new(program);
+    let mut command = Command::new("kdig");
     command.args([format!("@{}", address.ip()), "-p".to_owned(), address.port().to_string()]);
+    command.arg("+retry=0");
     match transport {
-        Transport::Udp => command.args(["+tries=1"]),
-        Transport::Tcp => command.args(["+tries=1", "+tcp"]),
+        Transport::Udp => {}
+        Transport::Tcp => {
+            command.arg("+tcp");
+        }
         encrypted => {
             let authority = folder.join("server").join(certificate::AUTHORITY);
             let authority = authority.to_str().expect("temporary folders have UTF-8 names");
             let hostname = format!("+tls-hostname={}", certificate::NAME);
-            command.args(["+retry=0", &format!("+tls-ca={authority}"), &hostname]);
+            command.args([&format!("+tls-ca={authority}"), &hostname]);
             match encrypted {
                 Transport::Doh2 => command.arg("+https=/dns-query"),
                 Transport::Doq => command.arg("+quic"),
                 _ => &mut command,
-            }
+            };
         }
-    };
+    }
     command.args([&format!("+time={seconds}"), "+short", name, "A"]);
     let output = command
         .output()
-        .unwrap_or_else(|error| panic!("{program}: {error}: apt-get install {package}"));
+        .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
     let text = String::from_utf8_lossy(&output.stdout);
     if text.trim() == expected { Ok(()) } else { Err(format!("the answer is `{text}`")) }
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::Caveat;
-use crate::limit::{CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held};
+use crate::limit::{
+    CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held, share_with_load,
+};
 use crate::{
     Agreement, ChainPart, Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts,
-    WorkerFacts,
+    ServerUse, WorkerFacts, WorkerUse,
 };
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
@@ -144,8 +146,13 @@ impl Caveat {
         measured: &Measured,
         host_cpus: usize,
     ) -> Option<Self> {
+        let used = || {
+            let servers = ServerUse::of(server, chain, measured);
+            share_with_load(&servers, &WorkerUse::of_all(measured))
+        };
         let is_idle = !shares_cpus(load, server, &[], host_cpus)
-            && shared_use(load, chain, measured).is_some_and(|share| share < SHARED_USE);
+            && chain.iter().all(|part| !part.server.cpus.is_empty())
+            && used().is_some_and(|share| share < SHARED_USE);
         (shares_cpus(load, server, chain, host_cpus) && !is_idle).then_some(Self::SharedCpus)
     }
 
@@ -368,27 +375,6 @@ fn servers_cpus<'a>(
 ) -> impl Iterator<Item = &'a [usize]> {
     let behind = chain.iter().map(|part| part.server.cpus.as_slice());
     std::iter::once(server.cpus.as_slice()).chain(behind)
-}
-
-/// How much of the CPUs that the load shares with servers of the chain was used by both over the measured
-/// window, in [0, 1]; `None` if somebody was not pinned or not watched.
-fn shared_use(load: &LoadFacts, chain: &[ChainPart], measured: &Measured) -> Option<f64> {
-    let (from, to) = measured.window();
-    let mut used_ns = measured.workers.iter().map(|worker| worker.cpu_ns as f64).sum::<f64>();
-    let mut shared = BTreeSet::new();
-    for part in chain {
-        if part.server.cpus.is_empty() {
-            return None;
-        }
-        let common = part.server.cpus.iter().filter(|cpu| load.cpus.contains(cpu));
-        let common: Vec<usize> = common.copied().collect();
-        if !common.is_empty() {
-            used_ns += part.resources.cpu_between_ns(from, to)? as f64;
-        }
-        shared.extend(common);
-    }
-    let span_ns = (to - from) as f64 * shared.len() as f64;
-    (span_ns > 0.0).then(|| used_ns / span_ns)
 }
 
 /// Places of a closed loop's window that are in the generator's hands on average: between an answer

@@ -90,7 +90,7 @@ impl LimitFigures {
             late_share: share_of_due(late),
             servers: ServerUse::of(server, chain, measured),
             server_udp_drops: udp_drops.unwrap_or(0),
-            workers: measured.workers.iter().map(WorkerUse::of).collect(),
+            workers: WorkerUse::of_all(measured),
             generator_busy_share: busiest(&measured.workers),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             connections_held_share: most_held(&measured.workers),

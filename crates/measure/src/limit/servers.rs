@@ -28,14 +28,16 @@ pub struct WorkerUse {
 }
 
 impl WorkerUse {
-    pub(super) fn of(worker: &WorkerFacts) -> Self {
-        Self { cpu: worker.cpu, busy_share: worker.busy_share() }
+    /// The workers of a run.
+    pub(crate) fn of_all(measured: &Measured) -> Vec<Self> {
+        let of = |worker: &WorkerFacts| Self { cpu: worker.cpu, busy_share: worker.busy_share() };
+        measured.workers.iter().map(of).collect()
     }
 }
 
 impl ServerUse {
     /// The servers of a run, that under test first.
-    pub(super) fn of(server: &ServerFacts, chain: &[ChainPart], measured: &Measured) -> Vec<Self> {
+    pub(crate) fn of(server: &ServerFacts, chain: &[ChainPart], measured: &Measured) -> Vec<Self> {
         let (from, to) = measured.window();
         let under_test = Self {
             role: UNDER_TEST.to_owned(),
@@ -101,7 +103,7 @@ pub(super) fn share_together(servers: &[ServerUse]) -> Option<f64> {
 }
 
 /// The same of servers and load workers that are pinned to CPUs in common.
-pub(super) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> Option<f64> {
+pub(crate) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> Option<f64> {
     let are_servers = 0..servers.len();
     let pinned = servers.iter().map(Pinned::server).chain(workers.iter().map(Pinned::worker));
     most_used(pinned.collect(), |group| {
