@@ -174,6 +174,7 @@ mod tests {
         LimitFigures {
             mode: LoadMode::Closed { outstanding: 100 },
             clients: 4,
+            due_qps: 100_000.0,
             offered_qps: 100_000.0,
             answered_qps: 100_000.0,
             answered: 1_000_000,

@@ -152,6 +152,13 @@ impl Measured {
         self.sent_in_window as f64 * 1e9 / self.window_ns as f64
     }
 
+    /// Queries that became due in the measured window, per second: what an open loop was to send. Of a
+    /// Poisson process that is what was drawn, and not the rate that was asked for.
+    #[must_use]
+    pub fn due_qps(&self) -> f64 {
+        self.counters.outcomes.due as f64 * 1e9 / self.window_ns as f64
+    }
+
     /// The measured window as a span of the run's timeline, nanoseconds since the load began.
     #[must_use]
     pub fn window(&self) -> (i64, i64) {

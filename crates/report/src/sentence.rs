@@ -116,7 +116,7 @@ fn all_ask_one_by_one(summary: &Summary) -> bool {
 }
 
 /// True if a variant had one query outstanding in all.
-pub(crate) fn asks_one_by_one(variant: &VariantSummary) -> bool {
+fn asks_one_by_one(variant: &VariantSummary) -> bool {
     variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
 }
 

@@ -192,10 +192,7 @@ fn not_offered(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
     Some(if figures.holds_connections() {
         Caveat::ConnectionsHeld { share: figures.connections_held_share }
     } else {
-        Caveat::RateMissed {
-            intended_qps: due as f64 * 1e9 / measured.window_ns as f64,
-            offered_qps: measured.offered_qps(),
-        }
+        Caveat::RateMissed { intended_qps: measured.due_qps(), offered_qps: measured.offered_qps() }
     })
 }
 

@@ -199,7 +199,10 @@ impl Caveat {
 
     /// An open loop sent less than 99 % of what was intended.
     fn rate_missed(load: &LoadFacts, measured: &Measured) -> Option<Self> {
-        let LoadMode::Open { rate_qps: intended_qps, .. } = load.mode else { return None };
+        if load.window().is_some() {
+            return None;
+        }
+        let intended_qps = measured.due_qps();
         let offered_qps = measured.offered_qps();
         let missed = offered_qps < RATE_MET * intended_qps;
         missed.then_some(Self::RateMissed { intended_qps, offered_qps })

@@ -21,6 +21,8 @@ pub struct LimitFigures {
     pub mode: LoadMode,
     /// Simulated clients.
     pub clients: u32,
+    /// Queries that became due per second: what an open loop was to send.
+    pub due_qps: f64,
     /// Queries sent per second.
     pub offered_qps: f64,
     /// Queries answered per second.
@@ -82,6 +84,7 @@ impl LimitFigures {
             is_loopback: target.is_ok_and(|target| target.ip().is_loopback()),
             mode: load.mode.clone(),
             clients: load.clients,
+            due_qps: measured.due_qps(),
             offered_qps: measured.offered_qps(),
             answered_qps: measured.answered_qps(),
             answered: outcomes.answered,
@@ -337,7 +340,7 @@ impl LimitFigures {
     /// The rate that an open loop was to send, queries per second.
     fn intended_qps(&self) -> Option<f64> {
         match self.mode {
-            LoadMode::Open { rate_qps, .. } => Some(rate_qps),
+            LoadMode::Open { .. } => Some(self.due_qps),
             LoadMode::Closed { .. } => None,
         }
     }

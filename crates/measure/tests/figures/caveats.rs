@@ -172,6 +172,13 @@ fn the_rate() {
     let sent = |sent| move |run: &mut Run| run.measured.sent_in_window = sent;
     check(sent(990), &[]);
     check(sent(989), &[Caveat::RateMissed { intended_qps: 1_000.0, offered_qps: 989.0 }]);
+    // What a Poisson process draws is not the rate that was asked for, and all of it was sent.
+    let drawn = |run: &mut Run| {
+        run.measured.sent_in_window = 940;
+        let outcomes = &mut run.measured.counters.outcomes;
+        (outcomes.due, outcomes.answered) = (940, 940);
+    };
+    check(drawn, &[]);
 }
 
 #[test]
@@ -277,6 +284,7 @@ fn the_horizon() {
 fn lost_queries() {
     let lost = |lost| {
         move |run: &mut Run| {
+            run.measured.sent_in_window = 100_000;
             let outcomes = &mut run.measured.counters.outcomes;
             *outcomes = Outcomes {
                 due: 100_000,
@@ -294,6 +302,7 @@ fn lost_queries() {
 fn answers_that_are_not_whole() {
     let answers = |answers: Answers| {
         move |run: &mut Run| {
+            run.measured.sent_in_window = 10_000;
             run.measured.counters.outcomes.due = 10_000;
             run.measured.counters.outcomes.answered = 10_000;
             run.measured.counters.answers = answers;
