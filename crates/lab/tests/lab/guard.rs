@@ -29,8 +29,10 @@ fn start(folder: &Path, command: &[&str]) -> RunningProcess {
 
 /// Starts another dnslab that holds a guarded process; itself and the process's id.
 fn hold(folder: &Path, command: &[&str]) -> (Child, u32) {
-    let mut holder = Command::new(program())
-        .args(["hold", folder.to_str().unwrap()])
+    // Who runs tests in the background of a script has them ignore SIGINT (POSIX.1, 2.11).
+    let mut holder = Command::new("env")
+        .args(["--default-signal=INT", program().to_str().unwrap(), "hold"])
+        .arg(folder)
         .args(command)
         .stdout(Stdio::piped())
         .spawn()
