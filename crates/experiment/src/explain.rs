@@ -7,7 +7,7 @@ use dnslab_lab::hosts::{self, LinkSettings};
 use dnslab_measure::SkippedVariant;
 use dnslab_traffic::duration_text;
 
-use crate::{Experiment, HostsChoice, Mode, Plan, Queries, Server, Variant};
+use crate::{Experiment, HostsChoice, Mode, Plan, Queries, Server, UpstreamBehaviour, Variant};
 
 /// What the plan says of one server: its version and where it lies, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&Server) -> String + 'a;
@@ -128,6 +128,10 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
             extras.extend(delay.as_ref().map(|delay| format!("answers after {delay}")));
             let quota = behaviour.queries_per_connection;
             extras.extend(quota.map(|quota| format!("closes after {quota} queries")));
+            let closes_early = behaviour.idle_timeout < UpstreamBehaviour::default().idle_timeout;
+            let idle =
+                || format!("closes after {} without one", duration_text(behaviour.idle_timeout));
+            extras.extend(closes_early.then(idle));
             extras.extend((!behaviour.tickets).then(|| "no tickets".to_owned()));
             extras.extend(behaviour.signed.then(|| "signed".to_owned()));
         }

@@ -95,6 +95,11 @@ pub struct ServerFigures {
     /// others those that they counted in it (in as much of the load as they were read for, if the
     /// readings do not cover the window). The mean over runs.
     pub qps: Option<f64>,
+    /// Mean latency, nanoseconds: of the server under test that of the load, of the others from the
+    /// query of the server before it to the answer, as far as that one counts the time, in the span of
+    /// `qps`. The mean over runs.
+    #[serde(default)]
+    pub mean_latency_ns: Option<f64>,
     /// CPU use in [0, 1] of the CPUs that it was given, over the measured window; the mean over runs.
     pub busy_share: Option<f64>,
     /// CPU time for each of the queries in `qps`, nanoseconds; the mean over runs.
@@ -118,7 +123,10 @@ impl ServerFigures {
         let Some(measured) = record.measured.as_ref().filter(|_| !record.chain.is_empty()) else {
             return Vec::new();
         };
-        let parts = record.chain.iter().map(|part| Self::of_part(part, measured));
+        let behind = record.chain.iter().map(|part| part.counters.as_ref());
+        let before = std::iter::once(measured.server_counters.as_ref()).chain(behind);
+        let parts = record.chain.iter().zip(before);
+        let parts = parts.map(|(part, before)| Self::of_part(part, before, measured));
         std::iter::once(Self::under_test(record, measured)).chain(parts).collect()
     }
 
@@ -145,6 +153,7 @@ impl ServerFigures {
             server: record.server.title(),
             transport: record.load.transport.clone(),
             qps: Some(measured.answered_qps()),
+            mean_latency_ns: measured.latency.mean_ns(),
             busy_share: measured.server_busy_share(),
             cpu_per_query_ns: measured.server_cpu_per_query_ns(),
             peak_memory_octets: measured.resources.peak_memory_octets(),
@@ -153,8 +162,8 @@ impl ServerFigures {
         }
     }
 
-    /// What is to be said of a server behind it.
-    fn of_part(part: &ChainPart, measured: &Measured) -> Self {
+    /// What is to be said of a server behind it; `before` is what the one that asks it counted.
+    fn of_part(part: &ChainPart, before: Option<&CounterSeries>, measured: &Measured) -> Self {
         let (from, to) = measured.window();
         let counters = part.counters.as_ref();
         let span = counters.and_then(|counters| counted_span(counters, (from, to)));
@@ -173,6 +182,7 @@ impl ServerFigures {
             server: part.server.title(),
             transport: part.transport.clone(),
             qps: queries.zip(seconds).map(|(queries, seconds)| queries / seconds),
+            mean_latency_ns: before.and_then(|before| mean_wait_ns(before, (from, to))),
             busy_share: part.resources.busy_share(from, to),
             cpu_per_query_ns: cpu_ns.zip(queries).map(|(cpu_ns, queries)| cpu_ns as f64 / queries),
             peak_memory_octets: part.resources.peak_memory_octets(),
@@ -192,6 +202,7 @@ impl ServerFigures {
         };
         Self {
             qps: mean(|run| run.qps),
+            mean_latency_ns: mean(|run| run.mean_latency_ns),
             busy_share: mean(|run| run.busy_share),
             cpu_per_query_ns: mean(|run| run.cpu_per_query_ns),
             peak_memory_octets: runs.iter().filter_map(|run| run.peak_memory_octets).max(),
@@ -200,6 +211,16 @@ impl ServerFigures {
             ..runs[0].clone()
         }
     }
+}
+
+/// How long a server waited for an answer of the one behind it on average, nanoseconds; `None` if it
+/// does not count that, or asked nothing.
+fn mean_wait_ns(counters: &CounterSeries, window: (i64, i64)) -> Option<f64> {
+    let span = counted_span(counters, window)?;
+    let growth = |name| counters.growth_between(name, span, window.1);
+    let (waited_ns, asked) =
+        (growth(counter::UPSTREAM_WAITED_NS)?, growth(counter::UPSTREAM_QUERIES)?);
+    (asked > 0.0).then(|| waited_ns / asked)
 }
 
 /// The span for which queries are counted: the measured window, or as much of the load as there is

@@ -25,6 +25,8 @@ pub const CACHE_HITS: &str = "cache.hits";
 pub const CACHE_MISSES: &str = "cache.misses";
 /// Queries sent to the upstream server.
 pub const UPSTREAM_QUERIES: &str = "upstream.queries";
+/// Time from the queries sent to the upstream server to their answers, nanoseconds, as a sum.
+pub const UPSTREAM_WAITED_NS: &str = "upstream.waited-ns";
 /// Answers of the upstream server that did not come in time.
 pub const UPSTREAM_TIMEOUTS: &str = "upstream.timeouts";
 /// Connections that were accepted, over all transports.

@@ -112,15 +112,15 @@ impl Limit {
     ///    together, and none of them alone. If the busiest worker was at
     ///    90 % or more too and not below that, the limit is the generator: the more saturated
     ///    of the two holds the other up, and in doubt the server may do more than was measured.
-    /// 3. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
+    /// 3. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
+    ///    them together, and neither the servers nor a worker alone. Both may do more on CPUs of
+    ///    their own.
+    /// 4. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
     ///    more than 0.1 % of the answers, connections waited for their turn in it for more than 5 %
     ///    of the time (while no more than a tenth of the attempts failed, for then those on their
     ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
     ///    The latter not over a stream with every worker below 50 %: then the server did not take
     ///    what was offered (connections or their buffers were full), which is unclear.
-    /// 4. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
-    ///    them together, and neither the servers nor the workers alone. Both may do more on CPUs of
-    ///    their own.
     /// 5. **Network**: more than 0.1 % of the datagrams were lost, those not counted that were
     ///    answered late, while neither side was busy. This goes before the window, which lost
     ///    queries fill until they time out. The evidence names drops at the server's full sockets,
@@ -139,7 +139,6 @@ impl Limit {
         let (kind, evidence) = figures
             .rate()
             .or_else(|| figures.processors())
-            .or_else(|| figures.shared_processors())
             .or_else(|| figures.not_taken())
             .or_else(|| figures.network())
             .or_else(|| figures.not_in_time())

@@ -6,11 +6,12 @@ use crate::number::{self, NONE};
 use crate::transport::transport_name;
 
 /// Headings of the columns, in order.
-pub(crate) const HEADER: [&str; 11] = [
+pub(crate) const HEADER: [&str; 12] = [
     "variant",
     "server",
     "asked over",
     "qps",
+    "mean latency",
     "CPU",
     "CPU/query",
     "peak memory",
@@ -25,8 +26,9 @@ pub(crate) const LEGEND: &str = "Of the server under test, qps are the answered 
      those of the load. Of the others they are what each server counted: connections and \
      handshakes since it started, for a forwarder may connect when the chain is tried before the \
      load, and that trial counts too; after \"load:\" those from just before the load to just after \
-     it. qps, CPU and CPU/query: means over the valid runs, in the measured window. Counts: sums \
-     of the valid runs.";
+     it. Mean latency of the others: how long the server before waited for them, where it counts \
+     that. qps, latency, CPU and CPU/query: means over the valid runs, in the measured window. \
+     Counts: sums of the valid runs.";
 
 /// A cell with what is said beside its figure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,6 +97,7 @@ fn cells(server: &ServerFigures) -> Vec<Cell> {
         Cell { figure: role_name(&server.role).to_owned(), aside },
         Cell::plain(transport_name(&server.transport)),
         figure(server.qps.map(number::qps)),
+        figure(server.mean_latency_ns.map(number::duration)),
         figure(server.busy_share.map(|busy| format!("{:.0} %", busy * 100.0))),
         figure(server.cpu_per_query_ns.map(number::duration)),
         figure(server.peak_memory_octets.map(number::octets)),
@@ -151,8 +154,8 @@ mod tests {
             ..ServerFigures::default()
         };
         let texts: Vec<String> = cells(&server).iter().map(Cell::text).collect();
-        assert_eq!(texts[..4], ["relay (stubby 1.6)", "UDP", "-", "25 %"]);
-        assert!(texts[4..].iter().all(|text| text == "-"), "{texts:?}");
+        assert_eq!(texts[..5], ["relay (stubby 1.6)", "UDP", "-", "-", "25 %"]);
+        assert!(texts[5..].iter().all(|text| text == "-"), "{texts:?}");
         assert_eq!(texts.len() + 1, HEADER.len());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dnslab_measure::{ChainPart, RunRecord, counter};
+use dnslab_measure::{ChainPart, RunRecord, ServerFigures, counter};
 use rustix::process::Signal;
 
 use crate::evidence::{measured, report_is_whole, valid_records};
@@ -74,7 +74,7 @@ fn forwarders_ask_over_tls_and_the_upstream_counts() {
     let settings = ["load.popular_names=40", "load.queries_in_all=40", "repeat.runs=1"];
     let mut settings = settings.to_vec();
     settings.push("variant.kresd-dot-200.upstream.queries_per_connection=10");
-    let records = study(&room, "forwarders", &settings, 16);
+    let records = study(&room, "forwarders", &settings, 18);
     for record in &records {
         let variant = &record.variant;
         assert_eq!(measured(record).counters.outcomes.answered, 40, "{variant}");
@@ -148,6 +148,10 @@ fn both_legs_of_a_forwarder_are_measured() {
         // CoreDNS probes the health of its upstream beside.
         assert!(passed >= sent && passed < sent + 50, "{variant}: {passed} of {sent} queries");
         assert!(counters.growth(transport).unwrap_or(0) > 0, "{variant}: {counters:?}");
+        let figures = ServerFigures::of_run(record);
+        let [clients_ns, leg_ns] =
+            [0, 1].map(|at| figures[at].mean_latency_ns.expect("it is counted"));
+        assert!(leg_ns > 0.0 && leg_ns < clients_ns, "{variant}: {leg_ns} of {clients_ns} ns");
         let cached = &of(&records, &format!("{variant}-cached")).chain[0].counters;
         let asked = cached.as_ref().and_then(|counters| counters.growth(counter::QUERIES));
         assert!(asked.is_some_and(|asked| asked < passed / 2), "{variant}: {asked:?} with a cache");
@@ -164,7 +168,7 @@ fn a_plan_starts_nothing() {
         plan.prints("client ---- server -- 2ms, 1 % lost -- upstream, each a network namespace");
     let plan = plan.prints("variant unbound-udp, the baseline").prints("  relay     Stubby (0.");
     let plan = plan.prints("answers after lognormal:median=1ms,sigma=1, closes after 200 queries");
-    assert!(plan.stdout.contains("48 runs, about "), "{plan}");
+    assert!(plan.stdout.contains("54 runs, about "), "{plan}");
     assert!(!room.path().join("results").exists());
     let same = room.dnslab(&["run", "forwarders", "--dry-run", "--set", "link.upstream.loss=1%"]);
     assert_eq!(same.exits_with(0).stdout, plan.stdout);

@@ -19,24 +19,14 @@ pub(super) struct Alarm {
 impl Alarm {
     /// When to have oneself woken to be awake at `at_ns`.
     pub(super) fn set_for(&self, at_ns: u64) -> u64 {
-        at_ns.saturating_sub(self.least_ns())
+        let least_ns = self.late_ns.iter().copied().min().unwrap_or(0);
+        at_ns.saturating_sub(least_ns.min(EARLIEST_NS))
     }
 
-    /// How long it took to wake for something else than the alarm, after a wait of `waited_ns`:
-    /// nothing if one did not sleep.
-    pub(super) fn waking_ns(&self, waited_ns: u64) -> u64 {
-        if waited_ns > self.least_ns() { self.least_ns() } else { 0 }
-    }
-
-    /// The timer was set for `set_ns`, and one was awake at `now_ns`.
+    /// The timer was set for `set_ns`, one slept, and was awake at `now_ns`.
     pub(super) fn rang(&mut self, set_ns: u64, now_ns: u64) {
         self.late_ns[self.rung % REMEMBERED] = now_ns.saturating_sub(set_ns);
         self.rung = self.rung.wrapping_add(1);
-    }
-
-    /// The least that it takes to wake, as far as is known.
-    fn least_ns(&self) -> u64 {
-        self.late_ns.into_iter().min().unwrap_or(0).min(EARLIEST_NS)
     }
 }
 
@@ -53,7 +43,6 @@ mod tests {
             alarm.rang(5_000, 5_000 + late_ns);
         }
         assert_eq!(alarm.set_for(1_000_000), 999_940);
-        assert_eq!((alarm.waking_ns(60), alarm.waking_ns(61)), (0, 60));
         // The oldest are forgotten.
         (0..5).for_each(|_| alarm.rang(5_000, 5_500));
         assert_eq!(alarm.set_for(1_000_000), 999_915);

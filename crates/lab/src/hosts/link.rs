@@ -71,38 +71,35 @@ fn run(spec: &LinkSpec) -> io::Result<std::convert::Infallible> {
     let mut buffer = vec![0; LONGEST];
     let mut alarm = Alarm::default();
     loop {
-        let waking_ns = wait(&devices, &queues, &mut alarm)?;
+        wait(&devices, &queues, &mut alarm)?;
         for way in [0, 1] {
-            take(&mut devices[way], &mut queues[way], &mut buffer, waking_ns)?;
+            take(&mut devices[way], &mut queues[way], &mut buffer)?;
             deliver(&mut devices[1 - way], &mut queues[way])?;
         }
     }
 }
 
-/// Waits until a host sends something or a packet arrives; how long ago at least what a host has sent
-/// came, nanoseconds: to wake took that long.
-fn wait(devices: &[File; 2], queues: &[Queue; 2], alarm: &mut Alarm) -> io::Result<u64> {
-    let began_ns = now_ns();
+/// Waits until a host sends something or a packet arrives.
+fn wait(devices: &[File; 2], queues: &[Queue; 2], alarm: &mut Alarm) -> io::Result<()> {
     let next = queues.iter().filter_map(Queue::next_at).min().map(|at| alarm.set_for(at));
-    let pause = next.map(|at| Duration::from_nanos(at.saturating_sub(began_ns)));
+    let pause = next.map(|at| Duration::from_nanos(at.saturating_sub(now_ns())));
     let pause = pause.and_then(|pause| Timespec::try_from(pause).ok());
     let mut ready = devices.each_ref().map(|device| PollFd::new(device, PollFlags::IN));
-    let mut waking_ns = 0;
+    let slept = pause.is_none_or(|pause| pause != Timespec::default());
     match poll(&mut ready, pause.as_ref()) {
-        Ok(0) => alarm.rang(next.unwrap_or_default(), now_ns()),
-        Ok(_) => waking_ns = alarm.waking_ns(now_ns() - began_ns),
-        Err(rustix::io::Errno::INTR) => {}
+        Ok(0) if slept => alarm.rang(next.unwrap_or_default(), now_ns()),
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
     let is_gone = ready.iter().any(|end| end.revents().contains(PollFlags::ERR));
-    if is_gone { Err(io::Error::other("a device is gone")) } else { Ok(waking_ns) }
+    if is_gone { Err(io::Error::other("a device is gone")) } else { Ok(()) }
 }
 
-/// Takes what a host has sent, so long ago.
-fn take(device: &mut File, queue: &mut Queue, buffer: &mut [u8], waking_ns: u64) -> io::Result<()> {
+/// Takes what a host has sent.
+fn take(device: &mut File, queue: &mut Queue, buffer: &mut [u8]) -> io::Result<()> {
     for _ in 0..BATCH {
         match device.read(buffer) {
-            Ok(count) => queue.push(now_ns() - waking_ns, buffer[..count].to_vec()),
+            Ok(count) => queue.push(now_ns(), buffer[..count].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(error),
         }

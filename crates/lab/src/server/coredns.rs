@@ -220,6 +220,9 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
             counts.insert(name.to_owned(), count);
         }
     }
+    if let Some(ns) = metrics.sum_of_seconds_ns("coredns_proxy_request_duration_seconds_sum") {
+        counts.insert(counter::UPSTREAM_WAITED_NS.to_owned(), ns);
+    }
     counts
 }
 

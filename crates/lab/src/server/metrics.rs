@@ -13,12 +13,18 @@ impl<'a> Metrics<'a> {
     /// or the beginning of that. `None` if there is none: most servers leave a count out until it is 1.
     pub(super) fn sum(&self, name: &str, labels: &[&str]) -> Option<u64> {
         let counts = self.0.lines().filter_map(|line| value(line, name, labels));
-        counts.fold(None, |sum, count| Some(sum.unwrap_or(0) + count))
+        counts.map(|count| count as u64).reduce(|sum, count| sum + count)
+    }
+
+    /// The same of a metric in seconds, in nanoseconds.
+    pub(super) fn sum_of_seconds_ns(&self, name: &str) -> Option<u64> {
+        let seconds = self.0.lines().filter_map(|line| value(line, name, &[]));
+        seconds.reduce(|sum, seconds| sum + seconds).map(|seconds| (seconds * 1e9) as u64)
     }
 }
 
-/// The count on this line, if it is one of those.
-fn value(line: &str, name: &str, labels: &[&str]) -> Option<u64> {
+/// The value on this line, if it is one of those.
+fn value(line: &str, name: &str, labels: &[&str]) -> Option<f64> {
     let rest = line.strip_prefix(name)?;
     let (own, number) = match rest.strip_prefix('{') {
         Some(rest) => rest.rsplit_once('}')?,
@@ -30,8 +36,8 @@ fn value(line: &str, name: &str, labels: &[&str]) -> Option<u64> {
     }
     // A time stamp may follow. Go writes a million as 1e+06; a count has no fraction, and below 2^53
     // it is exact.
-    let count: f64 = number.strip_prefix(' ')?.split(' ').next()?.parse().ok()?;
-    (count >= 0.0).then_some(count as u64)
+    let value: f64 = number.strip_prefix(' ')?.split(' ').next()?.parse().ok()?;
+    (value >= 0.0).then_some(value)
 }
 
 #[cfg(test)]
@@ -57,5 +63,8 @@ mod tests {
         ] {
             assert_eq!(metrics.sum(name, labels), expected, "{name} {labels:?}");
         }
+        let page = "took_seconds_sum{to=\"a\"} 0.25\ntook_seconds_sum{to=\"b\"} 1.5e-09\n";
+        assert_eq!(Metrics::new(page).sum_of_seconds_ns("took_seconds_sum"), Some(250_000_001));
+        assert_eq!(Metrics::new(page).sum_of_seconds_ns("took_seconds"), None);
     }
 }

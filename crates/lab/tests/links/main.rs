@@ -86,16 +86,16 @@ fn a_link_has_the_delay_that_it_promises() {
             assert_eq!(trips.len(), 200);
             trips
         };
-        // What the two hosts take for themselves is no delay of the link.
-        let hosts = trips(LinkSettings::default())[50];
+        // What the two hosts take for themselves is no delay of the link: at the least, and in the quarter.
+        let hosts = trips(LinkSettings::default());
         let trips = trips(link);
         let promised = Duration::from_millis(2 * delay_ms);
         // Both ways: twice 5 % and 100 us. A busy machine makes some packets later, none earlier; so the
         // first quarter is held to the promise.
-        let most = promised.mul_f64(1.05) + Duration::from_micros(200) + hosts;
+        let most = promised.mul_f64(1.05) + Duration::from_micros(200) + hosts[50];
         let (first, quarter) = (trips[0], trips[50]);
         println!("{delay_ms} ms: {first:?} to {quarter:?} of at most {most:?} both ways");
-        assert!(first >= promised, "{first:?} is earlier than {promised:?}");
+        assert!(first >= promised + hosts[0], "{first:?} is earlier than {promised:?}");
         assert!(quarter <= most, "{quarter:?} is later than {most:?}: {:?}", &trips[..60]);
     }
 }

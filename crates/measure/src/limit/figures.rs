@@ -115,12 +115,16 @@ impl LimitFigures {
         (self.offered_qps >= met && self.answered_qps >= met).then_some((LimitKind::Rate, evidence))
     }
 
-    /// Rules 2 and 3: the CPUs of the two sides, and what else the generator failed to do.
+    /// Rules 2 to 4: the CPUs of the two sides, and what else the generator failed to do.
     pub(super) fn processors(&self) -> Finding {
         let server = at_its_end(&self.servers);
         let generator = self.generator_faults();
-        let generator_first = self.generator_busy_share >= GENERATOR_BUSY
-            && server.is_none_or(|(_, share)| self.generator_busy_share >= share);
+        let is_full = self.generator_busy_share >= GENERATOR_BUSY;
+        if let (None, false, Some(found)) = (server, is_full, self.shared_processors()) {
+            return Some(found);
+        }
+        let generator_first =
+            is_full && server.is_none_or(|(_, share)| self.generator_busy_share >= share);
         let kind = match server {
             Some((kind, _)) if !generator_first => kind,
             None if generator.is_empty() => return None,
@@ -136,8 +140,8 @@ impl LimitFigures {
         Some((kind, parts.join("; ")))
     }
 
-    /// Rule 4: the CPUs that servers share with the load.
-    pub(super) fn shared_processors(&self) -> Finding {
+    /// Rule 3: the CPUs that servers share with the load.
+    fn shared_processors(&self) -> Finding {
         let share = share_with_load(&self.servers, &self.workers)?;
         let evidence = format!(
             "servers and load workers used {} of their CPUs together: {}, the busiest load worker \
@@ -221,7 +225,7 @@ impl LimitFigures {
             && self.failed_connections_share <= CONNECTIONS_FAIL
     }
 
-    /// The exception of rule 3: an open loop whose connections took less than intended.
+    /// The exception of rule 4: an open loop whose connections took less than intended.
     pub(super) fn not_taken(&self) -> Finding {
         let intended = self.intended_qps()?;
         if self.offered_qps >= RATE_MET * intended || !self.waits_for_connections() {

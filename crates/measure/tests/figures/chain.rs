@@ -68,6 +68,23 @@ fn chained(position: u32) -> RunRecord {
 }
 
 #[test]
+fn the_latency_of_a_leg_is_what_the_server_before_it_waited() {
+    let mut run = chained(0);
+    let latencies = |run: &RunRecord| -> Vec<Option<f64>> {
+        ServerFigures::of_run(run).iter().map(|server| server.mean_latency_ns).collect()
+    };
+    let of_load = run.measured.as_ref().and_then(|measured| measured.latency.mean_ns());
+    assert_eq!(latencies(&run), [of_load, None], "the server counts nothing");
+    let at = |asked, waited_ns| {
+        [(counter::UPSTREAM_QUERIES, asked), (counter::UPSTREAM_WAITED_NS, waited_ns)]
+    };
+    let readings = [(-100, &at(1, 9_000)[..]), (100, &at(101, 10_000)), (1_100, &at(201, 60_000))];
+    let measured = run.measured.as_mut().expect("it was measured");
+    measured.server_counters = Some(counters(&readings));
+    assert_eq!(latencies(&run), [of_load, Some(500.0)]);
+}
+
+#[test]
 fn each_server_of_a_chain_has_its_figures() {
     let servers = ServerFigures::of_run(&chained(0));
     let [server, upstream] = servers.as_slice() else { panic!("{servers:?}") };

@@ -5,7 +5,7 @@ use dnslab_measure::{Reached, RunRecord, ServerFigures};
 use super::{number, push_row, status, whole};
 
 /// Headings before those of what reached a server.
-const HEADER: [&str; 11] = [
+const HEADER: [&str; 12] = [
     "variant",
     "repetition",
     "status",
@@ -14,6 +14,7 @@ const HEADER: [&str; 11] = [
     "server",
     "transport",
     "qps",
+    "mean_latency_ns",
     "busy_share",
     "cpu_per_query_ns",
     "peak_memory_octets",
@@ -40,6 +41,7 @@ pub(crate) fn chain(records: &[RunRecord]) -> String {
                 server.server,
                 server.transport,
                 number(server.qps),
+                number(server.mean_latency_ns),
                 number(server.busy_share),
                 number(server.cpu_per_query_ns),
                 whole(server.peak_memory_octets),

@@ -44,9 +44,9 @@ fn every_server_of_every_variant_has_its_row() {
     assert_eq!((relay[1].as_str(), relay[2].as_str()), ("UDP", "-"), "it tells nothing");
     let upstream = cells(stubby, "upstream");
     // Ten connections during the load of two runs, and one in each before it.
-    assert_eq!(upstream[6..10], ["12 load: 10", "12 load: 10", "0", "75.1 load: 89.7"]);
+    assert_eq!(upstream[7..11], ["12 load: 10", "12 load: 10", "0", "75.1 load: 89.7"]);
     let unbound = between(table, "</i>unbound-dot-100</th>", "</tbody>");
-    assert_eq!(cells(unbound, "upstream")[7..9], ["2 load: 0", "10"], "full and resumed");
+    assert_eq!(cells(unbound, "upstream")[8..10], ["2 load: 0", "10"], "full and resumed");
 }
 
 #[test]
