@@ -102,7 +102,7 @@ pub fn answer(summary: &Summary, margin: f64) -> Answer {
 pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     if has_open_loop(summary) {
         Metric::LatencyP50
-    } else if all_ask_one_by_one(summary) {
+    } else if asks_one_by_one(summary) {
         Metric::LatencyMean
     } else {
         Metric::AnsweredQps
@@ -110,14 +110,12 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
 }
 
 /// True if every variant that was measured had one query outstanding in all.
-fn all_ask_one_by_one(summary: &Summary) -> bool {
+fn asks_one_by_one(summary: &Summary) -> bool {
     let mut measured = summary.variants.iter().filter(|variant| variant.valid_runs > 0).peekable();
-    measured.peek().is_some() && measured.all(asks_one_by_one)
-}
-
-/// True if a variant had one query outstanding in all.
-fn asks_one_by_one(variant: &VariantSummary) -> bool {
-    variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
+    let one_by_one = |variant: &VariantSummary| {
+        variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
+    };
+    measured.peek().is_some() && measured.all(one_by_one)
 }
 
 /// What limits the answer, with the punctuation before it.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dnslab_measure::{ChainPart, RunRecord, ServerFigures, counter};
+use dnslab_measure::{ChainPart, CounterSeries, RunRecord, ServerFigures, counter};
 use rustix::process::Signal;
 
 use crate::evidence::{measured, report_is_whole, valid_records};
@@ -99,7 +99,7 @@ fn forwarders_ask_over_tls_and_the_upstream_counts() {
     assert!(connections("kresd-dot-200") >= 4, "40 queries, 10 on each connection");
     assert!(connections("kresd-dot") < connections("kresd-dot-200"));
     let asked = |variant| {
-        let upstream = of(&records, variant).chain.last().and_then(|part| part.counters.as_ref());
+        let upstream = counted_by_upstream(&records, variant);
         upstream.and_then(|counters| counters.growth(counter::QUERIES)).unwrap_or(0)
     };
     assert!(
@@ -125,8 +125,13 @@ fn an_upstream_that_closes_idle_connections_gets_more_of_them() {
 
 /// The connections that the upstream of a variant was asked for.
 fn connections_to_upstream(records: &[RunRecord], variant: &str) -> u64 {
-    let upstream = of(records, variant).chain.last().and_then(|part| part.counters.as_ref());
+    let upstream = counted_by_upstream(records, variant);
     upstream.and_then(|counters| counters.total(counter::CONNECTIONS)).unwrap_or(0)
+}
+
+/// What the last server of a variant's chain counted.
+fn counted_by_upstream<'a>(records: &'a [RunRecord], variant: &str) -> Option<&'a CounterSeries> {
+    of(records, variant).chain.last()?.counters.as_ref()
 }
 
 #[test]

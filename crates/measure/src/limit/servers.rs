@@ -104,13 +104,9 @@ pub(super) fn share_together(servers: &[ServerUse]) -> Option<f64> {
 
 /// The same of servers and load workers that are pinned to CPUs in common.
 pub(crate) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> Option<f64> {
-    let are_servers = 0..servers.len();
+    let is_server = |at: &usize| *at < servers.len();
     let pinned = servers.iter().map(Pinned::server).chain(workers.iter().map(Pinned::worker));
-    most_used(pinned.collect(), |group| {
-        let (servers, workers) =
-            group.iter().partition::<Vec<usize>, _>(|at| are_servers.contains(at));
-        !servers.is_empty() && !workers.is_empty()
-    })
+    most_used(pinned.collect(), |group| group.iter().any(is_server) && !group.iter().all(is_server))
 }
 
 /// The largest share of their CPUs that those who are pinned to CPUs in common used, in [0, 1], of
