@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dnslab_experiment::{Experiment, Observer, START_AND_STOP};
+use dnslab_experiment::Observer;
 use dnslab_measure::{CaseId, Interval, RunRecord, RunStatus};
 use dnslab_report::{limit_name, number};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,16 +11,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::terminal;
 
 /// What is shown while runs are under way.
-pub(crate) struct Live<'a> {
-    experiment: &'a Experiment,
+pub(crate) struct Live {
     bar: ProgressBar,
-    /// `[3/9] tcp, run 1`.
+    /// `[3/9] tcp, run 1`, or `round 2`.
     run: String,
+    /// How many runs are to be made, and how long they will take together.
+    runs: usize,
+    estimated: Duration,
 }
 
-impl<'a> Live<'a> {
-    /// A view for runs that will take `estimated` altogether.
-    pub(crate) fn new(experiment: &'a Experiment, estimated: Duration) -> Self {
+impl Live {
+    /// A view for so many runs that will take `estimated` altogether.
+    pub(crate) fn new(runs: usize, estimated: Duration) -> Self {
         let bar = if terminal::is_live() {
             ProgressBar::new(u64::try_from(estimated.as_millis()).unwrap_or(u64::MAX))
         } else {
@@ -30,7 +32,7 @@ impl<'a> Live<'a> {
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_prefix(format!("{:.0}s", estimated.as_secs_f64()));
         bar.set_style(style.progress_chars("━━─"));
-        Self { experiment, bar, run: String::new() }
+        Self { bar, run: String::new(), runs, estimated }
     }
 
     /// The bar goes away; what was printed above it stays.
@@ -47,23 +49,31 @@ impl<'a> Live<'a> {
     }
 }
 
-impl Observer for Live<'_> {
-    fn run_begins(&mut self, case: &CaseId, number: usize, count: usize) {
-        self.run = format!("[{number}/{count}] {}, run {}", case.variant, case.repetition);
-        self.bar.set_message(format!("{}: starting the server", self.run));
-        let lasts = self.experiment.variant(&case.variant).map_or(Duration::ZERO, |variant| {
-            variant.load.warm_up + variant.load.duration + START_AND_STOP
-        });
-        let done = (number as u64 - 1) * u64::try_from(lasts.as_millis()).unwrap_or(0);
-        self.bar.set_position(done);
+impl Observer for Live {
+    fn trial_begins(&mut self) {
+        self.bar.set_message("a short trial, for the rate of the common load");
     }
 
-    fn interval(&mut self, interval: &Interval) {
-        self.bar.inc(interval.length_ns / 1_000_000);
+    fn round_begins(&mut self, cases: &[CaseId], number: usize, count: usize) {
+        self.run = match cases {
+            [case] => format!("[{number}/{count}] {}, run {}", case.variant, case.repetition),
+            [first, ..] => format!("round {}", first.repetition),
+            [] => String::new(),
+        };
+        self.bar.set_message(format!("{}: starting the servers", self.run));
+        let lasts = self.estimated.as_millis() as f64 / self.runs.max(1) as f64;
+        let done = self.runs.saturating_sub(count + 1 - number) as f64;
+        self.bar.set_position((done * lasts) as u64);
+    }
+
+    fn interval(&mut self, case: &CaseId, interval: &Interval) {
+        let own_ns = interval.own_ns.unwrap_or(interval.length_ns);
+        self.bar.inc(own_ns / 1_000_000);
         let p99 = interval.p99_ns.map_or_else(|| "-".to_owned(), |ns| number::duration(ns as f64));
         let qps = number::qps(interval.answered_qps());
         let lost = number::count(interval.lost);
-        self.bar.set_message(format!("{}: {qps} qps, p99 {p99}, lost {lost}", self.run));
+        let (run, variant) = (&self.run, &case.variant);
+        self.bar.set_message(format!("{run}, {variant}: {qps} qps, p99 {p99}, lost {lost}"));
     }
 
     fn run_ends(&mut self, record: &RunRecord) {
@@ -80,6 +90,6 @@ impl Observer for Live<'_> {
             (RunStatus::Failed { reason, .. }, _) => format!("FAILED: {reason}"),
             (RunStatus::Valid, None) => "nothing was measured".to_owned(),
         };
-        self.print(format!("{}: {outcome}", self.run));
+        self.print(format!("{}, run {}: {outcome}", record.variant, record.repetition));
     }
 }

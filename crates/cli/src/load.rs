@@ -20,8 +20,8 @@ pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
         let rendered = dnslab_experiment::render(problems.as_slice(), &text, "<arguments>");
         Failure::bad_input(anyhow!(rendered))
     })?;
-    let session = run::begin(experiment, &traffic.results)?;
-    run::carry_out(&session, &[])
+    let mut session = run::begin(experiment, &traffic.results)?;
+    run::carry_out(&mut session, &[])
 }
 
 /// The arguments in the form of an experiment file, which checks them and goes into the results.

@@ -21,7 +21,7 @@ use crate::{signals, terminal};
 
 /// Runs, or resumes, and reports.
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
-    let session = match &arguments.resume {
+    let mut session = match &arguments.resume {
         Some(path) => Session::resume(path, guard()).map_err(failure)?,
         None => {
             let (experiment, _) =
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             begin(experiment, &arguments.results)?
         }
     };
-    let exit = carry_out(&session, &arguments.limit)?;
+    let exit = carry_out(&mut session, &arguments.limit)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => keep(&session, variant)?,
         _ => {}
@@ -109,12 +109,12 @@ pub(crate) fn failure(error: SessionError) -> Failure {
 }
 
 /// Does the runs that are missing, then shows and writes what came of all.
-pub(crate) fn carry_out(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+pub(crate) fn carry_out(session: &mut Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     show_plan(session.experiment(), &remaining, &session.facts().skipped);
     say!();
-    let mut live = Live::new(session.experiment(), remaining.estimated);
+    let mut live = Live::new(remaining.cases.len(), remaining.estimated);
     let end = session.run(&stop, &mut live);
     live.finish();
     let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;

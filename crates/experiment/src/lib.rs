@@ -38,9 +38,9 @@ mod plan;
 mod run;
 
 pub use check::{
-    Behind, ChainPlace, Expectation, Experiment, HostsChoice, Laboratory, LoadSettings,
-    ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Tsig, UpstreamBehaviour,
-    Variant, Verification, ZoneSettings, check_text, port_key,
+    Alternate, Behind, ChainPlace, CommonSettings, Expectation, Experiment, HostsChoice,
+    Laboratory, LoadSettings, ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice,
+    Tsig, UpstreamBehaviour, Variant, Verification, ZoneSettings, check_text, port_key,
 };
 pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};

@@ -76,6 +76,8 @@ impl Plan {
                 .variant(&case.variant)
                 .map_or(Duration::ZERO, |variant| length(variant).saturating_add(START_AND_STOP))
         };
+        let common = experiment.common.map_or(Duration::ZERO, |of| of.warm_up + of.duration);
+        let lasts = |case: &CaseId| lasts(case).saturating_add(common);
         let estimated = cases.iter().map(lasts).fold(Duration::ZERO, Duration::saturating_add);
         Self { cases, estimated }
     }

@@ -88,7 +88,7 @@ pub struct Counts(Tally);
 impl Default for Counts {
     /// Counts of an open loop, which keeps its milliseconds too.
     fn default() -> Self {
-        Self(Tally::new(PHASES, true))
+        Self(Tally::new(PHASES, None, true))
     }
 }
 
@@ -165,7 +165,7 @@ impl Reading {
             wrong_example: None,
             signatures: Signatures::default(),
         };
-        Self { judge, lane, tally: Tally::new(PHASES, false), messages }
+        Self { judge, lane, tally: Tally::new(PHASES, None, false), messages }
     }
 
     /// Every message is judged and booked.

@@ -18,7 +18,7 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::clock::{Clock, Nanos, nanos};
 use crate::demand::Demand;
-use crate::gather::{Gatherer, Reports};
+use crate::gather::{Gatherer, Reports, observe_all};
 use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
 use crate::result::finish;
@@ -42,6 +42,15 @@ pub enum Progress<'a> {
     Interval(&'a Interval),
 }
 
+/// One of several loads on one timeline.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The load; where it takes turns with the others, its [`LoadSpec::turns`] say when.
+    pub spec: &'a LoadSpec,
+    /// Ends its measured window early; the queries in flight still get their outcome.
+    pub stop: &'a AtomicBool,
+}
+
 /// Applies a load and waits for its end. `stop` ends the measured window early; the queries in
 /// flight still get their outcome. `observe` is told of the progress.
 ///
@@ -52,32 +61,61 @@ pub fn run(
     stop: &AtomicBool,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadResult, LoadError> {
-    check(spec)?;
-    let phases = phases(spec);
+    let mut results = run_together(&[Member { spec, stop }], &mut |_, progress| observe(progress));
+    results.pop().expect("one load has one result")
+}
+
+/// Applies several loads on one timeline, which begins when all of their workers are ready, and
+/// waits for the end of all. `observe` is told of the progress, with the number of the load.
+///
+/// One result for each load, in order; an error where that one could not be applied as asked, or
+/// its sums do not hold at the end. The others are applied all the same.
+pub fn run_together(
+    members: &[Member<'_>],
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Result<LoadResult, LoadError>> {
+    let checked: Vec<Result<(), LoadError>> =
+        members.iter().map(|member| check(member.spec)).collect();
+    let runs = |load: &usize| checked[*load].is_ok();
+    let loads: Vec<usize> = (0..members.len()).filter(runs).collect();
+    let workers: u32 = loads.iter().map(|load| members[*load].spec.workers).sum();
+    let barrier = Barrier::new(workers as usize + 1);
     let origin = OnceLock::new();
-    let barrier = Barrier::new(spec.workers as usize + 1);
-    let (gatherer, reports) = Gatherer::new(spec.workers, phases);
-    let (ends, gathered) = thread::scope(|scope| {
-        let threads: Vec<_> = (0..spec.workers)
-            .zip(reports)
-            .map(|(shard, reports)| {
+    let (ended, zero) = thread::scope(|scope| {
+        let (mut gatherers, mut threads) = (Vec::new(), Vec::new());
+        for load in &loads {
+            let Member { spec, stop } = members[*load];
+            let phases = phases(spec);
+            let (gatherer, reports) =
+                Gatherer::new(*load, spec.workers, phases, spec.turns.clone());
+            gatherers.push(gatherer);
+            let start = |(shard, reports): (u32, Reports)| {
                 let start = Start { spec, shard, phases, barrier: &barrier, origin: &origin };
                 scope.spawn(move || start.work(stop, reports))
-            })
-            .collect();
+            };
+            threads.push((0..spec.workers).zip(reports).map(start).collect::<Vec<_>>());
+        }
         barrier.wait();
         let zero = Instant::now() + LEAD;
         origin.set(zero).expect("the origin is set once, here");
         barrier.wait();
-        let gathered = gatherer.run(Clock::starting_at(zero), observe);
+        let gathered = observe_all(gatherers, Clock::starting_at(zero), observe);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
             Ok(end) => end,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        (threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, LoadError>>(), gathered)
+        let ends = threads
+            .into_iter()
+            .map(|threads| threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, _>>());
+        (ends.zip(gathered).collect::<Vec<_>>(), zero)
     });
-    let origin = *origin.get().expect("set before the workers began");
-    finish(spec, phases, origin, ends?, gathered)
+    let mut ended = ended.into_iter();
+    let result = |(member, checked): (&Member<'_>, Result<(), LoadError>)| {
+        checked?;
+        let (ends, gathered) = ended.next().expect("each load that was applied has ended");
+        finish(member.spec, phases(member.spec), zero, ends?, gathered)
+    };
+    members.iter().zip(checked).map(result).collect()
 }
 
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
@@ -150,15 +188,22 @@ fn most_open(workers: u32) -> usize {
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
 
-/// Intervals are 100 ms long, or longer so that there are at most 200 of them.
+/// Intervals are 100 ms long, or longer so that there are at most 200 of them. Of a load that takes
+/// turns they are whole blocks, so that each has as much of its time as any other.
 fn phases(spec: &LoadSpec) -> Phases {
     let tenth = Duration::from_millis(100);
     let length = spec.warm_up + spec.duration;
-    let tenths = length.as_millis().div_ceil(200 * tenth.as_millis()).max(1);
+    let unit = match &spec.turns {
+        Some(turns) => {
+            tenth.as_nanos().div_ceil(u128::from(turns.block_ns())) * u128::from(turns.block_ns())
+        }
+        None => tenth.as_nanos(),
+    };
+    let units = length.as_nanos().div_ceil(200 * unit).max(1);
     Phases {
         measured_from: nanos(spec.warm_up),
         until: nanos(length),
-        interval: nanos(tenth * u32::try_from(tenths).unwrap_or(u32::MAX)),
+        interval: u64::try_from(unit * units).unwrap_or(u64::MAX),
         timeout: nanos(spec.timeout),
     }
 }
@@ -229,6 +274,7 @@ impl Start<'_> {
             }),
             http: &spec.http,
             receive_time: spec.receive_time,
+            turns: spec.turns.as_ref(),
             stop,
             reports,
         }
@@ -307,6 +353,10 @@ impl Start<'_> {
                 let schedule = Schedule::new(rate, *pace, spec.seed, shard, shards);
                 let lanes = self.client_count() * spec.behaviour.connections;
                 let arrivals = Arrivals::new(schedule, lanes, picker);
+                let arrivals = match &spec.turns {
+                    Some(turns) => arrivals.in_turns(turns.clone()),
+                    None => arrivals,
+                };
                 Demand::Open { arrivals: Box::new(arrivals.peekable()) }
             }
         }

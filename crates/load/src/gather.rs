@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_measure::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
+use dnslab_traffic::Turns;
 
 use crate::Progress;
 use crate::clock::Clock;
@@ -50,9 +51,12 @@ pub(crate) struct Gathered {
     pub(crate) network: NetworkDrops,
 }
 
-/// Takes the reports of all workers.
+/// Takes the reports of all workers of a load.
 pub(crate) struct Gatherer {
+    /// The load's number among those that run together.
+    load: usize,
     phases: Phases,
+    turns: Option<Turns>,
     reports: Receiver<(u32, IntervalTally)>,
     spares: Vec<Sender<Histogram>>,
     /// Intervals that not all workers have left behind, by number, with how many have.
@@ -62,8 +66,13 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    /// A gatherer, and the workers' ends.
-    pub(crate) fn new(workers: u32, phases: Phases) -> (Self, Vec<Reports>) {
+    /// A gatherer of the load with this number, and the workers' ends.
+    pub(crate) fn new(
+        load: usize,
+        workers: u32,
+        phases: Phases,
+        turns: Option<Turns>,
+    ) -> (Self, Vec<Reports>) {
         let (to_gatherer, reports) = mpsc::channel();
         let (spares, ends) = (0..workers)
             .map(|shard| {
@@ -72,30 +81,11 @@ impl Gatherer {
             })
             .unzip();
         let (open, series) = (BTreeMap::new(), Vec::new());
-        (Self { phases, reports, spares, open, series, pacing: None }, ends)
+        (Self { load, phases, turns, reports, spares, open, series, pacing: None }, ends)
     }
 
-    /// Takes reports until all workers have ended, in a thread of its own that runs when no other
-    /// has work for its CPU, and tells the observer in the calling one.
-    pub(crate) fn run(self, clock: Clock, observe: &mut dyn FnMut(Progress<'_>)) -> Gathered {
-        let (sender, intervals) = mpsc::channel();
-        thread::scope(|scope| {
-            let gatherer = scope.spawn(move || {
-                yield_to_all_others();
-                self.gather(clock, &sender)
-            });
-            loop {
-                match intervals.recv_timeout(TICK) {
-                    Ok(interval) => observe(Progress::Interval(&interval)),
-                    Err(RecvTimeoutError::Timeout) => observe(Progress::Tick),
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
-            }
-            gatherer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }
-
-    fn gather(mut self, clock: Clock, finished: &Sender<Interval>) -> Gathered {
+    /// Takes reports until all workers have ended.
+    fn gather(mut self, clock: Clock, finished: &Sender<(usize, Interval)>) -> Gathered {
         let mut network = NetworkWindow::default();
         loop {
             let wait = network.look(&self.phases, clock.now());
@@ -106,14 +96,16 @@ impl Gatherer {
             }
         }
         // After an interrupt the workers may end in different intervals.
-        self.series.extend(self.open.values().map(|(_, merged)| merged.finish(&self.phases)));
+        self.series.extend(
+            self.open.values().map(|(_, merged)| merged.finish(&self.phases, self.turns.as_ref())),
+        );
         self.series.sort_by_key(|interval| interval.at_ns);
         let pacing = self.pacing.map(|tally| tally.finish());
         Gathered { series: self.series, pacing, network: network.drops() }
     }
 
     /// Adds one worker's interval, and finishes it if it was the last.
-    fn add(&mut self, shard: u32, report: IntervalTally, finished: &Sender<Interval>) {
+    fn add(&mut self, shard: u32, report: IntervalTally, finished: &Sender<(usize, Interval)>) {
         let number = report.number;
         let (mut count, merged) = match self.open.remove(&number) {
             None => (0, report),
@@ -128,12 +120,29 @@ impl Gatherer {
             self.open.insert(number, (count, merged));
             return;
         }
-        let interval = merged.finish(&self.phases);
-        add_pacing(&mut self.pacing, &merged, &self.phases);
+        let interval = merged.finish(&self.phases, self.turns.as_ref());
+        self.add_pacing(&merged);
         self.give_back(shard, merged.latency);
         // The observer outlives the gatherer.
-        finished.send(interval.clone()).ok();
+        finished.send((self.load, interval.clone())).ok();
         self.series.push(interval);
+    }
+
+    /// Adds the whole milliseconds of an interval that lie in the measured window and count.
+    fn add_pacing(&mut self, interval: &IntervalTally) {
+        const MILLISECOND: u64 = 1_000_000;
+        let Phases { measured_from, until, .. } = self.phases;
+        let window = measured_from.div_ceil(MILLISECOND)..until / MILLISECOND;
+        let counts = |number: u64| {
+            let turns = self.turns.as_ref();
+            turns.is_none_or(|turns| turns.is_counted(number * MILLISECOND))
+        };
+        for (number, millisecond) in (interval.first_millisecond..).zip(&interval.milliseconds) {
+            let tally = self.pacing.get_or_insert_default();
+            if window.contains(&number) && counts(number) {
+                tally.push(millisecond.due, millisecond.sent);
+            }
+        }
     }
 
     /// Empties a histogram and gives it to a worker for another interval.
@@ -144,16 +153,39 @@ impl Gatherer {
     }
 }
 
-/// Adds the whole milliseconds of an interval that lie in the measured window.
-fn add_pacing(pacing: &mut Option<PacingTally>, interval: &IntervalTally, phases: &Phases) {
-    const MILLISECOND: u64 = 1_000_000;
-    let window = phases.measured_from.div_ceil(MILLISECOND)..phases.until / MILLISECOND;
-    for (number, millisecond) in (interval.first_millisecond..).zip(&interval.milliseconds) {
-        let tally = pacing.get_or_insert_default();
-        if window.contains(&number) {
-            tally.push(millisecond.due, millisecond.sent);
+/// Takes the reports of all loads until their workers have ended, each in a thread of its own that
+/// runs when no other has work for its CPU, and tells the observer in the calling one.
+pub(crate) fn observe_all(
+    gatherers: Vec<Gatherer>,
+    clock: Clock,
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Gathered> {
+    let (sender, intervals) = mpsc::channel();
+    let loads: Vec<usize> = gatherers.iter().map(|gatherer| gatherer.load).collect();
+    thread::scope(|scope| {
+        let gather = |gatherer: Gatherer| {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                yield_to_all_others();
+                gatherer.gather(clock, &sender)
+            })
+        };
+        let threads: Vec<_> = gatherers.into_iter().map(gather).collect();
+        drop(sender);
+        loop {
+            match intervals.recv_timeout(TICK) {
+                Ok((load, interval)) => observe(load, Progress::Interval(&interval)),
+                Err(RecvTimeoutError::Timeout) => {
+                    loads.iter().for_each(|load| observe(*load, Progress::Tick));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
-    }
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
 }
 
 #[cfg(test)]
@@ -165,7 +197,7 @@ mod tests {
     fn milliseconds_of_all_workers_are_added_and_the_warm_up_is_left_out() {
         let phases =
             Phases { measured_from: 3_000_000, until: 8_000_000, interval: 4_000_000, timeout: 1 };
-        let (gatherer, ends) = Gatherer::new(2, phases);
+        let (gatherer, ends) = Gatherer::new(0, 2, phases, None);
         for number in 0..2 {
             for (end, count) in ends.iter().zip(1..) {
                 let milliseconds = vec![Millisecond { due: count, sent: count }; 4];
@@ -180,9 +212,11 @@ mod tests {
         }
         drop(ends);
         let mut told = 0;
-        let gathered = gatherer.run(Clock::start(), &mut |progress| {
+        let gathered = observe_all(vec![gatherer], Clock::start(), &mut |load, progress| {
+            assert_eq!(load, 0);
             told += u32::from(matches!(progress, Progress::Interval(_)));
         });
+        let [gathered] = <[Gathered; 1]>::try_from(gathered).ok().unwrap();
         assert_eq!((gathered.series.len(), told), (2, 2));
         let pacing = gathered.pacing.unwrap();
         let millisecond = pacing.of_width(1_000_000).unwrap();
@@ -193,7 +227,7 @@ mod tests {
     #[test]
     fn histograms_come_back_empty() {
         let phases = Phases { measured_from: 0, until: 4, interval: 4, timeout: 1 };
-        let (mut gatherer, ends) = Gatherer::new(2, phases);
+        let (mut gatherer, ends) = Gatherer::new(0, 2, phases, None);
         let (finished, _intervals) = mpsc::channel();
         for end in &ends {
             let mut latency = end.spare();

@@ -33,7 +33,7 @@ mod worker;
 
 pub use ask::{AskError, ask};
 pub use dnslab_carrier::{Method, UnknownMethod};
-pub use engine::{Progress, check_sockets, run};
+pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
 pub use judge::Expected;
 pub use result::LoadResult;

@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use dnslab_measure::{
-    Counters, Histogram, LoadFacts, Measured, ResourceSeries, TlsFacts, WorkerFacts,
+    Counters, Histogram, LoadFacts, Measured, ResourceSeries, TlsFacts, TurnsTaken, WorkerFacts,
 };
+
+use dnslab_traffic::Turns;
 
 use crate::clock::{Nanos, nanos};
 use crate::gather::Gathered;
@@ -46,12 +48,15 @@ pub(crate) fn finish(
     series.retain(|interval| interval.at_ns < until);
     for interval in &mut series {
         interval.length_ns = interval.length_ns.min(until - interval.at_ns);
+        let end = interval.at_ns + interval.length_ns;
+        interval.own_ns = spec.turns.as_ref().map(|turns| turns.own_between(interval.at_ns, end));
     }
     let mut measured = Measured {
         window_ns: until.saturating_sub(phases.measured_from).max(1),
         window_start_ns: phases.measured_from,
         sent_in_window: 0,
         answered_in_window: 0,
+        turns: spec.turns.as_ref().map(|turns| taken(turns, phases.measured_from, until)),
         counters: Counters::default(),
         warm_up: Counters::default(),
         latency: Histogram::new(),
@@ -87,6 +92,9 @@ pub(crate) fn finish(
         };
         measured.sent_in_window += end.tally.sent_in_window;
         measured.answered_in_window += end.tally.answered_in_window;
+        if let Some(turns) = &mut measured.turns {
+            turns.answered += end.tally.answered_in_all;
+        }
         measured.workers.push(facts);
         let Measured { latency, service_time, send_lag, .. } = &mut measured;
         end.tally.add_times(latency, service_time, send_lag);
@@ -119,6 +127,19 @@ pub(crate) fn finish(
     })
 }
 
+/// What of the measured window was the load's own.
+fn taken(turns: &Turns, from: Nanos, until: Nanos) -> TurnsTaken {
+    TurnsTaken {
+        loads: turns.loads(),
+        slice_ns: turns.slice_ns(),
+        lead_ns: turns.lead_ns(),
+        tail_ns: turns.tail_ns(),
+        own_ns: turns.own_between(from, until),
+        counted_ns: turns.counted_between(from, until),
+        ..TurnsTaken::default()
+    }
+}
+
 /// Queries that became due, in the warm-up too.
 fn due(measured: &Measured) -> u64 {
     measured.warm_up.outcomes.due + measured.counters.outcomes.due
@@ -126,13 +147,15 @@ fn due(measured: &Measured) -> u64 {
 
 fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
     let workers = spec.workers as usize;
+    // Its own part of the timeline.
+    let loads = spec.turns.as_ref().map_or(1, |turns| u64::from(turns.loads()));
     LoadFacts {
         transport: spec.transport.to_string(),
         target: spec.target.to_string(),
         clients: spec.clients,
         mode: spec.mode.facts(spec.warm_up, spec.duration),
-        duration_ns: nanos(spec.duration),
-        warm_up_ns: nanos(spec.warm_up),
+        duration_ns: nanos(spec.duration) / loads,
+        warm_up_ns: nanos(spec.warm_up) / loads,
         timeout_ns: nanos(spec.timeout),
         workers: spec.workers,
         cpus: spec

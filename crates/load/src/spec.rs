@@ -10,7 +10,7 @@ use dnslab_carrier::Method;
 use dnslab_measure::LoadMode;
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Connect, Pace, QueryList, Rate, Selection, SourceAddresses,
-    Truncated,
+    Truncated, Turns,
 };
 use dnslab_wire::{Query, Transport, TsigKey};
 
@@ -176,6 +176,10 @@ pub struct LoadSpec {
     pub http: HttpSettings,
     /// Whose clock says when a datagram came.
     pub receive_time: ReceiveTime,
+    /// When it may send, where it takes turns with other loads; [`LoadSpec::warm_up`] and
+    /// [`LoadSpec::duration`] are then those of the timeline that all of them share, and an open
+    /// loop has its rate in its own slices.
+    pub turns: Option<Turns>,
 }
 
 impl LoadSpec {
@@ -208,6 +212,7 @@ impl LoadSpec {
             tsig: None,
             http: HttpSettings::default(),
             receive_time: ReceiveTime::default(),
+            turns: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dnslab_measure::{Counters, Histogram, Interval};
+use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
 
 use crate::channel::HandshakeKind;
@@ -111,12 +112,16 @@ impl Paced {
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     phases: Phases,
+    /// What of the time counts, where the load takes turns with others; all of it else.
+    turns: Option<Turns>,
     warm_up: Phase,
     measured: Phase,
     /// Queries sent inside the measured window, whenever they were due.
     pub(crate) sent_in_window: u64,
     /// Answers received inside the measured window, whenever their query was due.
     pub(crate) answered_in_window: u64,
+    /// The same, with those that came while the time did not count.
+    pub(crate) answered_in_all: u64,
     latency: Histogram,
     service_time: Histogram,
     send_lag: Histogram,
@@ -150,13 +155,15 @@ pub(crate) struct AnswerFacts {
 }
 
 impl Tally {
-    pub(crate) fn new(phases: Phases, is_paced: bool) -> Self {
+    pub(crate) fn new(phases: Phases, turns: Option<Turns>, is_paced: bool) -> Self {
         Self {
             phases,
+            turns,
             warm_up: Phase::default(),
             measured: Phase::default(),
             sent_in_window: 0,
             answered_in_window: 0,
+            answered_in_all: 0,
             latency: Histogram::new(),
             service_time: Histogram::new(),
             send_lag: Histogram::new(),
@@ -190,7 +197,7 @@ impl Tally {
     #[inline]
     pub(crate) fn sent(&mut self, due: Nanos, at: Nanos, octets: usize, first: bool) {
         let is_measured = self.is_measured(due);
-        let is_in_window = self.is_in_window(at);
+        let is_in_window = self.is_in_window(at) && self.is_counted(at);
         let phase = self.phase(due);
         phase.counters.sent += 1;
         phase.counters.sent_octets += octets as u64;
@@ -252,7 +259,10 @@ impl Tally {
         answers.wrong += u64::from(answer.wrong);
         answers.octets += answer.octets as u64;
         self.interval.answered += 1;
-        self.answered_in_window += u64::from(self.is_in_window(received));
+        if self.is_in_window(received) {
+            self.answered_in_all += 1;
+            self.answered_in_window += u64::from(self.is_counted(received));
+        }
         let latency = received.saturating_sub(query.due);
         self.interval.latency.record_ns(latency);
         if self.is_measured(query.due) {
@@ -344,8 +354,15 @@ impl Tally {
         (self.warm_up.finish(), self.measured.finish())
     }
 
+    /// A query that was due then is among the measured times.
+    #[inline]
     fn is_measured(&self, due: Nanos) -> bool {
-        due >= self.phases.measured_from
+        due >= self.phases.measured_from && self.is_counted(due)
+    }
+
+    #[inline]
+    fn is_counted(&self, at: Nanos) -> bool {
+        self.turns.as_ref().is_none_or(|turns| turns.is_counted(at))
     }
 
     #[inline]
@@ -401,12 +418,14 @@ impl IntervalTally {
         }
     }
 
-    /// The interval in the form of the record.
-    pub(crate) fn finish(&self, phases: &Phases) -> Interval {
+    /// The interval in the form of the record; `turns` are those of the load, if it takes any.
+    pub(crate) fn finish(&self, phases: &Phases, turns: Option<&Turns>) -> Interval {
         let at_ns = self.number * phases.interval;
+        let length_ns = phases.interval.min(phases.until.saturating_sub(at_ns)).max(1);
         Interval {
             at_ns,
-            length_ns: phases.interval.min(phases.until.saturating_sub(at_ns)).max(1),
+            length_ns,
+            own_ns: turns.map(|turns| turns.own_between(at_ns, at_ns + length_ns)),
             due: self.due,
             sent: self.sent,
             answered: self.answered,

@@ -183,7 +183,7 @@ impl ServerFigures {
             transport: part.transport.clone(),
             qps: queries.zip(seconds).map(|(queries, seconds)| queries / seconds),
             mean_latency_ns: before.and_then(|before| mean_wait_ns(before, (from, to))),
-            busy_share: part.resources.busy_share(from, to),
+            busy_share: measured.busy_share_of(&part.resources),
             cpu_per_query_ns: cpu_ns.zip(queries).map(|(cpu_ns, queries)| cpu_ns as f64 / queries),
             peak_memory_octets: part.resources.peak_memory_octets(),
             during_load: reached(CounterSeries::growth),

@@ -59,7 +59,7 @@ impl FromStr for CostLimit {
 pub struct Judgement {
     /// The variant.
     pub variant: String,
-    /// Its relative difference from the baseline; `None` if the metric was not measured in both.
+    /// Its relative difference from the variant that it is compared with; `None` if the metric was not measured in both.
     pub difference: Option<Estimate>,
     /// Whether it keeps within the limit.
     pub ruling: Ruling,
@@ -90,7 +90,7 @@ impl CostLimit {
             let compared = summary
                 .comparisons
                 .iter()
-                .find(|comparison| comparison.variant == *name && comparison.metric == self.metric);
+                .find(|of| of.variant == *name && of.metric == self.metric);
             Judgement {
                 variant: name.clone(),
                 difference: compared.map(|comparison| comparison.difference),
@@ -131,7 +131,19 @@ mod tests {
             (true, true) => Verdict::Gains,
             (true, false) => Verdict::Costs,
         };
-        limit.rule(&Comparison { variant: "v".to_owned(), metric, difference, verdict })
+        limit.rule(&comparison(metric, difference, verdict))
+    }
+
+    fn comparison(metric: Metric, difference: Estimate, verdict: Verdict) -> Comparison {
+        Comparison {
+            variant: "v".to_owned(),
+            against: "b".to_owned(),
+            metric,
+            difference,
+            absolute: None,
+            rounds: 5,
+            verdict,
+        }
     }
 
     #[test]
@@ -161,10 +173,7 @@ mod tests {
     fn a_doubtful_comparison_exceeds_nothing() {
         let difference = Estimate { value: 0.3, low: 0.2, high: 0.4 };
         let limit: CostLimit = "latency_p50_ns=10%".parse().unwrap();
-        let outcome = |verdict| {
-            let variant = "v".to_owned();
-            limit.rule(&Comparison { variant, metric: limit.metric, difference, verdict })
-        };
+        let outcome = |verdict| limit.rule(&comparison(limit.metric, difference, verdict));
         assert_eq!(outcome(Verdict::Costs), Ruling::Exceeded);
         assert_eq!(outcome(Verdict::CannotTell { more_runs: None }), Ruling::CannotTell);
     }

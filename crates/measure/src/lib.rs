@@ -58,14 +58,16 @@ pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
 pub use limit::{Limit, LimitFigures, LimitKind, ServerUse, WorkerUse};
-pub use measured::{Measured, Tls, WorkerFacts};
+pub use measured::{Measured, Tls, TurnsTaken, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
-pub use record::{LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts};
+pub use record::{
+    CommonLoad, LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts,
+};
 pub use resources::{ResourceSample, ResourceSeries};
 pub use results::{
-    CaseId, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
+    CaseId, Compared, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::Interval;

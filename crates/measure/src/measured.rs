@@ -82,6 +82,29 @@ pub struct Tls {
     pub verified: bool,
 }
 
+/// How a load took turns with others on the same timeline: what of the measured window was its own,
+/// and what of that counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnsTaken {
+    /// How many loads took turns.
+    pub loads: u32,
+    /// Length of a slice, nanoseconds.
+    pub slice_ns: u64,
+    /// What does not count at the beginning of a slice, nanoseconds.
+    pub lead_ns: u64,
+    /// What does not count at its end, nanoseconds.
+    pub tail_ns: u64,
+    /// Time in the measured window that was this load's, nanoseconds.
+    pub own_ns: u64,
+    /// The part of it that counts, nanoseconds: rates and latencies are of this time.
+    pub counted_ns: u64,
+    /// Answers received in the measured window, also while the time did not count.
+    pub answered: u64,
+    /// CPU time that servers and workers of the other loads used in the measured window,
+    /// nanoseconds.
+    pub others_cpu_ns: u64,
+}
+
 /// What a run measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -94,6 +117,10 @@ pub struct Measured {
     /// Answers received inside the measured window, whenever their query was due. Those of an open
     /// loop that come later have an outcome, but are no rate that the server kept up.
     pub answered_in_window: u64,
+    /// How the load took turns with others; `None` where it was alone. Then the two counts above are
+    /// of the time that counts, and the counters below of the whole window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnsTaken>,
     /// Counts of the queries that became due in the measured window.
     pub counters: Counters,
     /// Counts of the queries that became due in the warm-up.
@@ -143,20 +170,39 @@ impl Measured {
     /// Answered queries per second of the measured window.
     #[must_use]
     pub fn answered_qps(&self) -> f64 {
-        self.answered_in_window as f64 * 1e9 / self.window_ns as f64
+        self.answered_in_window as f64 * 1e9 / self.counted_ns() as f64
     }
 
     /// Offered (sent) queries per second of the measured window.
     #[must_use]
     pub fn offered_qps(&self) -> f64 {
-        self.sent_in_window as f64 * 1e9 / self.window_ns as f64
+        self.sent_in_window as f64 * 1e9 / self.counted_ns() as f64
     }
 
     /// Queries that became due in the measured window, per second: what an open loop was to send. Of a
     /// Poisson process that is what was drawn, and not the rate that was asked for.
     #[must_use]
     pub fn due_qps(&self) -> f64 {
-        self.counters.outcomes.due as f64 * 1e9 / self.window_ns as f64
+        self.counters.outcomes.due as f64 * 1e9 / self.own_ns() as f64
+    }
+
+    /// The part of the measured window that was this load's own, nanoseconds; all of it, if it took
+    /// no turns.
+    #[must_use]
+    pub fn own_ns(&self) -> u64 {
+        self.turns.as_ref().map_or(self.window_ns, |turns| turns.own_ns.max(1))
+    }
+
+    /// The part of the measured window that counts for rates and latencies, nanoseconds.
+    #[must_use]
+    pub fn counted_ns(&self) -> u64 {
+        self.turns.as_ref().map_or(self.window_ns, |turns| turns.counted_ns.max(1))
+    }
+
+    /// Answers received in the measured window: what the CPU time of that window was used for.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.turns.as_ref().map_or(self.answered_in_window, |turns| turns.answered)
     }
 
     /// The measured window as a span of the run's timeline, nanoseconds since the load began.
@@ -165,20 +211,42 @@ impl Measured {
         (self.window_start_ns as i64, (self.window_start_ns + self.window_ns) as i64)
     }
 
-    /// The server's CPU use in [0, 1] of the CPUs it was given, over the measured window.
+    /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured
+    /// window.
     #[must_use]
     pub fn server_busy_share(&self) -> Option<f64> {
+        self.busy_share_of(&self.resources)
+    }
+
+    /// The same of any server of this run, from its samples.
+    #[must_use]
+    pub fn busy_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
         let (from, to) = self.window();
-        self.resources.busy_share(from, to)
+        let share = resources.busy_share(from, to)?;
+        match &self.turns {
+            // What is left of a turn is worked off at the beginning of the next one.
+            Some(_) => Some((share * self.window_ns as f64 / self.own_ns() as f64).min(1.0)),
+            None => Some(share),
+        }
     }
 
     /// The server's CPU time per answered query over the measured window, nanoseconds.
     #[must_use]
     pub fn server_cpu_per_query_ns(&self) -> Option<f64> {
         let (from, to) = self.window();
-        let answered = self.answered_in_window;
+        let answered = self.answered();
         let cpu_ns = self.resources.cpu_between_ns(from, to)?;
         (answered > 0).then(|| cpu_ns as f64 / answered as f64)
+    }
+
+    /// TLS handshakes, full and resumed, for each answered query of the measured window; `None`
+    /// without any in it, as where connections are kept.
+    #[must_use]
+    pub fn handshakes_per_query(&self) -> Option<f64> {
+        let connections = &self.counters.connections;
+        let handshakes = connections.full_handshakes + connections.resumed_handshakes;
+        let answered = self.answered();
+        (handshakes > 0 && answered > 0).then(|| handshakes as f64 / answered as f64)
     }
 
     /// Octets that the server wrote to its logs of queries, per answered query, over the measured
@@ -188,14 +256,14 @@ impl Measured {
         let (from, to) = self.window();
         let is_written = self.resources.samples.last()?.log_octets > 0;
         let octets = self.resources.growth_between(from, to, |sample| sample.log_octets)?;
-        let answered = self.answered_in_window;
+        let answered = self.answered();
         (is_written && answered > 0).then(|| octets as f64 / answered as f64)
     }
 
     /// The generator's CPU time per answered query over the measured window, nanoseconds.
     #[must_use]
     pub fn generator_cpu_per_query_ns(&self) -> Option<f64> {
-        let answered = self.answered_in_window;
+        let answered = self.answered();
         let cpu_ns: u64 = self.workers.iter().map(|worker| worker.cpu_ns).sum();
         (answered > 0).then(|| cpu_ns as f64 / answered as f64)
     }

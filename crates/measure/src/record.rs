@@ -13,7 +13,9 @@ use crate::{Caveat, ChainPart, Laboratory, Limit, Measured};
 ///   caveats that it does not know.
 /// - 3: a run may have a chain of servers, which a reader of 2 would show as one; and there are
 ///   limits and caveats that it does not know.
-pub const RECORD_FORMAT: u32 = 3;
+/// - 4: a load may take turns with others, whose rates a reader of 3 would take for those of the
+///   whole window; and a run may have a common load beside its own.
+pub const RECORD_FORMAT: u32 = 4;
 
 /// Everything that one run of one variant left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,10 +44,63 @@ pub struct RunRecord {
     pub laboratory: Option<Laboratory>,
     /// What was measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
+    /// What was measured at a rate that all variants were asked alike; `None` without such a load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_load: Option<CommonLoad>,
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
     pub limit: Limit,
+}
+
+/// The second load of a run: an open loop at one rate that all variants are asked alike, after the
+/// closed loop that asks for as much as there is. Latencies are compared here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommonLoad {
+    /// The load as it was applied.
+    pub load: LoadFacts,
+    /// What was measured.
+    pub measured: Measured,
+    /// Reasons to doubt.
+    pub caveats: Vec<Caveat>,
+    /// What bounded the answered rate.
+    pub limit: Limit,
+}
+
+impl RunRecord {
+    /// What latencies and losses are compared of: the common load, if there was one.
+    #[must_use]
+    pub fn compared_times(&self) -> Option<&Measured> {
+        let common = self.common_load.as_ref().map(|common| &common.measured);
+        common.or(self.measured.as_ref())
+    }
+
+    /// The reasons to doubt of both loads; none twice.
+    #[must_use]
+    pub fn all_caveats(&self) -> Vec<Caveat> {
+        let mut all = self.caveats.clone();
+        for caveat in self.common_load.iter().flat_map(|common| &common.caveats) {
+            if !all.contains(caveat) {
+                all.push(caveat.clone());
+            }
+        }
+        all
+    }
+
+    /// CPU time for each answered query over the measured window, nanoseconds: the sum over the
+    /// server under test and the servers behind it. An embedded upstream stands for servers of
+    /// others and is left out. `None` if one of them was not watched.
+    #[must_use]
+    pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
+        let measured = self.measured.as_ref()?;
+        let (from, to) = measured.window();
+        let answered = measured.answered();
+        let behind = self.chain.iter().filter(|part| part.server.kind != "embedded");
+        let own = measured.server_cpu_per_query_ns()?;
+        behind
+            .map(|part| part.resources.cpu_between_ns(from, to))
+            .try_fold(own, |sum, cpu_ns| Some(sum + cpu_ns? as f64 / answered as f64))
+    }
 }
 
 /// Whether a run counts. Only valid runs enter the statistics; the others are kept and shown.

@@ -14,7 +14,7 @@ use crate::{RECORD_FORMAT, RunRecord};
 pub const SESSION_FORMAT: u32 = 1;
 
 /// What is known before the first run: the experiment, its plan, the host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// [`SESSION_FORMAT`] at the time of writing.
     pub format: u32,
@@ -43,8 +43,49 @@ pub struct Session {
     /// Files that the load is made from, and a digest of each; none in sessions that do not have it.
     #[serde(default)]
     pub inputs: Vec<Fact>,
+    /// Which variants are compared with which; each with the baseline, if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compared: Vec<Compared>,
+    /// The servers of a round are up together and the load goes to them in turns, in slices of this
+    /// length in nanoseconds; `None` where whole runs alternate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_ns: Option<u64>,
+    /// Why whole runs alternate though slices were possible to ask for; empty where they do not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub whole_runs_because: String,
+    /// Rate of the common load of all variants, queries per second, once it is known; `None` without
+    /// a common load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_rate_qps: Option<f64>,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
+}
+
+/// Two variants that are compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The one whose difference is told.
+    pub variant: String,
+    /// The one that it is compared with.
+    pub against: String,
+}
+
+impl Session {
+    /// Which variants are compared with which, those that cannot run here left out.
+    #[must_use]
+    pub fn compared(&self) -> Vec<Compared> {
+        let runs = |name: &str| !self.skipped.iter().any(|skip| skip.variant == name);
+        let with_baseline = || {
+            let others = self.variants.iter().filter(|name| **name != self.baseline);
+            let against = &self.baseline;
+            others
+                .map(|name| Compared { variant: name.clone(), against: against.clone() })
+                .collect()
+        };
+        let asked: Vec<Compared> =
+            if self.compared.is_empty() { with_baseline() } else { self.compared.clone() };
+        asked.into_iter().filter(|of| runs(&of.variant) && runs(&of.against)).collect()
+    }
 }
 
 /// A variant that cannot run.

@@ -10,6 +10,10 @@ pub struct Interval {
     pub at_ns: u64,
     /// Length in nanoseconds.
     pub length_ns: u64,
+    /// How much of it was this load's turn, nanoseconds; `None` where the load took no turns with
+    /// others, and had all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<u64>,
     /// Queries that became due.
     pub due: u64,
     /// Queries sent.
@@ -31,9 +35,9 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Answered queries per second.
+    /// Answered queries per second of the time that was the load's own.
     #[must_use]
     pub fn answered_qps(&self) -> f64 {
-        self.answered as f64 * 1e9 / self.length_ns as f64
+        self.answered as f64 * 1e9 / self.own_ns.unwrap_or(self.length_ns).max(1) as f64
     }
 }

@@ -1,14 +1,15 @@
 //! The figures of an experiment, computed from its records alone.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::self_check::VariantSelfCheck;
-use crate::statistics::{Comparison, Estimate, Metric, mean};
+use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
-    Agreement, Caveat, ConnectionFigures, Counters, Histogram, Limit, LoadMode, Measured,
+    Agreement, Caveat, Compared, ConnectionFigures, Counters, Histogram, Limit, LoadMode, Measured,
     NetworkDrops, Outcomes, Pacing, RunRecord, RunStatus, ServerFigures, Session,
 };
 
@@ -25,6 +26,14 @@ pub struct VariantSummary {
     pub other_runs: u32,
     /// Closed or open loop, as in the first of all its runs; `None` if none has ended.
     pub mode: Option<LoadMode>,
+    /// Rate of the common load, queries per second; `None` if there was none. Latencies and outcomes
+    /// are then those of that load, rates and CPU time those of the closed loop before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_rate_qps: Option<f64>,
+    /// How the answered rate changed from the first run to the last, relative to their mean; `None` if
+    /// it may well have stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
     /// Mean over the runs, with an interval, of each metric that could be measured.
     pub metrics: BTreeMap<Metric, Estimate>,
     /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds.
@@ -32,7 +41,7 @@ pub struct VariantSummary {
     pub p90_ns: Option<f64>,
     /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds.
     pub p999_ns: Option<f64>,
-    /// Sum of the outcomes over the runs.
+    /// Sum of the outcomes over the runs, of the common load where there was one.
     pub outcomes: Outcomes,
     /// Sum of the answers by response code.
     pub rcodes: BTreeMap<String, u64>,
@@ -98,13 +107,14 @@ pub struct Summary {
     pub baseline: String,
     /// The variants in the order of the file; those without a run too.
     pub variants: Vec<VariantSummary>,
-    /// Every variant but the baseline, metric by metric.
+    /// Every pair of variants that is compared, metric by metric.
     pub comparisons: Vec<Comparison>,
 }
 
 impl Summary {
     /// Computes the figures from the runs in any order; the same runs give the same figures, since
-    /// the bootstrap takes the seed of the session.
+    /// the bootstrap takes the seed of the session. Differences are taken inside each repetition, and
+    /// their words have one error rate ([`Comparison::of_report`]).
     ///
     /// Only valid runs enter a figure, a limit or a caveat; the others are counted. Records of
     /// variants that the session does not know are left out.
@@ -125,14 +135,12 @@ impl Summary {
                 ..runs.summarise(session.seed)
             })
             .collect();
-        let comparisons = match runs.iter().find(|runs| runs.name == session.baseline) {
-            Some(baseline) => runs
-                .iter()
-                .filter(|variant| variant.name != session.baseline)
-                .flat_map(|variant| variant.compare(baseline, session))
-                .collect(),
-            None => Vec::new(),
-        };
+        let of = |name: &str| runs.iter().find(|runs| runs.name == name);
+        let pairs = session
+            .compared()
+            .into_iter()
+            .filter_map(|Compared { variant, against }| Some(of(&variant)?.pairs(of(&against)?)));
+        let comparisons = Comparison::of_report(pairs.flatten().collect(), session.margin);
         Self {
             name: session.name.clone(),
             baseline: session.baseline.clone(),
@@ -178,22 +186,35 @@ impl<'a> VariantRuns<'a> {
             .into_iter()
             .filter_map(|metric| Some((metric, mean(&self.values(metric), seed)?)));
         let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
+        let times = || self.valid.iter().filter_map(|(record, _)| record.compared_times());
+        let of_times = |quantile: f64| {
+            let values: Vec<f64> = times()
+                .filter_map(|measured| Some(measured.latency.quantile_ns(quantile)? as f64))
+                .collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let mut outcomes = Outcomes::default();
         let mut counters = Counters::default();
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
         let mut connections = ConnectionFigures::default();
         let mut network = NetworkDrops::default();
         for (record, measured) in &self.valid {
             counters.merge(&measured.counters);
-            latency.merge(&measured.latency);
-            if record.load.window().is_none() {
-                send_lag.merge(&measured.send_lag);
+            let compared = record.compared_times().unwrap_or(measured);
+            latency.merge(&compared.latency);
+            outcomes.merge(&compared.counters.outcomes);
+            if record.load.window().is_none() || record.common_load.is_some() {
+                send_lag.merge(&compared.send_lag);
             }
             connections.add(measured);
             network.merge(&measured.network);
         }
         let counts = &connections.counts;
         let handshakes = counts.full_handshakes + counts.resumed_handshakes;
-        let caveats = caveats(self.valid.iter().map(|(record, _)| record.caveats.as_slice()));
+        let caveats = caveats(self.valid.iter().map(|(record, _)| match &record.common_load {
+            None => Cow::Borrowed(record.caveats.as_slice()),
+            Some(_) => Cow::Owned(record.all_caveats()),
+        }));
         let runs = || self.valid.iter().map(|(record, _)| *record);
         VariantSummary {
             name: self.name.to_owned(),
@@ -202,9 +223,11 @@ impl<'a> VariantRuns<'a> {
             other_runs: count(self.others),
             mode: self.mode.cloned(),
             metrics: metrics.collect(),
-            p90_ns: average(|measured| Some(measured.latency.quantile_ns(0.9)? as f64)),
-            p999_ns: average(|measured| Some(measured.latency.quantile_ns(0.999)? as f64)),
-            outcomes: counters.outcomes,
+            common_rate_qps: self.common_rate_qps(),
+            drift: drift(&self.values(Metric::AnsweredQps)),
+            p90_ns: of_times(0.9),
+            p999_ns: of_times(0.999),
+            outcomes,
             rcodes: counters.answers.rcodes,
             latency,
             server_busy_share: average(Measured::server_busy_share),
@@ -219,7 +242,7 @@ impl<'a> VariantRuns<'a> {
             connections,
             network,
             send_lag,
-            pacing: Pacing::of_runs(self.measured().filter_map(|run| run.pacing.as_ref())),
+            pacing: Pacing::of_runs(times().filter_map(|run| run.pacing.as_ref())),
             agreement: Agreement::sum(self.measured().filter_map(Agreement::of)),
             chain: ServerFigures::over_runs(runs()),
             limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
@@ -228,18 +251,38 @@ impl<'a> VariantRuns<'a> {
         }
     }
 
+    /// The intended rate of the common load, as in the first valid run that has one.
+    fn common_rate_qps(&self) -> Option<f64> {
+        self.valid.iter().find_map(|(record, _)| match record.common_load.as_ref()?.load.mode {
+            LoadMode::Open { rate_qps, .. } => Some(rate_qps),
+            LoadMode::Closed { .. } => None,
+        })
+    }
+
     /// What the valid runs measured.
     fn measured(&self) -> impl Iterator<Item = &'a Measured> {
         self.valid.iter().map(|(_, measured)| *measured)
     }
 
-    /// Every metric that both could measure, against the baseline.
-    fn compare(&self, baseline: &Self, session: &Session) -> Vec<Comparison> {
-        let compare = |metric| {
-            let (below, own) = (baseline.values(metric), self.values(metric));
-            Comparison::between(metric, &below, self.name, &own, session.margin, session.seed)
+    /// Every metric that both could measure in the same repetition, against the reference.
+    fn pairs(&self, reference: &Self) -> Vec<Pair> {
+        let values = |metric: Metric| -> Vec<(f64, f64)> {
+            let own = self.valid.iter().filter_map(|(record, _)| {
+                let of_round = |other: &&(&RunRecord, _)| other.0.repetition == record.repetition;
+                let (below, _) = reference.valid.iter().find(of_round)?;
+                Some((metric.of(below)?, metric.of(record)?))
+            });
+            own.collect()
         };
-        Metric::ALL.into_iter().filter_map(compare).collect()
+        let pair = |metric| {
+            Some(Pair {
+                variant: self.name.to_owned(),
+                against: reference.name.to_owned(),
+                metric,
+                paired: Paired::of(&values(metric))?,
+            })
+        };
+        Metric::ALL.into_iter().filter_map(pair).collect()
     }
 }
 
@@ -268,12 +311,12 @@ fn limits<'a>(runs: impl Iterator<Item = &'a Limit>) -> Vec<Limit> {
 
 /// The worst caveat of each kind and the number of runs that have one, in the order in which the
 /// kinds were seen; of equally bad ones the first.
-fn caveats<'a>(runs: impl Iterator<Item = &'a [Caveat]>) -> Vec<VariantCaveat> {
+fn caveats<'a>(runs: impl Iterator<Item = Cow<'a, [Caveat]>>) -> Vec<VariantCaveat> {
     let mut kinds: Vec<VariantCaveat> = Vec::new();
     for of_run in runs {
         // A run counts once for each kind, though it may say one twice.
         let mut counted = vec![false; kinds.len()];
-        for caveat in of_run {
+        for caveat in of_run.iter() {
             let known = kinds.iter().position(|kind| kind.worst.is_same_kind(caveat));
             let Some(place) = known else {
                 kinds.push(VariantCaveat { worst: caveat.clone(), runs: 1 });

@@ -352,6 +352,7 @@ mod tests {
             window_start_ns: 0,
             sent_in_window: 0,
             answered_in_window: 0,
+            turns: None,
             counters: Default::default(),
             warm_up: Default::default(),
             latency: Histogram::new(),

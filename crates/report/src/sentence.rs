@@ -7,7 +7,7 @@ use dnslab_measure::{Caveat, Summary, VariantSummary};
 
 use crate::many::{are_many, clauses};
 use crate::number;
-use crate::phrases::{Phrases, interval, signed_interval};
+use crate::phrases::{Phrases, in_time, interval, signed_interval};
 use crate::remark::{at_this_window, find, has_open_loop, held_back, listed, losses, missing_runs};
 
 /// The answer to the experiment's question: one sentence, in parts so that the page can set the
@@ -74,26 +74,31 @@ pub fn answer(summary: &Summary, margin: f64) -> Answer {
     if compared.is_empty() {
         return words(format!("No answer: no variant but the baseline {baseline} has a valid run"));
     }
-    let mut parts = vec![Part::Words(format!("Against {baseline}, "))];
+    let names = || compared.iter().flat_map(|of| [of.against.as_str(), of.variant.as_str()]);
+    let remarks = remarks(metric, &of_names(summary, names()));
     if are_many(summary) {
+        let mut parts = vec![Part::Words("Against what each is compared with, ".to_owned())];
+        if compared.iter().all(|of| of.against == *baseline) {
+            parts = vec![Part::Words(format!("Against {baseline}, "))];
+        }
         parts.extend(clauses(&compared));
-        let names = compared.iter().map(|of| of.variant.as_str());
-        return Answer { parts, remarks: remarks(metric, &with_baseline(summary, names)) };
+        return Answer { parts, remarks };
     }
+    let mut parts = Vec::new();
     for (place, comparison) in compared.iter().enumerate() {
-        let separator = match place {
-            0 => "",
-            _ if place + 1 < compared.len() => ", ",
-            1 => " and ",
-            _ => ", and ",
-        };
-        parts.push(Part::Words(separator.to_owned()));
-        // What the clause before said already is not said again: "and dot 38 % fewer".
         let before = place.checked_sub(1).map(|before| compared[before]);
-        parts.extend(clause(comparison, margin, before));
+        let goes_on = before.filter(|before| before.against == comparison.against);
+        parts.push(Part::Words(match (before, goes_on) {
+            (None, _) => format!("Against {}, ", comparison.against),
+            (Some(_), None) => format!("; against {}, ", comparison.against),
+            _ if place + 1 < compared.len() => ", ".to_owned(),
+            _ if place == 1 => " and ".to_owned(),
+            _ => ", and ".to_owned(),
+        }));
+        // What the clause before said already is not said again: "and dot 38 % fewer".
+        parts.extend(clause(comparison, margin, goes_on, before.is_none()));
     }
-    let names = compared.iter().map(|of| of.variant.as_str());
-    Answer { parts, remarks: remarks(metric, &with_baseline(summary, names)) }
+    Answer { parts, remarks }
 }
 
 /// The metric that answers the question: the answered rate, unless a variant was measured with an
@@ -133,23 +138,31 @@ fn remarks(metric: Metric, variants: &[&VariantSummary]) -> String {
     [window, lost, generator, runs].into_iter().flatten().collect()
 }
 
-/// The baseline and the variants of these names.
-fn with_baseline<'a>(
+/// The variants of these names, each once.
+fn of_names<'a>(
     summary: &'a Summary,
     names: impl Iterator<Item = &'a str>,
 ) -> Vec<&'a VariantSummary> {
-    std::iter::once(summary.baseline.as_str())
-        .chain(names)
-        .filter_map(|name| find(summary, name))
-        .collect()
+    let mut found: Vec<&VariantSummary> = Vec::new();
+    for variant in names.filter_map(|name| find(summary, name)) {
+        if !found.iter().any(|known| known.name == variant.name) {
+            found.push(variant);
+        }
+    }
+    found
 }
 
 /// A variant's part of the answer; the first one says what the interval is, a later one leaves
 /// away the words that it shares with the one `before` it.
-fn clause(comparison: &Comparison, margin: f64, before: Option<&Comparison>) -> Vec<Part> {
-    let Comparison { variant, metric, difference, verdict } = comparison;
+fn clause(
+    comparison: &Comparison,
+    margin: f64,
+    before: Option<&Comparison>,
+    is_first: bool,
+) -> Vec<Part> {
+    let Comparison { variant, metric, difference, verdict, .. } = comparison;
     let phrases = Phrases::of(*metric);
-    let level = if before.is_none() { "95 % interval " } else { "" };
+    let level = if is_first { "95 % interval " } else { "" };
     let unit = phrases.unit_of(difference.value);
     let told = before.is_some_and(|before| {
         matches!(before.verdict, Verdict::Costs | Verdict::Gains)
@@ -194,15 +207,16 @@ fn clause(comparison: &Comparison, margin: f64, before: Option<&Comparison>) -> 
 
 /// One difference as a sentence that ends in its word.
 fn sentence(summary: &Summary, comparison: &Comparison, margin: f64) -> String {
-    let Comparison { variant, metric, difference, verdict } = comparison;
-    let baseline = &summary.baseline;
+    let Comparison { variant, against, metric, difference, absolute, verdict, .. } = comparison;
+    let in_time = in_time(*metric, absolute.as_ref()).map(|text| format!("; {text}"));
+    let in_time = in_time.unwrap_or_default();
     let phrases = Phrases::of(*metric);
     let doubt = doubt(summary, comparison);
     match verdict {
         Verdict::Costs | Verdict::Gains => {
             let word = if *verdict == Verdict::Costs { "costs" } else { "gains" };
             format!(
-                "{variant} {} {} {} {baseline} (95 % interval {}): {word}{doubt}.",
+                "{variant} {} {} {} {against} (95 % interval {}{in_time}): {word}{doubt}.",
                 phrases.verb,
                 phrases.amount(difference.value),
                 phrases.than(difference.value),
@@ -210,25 +224,26 @@ fn sentence(summary: &Summary, comparison: &Comparison, margin: f64) -> String {
             )
         }
         Verdict::NoDifferenceSeen => format!(
-            "{variant} and {baseline}: no difference seen in {} (95 % interval {}, inside the \
-             margin of {}){doubt}.",
+            "{variant} and {against}: no difference seen in {} (95 % interval {}, inside the \
+             margin of {}{in_time}){doubt}.",
             phrases.noun,
             signed_interval(difference),
             number::size(margin)
         ),
         Verdict::CannotTell { more_runs } => {
             let more = match more_runs {
-                Some(1) => "; about 1 more run of each would do".to_owned(),
-                Some(runs) => format!("; about {runs} more runs of each would do"),
+                Some(1) => "; about 1 more round would do".to_owned(),
+                Some(rounds) => format!("; about {rounds} more rounds would do"),
                 None => String::new(),
             };
             let why = if difference.is_bounded() {
-                format!("the interval {} is too wide", signed_interval(difference))
+                let interval = signed_interval(difference);
+                format!("too little is certain (95 % interval {interval}{in_time})")
             } else {
                 "there are too few runs for an interval".to_owned()
             };
             format!(
-                "cannot tell whether {variant} {} than {baseline}: {why}{more}{doubt}.",
+                "cannot tell whether {variant} {} than {against}: {why}{more}{doubt}.",
                 phrases.either
             )
         }
@@ -238,7 +253,8 @@ fn sentence(summary: &Summary, comparison: &Comparison, margin: f64) -> String {
 /// What makes this difference doubtful: a generator that was the limit of either side, where the
 /// figure is the answered rate, and runs that do not count.
 fn doubt(summary: &Summary, comparison: &Comparison) -> String {
-    let variants = with_baseline(summary, std::iter::once(comparison.variant.as_str()));
+    let names = [&comparison.against, &comparison.variant];
+    let variants: Vec<_> = names.iter().filter_map(|name| find(summary, name)).collect();
     let mut text = String::new();
     let limited = held_back(&variants);
     if comparison.metric == Metric::AnsweredQps && !limited.is_empty() {
@@ -289,7 +305,15 @@ pub(crate) mod tests {
     fn against_udp(name: &str, metric: Metric, ends: [f64; 3], verdict: Verdict) -> Comparison {
         let [value, low, high] = ends;
         let difference = Estimate { value, low, high };
-        Comparison { variant: name.to_owned(), metric, difference, verdict }
+        Comparison {
+            variant: name.to_owned(),
+            against: "udp".to_owned(),
+            metric,
+            difference,
+            absolute: None,
+            rounds: 3,
+            verdict,
+        }
     }
 
     #[track_caller]

@@ -40,9 +40,20 @@ const HEADER: [(&str, Option<Has>); 17] = [
     ("limit", None),
 ];
 
-/// How the quantiles of the table are made, for whoever compares them with the chart.
-pub(crate) const LEGEND: &str = "Mean and p50 to p99.9: mean over the valid runs of each run's \
-                                 figure. The chart of the slowest queries merges all valid runs.";
+/// How the figures of the table are made.
+pub(crate) fn legend(summary: &Summary) -> String {
+    let quantiles = "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
+                     the slowest queries merges all valid runs.";
+    let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
+    match common {
+        None => quantiles.to_owned(),
+        Some(rate_qps) => format!(
+            "Answered qps, CPU and memory: closed loop, as much as each variant answers. Lost, mean \
+             and p50 to p99.9: all variants at the same {} qps. {quantiles}",
+            number::qps(rate_qps)
+        ),
+    }
+}
 
 /// The variants as text, ready to be laid out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +94,7 @@ pub fn table(summary: &Summary) -> Table {
     Table {
         header: marked.header.iter().map(|heading| (*heading).to_owned()).collect(),
         rows: rows.collect(),
-        legend: LEGEND.to_owned(),
+        legend: legend(summary),
         notes: marked.notes.clone(),
     }
 }
@@ -273,7 +284,11 @@ fn to_baseline(summary: &Summary, variant: &VariantSummary) -> String {
         Some(comparison) => {
             let change = number::change(comparison.difference.value);
             let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
-            if doubtful { format!("{change} ?") } else { change }
+            let doubt = if doubtful { " ?" } else { "" };
+            match comparison.against == summary.baseline {
+                true => format!("{change}{doubt}"),
+                false => format!("{change}{doubt} ({})", comparison.against),
+            }
         }
     }
 }

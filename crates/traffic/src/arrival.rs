@@ -1,6 +1,6 @@
 //! What one worker has to send, when, and for which of its clients.
 
-use crate::{Picker, Schedule};
+use crate::{Picker, Schedule, Turns};
 
 /// One query that becomes due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Arrivals {
     /// The client whose turn is next.
     next_client: u32,
     picker: Picker,
+    /// The slices in which the schedule goes on; always, if there are none.
+    turns: Option<Turns>,
 }
 
 impl Arrivals {
@@ -37,7 +39,13 @@ impl Arrivals {
     #[must_use]
     pub fn new(schedule: Schedule, clients: u32, picker: Picker) -> Self {
         assert!(clients > 0, "a worker without clients has no arrivals");
-        Self { schedule, clients, next_client: 0, picker }
+        Self { schedule, clients, next_client: 0, picker, turns: None }
+    }
+
+    /// The same arrivals, with the schedule at rest outside the slices of this load.
+    #[must_use]
+    pub fn in_turns(self, turns: Turns) -> Self {
+        Self { turns: Some(turns), ..self }
     }
 }
 
@@ -47,6 +55,10 @@ impl Iterator for Arrivals {
     #[inline]
     fn next(&mut self) -> Option<Arrival> {
         let due_ns = self.schedule.next()?;
+        let due_ns = match &self.turns {
+            Some(turns) => turns.instant_of(due_ns)?,
+            None => due_ns,
+        };
         let client = self.next_client;
         self.next_client += 1;
         if self.next_client == self.clients {
@@ -58,8 +70,10 @@ impl Iterator for Arrivals {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::{Pace, Rate, Selection};
+    use crate::{Pace, Rate, Selection, SlicePlan};
 
     /// The first arrivals of all workers with 12 clients and 7 queries, by time, with the client's
     /// number over all workers.
@@ -86,6 +100,31 @@ mod tests {
         }
         for shards in [2, 3, 4, 6, 12] {
             assert_eq!(merged(Pace::Constant, Selection::InOrder, shards), one, "{shards} workers");
+        }
+    }
+
+    #[test]
+    fn a_schedule_rests_while_other_loads_have_their_turns() {
+        let plan = SlicePlan {
+            slice: Duration::from_millis(10),
+            lead: Duration::ZERO,
+            tail: Duration::ZERO,
+        };
+        for own in plan.turns(3, Duration::from_millis(600), 5) {
+            let arrivals = || {
+                let schedule = Schedule::new(&Rate::Constant(50_000.0), Pace::Poisson, 3, 0, 1);
+                Arrivals::new(schedule, 4, Picker::new(Selection::Uniform, 7, 3, 0, 1))
+            };
+            let sliced: Vec<Arrival> = arrivals().in_turns(own.clone()).collect();
+            // As many as in 200 ms without turns, and the same gaps on the load's own time.
+            let whole: Vec<Arrival> =
+                arrivals().take_while(|arrival| arrival.due_ns < 200_000_000).collect();
+            assert_eq!(sliced.len(), whole.len());
+            for (sliced, whole) in sliced.iter().zip(&whole) {
+                assert!(own.is_own(sliced.due_ns));
+                assert_eq!(own.own_between(0, sliced.due_ns), whole.due_ns);
+                assert_eq!((sliced.client, sliced.query), (whole.client, whole.query));
+            }
         }
     }
 

@@ -41,6 +41,7 @@ mod random;
 mod rate;
 mod shape;
 mod source_addresses;
+mod turns;
 mod type_mix;
 mod zone;
 
@@ -55,6 +56,7 @@ pub use queries::QueryList;
 pub use query_file::{LineFault, LineProblem, QueryFileError};
 pub use rate::{Rate, RateError};
 pub use source_addresses::{SourceAddresses, SourceAddressesError};
+pub use turns::{SlicePlan, Turns};
 pub use type_mix::{TypeMix, TypeMixError};
 pub use zone::{
     DirectorySuffix, DirectorySuffixError, SyntheticZone, UpdateServer, UpdateServerError,

@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::Laboratory;
 use dnslab_lab::{Logging, ServerKind};
 use dnslab_load::{HttpSettings, Mode, ReceiveTime, TlsVersions};
-use dnslab_traffic::{ClientBehaviour, ClientSubnets, Selection, SourceAddresses, TypeMix};
+use dnslab_traffic::{
+    ClientBehaviour, ClientSubnets, Selection, SlicePlan, SourceAddresses, TypeMix,
+};
 use dnslab_wire::{QueryOptions, Transport, TsigKey};
 
 /// An experiment that can be planned.
@@ -25,8 +27,49 @@ pub struct Experiment {
     pub runs: u32,
     /// Seed of the order and of everything drawn at random.
     pub seed: u64,
+    /// How the variants of a round alternate.
+    pub alternate: Alternate,
+    /// The slices, where they alternate in slices: the guard is their lead.
+    pub slices: SlicePlan,
+    /// The load at one rate for all; `None` without.
+    pub common: Option<CommonSettings>,
     /// The variants in the order of the file, at least one, each with a name of its own.
     pub variants: Vec<Variant>,
+}
+
+/// How the variants of a round alternate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Alternate {
+    /// In slices where servers can be up together without changing what is measured.
+    #[default]
+    Auto,
+    /// In slices.
+    Slices,
+    /// One whole run after another.
+    Runs,
+}
+
+impl Alternate {
+    /// The word of the experiment file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Slices => "slices",
+            Self::Runs => "runs",
+        }
+    }
+}
+
+/// The load at one rate for all variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonSettings {
+    /// Queries per second over all clients; `None` for half of what the slowest variant answers.
+    pub rate_qps: Option<u32>,
+    /// Length of its measured window, for each variant; above zero.
+    pub duration: Duration,
+    /// Load before it.
+    pub warm_up: Duration,
 }
 
 impl Experiment {
@@ -50,6 +93,8 @@ pub struct Variant {
     pub load: LoadSettings,
     /// What a right answer is.
     pub expect: Expectation,
+    /// Names of the variants that it is compared with; none for the baseline.
+    pub compared_with: Vec<String>,
 }
 
 /// The server under test.

@@ -8,8 +8,8 @@ use super::settings::{Exclusive, Settings};
 use super::{Check, LoadSettings, Queries};
 use crate::error::Problem;
 
-/// Window of a closed loop when none is written: what dnsperf keeps outstanding.
-const DEFAULT_OUTSTANDING: u32 = 100;
+/// Window of each client of a closed loop when none is written: a client that waits for its answer.
+const DEFAULT_OUTSTANDING: u32 = 1;
 
 impl Check<'_> {
     /// The load of a variant.

@@ -13,13 +13,15 @@ mod settings;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use dnslab_lab::RootError;
+use dnslab_traffic::{SlicePlan, duration_text};
 use dnslab_wire::rcode_name;
 
 pub use experiment::{
-    Expectation, Experiment, LoadSettings, ProcessSettings, Queries, Server, ServerSettings,
-    Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
+    Alternate, CommonSettings, Expectation, Experiment, LoadSettings, ProcessSettings, Queries,
+    Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
 };
 pub use laboratory::{Behind, HostsChoice, Laboratory, Place as ChainPlace, UpstreamBehaviour};
 pub(crate) use query::SECRET_NOT_KEPT;
@@ -46,6 +48,16 @@ pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
         find_root: &|root| Ok(root.to_owned()),
     };
     check(text, sets, &anywhere)
+}
+
+/// The load at one rate for all variants, if there is one.
+fn common(top: &Settings) -> Option<CommonSettings> {
+    let duration = top.duration("common.duration");
+    (!duration.is_zero()).then(|| CommonSettings {
+        rate_qps: top.count("common.rate"),
+        duration,
+        warm_up: top.duration("common.warm_up"),
+    })
 }
 
 /// What the check must know about the file system.
@@ -105,7 +117,8 @@ impl Check<'_> {
             .iter()
             .map(|variant| {
                 let mut settings = Settings::new(&written.entries, &variant.entries);
-                let checked = self.variant(variant, &mut settings);
+                let mut checked = self.variant(variant, &mut settings);
+                checked.compared_with = self.compared_with(&settings, &checked.name, written);
                 held.extend(settings.holding().map(|entry| entry.place.clone()));
                 checked
             })
@@ -125,8 +138,55 @@ impl Check<'_> {
             margin: top.number("repeat.margin").unwrap_or_default(),
             runs: top.count("repeat.runs").unwrap_or(1),
             seed: top.large_count("repeat.seed").unwrap_or_default(),
+            alternate: match top.text("repeat.alternate").as_deref() {
+                Some("slices") => Alternate::Slices,
+                Some("runs") => Alternate::Runs,
+                _ => Alternate::Auto,
+            },
+            slices: self.slices(&top),
+            common: common(&top),
             variants,
         }
+    }
+
+    /// The slices: the guard leaves something of each.
+    fn slices(&mut self, top: &Settings) -> SlicePlan {
+        let (slice, lead) = (top.duration("repeat.slice"), top.duration("repeat.guard"));
+        let is_broken = top.is_broken("repeat.slice") || top.is_broken("repeat.guard");
+        let place = top.place("repeat.guard").or_else(|| top.place("repeat.slice"));
+        if let Some(place) = place.filter(|_| lead >= slice && !is_broken) {
+            let message = format!(
+                "a guard of {} leaves nothing of a slice of {}",
+                duration_text(lead),
+                duration_text(slice)
+            );
+            let help = "make `repeat.slice` some ten times as long as `repeat.guard`";
+            self.problems.push(Problem::new(message, place.mark("here")).help(help));
+        }
+        SlicePlan { slice, lead, tail: Duration::ZERO }
+    }
+
+    /// The variants that a variant is compared with: others of the same experiment.
+    fn compared_with(&mut self, settings: &Settings, own: &str, written: &Written) -> Vec<String> {
+        let Some(text) = settings.text("compare.with") else { return Vec::new() };
+        let Some(place) = settings.place("compare.with") else { return Vec::new() };
+        let names: Vec<&str> = written
+            .variants
+            .iter()
+            .filter_map(|variant| variant.name.as_ref().map(|(name, _)| name.as_str()))
+            .collect();
+        let wanted: Vec<String> =
+            text.split(',').map(|name| name.trim().to_owned()).filter(|name| name != own).collect();
+        for name in wanted.iter().filter(|name| !names.contains(&name.as_str())) {
+            let list = names.join(", ");
+            let help = match closest_word(name, names.iter().copied()) {
+                Some(near) => format!("did you mean \"{near}\"? The variants are {list}"),
+                None => format!("the variants are {list}"),
+            };
+            let message = format!("`{}` in `compare.with` is not a variant", shown(name));
+            self.problems.push(Problem::new(message, place.mark("no such variant")).help(help));
+        }
+        wanted
     }
 
     /// One variant, complete in itself.
@@ -142,7 +202,7 @@ impl Check<'_> {
             wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
         };
         let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
-        Variant { name, server, laboratory, load, expect }
+        Variant { name, server, laboratory, load, expect, compared_with: Vec::new() }
     }
 
     /// Something that is not there and so has no place.

@@ -10,8 +10,8 @@ use dnslab_traffic::{Rate, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
 
 use crate::check::{
-    Experiment, LoadSettings, ProcessSettings, Queries, SECRET_NOT_KEPT, Server, ServerSettings,
-    Subnets, TlsChoice, Tsig, Variant, Verification, port_key,
+    CommonSettings, Experiment, LoadSettings, ProcessSettings, Queries, SECRET_NOT_KEPT, Server,
+    ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification, port_key,
 };
 
 /// Paths of keys with their values as TOML, in the order of the file.
@@ -35,8 +35,12 @@ impl Experiment {
         let (shared, own) = split_shared(variants);
         push_lines(&mut text, &shared);
         text.push('\n');
+        push_lines(&mut text, &self.common_lines());
         let repeat: Lines = vec![
             ("repeat.runs", self.runs.to_string()),
+            ("repeat.alternate", quoted(self.alternate.name())),
+            ("repeat.slice", quoted(&duration_text(self.slices.slice))),
+            ("repeat.guard", quoted(&duration_text(self.slices.lead))),
             ("repeat.seed", self.seed.to_string()),
             ("repeat.margin", number(self.margin)),
         ];
@@ -47,6 +51,17 @@ impl Experiment {
             push_lines(&mut text, &lines);
         }
         text
+    }
+
+    /// The load at one rate for all variants.
+    fn common_lines(&self) -> Lines {
+        let Some(CommonSettings { rate_qps, duration, warm_up }) = self.common else {
+            return Lines::new();
+        };
+        let rate = rate_qps.map(|rate| ("common.rate", rate.to_string()));
+        let durations = [("common.duration", duration), ("common.warm_up", warm_up)];
+        let durations = durations.map(|(path, length)| (path, quoted(&duration_text(length))));
+        durations.into_iter().chain(rate).collect()
     }
 }
 
@@ -81,6 +96,9 @@ fn variant_lines(variant: &Variant) -> Lines {
     query_lines(load, &mut lines);
     lines.push(("expect.rcode", quoted(&rcode_name(variant.expect.rcode.into()))));
     lines.push(("expect.wrong_limit", number(variant.expect.wrong_limit)));
+    if !variant.compared_with.is_empty() {
+        lines.push(("compare.with", quoted(&variant.compared_with.join(", "))));
+    }
     lines
 }
 

@@ -21,13 +21,13 @@ pub(super) const LOAD: &[Key] = &[
     Key::new(
         "load.clients",
         Form::Count { least: 1, most: 1_000_000 },
-        Preset::Value("4"),
+        Preset::Value("100"),
         "Simulated clients, each with sockets, tickets and cookies of its own",
     ),
     Key::new(
         "load.outstanding",
         Form::Count { least: 1, most: 65_535 },
-        Preset::Absent("100, if there is no `load.rate`"),
+        Preset::Absent("1, if there is no `load.rate`"),
         "Closed loop: queries that each client keeps outstanding",
     ),
     Key::new(

@@ -45,11 +45,12 @@ impl Key {
         Self { path, form, preset, meaning }
     }
 
-    /// True if a variant may have its own value. The name, the question, the baseline and the
-    /// repetition belong to the experiment as a whole.
+    /// True if a variant may have its own value. The name, the question, the baseline, the common
+    /// load and the repetition belong to the experiment as a whole.
     #[must_use]
     pub fn is_overridable(&self) -> bool {
-        self.path.contains('.') && !self.path.starts_with("repeat.")
+        let of_all = ["repeat.", "common."];
+        self.path.contains('.') && !of_all.iter().any(|group| self.path.starts_with(group))
     }
 
     /// The last part of the path, e.g. `clients`.

@@ -237,7 +237,7 @@ const TOP_AND_SERVER: &[Key] = &[
     ),
 ];
 
-/// The keys of a right answer and of the repetition.
+/// The keys of a right answer, of the common load, of comparisons and of the repetition.
 const EXPECT_AND_REPEAT: &[Key] = &[
     Key::new(
         "expect.rcode",
@@ -255,10 +255,71 @@ const EXPECT_AND_REPEAT: &[Key] = &[
         "Share of wrong answers beyond which a run is invalid",
     ),
     Key::new(
+        "common.duration",
+        Form::Duration {
+            least: Duration::ZERO,
+            most: Duration::from_secs(7 * 86_400),
+            whole_seconds: false,
+        },
+        Preset::Value("\"0s\""),
+        "Length of the common load of each variant: after its closed loop, each is asked at one and the \
+         same rate by the clock (Poisson), so that latencies can be compared; 0 for none",
+    ),
+    Key::new(
+        "common.rate",
+        Form::Count { least: 1, most: 1_000_000_000 },
+        Preset::Absent("half of what the slowest variant answers in a short trial, in two digits"),
+        "Rate of the common load, queries per second over all clients",
+    ),
+    Key::new(
+        "common.warm_up",
+        Form::Duration {
+            least: Duration::ZERO,
+            most: Duration::from_secs(7 * 86_400),
+            whole_seconds: false,
+        },
+        Preset::Value("\"300ms\""),
+        "Common load before its measured window",
+    ),
+    Key::new(
+        "compare.with",
+        Form::Text,
+        Preset::Absent("the baseline"),
+        "Names of the variants that a variant is compared with, separated by commas",
+    ),
+    Key::new(
         "repeat.runs",
         Form::Count { least: 1, most: 10_000 },
         Preset::Value("5"),
-        "Runs of each variant",
+        "Rounds: runs of each variant, every time with servers that are freshly started",
+    ),
+    Key::new(
+        "repeat.alternate",
+        Form::Choice(&["auto", "slices", "runs"]),
+        Preset::Value("\"auto\""),
+        "How the variants of a round alternate: `slices` has all their servers up together, and the load \
+         goes to them in turns; with `runs` one whole run follows another. `auto` takes slices where \
+         servers can be up together without changing what is measured",
+    ),
+    Key::new(
+        "repeat.slice",
+        Form::Duration {
+            least: Duration::from_millis(5),
+            most: Duration::from_secs(60),
+            whole_seconds: false,
+        },
+        Preset::Value("\"50ms\""),
+        "Length of one turn",
+    ),
+    Key::new(
+        "repeat.guard",
+        Form::Duration {
+            least: Duration::ZERO,
+            most: Duration::from_secs(30),
+            whole_seconds: false,
+        },
+        Preset::Value("\"5ms\""),
+        "Beginning of each turn that is not counted; shorter than a slice",
     ),
     Key::new(
         "repeat.seed",

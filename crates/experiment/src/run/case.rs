@@ -1,5 +1,5 @@
-//! One run: the server starts, the load is applied while the server is watched, the server stops,
-//! and everything is in one record.
+//! One run of a variant: its servers start, are watched while the load is applied, and stop, and
+//! everything is in one record. When the load is applied is the round's matter.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
-use dnslab_lab::{GuardProgram, Logging, RunningServer, Sampler, cpus};
-use dnslab_load::{Expected, LoadResult, LoadSpec, Progress};
+use dnslab_lab::{CounterWatch, GuardProgram, Logging, RunningServer, Sampler, cpus};
+use dnslab_load::{Expected, LoadResult, LoadSpec};
 use dnslab_measure::{
-    CaseId, Caveat, ChainPart, Connections, CounterSeries, Interval, Laboratory as LaboratoryFacts,
-    Limit, LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, ResourceSeries, RunRecord,
-    RunStatus, ServerFacts,
+    CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts, Limit,
+    LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
-use super::laboratory::{self, Laboratory};
+use super::laboratory::{self, Laboratory, Watch};
 use super::leftovers;
 use super::queries::{QueriesError, subnets, tsig};
 use super::split::Cpus;
@@ -25,9 +24,6 @@ use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
 pub(super) const LOG_LINES: usize = 10;
-
-/// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
-const SAMPLES_AROUND: Duration = Duration::from_millis(120);
 
 /// What a run is made of.
 pub(super) struct Case<'a> {
@@ -43,17 +39,44 @@ pub(super) struct Case<'a> {
     pub(super) guard: &'a GuardProgram,
 }
 
+/// A case whose hosts and servers are up.
+pub(super) struct Prepared<'a> {
+    pub(super) case: &'a Case<'a>,
+    /// When it was begun.
+    started: String,
+    cpus: Cpus,
+    pub(super) laboratory: Laboratory,
+    pub(super) target: Target,
+}
+
+/// The watch of all servers of a case during one load.
+pub(super) struct Watching {
+    sampler: Option<Sampler>,
+    counters: Option<CounterWatch>,
+    chain: Vec<Watch>,
+}
+
+/// What came of one load.
+pub(super) struct Applied {
+    pub(super) result: Result<LoadResult, String>,
+    /// The servers behind the one under test.
+    pub(super) chain: Vec<ChainPart>,
+    /// What ended it before its time.
+    pub(super) fault: Option<Fault>,
+}
+
 impl Case<'_> {
-    /// Runs it. Whatever goes wrong is in the record; nothing is thrown away.
-    pub(super) fn run(&self, stop: &AtomicBool, observe: &mut dyn FnMut(&Interval)) -> RunRecord {
+    /// Makes the hosts and starts all servers. Whatever goes wrong is in the record; nothing is thrown
+    /// away.
+    pub(super) fn prepare(&self, stop: &AtomicBool) -> Result<Prepared<'_>, Box<RunRecord>> {
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let cpus = match Cpus::of(self.variant) {
             Ok(cpus) => cpus,
-            Err(error) => return self.failed(started, error.to_string(), Vec::new()),
+            Err(error) => return Err(self.failed(started, error.to_string(), Vec::new()).into()),
         };
-        let record = match self.start(&cpus) {
+        match self.start(&cpus) {
             Ok((laboratory, target)) => {
-                self.load(started, (laboratory, target), &cpus, stop, observe)
+                Ok(Prepared { case: self, started, cpus, laboratory, target })
             }
             Err(error) => {
                 let log = log_tail_of(&error);
@@ -62,12 +85,9 @@ impl Case<'_> {
                 if stop.load(Ordering::Relaxed) {
                     record.caveats.push(Caveat::CutShort { measured_ns: 0 });
                 }
-                record
+                Err(record.into())
             }
-        };
-        // Before the record is written, which needs room.
-        leftovers::clear(self.folder);
-        record
+        }
     }
 
     /// Makes the hosts and starts all servers, the one under test last.
@@ -80,82 +100,12 @@ impl Case<'_> {
         Ok((laboratory, target))
     }
 
-    fn load(
-        &self,
-        started: String,
-        (laboratory, target): (Laboratory, Target),
-        cpus: &Cpus,
-        stop: &AtomicBool,
-        observe: &mut dyn FnMut(&Interval),
-    ) -> RunRecord {
-        let spec = match self.spec(&target, cpus) {
-            Ok(spec) => spec,
-            Err(error) => return self.failed(started, error.to_string(), Vec::new()),
-        };
-        let sampler = target.server.as_ref().map(|server| Sampler::start(server.watched()));
-        if sampler.is_some() {
-            std::thread::sleep(SAMPLES_AROUND);
-        }
-        // After the pause: what the embedded server tells is up to 100 ms old, and the probes of its
-        // readiness shall not count.
-        let counters = target.server.as_ref().and_then(RunningServer::count);
-        let watches = laboratory.watch();
-        let stop_here = AtomicBool::new(false);
-        let mut fault = None;
-        let find_fault = || {
-            let server = target.server.as_ref().and_then(|server| {
-                let (what, report) = ("server".to_owned(), server.exited()?);
-                Some(EndedPart { what, report, log_tail: server.log_tail(LOG_LINES) })
-            });
-            let full = || self.disk_is_full().then_some(Fault::DiskFull);
-            server.or_else(|| laboratory.ended()).map(Fault::Ended).or_else(full)
-        };
-        let result = self.apply(&spec, &laboratory, &stop_here, &mut |progress| {
-            fault = fault.take().or_else(find_fault);
-            if fault.is_some() || stop.load(Ordering::Relaxed) {
-                stop_here.store(true, Ordering::Relaxed);
-            }
-            if let Progress::Interval(interval) = progress {
-                observe(interval);
-            }
-        });
-        fault = fault.or_else(find_fault);
-        if sampler.is_some() && fault.is_none() {
-            std::thread::sleep(SAMPLES_AROUND);
-        }
-        let Target { server, facts, .. } = target;
-        // All watches end before the servers: what they read goes away with these.
-        let mut seen = Seen { laboratory: laboratory.facts(self.variant, cpus), ..Seen::default() };
-        if let Ok(result) = &result {
-            seen.resources = sampler.map(|sampler| sampler.finish(result.origin));
-            seen.counters = counters.map(|counters| counters.finish(result.origin));
-            seen.chain = laboratory.parts(watches, result.origin);
-        }
-        let end = Ending::of(server, fault, self.folder);
-        laboratory.stop();
-        match result {
-            Ok(result) => self.record(started, facts, result, seen, &end),
-            Err(error) => self.failed(started, error, end.log),
-        }
-    }
-
-    /// Applies the load from the clients' host.
-    fn apply(
-        &self,
-        spec: &LoadSpec,
-        laboratory: &Laboratory,
-        stop: &AtomicBool,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<LoadResult, String> {
-        let _visit = laboratory.visit("client").map_err(|error| error.to_string())?;
-        dnslab_load::run(spec, stop, progress).map_err(|error| error.to_string())
-    }
-
     /// True if the server writes logs and has no room left for them.
     fn disk_is_full(&self) -> bool {
         self.variant.server.logging != Logging::default() && leftovers::is_full(self.folder)
     }
 
+    /// The load as it is asked for, on a server that is up.
     fn spec(&self, target: &Target, cpus: &Cpus) -> Result<LoadSpec, QueriesError> {
         let load = &self.variant.load;
         let most = u32::try_from(cpus.load.len()).unwrap_or(1).clamp(1, load.clients);
@@ -184,6 +134,7 @@ impl Case<'_> {
             tsig: tsig(self.variant)?,
             http: load.http.clone(),
             receive_time: load.receive_time,
+            turns: None,
         })
     }
 
@@ -196,24 +147,50 @@ impl Case<'_> {
         Expected { rcode, answers: u16::from(has_record) }
     }
 
+    /// The record of a load, and of a common load after it.
     fn record(
         &self,
-        started: String,
-        server: ServerFacts,
-        result: LoadResult,
-        seen: Seen,
+        (started, server): (String, ServerFacts),
+        (main, chain): (LoadResult, Vec<ChainPart>),
+        common: Option<LoadResult>,
+        laboratory: Option<LaboratoryFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let LoadResult { facts, mut measured, wrong_example, last_connection_end, .. } = result;
-        let signature_example = result.signature_example;
-        measured.resources = seen.resources.unwrap_or_default();
-        measured.server_counters = seen.counters;
+        let (limit, caveats) = self.doubts(&main, &server, &chain, end);
+        let LoadResult { facts, measured, wrong_example, last_connection_end, .. } = main;
+        // Why nothing was answered: what the server said outweighs how connections ended.
+        let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
+        let why = main.signature_example.or(connection);
+        let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
+        let common_load = common.map(|common| {
+            let (limit, caveats) = self.doubts(&common, &server, &chain, end);
+            CommonLoad { load: common.facts, measured: common.measured, caveats, limit }
+        });
+        RunRecord {
+            chain,
+            laboratory,
+            measured: Some(measured),
+            common_load,
+            caveats,
+            limit,
+            ..self.empty(started, status, facts, server)
+        }
+    }
+
+    /// What bounded a load, and the reasons to doubt it.
+    fn doubts(
+        &self,
+        result: &LoadResult,
+        server: &ServerFacts,
+        chain: &[ChainPart],
+        end: &Ending,
+    ) -> (Limit, Vec<Caveat>) {
+        let LoadResult { facts, measured, .. } = result;
         let watched = measured.server_busy_share().is_some();
-        let limit = Limit::decide(&LimitFigures::of(&facts, &server, &seen.chain, &measured));
-        let mut caveats =
-            Caveat::find(&facts, &server, &seen.chain, &measured, cpus::allowed().len());
-        self.add_caveats(&mut caveats, &measured, watched, wrong_example.as_deref());
-        if let Some(example) = &signature_example {
+        let limit = Limit::decide(&LimitFigures::of(facts, server, chain, measured));
+        let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
+        self.add_caveats(&mut caveats, measured, watched, result.wrong_example.as_deref());
+        if let Some(example) = &result.signature_example {
             // A load whose every signature is refused ends in its warm-up.
             let phases = [&measured.warm_up, &measured.counters];
             let count = phases.map(|counters| counters.answers.bad_signature).iter().sum();
@@ -223,21 +200,10 @@ impl Case<'_> {
             caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
         }
         let Connections { attempted, failed, lost, .. } = measured.counters.connections;
-        if let Some(example) = last_connection_end.clone().filter(|_| failed + lost > 0) {
+        if let Some(example) = result.last_connection_end.clone().filter(|_| failed + lost > 0) {
             caveats.push(Caveat::ConnectionsFailed { attempted, failed, lost, example });
         }
-        // Why nothing was answered: what the server said outweighs how connections ended.
-        let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
-        let why = signature_example.or(connection);
-        let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
-        RunRecord {
-            chain: seen.chain,
-            laboratory: seen.laboratory,
-            measured: Some(measured),
-            caveats,
-            limit,
-            ..self.empty(started, status, facts, server)
-        }
+        (limit, caveats)
     }
 
     fn add_caveats(
@@ -304,7 +270,7 @@ impl Case<'_> {
             );
             return RunStatus::Invalid { reason };
         }
-        let (measured_for, asked) = (measured.window_ns, self.variant.load.duration.as_nanos());
+        let (measured_for, asked) = (measured.own_ns(), self.variant.load.duration.as_nanos());
         let due = outcomes.due + measured.warm_up.outcomes.due;
         let sent_all = self.variant.load.most_queries.is_some_and(|most| due >= most);
         if u128::from(measured_for) * 2 < asked && !sent_all {
@@ -371,32 +337,113 @@ impl Case<'_> {
             chain: Vec::new(),
             laboratory: None,
             measured: None,
+            common_load: None,
             caveats: Vec::new(),
             limit: Limit { kind: LimitKind::Unclear, evidence: "nothing was measured".to_owned() },
         }
     }
 }
 
-/// What was seen of the servers while the load ran.
-#[derive(Default)]
-struct Seen {
-    /// What the server under test used.
-    resources: Option<ResourceSeries>,
-    /// What it counted.
-    counters: Option<CounterSeries>,
-    /// The servers behind it.
-    chain: Vec<ChainPart>,
-    /// Hosts and links.
-    laboratory: Option<LaboratoryFacts>,
+impl Prepared<'_> {
+    /// The load as it is asked for.
+    pub(super) fn spec(&self) -> Result<LoadSpec, QueriesError> {
+        self.case.spec(&self.target, &self.cpus)
+    }
+
+    /// Begins to sample what the servers use.
+    pub(super) fn watch(&self) -> Watching {
+        let server = self.target.server.as_ref();
+        Watching {
+            sampler: server.map(|server| Sampler::start(server.watched())),
+            counters: None,
+            chain: Vec::new(),
+        }
+    }
+
+    /// Has the servers count from here on.
+    pub(super) fn count(&self, watching: &mut Watching) {
+        watching.counters = self.target.server.as_ref().and_then(RunningServer::count);
+        watching.chain = self.laboratory.watch();
+    }
+
+    /// Ends the watch, and puts what was seen to what was measured. All watches end before the
+    /// servers: what they read goes away with these.
+    pub(super) fn seen(
+        &self,
+        watching: Watching,
+        result: Result<LoadResult, String>,
+        fault: Option<Fault>,
+    ) -> Applied {
+        let Watching { sampler, counters, chain } = watching;
+        let mut applied = Applied { result, chain: Vec::new(), fault };
+        if let Ok(LoadResult { origin, measured, .. }) = &mut applied.result {
+            let origin = *origin;
+            let resources = sampler.map(|sampler| sampler.finish(origin));
+            measured.resources = resources.unwrap_or_default();
+            measured.server_counters = counters.map(|counters| counters.finish(origin));
+            applied.chain = self.laboratory.parts(chain, origin);
+        }
+        applied
+    }
+
+    /// What has gone wrong with the servers, hosts and disk of this case, if anything has.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        let server = self.target.server.as_ref().and_then(|server| {
+            let (what, report) = ("server".to_owned(), server.exited()?);
+            Some(EndedPart { what, report, log_tail: server.log_tail(LOG_LINES) })
+        });
+        let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
+        server.or_else(|| self.laboratory.ended()).map(Fault::Ended).or_else(full)
+    }
+
+    /// Stops everything; the record of its loads. `is_whole` is false if a load that was planned
+    /// after the main one was never begun.
+    pub(super) fn finish(
+        self,
+        main: Applied,
+        common: Option<Applied>,
+        is_whole: bool,
+    ) -> RunRecord {
+        let Self { case, started, cpus, laboratory, target } = self;
+        let (common, common_fault) = match common {
+            None => (None, None),
+            Some(Applied { result, fault, .. }) => match result {
+                Ok(result) => (Some(result), fault),
+                Err(reason) => (None, fault.or(Some(Fault::Refused { reason }))),
+            },
+        };
+        let facts = laboratory.facts(case.variant, &cpus);
+        let end = Ending::of(target.server, main.fault.or(common_fault), case.folder);
+        laboratory.stop();
+        let mut record = match main.result {
+            Ok(result) => {
+                case.record((started, target.facts), (result, main.chain), common, facts, &end)
+            }
+            Err(error) => case.failed(started, error, end.log),
+        };
+        let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
+        if !is_whole && !record.caveats.iter().any(is_cut) {
+            let measured_ns = record.measured.as_ref().map_or(0, |measured| measured.window_ns);
+            record.caveats.push(Caveat::CutShort { measured_ns });
+        }
+        // Before the record is written, which needs room.
+        leftovers::clear(case.folder);
+        record
+    }
 }
 
 /// What ended a load before its time.
 #[derive(Debug)]
-enum Fault {
+pub(super) enum Fault {
     /// A server, a host or a link ended by itself.
     Ended(EndedPart),
     /// The server has no room for what it was told to write.
     DiskFull,
+    /// The common load could not be applied.
+    Refused {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// How the server ended.
@@ -419,6 +466,7 @@ impl Ending {
             Fault::Ended(EndedPart { what, report, .. }) => {
                 format!("the {what} ended in the middle of the load ({})", report.ending)
             }
+            Fault::Refused { reason } => format!("the common load: {reason}"),
             Fault::DiskFull => format!(
                 "the disk under the logs in {} is full: give --results a folder with more room, or the \
                  load a shorter time",

@@ -5,11 +5,11 @@ mod capacity;
 mod conditions;
 mod kept;
 mod replaced;
+mod rounds;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -19,11 +19,11 @@ use dnslab_measure::{
     SkippedVariant,
 };
 
-use super::case::Case;
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
+use super::round::CommonRate;
 use super::split::Cpus;
-use crate::{Experiment, ExperimentError, HostsChoice, Plan, Variant};
+use crate::{CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Variant};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
@@ -42,11 +42,15 @@ pub struct SessionOptions {
 
 /// Is told what happens, as it happens.
 pub trait Observer {
-    /// A run begins: the `number`-th (from 1) of `count`.
-    fn run_begins(&mut self, case: &CaseId, number: usize, count: usize);
+    /// The short trial begins that finds the rate of the common load.
+    fn trial_begins(&mut self);
 
-    /// An interval of the current run is over.
-    fn interval(&mut self, interval: &Interval);
+    /// A round begins: these runs are made together, the first of them the `number`-th (from 1) of
+    /// `count`.
+    fn round_begins(&mut self, cases: &[CaseId], number: usize, count: usize);
+
+    /// An interval of one of its runs is over.
+    fn interval(&mut self, case: &CaseId, interval: &Interval);
 
     /// The run is over and on disk.
     fn run_ends(&mut self, record: &RunRecord);
@@ -145,6 +149,7 @@ impl Session {
     /// When nothing can run, a query file cannot be read, or the directory cannot be made.
     pub fn begin(experiment: Experiment, options: SessionOptions) -> Result<Self, SessionError> {
         let skipped = skipped(&experiment)?;
+        let in_slices = rounds::in_slices(&experiment, &skipped)?;
         let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
@@ -171,6 +176,12 @@ impl Session {
             command: options.command,
             host: host_facts(&experiment),
             inputs,
+            compared: rounds::compared(&experiment),
+            slice_ns: in_slices
+                .is_ok()
+                .then(|| u64::try_from(experiment.slices.slice.as_nanos()).unwrap_or(u64::MAX)),
+            whole_runs_because: in_slices.err().unwrap_or_default(),
+            common_rate_qps: None,
             plan: plan.cases,
         };
         let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
@@ -246,7 +257,11 @@ impl Session {
             .filter(whole)
             .map(|record| (record.variant.as_str(), record.repetition))
             .collect();
-        let is_done = |case: &CaseId| done.contains(&(case.variant.as_str(), case.repetition));
+        let whole = rounds::whole_repetitions(&self.facts.plan, &done);
+        let is_done = |case: &CaseId| match self.facts.slice_ns {
+            Some(_) => whole.contains(&case.repetition),
+            None => done.contains(&(case.variant.as_str(), case.repetition)),
+        };
         Ok(Plan::remaining(&self.experiment, &self.facts.plan, is_done))
     }
 
@@ -256,53 +271,61 @@ impl Session {
     /// # Errors
     /// When the results directory cannot be written, or there is nothing to ask.
     pub fn run(
-        &self,
+        &mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<SessionEnd, SessionError> {
         let remaining = self.remaining()?.cases;
-        let done_before = self.facts.plan.len() - remaining.len();
-        for (number, id) in remaining.iter().enumerate() {
+        let mut number = self.facts.plan.len() - remaining.len() + 1;
+        let rounds = rounds::rounds(remaining, self.facts.slice_ns.is_some());
+        let rate = match rounds.is_empty() {
+            true => None,
+            false => self.common_rate(stop, observer)?,
+        };
+        for round in rounds {
             if stop.load(Ordering::Relaxed) {
                 return Ok(SessionEnd { interrupted: true });
             }
-            observer.run_begins(id, done_before + number + 1, self.facts.plan.len());
-            let record = self.run_case(id, stop, observer)?;
-            let written = self.results.write_run(&record);
-            // Also when the disk refused: an old record takes its place again.
-            let settled = replaced::settle(&self.results, id);
-            written?;
-            settled?;
-            observer.run_ends(&record);
+            observer.round_begins(&round, number, self.facts.plan.len());
+            number += round.len();
+            for record in self.run_round(&round, rate, stop, observer)? {
+                let id = CaseId { variant: record.variant.clone(), repetition: record.repetition };
+                let written = self.results.write_run(&record);
+                // Also when the disk refused: an old record takes its place again.
+                let settled = replaced::settle(&self.results, &id);
+                written?;
+                settled?;
+                observer.run_ends(&record);
+            }
         }
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
     }
 
-    fn run_case(
+    fn run_round(
         &self,
-        id: &CaseId,
+        ids: &[CaseId],
+        rate_qps: Option<f64>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<RunRecord, SessionError> {
-        let variant =
+    ) -> Result<Vec<RunRecord>, SessionError> {
+        let variant = |id: &CaseId| {
             self.experiment.variant(&id.variant).ok_or_else(|| SessionError::Variant {
                 variant: id.variant.clone(),
                 reason: "it is in the plan but not in experiment.toml".to_owned(),
-            })?;
-        let queries = self.lists.borrow_mut().of(variant)?;
-        let folder = self.results.run_path(id);
-        replaced::put_aside(&self.results, id)?;
-        let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
-        let case = Case {
-            variant,
-            id,
-            position: u32::try_from(position).unwrap_or(u32::MAX),
-            seed: seed_of(self.experiment.seed, id.repetition),
-            queries: &Arc::clone(&queries),
-            folder: &folder,
-            guard: &self.guard,
+            })
         };
-        Ok(case.run(stop, &mut |interval| observer.interval(interval)))
+        let variants = ids.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
+        for id in ids {
+            replaced::put_aside(&self.results, id)?;
+        }
+        let common = self.experiment.common.zip(rate_qps);
+        let common = common.map(|(CommonSettings { duration, warm_up, .. }, rate_qps)| {
+            CommonRate { rate_qps, duration, warm_up }
+        });
+        let folder = |id: &CaseId| self.results.run_path(id);
+        self.play(&variants, ids, &folder, common, stop, &mut |place, interval| {
+            observer.interval(&ids[place], interval);
+        })
     }
 }
 

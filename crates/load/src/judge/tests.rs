@@ -37,7 +37,7 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     };
     let phases = Phases { measured_from: 0, until: 100, interval: 100, timeout: 1_000 };
     let received = Received { octets: &message, at: 2 };
-    judge.receive(&mut lane, &mut Tally::new(phases, false), Delivery::Message(received));
+    judge.receive(&mut lane, &mut Tally::new(phases, None, false), Delivery::Message(received));
     (lane.server_idle, lane.table.len())
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::Tls;
-use dnslab_traffic::{ClientSubnets, SourceAddresses};
+use dnslab_traffic::{ClientSubnets, SourceAddresses, Turns};
 use dnslab_wire::{Transport, TsigKey};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -60,11 +60,24 @@ pub(crate) struct Orders<'a> {
     pub(crate) tls: Option<ClientTls>,
     pub(crate) http: &'a HttpSettings,
     pub(crate) receive_time: ReceiveTime,
+    /// When the load may send, if it takes turns with others.
+    pub(crate) turns: Option<&'a Turns>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) reports: Reports,
 }
 
 impl Orders<'_> {
+    /// The load may send now: it takes no turns, or this one is its own.
+    #[inline]
+    pub(crate) fn has_turn(&self, now: Nanos) -> bool {
+        self.turns.is_none_or(|turns| turns.is_own(now))
+    }
+
+    /// How much of a span of the timeline is the load's own.
+    fn own_between(&self, from: Nanos, to: Nanos) -> Nanos {
+        self.turns.map_or(to.saturating_sub(from), |turns| turns.own_between(from, to))
+    }
+
     /// The number over all workers of one of this worker's clients.
     pub(crate) fn client_number(&self, client: u32) -> u32 {
         client * self.shards + self.shard
@@ -167,6 +180,8 @@ pub(crate) struct Worker<'a> {
     oversleep: Nanos,
     /// Those in the measured window.
     pauses: Pauses,
+    /// The last round was in the load's own turn.
+    had_turn: bool,
     /// What the sockets had dropped shortly before the measured window.
     drops_before: Option<u64>,
     time_at_start: Option<(Nanos, ThreadTime)>,
@@ -184,7 +199,7 @@ impl<'a> Worker<'a> {
         lanes: Vec<Lane>,
     ) -> std::io::Result<Self> {
         let is_paced = matches!(demand, Demand::Open { .. });
-        let tally = Tally::new(orders.phases, is_paced);
+        let tally = Tally::new(orders.phases, orders.turns.cloned(), is_paced);
         let until = orders.phases.until;
         let most_queries = orders.most_queries;
         Ok(Self {
@@ -215,6 +230,7 @@ impl<'a> Worker<'a> {
             woke: 0,
             oversleep: 0,
             pauses: Pauses::default(),
+            had_turn: false,
             drops_before: None,
             time_at_start: None,
             time_at_end: None,
@@ -244,6 +260,7 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.serve_alarms(now);
+            self.note_turn(now);
             self.look_after_listed(now);
             self.open_queued(now);
             self.note_held(now);
@@ -292,6 +309,17 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Closed loop: looks after all lanes when a turn of this load begins, since their windows are to
+    /// be filled.
+    fn note_turn(&mut self, now: Nanos) {
+        let has_turn = self.orders.has_turn(now);
+        let is_closed = matches!(self.demand, Demand::Closed { .. });
+        if has_turn && !self.had_turn && is_closed && self.orders.turns.is_some() {
+            (0..self.lanes.len() as u32).for_each(|number| self.list(number));
+        }
+        self.had_turn = has_turn;
+    }
+
     /// Every query that this worker was to send has its outcome.
     fn has_done_its_part(&self) -> bool {
         self.left == 0
@@ -327,7 +355,8 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
     fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) -> std::io::Result<()> {
-        if self.orders.horizon > 0 && self.unsettled > 0 {
+        // While others have their turn, what is left comes one by one.
+        if self.orders.horizon > 0 && self.unsettled > 0 && self.had_turn {
             // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
             // round itself took as long, and more has gathered already.
             let horizon = self.orders.horizon;
@@ -344,6 +373,7 @@ impl<'a> Worker<'a> {
         let interval = self.orders.phases.interval;
         let mut wake = (now + LONGEST_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
+        earlier(self.orders.turns.filter(|_| !self.had_turn).and_then(|turns| turns.next_own(now)));
         earlier(self.demand.next_due().filter(|_| now < self.until && self.left > 0));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
@@ -397,7 +427,7 @@ impl<'a> Worker<'a> {
             pauses: self.pauses,
             tally: self.tally,
             time: time_to.since(time_from),
-            elapsed: to.saturating_sub(from),
+            elapsed: self.orders.own_between(from, to),
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.judge.wrong_example,

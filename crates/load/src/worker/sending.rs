@@ -61,8 +61,9 @@ impl Worker<'_> {
         if !matches!(self.demand, Demand::Closed { .. }) {
             return;
         }
+        let has_turn = self.orders.has_turn(now);
         let lane = &mut self.lanes[number as usize];
-        if now >= self.until {
+        if now >= self.until || !has_turn {
             lane.pending.retain(|pending| pending.due.is_some());
             return;
         }
@@ -137,10 +138,11 @@ impl Worker<'_> {
     /// Sends one batch; true if the channel took all of it.
     fn send_batch(&mut self, number: u32) -> Result<bool, ChannelEnd> {
         let sent = self.orders.clock.now();
+        let has_turn = self.orders.has_turn(sent);
         let lane = &mut self.lanes[number as usize];
-        if sent >= self.until {
-            // A round may last beyond the end of the window: what is due when it is sent is not
-            // due any more.
+        if sent >= self.until || !has_turn {
+            // A round may last beyond the end of the window, or of a turn: what is due when it is
+            // sent is not due any more.
             lane.pending.retain(|pending| pending.due.is_some());
         }
         let channel = lane.channel.as_mut().expect("the channel was found open");

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, WindowSweep};
 use crate::LimitKind;
-use crate::statistics::{Estimate, difference, mean};
+use crate::statistics::{Estimate, Paired, mean};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
 /// with the highest; a larger one only makes the queue longer.
@@ -108,7 +108,11 @@ impl BestWindow {
         let best = all.iter().find(|figures| figures.answered_qps.value >= least)?;
         let rates = |figures: &WindowFigures| answered(figures.window as f64, steps);
         let difference = (best.window != highest.window)
-            .then(|| difference(&rates(highest), &rates(best), sweep.seed))
+            .then(|| {
+                // The n-th runs of all windows are made one after another.
+                let pairs: Vec<_> = rates(highest).into_iter().zip(rates(best)).collect();
+                Some(Paired::of(&pairs)?.relative)
+            })
             .flatten();
         let certain = best.window == highest.window
             || difference.is_some_and(|difference| difference.low >= -AS_GOOD);

@@ -311,7 +311,9 @@ impl Caveat {
         // What one that was not watched used cannot be told from what others did.
         let server_ns: u64 = servers.map(used).sum::<Option<u64>>()?;
         let load_ns: u64 = measured.workers.iter().map(|worker| worker.cpu_ns).sum();
-        let others_ns = used_ns.saturating_sub(server_ns).saturating_sub(load_ns);
+        let in_turns_ns = measured.turns.as_ref().map_or(0, |turns| turns.others_cpu_ns);
+        let known_ns = server_ns + load_ns + in_turns_ns;
+        let others_ns = used_ns.saturating_sub(known_ns);
         let cpus = others_ns as f64 / span_ns as f64;
         (cpus > OTHERS).then_some(Self::OtherProcesses { cpus })
     }

@@ -38,7 +38,6 @@ impl WorkerUse {
 impl ServerUse {
     /// The servers of a run, that under test first.
     pub(crate) fn of(server: &ServerFacts, chain: &[ChainPart], measured: &Measured) -> Vec<Self> {
-        let (from, to) = measured.window();
         let under_test = Self {
             role: UNDER_TEST.to_owned(),
             busy_share: measured.server_busy_share(),
@@ -47,7 +46,7 @@ impl ServerUse {
         };
         let behind = chain.iter().map(|part| Self {
             role: part.role.clone(),
-            busy_share: part.resources.busy_share(from, to),
+            busy_share: measured.busy_share_of(&part.resources),
             cpus: part.resources.cpus,
             pinned: part.server.cpus.clone(),
         });

@@ -58,52 +58,9 @@ pub fn mean(runs: &[f64], seed: u64) -> Option<Estimate> {
     }
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let percentile = percentile_interval(RESAMPLES, || resampled_mean(runs, &mut random));
-    // The variance of a single sample cancels out.
-    let estimate = stretched(value, percentile, stretch(&[(1.0, runs.len())]));
+    let estimate = stretched(value, percentile, stretch(runs.len()));
     let least = if runs.iter().all(|run| *run >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
     Some(Estimate { low: estimate.low.max(least), ..estimate })
-}
-
-/// The relative difference of the means, `mean(variant) / mean(baseline) - 1`, with its 95 %
-/// interval, both samples drawn again independently of each other. With one run in either the
-/// interval is unbounded. When all runs of a sample are equal, they add nothing to the width.
-///
-/// `None` if either has no run, a run is not finite, a run of the baseline is not above zero (there
-/// is no share of nothing), or a run of the variant is below zero (no rate or time is).
-///
-/// The percentile interval is stretched as in [`mean`]. The samples may differ in spread, as those
-/// of two transports do: the degrees of freedom are Welch's. The lower end is at least -1, since a
-/// ratio of such means cannot be below zero.
-///
-/// Coverage in a simulation of the same method in NumPy (10,000 experiments of normally distributed
-/// runs without a true difference, standard error 0.2 %) for n = 2, 3, ... 10 runs of each:
-/// - with a coefficient of variation of 5 % in both: 98, 96, 95, 95, 95, 95, 95, 95 and 95 %;
-/// - with 6 % in the baseline and 3 % in the variant: 97, 95, 95, 95, 95, 95, 94, 95 and 94 %.
-///
-/// With 5 % and 0.5 %, where nearly all of the spread is in one sample, it is 93 % with 2 runs of
-/// each and 94 % with 3 (3,000 experiments, standard error 0.5 %).
-#[must_use]
-pub fn difference(baseline: &[f64], variant: &[f64], seed: u64) -> Option<Estimate> {
-    difference_of(baseline, variant, seed, RESAMPLES)
-}
-
-/// [`difference`] from any number of resamples.
-fn difference_of(baseline: &[f64], variant: &[f64], seed: u64, resamples: u32) -> Option<Estimate> {
-    if baseline.iter().any(|run| *run <= 0.0) || variant.iter().any(|run| *run < 0.0) {
-        return None;
-    }
-    let value = mean_of(variant)? / mean_of(baseline)? - 1.0;
-    if baseline.len() < 2 || variant.len() < 2 {
-        return Some(Estimate::unbounded(value));
-    }
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let percentile = percentile_interval(resamples, || {
-        let below = resampled_mean(baseline, &mut random);
-        resampled_mean(variant, &mut random) / below - 1.0
-    });
-    let samples = [baseline, variant].map(|runs| (relative_variance_of_mean(runs), runs.len()));
-    let estimate = stretched(value, percentile, stretch(&samples));
-    Some(Estimate { low: estimate.low.max(-1.0), ..estimate })
 }
 
 /// The arithmetic mean; `None` without runs or with one that is not finite.
@@ -118,21 +75,8 @@ fn resampled_mean(runs: &[f64], random: &mut Xoshiro256PlusPlus) -> f64 {
     sum / runs.len() as f64
 }
 
-/// The estimated variance of the mean of at least two `runs`, none below zero, in squares of that
-/// mean: the squared coefficient of variation over their number. 0 if they are all zero.
-pub(super) fn relative_variance_of_mean(runs: &[f64]) -> f64 {
-    let n = runs.len() as f64;
-    let mean = runs.iter().sum::<f64>() / n;
-    if mean == 0.0 {
-        return 0.0;
-    }
-    // Divided before they are squared, runs of any magnitude neither overflow nor vanish.
-    runs.iter().map(|run| (run / mean - 1.0).powi(2)).sum::<f64>() / (n - 1.0) / n
-}
-
-/// By what factor, above 1, the half widths of the percentile interval are too small, for samples
-/// each given as the estimated variance of its mean and its size, at least 2. The variances may be
-/// in any unit, which cancels out. 1 if all are zero: no width has nothing to make up for.
+/// By what factor, above 1, the half widths of the percentile interval of the mean of `count` runs,
+/// at least 2, are too small.
 ///
 /// Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69
 /// (2015), names the two reasons why the percentile interval of the mean of few runs is too narrow,
@@ -147,41 +91,11 @@ pub(super) fn relative_variance_of_mean(runs: &[f64]) -> f64 {
 /// reaches beyond the runs and so misses the truth too often with 2 or 3 of them, whatever the
 /// confidence. Here its ends at 95 % are moved outward by `c t / z` instead. Where the bootstrap
 /// distribution is normal the two are the same interval, the t interval.
-///
-/// For two samples the same two, with `v_i` the estimated variance of the mean of sample `i`, and
-/// `w_i = v_i / (v_1 + v_2)` its share of that of the difference:
-/// - The bootstrap finds the variance `v_i (n_i - 1) / n_i` for each mean, so that
-///   `1 / c^2 = sum of w_i (n_i - 1) / n_i`. With equal sizes this is `(n - 1) / n` again.
-/// - The degrees of freedom are those of Welch and Satterthwaite,
-///   `1 / freedom = sum of w_i^2 / (n_i - 1)`: `n_i - 1` when sample `i` has all of the spread, and
-///   at most `n_1 + n_2 - 2`. The latter in all cases, which assumes equal variances, covers only
-///   84 % with 3 and 10 runs whose coefficients of variation are 6 and 2 %; this covers 93 %.
-///
-/// For a ratio of means `v_i` is relative to the square of the mean, to the first order (delta
-/// method).
-fn stretch(samples: &[(f64, usize)]) -> f64 {
-    let Some(t) = student(samples) else { return 1.0 };
-    let total: f64 = samples.iter().map(|(variance, _)| variance).sum();
-    let kept: f64 = samples
-        .iter()
-        .map(|(variance, size)| variance / total * (*size as f64 - 1.0) / *size as f64)
-        .sum();
-    t / Normal::standard().inverse_cdf(UPPER) / kept.sqrt()
-}
-
-/// The 0.975 quantile of Student's t at the degrees of freedom of Welch and Satterthwaite, for
-/// samples as in [`stretch`]; `None` if all variances are zero.
-pub(super) fn student(samples: &[(f64, usize)]) -> Option<f64> {
-    let total: f64 = samples.iter().map(|(variance, _)| variance).sum();
-    if total == 0.0 {
-        return None;
-    }
-    let inverse: f64 = samples
-        .iter()
-        .map(|(variance, size)| (variance / total).powi(2) / (*size as f64 - 1.0))
-        .sum();
-    let distribution = StudentsT::new(0.0, 1.0, inverse.recip());
-    Some(distribution.expect("each sample has at least two runs").inverse_cdf(UPPER))
+fn stretch(count: usize) -> f64 {
+    let count = count as f64;
+    let student = StudentsT::new(0.0, 1.0, count - 1.0).expect("there are at least two runs");
+    let t = student.inverse_cdf(UPPER);
+    t / Normal::standard().inverse_cdf(UPPER) * (count / (count - 1.0)).sqrt()
 }
 
 /// The interval from `low` to `high` with each end `factor` times as far from `value`.

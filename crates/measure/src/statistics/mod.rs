@@ -1,7 +1,9 @@
-//! Statistics over runs; the unit is the run.
+//! Statistics over rounds; the unit is the round.
 
 mod bootstrap;
 mod comparison;
+mod paired;
 
-pub use bootstrap::{Estimate, difference, mean};
-pub use comparison::{Comparison, Metric, Verdict};
+pub use bootstrap::{Estimate, mean};
+pub use comparison::{Comparison, Metric, Pair, Verdict, WORD_ERROR};
+pub use paired::{Paired, drift, rejected};

@@ -25,6 +25,7 @@ pub(crate) fn session() -> Session {
         started: "2026-11-20T12:00:00Z".to_owned(),
         command: Vec::new(),
         host: Vec::new(),
+        ..Session::default()
     }
 }
 
@@ -79,6 +80,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         window_start_ns: 100_000_000,
         sent_in_window: answered,
         answered_in_window: answered,
+        turns: None,
         counters: Counters {
             outcomes: Outcomes { due: answered, answered, ..Outcomes::default() },
             sent: answered,
@@ -132,6 +134,7 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         server: server(),
         chain: Vec::new(),
         laboratory: None,
+        common_load: None,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
         limit: Limit { kind: LimitKind::Window, evidence: format!("run at {position}") },

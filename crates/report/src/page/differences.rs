@@ -74,11 +74,21 @@ pub(crate) fn section(summary: &Summary) -> String {
     if drawn.is_empty() {
         return String::new();
     }
+    let is_other = |of: &&&Comparison| of.against != summary.baseline;
+    let others: Vec<String> = drawn
+        .iter()
+        .filter(is_other)
+        .map(|of| format!("{} from {}", escape(&of.variant), escape(&of.against)))
+        .collect();
+    let beside = match dedup(others).join(", ") {
+        none if none.is_empty() => String::new(),
+        some => format!(" Not from the baseline: {some}."),
+    };
     let baseline = escape(&summary.baseline);
     let mut html = format!(
         "<section>\n<h2>Difference from {baseline}</h2>\n\
-         <p class=\"hint\">Point: difference of the means. Bar: 95\u{a0}% interval. Hollow: no \
-         difference seen, or the interval cannot tell.</p>\n"
+         <p class=\"hint\">Point: mean difference inside the rounds. Bar: 95\u{a0}% interval. \
+         Hollow: no difference seen, or it cannot be told.{beside}</p>\n"
     );
     let metric = headline_metric(summary);
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
@@ -286,6 +296,17 @@ fn shortened(name: &str, most: usize) -> String {
     name.chars().take(most - 1).chain(['\u{2026}']).collect()
 }
 
+/// The first of each, in order.
+fn dedup(names: Vec<String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    for name in names {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    kept
+}
+
 /// A metric in one or two words.
 fn metric_name(metric: Metric) -> &'static str {
     match metric {
@@ -296,5 +317,7 @@ fn metric_name(metric: Metric) -> &'static str {
         Metric::LatencyP99 => "p99 latency",
         Metric::ServerCpuPerQuery => "server CPU/query",
         Metric::LogOctetsPerQuery => "log/query",
+        Metric::PeakMemory => "memory",
+        Metric::HandshakesPerQuery => "handshakes/query",
     }
 }

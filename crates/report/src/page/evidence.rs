@@ -180,6 +180,8 @@ fn compared_by(page: &Page<'_>) -> String {
         Metric::LatencyP99 => "p99",
         Metric::ServerCpuPerQuery => "server CPU per query",
         Metric::LogOctetsPerQuery => "log per query",
+        Metric::PeakMemory => "memory",
+        Metric::HandshakesPerQuery => "handshakes per query",
     };
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -27,7 +27,7 @@ pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
         "<section>\n<h2>Variants</h2>\n<p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of variants\">\n\
          <table class=\"variants\">\n<thead><tr>",
-        escape(table::LEGEND)
+        escape(&table::legend(summary))
     );
     for (column, heading) in marked.header.iter().enumerate() {
         if column != INTERVAL {

@@ -100,6 +100,7 @@ pub(crate) fn session(runs: u32) -> Session {
         ],
         inputs: Vec::new(),
         plan: plan.collect(),
+        ..Session::default()
     }
 }
 
@@ -125,6 +126,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
     let lost = if of.transport == "udp" { answered / 60_000 } else { 0 };
     let window = if of.transport == "dot" { 1_000 } else { 400 };
     RunRecord {
+        common_load: None,
         format: RECORD_FORMAT,
         variant: of.name.to_owned(),
         repetition,
@@ -224,6 +226,7 @@ fn measured(
         window_start_ns: warm_up_ns,
         sent_in_window: answered + lost,
         answered_in_window: answered,
+        turns: None,
         counters,
         warm_up: Counters::default(),
         service_time: latency.clone(),
@@ -295,6 +298,7 @@ fn intervals(of: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<I
             Interval {
                 at_ns: at * length_ns,
                 length_ns,
+                own_ns: None,
                 due: answered as u64,
                 sent: answered as u64,
                 answered: answered as u64,

@@ -13,6 +13,7 @@ use dnslab_measure::{
 use super::{Session, SessionError, SessionOptions, seed_of};
 use crate::capacity::{Next, Search, Spread, Sweep};
 use crate::run::case::Case;
+use crate::run::round::Round;
 use crate::{Experiment, ExperimentError, Source, Variant, check_text};
 
 /// What a search is made of.
@@ -234,17 +235,21 @@ impl CapacitySession {
         let queries = session.lists.borrow_mut().of(variant).map_err(SessionError::from)?;
         let folder = session.results.run_path(id);
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
+        // No two runs get the same arrivals: what is odd about one would be so in all.
+        let seed = seed_of(session.experiment.seed, number);
         let case = Case {
             variant,
             id,
             position: number - 1,
-            // No two runs get the same arrivals: what is odd about one would be so in all.
-            seed: seed_of(session.experiment.seed, number),
+            seed,
             queries: &Arc::clone(&queries),
             folder: Path::new(&folder),
             guard: &session.guard,
         };
-        Ok(case.run(stop, &mut |interval| observer.interval(interval)))
+        let slices = session.experiment.slices;
+        let round = Round { cases: vec![case], slices, common: None, seed };
+        let mut records = round.run(stop, &mut |_, interval| observer.interval(interval));
+        Ok(records.pop().expect("one case has one record"))
     }
 
     /// Writes the plan and the search as they are now.

@@ -1,0 +1,236 @@
+//! One round: the servers of its cases start, the load goes to them, and they stop.
+//!
+//! A round of several cases has all of their servers up together, and the load goes to them in
+//! turns, slice by slice. A round of one case is a run by itself.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dnslab_load::{LoadResult, LoadSpec, Member, Mode, Progress};
+use dnslab_measure::{Interval, Measured, RunRecord};
+use dnslab_traffic::{Pace, Rate, SlicePlan};
+
+use super::case::{Applied, Case, Fault, Prepared, Watching};
+
+/// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
+const SAMPLES_AROUND: Duration = Duration::from_millis(120);
+
+/// The shortest slice of a common load, and what does not count at its ends.
+///
+/// In an open loop an answer may wait for the next query of its connection, 40 ms at most (delayed
+/// acknowledgements); the last one of each connection would do so in every slice. So queries that
+/// become due in the last 45 ms of a slice do not count, and slices are long enough for that to be a
+/// small part.
+const COMMON: SlicePlan = SlicePlan {
+    slice: Duration::from_millis(250),
+    lead: Duration::from_millis(10),
+    tail: Duration::from_millis(45),
+};
+
+/// The load of a round that all cases are asked alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CommonRate {
+    /// Queries per second over all clients.
+    pub(super) rate_qps: f64,
+    /// Length of the measured window of each case.
+    pub(super) duration: Duration,
+    /// Load before it.
+    pub(super) warm_up: Duration,
+}
+
+/// Cases whose servers are up together.
+pub(super) struct Round<'a> {
+    pub(super) cases: Vec<Case<'a>>,
+    /// How the load goes from one to the next.
+    pub(super) slices: SlicePlan,
+    /// What follows the load that each case asks for.
+    pub(super) common: Option<CommonRate>,
+    /// Seed of the order of the slices.
+    pub(super) seed: u64,
+}
+
+impl Round<'_> {
+    /// Runs it; a record for each case, in order. `observe` is told of the progress, with the place of
+    /// the case.
+    pub(super) fn run(
+        &self,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(usize, &Interval),
+    ) -> Vec<RunRecord> {
+        let mut records: Vec<Option<RunRecord>> = self.cases.iter().map(|_| None).collect();
+        let (mut places, mut members) = (Vec::new(), Vec::new());
+        for (place, case) in self.cases.iter().enumerate() {
+            match case.prepare(stop) {
+                Ok(prepared) => {
+                    places.push(place);
+                    members.push(prepared);
+                }
+                Err(record) => records[place] = Some(*record),
+            }
+        }
+        let mut told = |member: usize, interval: &Interval| observe(places[member], interval);
+        let main = self.apply(&members, None, stop, &mut told);
+        let is_closed =
+            |of: &Prepared<'_>| matches!(of.case.variant.load.mode, Mode::Closed { .. });
+        let common = self.common.filter(|_| members.iter().all(is_closed));
+        let went_well =
+            main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());
+        let common: Vec<Option<Applied>> = match common {
+            Some(rate) if went_well && !stop.load(Ordering::Relaxed) => {
+                self.apply(&members, Some(rate), stop, &mut told).into_iter().map(Some).collect()
+            }
+            _ => members.iter().map(|_| None).collect(),
+        };
+        let interrupted = stop.load(Ordering::Relaxed);
+        for (((place, member), main), common) in
+            places.into_iter().zip(members).zip(main).zip(common)
+        {
+            let is_whole = !interrupted || self.common.is_none() || common.is_some();
+            records[place] = Some(member.finish(main, common, is_whole));
+        }
+        records.into_iter().map(|record| record.expect("each case has its record")).collect()
+    }
+
+    /// Applies one load to all members, in turns if there are several.
+    fn apply(
+        &self,
+        members: &[Prepared<'_>],
+        common: Option<CommonRate>,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(usize, &Interval),
+    ) -> Vec<Applied> {
+        let specs = self.specs(members, common);
+        let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
+        let pause = || {
+            if members.iter().any(|member| member.target.server.is_some()) {
+                std::thread::sleep(SAMPLES_AROUND);
+            }
+        };
+        pause();
+        // After the pause: what the embedded server tells is up to 100 ms old, and the probes of its
+        // readiness shall not count.
+        for (member, watching) in members.iter().zip(&mut watching) {
+            member.count(watching);
+        }
+        let stops: Vec<AtomicBool> = members.iter().map(|_| AtomicBool::new(false)).collect();
+        let mut faults: Vec<Option<Fault>> = members.iter().map(|_| None).collect();
+        let results = visit_and_run(members, &specs, &stops, &mut |member, progress| {
+            let fault = &mut faults[member];
+            *fault = fault.take().or_else(|| members[member].fault());
+            if fault.is_some() || stop.load(Ordering::Relaxed) {
+                stops[member].store(true, Ordering::Relaxed);
+            }
+            if let Progress::Interval(interval) = progress {
+                observe(member, interval);
+            }
+        });
+        pause();
+        let ended = members.iter().zip(watching).zip(results).zip(faults);
+        let seen = |(((member, watching), result), fault): (((&Prepared<'_>, _), _), Option<_>)| {
+            member.seen(watching, result, fault.or_else(|| member.fault()))
+        };
+        let mut applied: Vec<Applied> = ended.map(seen).collect();
+        note_others(&mut applied);
+        applied
+    }
+
+    /// The loads as they are asked for, with the turns of each.
+    fn specs(
+        &self,
+        members: &[Prepared<'_>],
+        common: Option<CommonRate>,
+    ) -> Vec<Result<LoadSpec, String>> {
+        let plan = match common {
+            Some(_) => SlicePlan { slice: COMMON.slice.max(self.slices.slice), ..COMMON },
+            None => self.slices,
+        };
+        let count = members.len();
+        let mut specs: Vec<Result<LoadSpec, String>> = members
+            .iter()
+            .map(|member| {
+                let spec = member.spec().map_err(|error| error.to_string())?;
+                let Some(common) = common else { return Ok(spec) };
+                let rate = Rate::Constant(common.rate_qps);
+                Ok(LoadSpec {
+                    mode: Mode::Open { rate, pace: Pace::Poisson },
+                    duration: common.duration,
+                    warm_up: common.warm_up,
+                    ..spec
+                })
+            })
+            .collect();
+        if count < 2 {
+            return specs;
+        }
+        // The timeline is one: the longest that any of them asks for.
+        let longest = |of: fn(&LoadSpec) -> Duration| {
+            let asked = specs.iter().flatten().map(of).max().unwrap_or_default();
+            plan.length(count, asked)
+        };
+        let warm_up = longest(|spec| spec.warm_up);
+        let duration = longest(|spec| spec.duration);
+        let turns = plan.turns(count, warm_up + duration, self.seed);
+        for (spec, turns) in specs.iter_mut().zip(turns) {
+            if let Ok(spec) = spec {
+                (spec.warm_up, spec.duration, spec.turns) = (warm_up, duration, Some(turns));
+            }
+        }
+        specs
+    }
+}
+
+/// Applies the loads from the clients' host. Several members are all on one host.
+fn visit_and_run(
+    members: &[Prepared<'_>],
+    specs: &[Result<LoadSpec, String>],
+    stops: &[AtomicBool],
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Result<LoadResult, String>> {
+    let visit = members.first().map(|member| member.laboratory.visit("client")).transpose();
+    let _visit = match visit {
+        Ok(visit) => visit,
+        Err(error) => return members.iter().map(|_| Err(error.to_string())).collect(),
+    };
+    let fit: Vec<usize> = (0..specs.len()).filter(|place| specs[*place].is_ok()).collect();
+    let loads: Vec<Member<'_>> = specs
+        .iter()
+        .zip(stops)
+        .filter_map(|(spec, stop)| Some(Member { spec: spec.as_ref().ok()?, stop }))
+        .collect();
+    let mut told = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
+    let mut results = dnslab_load::run_together(&loads, &mut told).into_iter();
+    let result = |spec: &Result<LoadSpec, String>| match spec {
+        Ok(_) => {
+            let result = results.next().expect("each load has a result");
+            result.map_err(|error| error.to_string())
+        }
+        Err(reason) => Err(reason.clone()),
+    };
+    specs.iter().map(result).collect()
+}
+
+/// Tells each load what the others used, so that it is not taken for processes that nobody knows.
+fn note_others(applied: &mut [Applied]) {
+    let used = |applied: &Applied| {
+        let Ok(result) = &applied.result else { return 0 };
+        let (from, to) = result.measured.window();
+        let behind = applied.chain.iter().map(|part| &part.resources);
+        let servers = std::iter::once(&result.measured.resources).chain(behind);
+        let servers: u64 = servers.filter_map(|series| series.cpu_between_ns(from, to)).sum();
+        servers + workers_cpu(&result.measured)
+    };
+    let each: Vec<u64> = applied.iter().map(used).collect();
+    let all: u64 = each.iter().sum();
+    for (applied, own) in applied.iter_mut().zip(each) {
+        if let Ok(LoadResult { measured: Measured { turns: Some(turns), .. }, .. }) =
+            &mut applied.result
+        {
+            turns.others_cpu_ns = all - own;
+        }
+    }
+}
+
+/// CPU time of the load's workers in the measured window, nanoseconds.
+fn workers_cpu(measured: &Measured) -> u64 {
+    measured.workers.iter().map(|worker| worker.cpu_ns).sum()
+}

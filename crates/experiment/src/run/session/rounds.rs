@@ -1,0 +1,240 @@
+//! Which runs are made together, and at which common rate.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dnslab_lab::Logging;
+use dnslab_load::{Mode, check_sockets};
+use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
+
+use super::{Observer, Session, SessionError, seed_of};
+use crate::run::case::Case;
+use crate::run::laboratory::has_hosts;
+use crate::run::room;
+use crate::run::round::{CommonRate, Round};
+use crate::{Alternate, Experiment, Server, Variant};
+
+/// The load of the trial that finds the common rate: long enough for a rate within some percent, which
+/// is then halved and rounded.
+const TRIAL: Duration = Duration::from_millis(400);
+
+/// Its warm-up.
+const TRIAL_WARM_UP: Duration = Duration::from_millis(300);
+
+/// Whether the variants of a round take turns in slices; if not, why, where that was not asked for.
+///
+/// # Errors
+/// When slices were asked for and cannot be.
+pub(super) fn in_slices(
+    experiment: &Experiment,
+    skipped: &[SkippedVariant],
+) -> Result<Result<(), String>, SessionError> {
+    let runs = |variant: &&Variant| !skipped.iter().any(|skip| skip.variant == variant.name);
+    let variants: Vec<&Variant> = experiment.variants.iter().filter(runs).collect();
+    if experiment.alternate == Alternate::Runs || variants.len() < 2 {
+        return Ok(Err(String::new()));
+    }
+    let apart = variants.iter().find_map(|variant| Some((*variant, apart(variant)?)));
+    let sockets: u64 = variants.iter().map(|variant| room::sockets(&variant.load)).sum();
+    let reason = match (apart, check_sockets(sockets)) {
+        (Some((variant, reason)), _) => (variant.name.clone(), reason.to_owned()),
+        (None, Err(error)) => (variants[0].name.clone(), format!("all loads together: {error}")),
+        (None, Ok(())) => return Ok(Ok(())),
+    };
+    match (experiment.alternate, reason) {
+        (Alternate::Slices, (variant, reason)) => {
+            let hint = "remove `repeat.alternate`, or set it to \"runs\"";
+            let reason = format!("it cannot take turns in slices: {reason}\n  hint:    {hint}");
+            Err(SessionError::Variant { variant, reason })
+        }
+        (_, (variant, reason)) => Ok(Err(format!("{variant}: {reason}"))),
+    }
+}
+
+/// Why the servers of a variant cannot be up beside others without changing what is measured.
+fn apart(variant: &Variant) -> Option<&'static str> {
+    let (server, load) = (&variant.server, &variant.load);
+    if matches!(server.server, Server::External { .. }) {
+        Some(
+            "one server that runs already is all variants' server, and its CPU time is that of all",
+        )
+    } else if has_hosts(variant) {
+        Some("it has hosts of its own")
+    } else if !variant.laboratory.chain.is_empty() {
+        Some("its server forwards, and its cache fills from the start of the load on")
+    } else if server.logging != Logging::default() {
+        Some("its server writes logs, also behind its own turns")
+    } else if load.most_queries.is_some() {
+        Some("its load ends after a number of queries")
+    } else if matches!(&load.mode, Mode::Open { rate, .. } if !rate.is_constant()) {
+        Some("its rate changes with time")
+    } else {
+        None
+    }
+}
+
+/// Which variants are compared with which; none where all are compared with the baseline.
+pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
+    if experiment.variants.iter().all(|variant| variant.compared_with.is_empty()) {
+        return Vec::new();
+    }
+    let of = |variant: &Variant| -> Vec<Compared> {
+        let own = match variant.compared_with.is_empty() {
+            true if variant.name == experiment.baseline => Vec::new(),
+            true => vec![experiment.baseline.clone()],
+            false => variant.compared_with.clone(),
+        };
+        let name = &variant.name;
+        own.into_iter().map(|against| Compared { variant: name.clone(), against }).collect()
+    };
+    experiment.variants.iter().flat_map(of).collect()
+}
+
+/// The runs that are made together: those of one repetition where variants take turns, else each by
+/// itself.
+pub(super) fn rounds(cases: Vec<CaseId>, in_slices: bool) -> Vec<Vec<CaseId>> {
+    let together = |one: &CaseId, other: &CaseId| in_slices && one.repetition == other.repetition;
+    cases.chunk_by(together).map(<[CaseId]>::to_vec).collect()
+}
+
+/// The repetitions that have all of their runs, where variants take turns: a run of half a round is
+/// made again with the other half.
+pub(super) fn whole_repetitions(plan: &[CaseId], done: &BTreeSet<(&str, u32)>) -> BTreeSet<u32> {
+    let lacks = |case: &&CaseId| !done.contains(&(case.variant.as_str(), case.repetition));
+    let lacking: BTreeSet<u32> = plan.iter().filter(lacks).map(|case| case.repetition).collect();
+    plan.iter().map(|case| case.repetition).filter(|number| !lacking.contains(number)).collect()
+}
+
+/// Half of a rate, in two digits.
+fn half(rate_qps: f64) -> f64 {
+    let half = rate_qps / 2.0;
+    let unit = 10f64.powf(half.log10().floor() - 1.0);
+    (half / unit).floor() * unit
+}
+
+impl Session {
+    /// The rate of the common load: the one that is asked for, else half of what the slowest variant
+    /// answers in a trial, which is made once. `None` if nothing was answered, or `stop` was set.
+    pub(super) fn common_rate(
+        &mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<f64>, SessionError> {
+        let Some(common) = self.experiment.common else { return Ok(None) };
+        let is_open = |variant: &Variant| matches!(variant.load.mode, Mode::Open { .. });
+        if self.experiment.variants.iter().any(is_open) {
+            return Ok(None);
+        }
+        if let Some(known) = common.rate_qps.map(f64::from).or(self.facts.common_rate_qps) {
+            self.facts.common_rate_qps = Some(known);
+            return Ok(Some(known));
+        }
+        observer.trial_begins();
+        let slowest = self.trial(stop)?;
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            return Ok(None);
+        }
+        self.facts.common_rate_qps = slowest.map(half);
+        self.results.write_session(&self.facts)?;
+        Ok(self.facts.common_rate_qps)
+    }
+
+    /// What the slowest variant answers in a short load, queries per second.
+    fn trial(&self, stop: &AtomicBool) -> Result<Option<f64>, SessionError> {
+        let names: BTreeSet<&str> =
+            self.facts.plan.iter().map(|case| case.variant.as_str()).collect();
+        let variants: Vec<Variant> = self
+            .experiment
+            .variants
+            .iter()
+            .filter(|variant| names.contains(variant.name.as_str()))
+            .map(|variant| {
+                let mut short = variant.clone();
+                short.load.duration = short.load.duration.min(TRIAL);
+                short.load.warm_up = short.load.warm_up.min(TRIAL_WARM_UP);
+                short
+            })
+            .collect();
+        let ids: Vec<CaseId> = variants
+            .iter()
+            .map(|variant| CaseId { variant: variant.name.clone(), repetition: 0 })
+            .collect();
+        let folder = self.results.path().join("trial");
+        let mut answered = Vec::new();
+        for together in rounds(ids, self.facts.slice_ns.is_some()) {
+            let members: Vec<&Variant> = variants
+                .iter()
+                .filter(|variant| together.iter().any(|id| id.variant == variant.name))
+                .collect();
+            let folders = |id: &CaseId| folder.join(id.folder());
+            let records = self.play(&members, &together, &folders, None, stop, &mut |_, _| {})?;
+            let measured = records.iter().filter_map(|record| record.measured.as_ref());
+            answered.extend(measured.map(dnslab_measure::Measured::answered_qps));
+        }
+        fs::remove_dir_all(&folder).ok();
+        Ok(answered.into_iter().filter(|qps| *qps > 0.0).reduce(f64::min))
+    }
+
+    /// One round of these runs.
+    pub(super) fn play(
+        &self,
+        variants: &[&Variant],
+        ids: &[CaseId],
+        folder: &dyn Fn(&CaseId) -> std::path::PathBuf,
+        common: Option<CommonRate>,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(usize, &Interval),
+    ) -> Result<Vec<RunRecord>, SessionError> {
+        let queries: Vec<_> = variants
+            .iter()
+            .map(|variant| Ok(self.lists.borrow_mut().of(variant)?))
+            .collect::<Result<_, SessionError>>()?;
+        let folders: Vec<_> = ids.iter().map(folder).collect();
+        let repetition = ids.first().map_or(0, |id| id.repetition);
+        let seed = seed_of(self.experiment.seed, repetition);
+        let case = |place: usize| {
+            let id = &ids[place];
+            let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
+            Case {
+                variant: variants[place],
+                id,
+                position: u32::try_from(position).unwrap_or(u32::MAX),
+                seed,
+                queries: &queries[place],
+                folder: &folders[place],
+                guard: &self.guard,
+            }
+        };
+        let cases = (0..ids.len()).map(case).collect();
+        let slices = self.experiment.slices;
+        let round = Round { cases, slices, common, seed };
+        Ok(round.run(stop, observe))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(variant: &str, repetition: u32) -> CaseId {
+        CaseId { variant: variant.to_owned(), repetition }
+    }
+
+    #[test]
+    fn a_round_holds_the_variants_of_one_repetition() {
+        let plan = [case("a", 1), case("b", 1), case("b", 2), case("a", 2)];
+        assert_eq!(rounds(plan.to_vec(), true), [plan[..2].to_vec(), plan[2..].to_vec()]);
+        assert_eq!(rounds(plan.to_vec(), false).len(), 4);
+        let done = BTreeSet::from([("a", 1), ("b", 1), ("b", 2)]);
+        assert_eq!(whole_repetitions(&plan, &done), BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn a_common_rate_is_half_in_two_digits() {
+        for (rate, expected) in [(77_430.0, 38_000.0), (199.0, 99.0), (1_000_000.0, 500_000.0)] {
+            assert!((half(rate) - expected).abs() < 1e-6, "{rate}: {}", half(rate));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The difference of two variants from rounds in which both were measured.
+
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+use super::Estimate;
+
+/// Two-sided error of the intervals that are shown: they are those of 95 %.
+const SHOWN_ERROR: f64 = 0.05;
+
+/// What pairs of values say of the difference between two variants.
+///
+/// The servers of a round are started together and measured in turns, and what is drawn at random is
+/// the same for both, so most of what moves one value moves the other: the difference is taken
+/// inside each round, and the round is the unit. The difference of positive values is that of their
+/// logarithms, which is symmetric (half and double are equally far) and whose noise is that of a
+/// ratio. The interval is Student's for the mean of the differences.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paired {
+    /// Relative difference (0.1 = 10 % more) with its 95 % interval; unbounded from one pair.
+    pub relative: Estimate,
+    /// The same in the unit of the values.
+    pub absolute: Estimate,
+    /// How many pairs there are.
+    pub pairs: usize,
+    /// The mean of the differences of logarithms.
+    mean: f64,
+    /// Its standard error.
+    error: f64,
+    /// No pair alone gives the difference its sign.
+    is_of_all: bool,
+}
+
+impl Paired {
+    /// The difference between values of the same rounds, `(reference, variant)`; `None` without a
+    /// pair, or if a value is not above zero or not finite.
+    #[must_use]
+    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let is_fit = |value: f64| value.is_finite() && value > 0.0;
+        if pairs.is_empty() || !pairs.iter().all(|(below, own)| is_fit(*below) && is_fit(*own)) {
+            return None;
+        }
+        let logarithms: Vec<f64> = pairs.iter().map(|(below, own)| (own / below).ln()).collect();
+        let (mean, error) = mean_and_error(&logarithms);
+        let log = interval(mean, error, pairs.len());
+        let differences: Vec<f64> = pairs.iter().map(|(below, own)| own - below).collect();
+        let (distance, distance_error) = mean_and_error(&differences);
+        Some(Self {
+            relative: Estimate {
+                value: log.value.exp_m1(),
+                // Below an unbounded end lies a ratio of nothing, which says no more than unbounded.
+                low: if log.low.is_finite() { log.low.exp_m1() } else { f64::NEG_INFINITY },
+                high: log.high.exp_m1(),
+            },
+            absolute: interval(distance, distance_error, pairs.len()),
+            pairs: pairs.len(),
+            mean,
+            error,
+            is_of_all: !one_decides(&logarithms),
+        })
+    }
+
+    /// How likely a difference as large as this one or larger is if there is none (two-sided); 1
+    /// from one pair, or if one pair alone gives the difference its sign.
+    #[must_use]
+    pub fn p_of_none(&self) -> f64 {
+        if self.is_of_all { self.p_of_none_with(self.error, self.pairs) } else { 1.0 }
+    }
+
+    /// How likely a difference as small as this one is if it truly is the margin or more (the larger
+    /// of two one-sided tests; Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15,
+    /// 1987); 1 from one pair. `margin` is relative (0.02 = 2 %), and as far below as above on the
+    /// logarithmic scale.
+    #[must_use]
+    pub fn p_of_margin(&self, margin: f64) -> f64 {
+        self.p_of_margin_with(margin, self.error, self.pairs)
+    }
+
+    /// The fewest further pairs with which one of the two would fall to `error`, if mean and spread
+    /// stay as they are; `None` from one pair and beyond `most`.
+    #[must_use]
+    pub fn more_pairs(&self, margin: f64, error: f64, most: u32) -> Option<u32> {
+        if self.pairs < 2 {
+            return None;
+        }
+        (1..=most).find(|more| {
+            let pairs = self.pairs + *more as usize;
+            let then = self.error * (self.pairs as f64 / pairs as f64).sqrt();
+            self.p_of_none_with(then, pairs) <= error
+                || self.p_of_margin_with(margin, then, pairs) <= error
+        })
+    }
+
+    fn p_of_none_with(&self, error: f64, pairs: usize) -> f64 {
+        match student(pairs) {
+            None => 1.0,
+            Some(_) if error == 0.0 => f64::from(u8::from(self.mean == 0.0)),
+            Some(student) => 2.0 * student.sf((self.mean / error).abs()),
+        }
+    }
+
+    fn p_of_margin_with(&self, margin: f64, error: f64, pairs: usize) -> f64 {
+        let room = margin.ln_1p() - self.mean.abs();
+        match student(pairs) {
+            None => 1.0,
+            Some(_) if error == 0.0 => f64::from(u8::from(room < 0.0)),
+            Some(student) => student.sf(room / error),
+        }
+    }
+}
+
+/// Which of several hypotheses fall, so that the chance that any true one falls is at most `error`,
+/// whatever the hypotheses have to do with each other: Holm's step-down procedure (Scandinavian
+/// Journal of Statistics 6, 1979). `chances` are their p-values.
+#[must_use]
+pub fn rejected(chances: &[f64], error: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..chances.len()).collect();
+    order.sort_by(|one, other| chances[*one].total_cmp(&chances[*other]));
+    let mut rejected = vec![false; chances.len()];
+    for (place, which) in order.into_iter().enumerate() {
+        if chances[which] > error / (chances.len() - place) as f64 {
+            break;
+        }
+        rejected[which] = true;
+    }
+    rejected
+}
+
+/// How a value changed from the first round to the last, as the straight line through all of them
+/// has it, relative to their mean: `None` below five rounds, or if the line may well be flat (p
+/// above 0.01). `values` are in the order of the rounds and above zero.
+#[must_use]
+pub fn drift(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let middle = (count - 1.0) / 2.0;
+    let mean = values.iter().sum::<f64>() / count;
+    let freedom = count - 2.0;
+    if freedom < 3.0 || mean <= 0.0 {
+        return None;
+    }
+    let places = || (0u32..).map(|place| f64::from(place) - middle).zip(values);
+    let spread: f64 = places().map(|(place, _)| place * place).sum();
+    let slope = places().map(|(place, value)| place * (value - mean)).sum::<f64>() / spread;
+    let rest: f64 = places().map(|(place, value)| (value - mean - slope * place).powi(2)).sum();
+    let error = (rest / freedom / spread).sqrt();
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let chance = if error > 0.0 { 2.0 * student.sf((slope / error).abs()) } else { 1.0 };
+    (chance <= 0.01).then(|| slope * (count - 1.0) / mean)
+}
+
+/// The mean and its standard error; the error is infinite with one value.
+fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = if count > 1.0 { (squares / (count - 1.0) / count).sqrt() } else { f64::INFINITY };
+    (mean, error)
+}
+
+/// The interval of a mean of so many values; unbounded with one.
+fn interval(value: f64, error: f64, count: usize) -> Estimate {
+    let half = match student(count) {
+        Some(student) => student.inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * error,
+        None => f64::INFINITY,
+    };
+    Estimate { value, low: value - half, high: value + half }
+}
+
+/// Student's distribution for the mean of so many values; `None` below two.
+fn student(count: usize) -> Option<StudentsT> {
+    (count > 1).then(|| {
+        StudentsT::new(0.0, 1.0, count as f64 - 1.0).expect("two values have a degree of freedom")
+    })
+}
+
+/// True if leaving one difference out turns the sign of their mean. False for a single one, of which
+/// nothing is left.
+fn one_decides(differences: &[f64]) -> bool {
+    let sum: f64 = differences.iter().sum();
+    differences.len() > 1 && differences.iter().any(|one| (sum - one) * sum < 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng as _, SeedableRng as _};
+    use rand_distr::StandardNormal;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    const MARGIN: f64 = 0.02;
+
+    #[track_caller]
+    fn near(found: f64, expected: f64) {
+        let close = (found - expected).abs() <= 1e-6 * expected.abs().max(1e-3);
+        assert!(close, "{found} is not {expected}");
+    }
+
+    /// Against scipy.stats.ttest_1samp of the differences of logarithms, its confidence_interval,
+    /// and ttest_1samp with `alternative` at both margins.
+    #[test]
+    fn figures_are_those_of_scipy() {
+        let pairs = [(100.0, 92.0), (110.0, 104.0), (95.0, 90.0), (105.0, 95.0), (98.0, 93.5)];
+        let found = Paired::of(&pairs).unwrap();
+        near(found.relative.value, -0.065_856_824_391);
+        near(found.relative.low, -0.091_703_211_598);
+        near(found.relative.high, -0.039_274_955_412);
+        near(found.p_of_none(), 0.002_523_736_150);
+        near(found.p_of_margin(MARGIN), 0.995_617_516_626);
+        near(found.absolute.value, -6.7);
+        near(found.absolute.low, -9.531_429_553_964);
+    }
+
+    #[test]
+    fn one_pair_says_nothing_of_the_spread() {
+        let found = Paired::of(&[(100.0, 50.0)]).unwrap();
+        assert!((found.relative.value + 0.5).abs() < 1e-12 && !found.relative.is_bounded());
+        assert_eq!((found.p_of_none(), found.p_of_margin(MARGIN)), (1.0, 1.0));
+        assert_eq!(found.more_pairs(MARGIN, 0.01, 100), None);
+        for unfit in [&[][..], &[(0.0, 1.0)], &[(1.0, 0.0)], &[(1.0, f64::NAN)]] {
+            assert_eq!(Paired::of(unfit), None);
+        }
+    }
+
+    #[test]
+    fn pairs_that_agree_exactly_are_certain() {
+        let same = Paired::of(&[(100.0, 101.0), (200.0, 202.0)]).unwrap();
+        assert!(same.p_of_none() < 1e-9 && same.p_of_margin(MARGIN) < 1e-9, "{same:?}");
+        let equal = Paired::of(&[(100.0, 100.0), (200.0, 200.0)]).unwrap();
+        assert_eq!((equal.p_of_none(), equal.p_of_margin(MARGIN)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn one_pair_alone_decides_nothing() {
+        let pairs = [(100.0, 100.4), (100.0, 100.5), (100.0, 100.6), (100.0, 60.0)];
+        assert_eq!(Paired::of(&pairs).unwrap().p_of_none(), 1.0);
+    }
+
+    #[test]
+    fn more_pairs_narrow_the_interval() {
+        let pairs = [(100.0, 93.0), (100.0, 99.0), (100.0, 92.0), (100.0, 98.0)];
+        let found = Paired::of(&pairs).unwrap();
+        assert!(found.p_of_none() > 0.01);
+        let more = found.more_pairs(MARGIN, 0.01, 100).unwrap();
+        let then = |more: u32| {
+            let all = pairs.repeat(1 + more as usize / pairs.len());
+            Paired::of(&all).unwrap().p_of_none()
+        };
+        assert!((2..=8).contains(&more), "{more}");
+        assert!(then(8) < 0.01);
+    }
+
+    #[test]
+    fn holm_steps_down() {
+        assert_eq!(rejected(&[0.001, 0.04, 0.02], 0.05), [true, true, true]);
+        assert_eq!(rejected(&[0.001, 0.04, 0.03], 0.05), [true, false, false]);
+        assert_eq!(rejected(&[0.02, 0.02, 0.02], 0.05), [false; 3]);
+        assert_eq!(rejected(&[], 0.05), [false; 0]);
+    }
+
+    #[test]
+    fn a_drift_is_a_line_that_is_not_flat() {
+        let found = drift(&[100.0, 99.0, 98.2, 97.0, 96.1, 95.0]).unwrap();
+        assert!((found + 0.051).abs() < 0.002, "{found}");
+        assert_eq!(drift(&[100.0, 97.0, 99.0, 96.0, 101.0, 98.0]), None);
+        assert_eq!(drift(&[100.0, 90.0, 80.0, 70.0]), None);
+        assert_eq!(drift(&[100.0; 6]), None);
+    }
+
+    /// What is known of the method without a machine: simulated experiments of `rounds` rounds, two
+    /// variants against a baseline, `metrics` figures each, of which all share the noise of their
+    /// round. The share of intervals that hold the truth, and of reports with a false word.
+    fn simulate(rounds: usize, metrics: usize, truth: f64, seed: u64) -> (f64, f64) {
+        const EXPERIMENTS: usize = 4_000;
+        const ERROR: f64 = 0.02;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (mut held, mut intervals, mut false_words) = (0, 0, 0);
+        for _ in 0..EXPERIMENTS {
+            let mut found = Vec::new();
+            for _ in 0..2 * metrics {
+                let pairs: Vec<(f64, f64)> = (0..rounds)
+                    .map(|_| {
+                        let mut normal = || random.sample::<f64, _>(StandardNormal);
+                        // The round moves both by 6 %, each by itself by 2 %.
+                        let round = 0.06 * normal();
+                        let one = (round + 0.02 * normal()).exp();
+                        (one, (round + 0.02 * normal()).exp() * (1.0 + truth))
+                    })
+                    .collect();
+                found.push(Paired::of(&pairs).unwrap());
+            }
+            let holds = |of: &&Paired| (of.relative.low..=of.relative.high).contains(&truth);
+            held += found.iter().filter(holds).count();
+            intervals += found.len();
+            let chances: Vec<f64> = match truth == 0.0 {
+                true => found.iter().map(Paired::p_of_none).collect(),
+                false => found.iter().map(|of| of.p_of_margin(MARGIN)).collect(),
+            };
+            false_words += usize::from(rejected(&chances, ERROR / 2.0).contains(&true));
+        }
+        (held as f64 / intervals as f64, false_words as f64 / EXPERIMENTS as f64)
+    }
+
+    /// The promise: 95 of 100 intervals hold the truth, and at most one report of a hundred has a
+    /// false mark, or a false "no difference seen" where the difference is the margin. Bounds are
+    /// five standard errors wide.
+    #[test]
+    fn intervals_and_words_keep_their_promise() {
+        for (rounds, metrics, truth) in [(3, 2, 0.0), (5, 6, 0.0), (10, 8, 0.0), (10, 4, MARGIN)] {
+            let (held, false_words) = simulate(rounds, metrics, truth, 42);
+            let name = format!("{rounds} rounds, {metrics} metrics, truth {truth}");
+            assert!((0.94..=0.96).contains(&held), "{name}: {held}");
+            assert!(false_words <= 0.01 + 5.0 * 0.0016, "{name}: {false_words}");
+        }
+    }
+}

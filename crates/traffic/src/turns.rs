@@ -1,0 +1,298 @@
+//! Whose turn it is, where several loads on one timeline take turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Slices in one block for each load: a block is a random order and the same order backwards, so
+/// that a drift which is steady over the block is the same for all loads.
+const SLICES_PER_BLOCK: u64 = 2;
+
+/// How a timeline is divided among loads that take turns.
+///
+/// The machine changes slowly and the loads alternate fast, so that what it does to one load it does
+/// to all (docs/METHODOLOGY.md, "Slices").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlicePlan {
+    /// Length of one turn; above zero.
+    pub slice: Duration,
+    /// Beginning of each turn that is not counted: answers to the load before it are still on their
+    /// way, and its own window is not full yet.
+    pub lead: Duration,
+    /// End of each turn that is not counted: what becomes due in it may be answered after it.
+    pub tail: Duration,
+}
+
+impl SlicePlan {
+    /// The shortest time in which each of `loads` loads has turns of `own` in all and no block is
+    /// incomplete.
+    #[must_use]
+    pub fn length(&self, loads: usize, own: Duration) -> Duration {
+        let of_block = self.slice.as_nanos() * u128::from(SLICES_PER_BLOCK);
+        let blocks = own.as_nanos().div_ceil(of_block.max(1)).max(1);
+        let nanos = blocks * of_block * loads as u128;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Length of a block of `loads` loads.
+    #[must_use]
+    pub fn block(&self, loads: usize) -> Duration {
+        self.slice * u32::try_from(SLICES_PER_BLOCK * loads as u64).unwrap_or(u32::MAX)
+    }
+
+    /// The turns of each of `loads` loads (at most 256) over a timeline of this length.
+    ///
+    /// Each block has an order of its own, drawn from `seed`, forwards and then backwards. So every
+    /// load has as many slices as any other in each block, its mean place is the same, and which
+    /// load comes before it is as likely each of the others.
+    #[must_use]
+    pub fn turns(&self, loads: usize, length: Duration, seed: u64) -> Vec<Turns> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x736c_6963_6573_2121);
+        let slice_ns = nanos(self.slice).max(1);
+        let slices = nanos(length).div_ceil(slice_ns) as usize;
+        let mut order = Vec::with_capacity(slices + 2 * loads);
+        while order.len() < slices {
+            let mut block: Vec<u8> = (0..loads).map(|load| load as u8).collect();
+            block.shuffle(&mut random);
+            order.extend(&block);
+            order.extend(block.iter().rev());
+        }
+        let order: Arc<[u8]> = order.into();
+        let of = |own: usize| Turns {
+            own_slices: (0u32..)
+                .zip(order.iter())
+                .filter(|(_, load)| usize::from(**load) == own)
+                .map(|(slice, _)| slice)
+                .collect(),
+            order: Arc::clone(&order),
+            own: own as u8,
+            loads: loads as u32,
+            slice_ns,
+            lead_ns: nanos(self.lead),
+            tail_ns: nanos(self.tail),
+        };
+        (0..loads).map(of).collect()
+    }
+}
+
+/// The turns of one load: when it may send, and which of that counts.
+///
+/// ```
+/// use std::time::Duration;
+/// use dnslab_traffic::SlicePlan;
+///
+/// let ms = Duration::from_millis;
+/// let plan = SlicePlan { slice: ms(50), lead: ms(5), tail: ms(0) };
+/// let turns = plan.turns(2, ms(200), 1);
+/// // Two loads, four slices: forwards, then backwards.
+/// assert_ne!(turns[0].is_own(0), turns[1].is_own(0));
+/// assert_eq!(turns[0].is_own(0), turns[0].is_own(199_999_999));
+/// assert_eq!(turns[0].counted_between(0, 200_000_000), 90_000_000);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// The load whose turn each slice is.
+    order: Arc<[u8]>,
+    /// Numbers of the own slices, in order.
+    own_slices: Arc<[u32]>,
+    own: u8,
+    /// How many loads take turns.
+    loads: u32,
+    slice_ns: u64,
+    lead_ns: u64,
+    tail_ns: u64,
+}
+
+impl Turns {
+    /// Length of a slice, nanoseconds.
+    #[must_use]
+    pub fn slice_ns(&self) -> u64 {
+        self.slice_ns
+    }
+
+    /// What does not count at the beginning of a slice, nanoseconds.
+    #[must_use]
+    pub fn lead_ns(&self) -> u64 {
+        self.lead_ns
+    }
+
+    /// What does not count at the end of a slice, nanoseconds.
+    #[must_use]
+    pub fn tail_ns(&self) -> u64 {
+        self.tail_ns
+    }
+
+    /// How many loads take turns.
+    #[must_use]
+    pub fn loads(&self) -> u32 {
+        self.loads
+    }
+
+    /// Length of a block, in which each load has as many slices as any other, nanoseconds.
+    #[must_use]
+    pub fn block_ns(&self) -> u64 {
+        self.slice_ns * SLICES_PER_BLOCK * u64::from(self.loads)
+    }
+
+    /// True if the instant (nanoseconds of the timeline) lies in a slice of this load.
+    #[inline]
+    #[must_use]
+    pub fn is_own(&self, at_ns: u64) -> bool {
+        self.order.get((at_ns / self.slice_ns) as usize) == Some(&self.own)
+    }
+
+    /// True if what happens at this instant counts: it lies in a slice of this load, neither in its
+    /// lead nor in its tail.
+    #[inline]
+    #[must_use]
+    pub fn is_counted(&self, at_ns: u64) -> bool {
+        let inside = at_ns % self.slice_ns;
+        self.is_own(at_ns) && inside >= self.lead_ns && inside + self.tail_ns < self.slice_ns
+    }
+
+    /// The beginning of the next slice of this load after the instant's own slice; `None` if there
+    /// is none.
+    #[must_use]
+    pub fn next_own(&self, at_ns: u64) -> Option<u64> {
+        let slice = (at_ns / self.slice_ns) as usize;
+        let next = self.own_slices.partition_point(|own| (*own as usize) <= slice);
+        self.own_slices.get(next).map(|own| u64::from(*own) * self.slice_ns)
+    }
+
+    /// The end of the slice that the instant lies in.
+    #[must_use]
+    pub fn slice_end(&self, at_ns: u64) -> u64 {
+        (at_ns / self.slice_ns + 1) * self.slice_ns
+    }
+
+    /// The instant of the timeline at which the load has had turns of `own_ns` in all; `None` beyond
+    /// its last slice. So a schedule on the load's own time is brought onto the timeline.
+    #[inline]
+    #[must_use]
+    pub fn instant_of(&self, own_ns: u64) -> Option<u64> {
+        let slice = self.own_slices.get((own_ns / self.slice_ns) as usize)?;
+        Some(u64::from(*slice) * self.slice_ns + own_ns % self.slice_ns)
+    }
+
+    /// How much of a span of the timeline is this load's, nanoseconds.
+    #[must_use]
+    pub fn own_between(&self, from_ns: u64, to_ns: u64) -> u64 {
+        self.overlap(from_ns, to_ns, 0, self.slice_ns)
+    }
+
+    /// How much of a span of the timeline counts, nanoseconds.
+    #[must_use]
+    pub fn counted_between(&self, from_ns: u64, to_ns: u64) -> u64 {
+        self.overlap(from_ns, to_ns, self.lead_ns, self.slice_ns.saturating_sub(self.tail_ns))
+    }
+
+    /// How much of a span lies between these distances from the beginnings of own slices.
+    fn overlap(&self, from_ns: u64, to_ns: u64, first: u64, last: u64) -> u64 {
+        let slice_from = (from_ns / self.slice_ns) as usize;
+        let begin = self.own_slices.partition_point(|own| (*own as usize) < slice_from);
+        let starts = self.own_slices[begin..].iter().map(|own| u64::from(*own) * self.slice_ns);
+        let inside =
+            |start: u64| (start + last).min(to_ns).saturating_sub((start + first).max(from_ns));
+        starts.take_while(|start| *start < to_ns).map(inside).sum()
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// Slices of 10 ms of which 2 ms lead and 1 ms tail do not count.
+    fn plan() -> SlicePlan {
+        SlicePlan { slice: ms(10), lead: ms(2), tail: ms(1) }
+    }
+
+    proptest! {
+        #[test]
+        fn every_instant_is_one_loads_and_all_have_as_much(
+            loads in 1usize..7,
+            blocks in 1u64..20,
+            seed: u64,
+        ) {
+            let length = plan().block(loads) * blocks as u32;
+            prop_assert_eq!(plan().length(loads, ms(20) * blocks as u32), length);
+            let turns = plan().turns(loads, length, seed);
+            prop_assert_eq!(&turns, &plan().turns(loads, length, seed));
+            let end = length.as_nanos() as u64;
+            for at in (0..end).step_by(MS as usize) {
+                prop_assert_eq!(turns.iter().filter(|turns| turns.is_own(at)).count(), 1);
+            }
+            for own in &turns {
+                prop_assert_eq!(own.own_between(0, end), 20 * MS * blocks);
+                prop_assert_eq!(own.counted_between(0, end), 14 * MS * blocks);
+                // The mean place of a load's slices is the middle of each block.
+                let of_block = plan().block(loads).as_nanos() as u64;
+                for block in 0..blocks {
+                    let middle = block * of_block + of_block / 2;
+                    let before = own.own_between(block * of_block, middle);
+                    prop_assert_eq!(before, 10 * MS);
+                }
+            }
+        }
+
+        #[test]
+        fn spans_add_up_and_agree_with_instants(from in 0u64..300, length in 0u64..300, seed: u64) {
+            let turns = plan().turns(3, ms(600), seed);
+            let (from, to) = (from * MS, (from + length) * MS);
+            for own in &turns {
+                let instants = || (from..to).step_by(MS as usize);
+                let count = |is: fn(&Turns, u64) -> bool| {
+                    instants().filter(|at| is(own, *at)).count() as u64 * MS
+                };
+                prop_assert_eq!(own.own_between(from, to), count(Turns::is_own));
+                prop_assert_eq!(own.counted_between(from, to), count(Turns::is_counted));
+            }
+        }
+
+        #[test]
+        fn own_time_is_brought_onto_the_timeline(own_ms in 0u64..200, seed: u64) {
+            for own in plan().turns(3, ms(600), seed) {
+                let at = own.instant_of(own_ms * MS).unwrap();
+                prop_assert!(own.is_own(at));
+                prop_assert_eq!(own.own_between(0, at), own_ms * MS);
+                prop_assert_eq!(own.instant_of(200 * MS), None);
+                let next = own.next_own(at);
+                let expected = own.instant_of((own_ms / 10 + 1) * 10 * MS);
+                prop_assert_eq!(next, expected);
+                prop_assert!(next.is_none_or(|next| next >= own.slice_end(at)));
+            }
+        }
+    }
+
+    #[test]
+    fn the_load_before_is_each_of_the_others_alike() {
+        let turns = plan().turns(3, ms(60) * 2_000, 7);
+        let mut before = [[0u32; 3]; 3];
+        for pair in turns[0].order.windows(2) {
+            before[usize::from(pair[0])][usize::from(pair[1])] += 1;
+        }
+        for (first, row) in before.iter().enumerate() {
+            for (second, count) in row.iter().enumerate().filter(|(second, _)| *second != first) {
+                // Some 3,333 of 12,000 for each of the six pairs that differ.
+                assert!(
+                    (1_450..=1_900).contains(count) || (2_900..=3_700).contains(count),
+                    "{second} after {first}: {count}"
+                );
+            }
+        }
+    }
+}
