@@ -98,6 +98,9 @@ mod tests {
         let unclear = Verdict::CannotTell { more_runs: None };
         let of = |variant: &str, value: f64, verdict| Comparison {
             variant: variant.to_owned(),
+            against: "udp".to_owned(),
+            absolute: None,
+            rounds: 5,
             metric: Metric::AnsweredQps,
             difference: Estimate { value, low: value - 0.01, high: value + 0.01 },
             verdict,

@@ -278,7 +278,7 @@ const EXPECT_AND_REPEAT: &[Key] = &[
             most: Duration::from_secs(7 * 86_400),
             whole_seconds: false,
         },
-        Preset::Value("\"300ms\""),
+        Preset::Value("\"200ms\""),
         "Common load before its measured window",
     ),
     Key::new(

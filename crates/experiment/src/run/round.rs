@@ -19,11 +19,10 @@ const SAMPLES_AROUND: Duration = Duration::from_millis(120);
 ///
 /// In an open loop an answer may wait for the next query of its connection, 40 ms at most (delayed
 /// acknowledgements); the last one of each connection would do so in every slice. So queries that
-/// become due in the last 45 ms of a slice do not count, and slices are long enough for that to be a
-/// small part.
+/// become due in the last 45 ms of a slice do not count.
 const COMMON: SlicePlan = SlicePlan {
-    slice: Duration::from_millis(250),
-    lead: Duration::from_millis(10),
+    slice: Duration::from_millis(100),
+    lead: Duration::from_millis(5),
     tail: Duration::from_millis(45),
 };
 
@@ -69,6 +68,7 @@ impl Round<'_> {
             }
         }
         let mut told = |member: usize, interval: &Interval| observe(places[member], interval);
+        pause(&members);
         let main = self.apply(&members, None, stop, &mut told);
         let is_closed =
             |of: &Prepared<'_>| matches!(of.case.variant.load.mode, Mode::Closed { .. });
@@ -101,14 +101,8 @@ impl Round<'_> {
     ) -> Vec<Applied> {
         let specs = self.specs(members, common);
         let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
-        let pause = || {
-            if members.iter().any(|member| member.target.server.is_some()) {
-                std::thread::sleep(SAMPLES_AROUND);
-            }
-        };
-        pause();
-        // After the pause: what the embedded server tells is up to 100 ms old, and the probes of its
-        // readiness shall not count.
+        // After a pause: what the embedded server tells is up to 100 ms old, and the probes of its
+        // readiness, or the load before, shall not count.
         for (member, watching) in members.iter().zip(&mut watching) {
             member.count(watching);
         }
@@ -124,7 +118,7 @@ impl Round<'_> {
                 observe(member, interval);
             }
         });
-        pause();
+        pause(members);
         let ended = members.iter().zip(watching).zip(results).zip(faults);
         let seen = |(((member, watching), result), fault): (((&Prepared<'_>, _), _), Option<_>)| {
             member.seen(watching, result, fault.or_else(|| member.fault()))
@@ -176,6 +170,13 @@ impl Round<'_> {
             }
         }
         specs
+    }
+}
+
+/// Lets the samples of the servers' resources reach beyond a load.
+fn pause(members: &[Prepared<'_>]) {
+    if members.iter().any(|member| member.target.server.is_some()) {
+        std::thread::sleep(SAMPLES_AROUND);
     }
 }
 

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_experiment::{
-    BUILT_IN, Expectation, Experiment, LoadSettings, Mode, ProcessSettings, Queries, Server,
-    ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings, check_text,
-    render,
+    Alternate, BUILT_IN, CommonSettings, Expectation, Experiment, LoadSettings, Mode,
+    ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant,
+    Verification, ZoneSettings, check_text, render,
 };
 use dnslab_lab::{Logging, ServerKind};
 use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
-use dnslab_traffic::{ClientBehaviour, Connect, Pace, Rate, Selection, SourceAddresses, Truncated};
+use dnslab_traffic::{
+    ClientBehaviour, Connect, Pace, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
+};
 use dnslab_wire::{Edns, EdnsOption, QueryOptions, Transport};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -269,17 +271,43 @@ fn variant() -> impl Strategy<Value = Variant> {
                     laboratory.chain.clear();
                 }
                 let laboratory = fitting(laboratory, &mut server, &mut load.queries);
-                Variant { name: String::new(), server, laboratory, load, expect }
+                let compared_with = Vec::new();
+                Variant { name: String::new(), server, laboratory, load, expect, compared_with }
             },
         )
     })
 }
 
+/// Durations of so many milliseconds.
+fn range_of(milliseconds: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
+    milliseconds.prop_map(Duration::from_millis)
+}
+
 /// Any experiment; some variants are twins, so that they share settings.
 fn experiment() -> impl Strategy<Value = Experiment> {
     let whole = ("[a-z0-9-]{1,64}", text(), 0.0..=1.0f64, 1u32..=10_000, 0..=i64::MAX as u64);
-    (whole, vec((variant(), 1usize..3), 1..4), any::<prop::sample::Index>()).prop_map(
-        |((name, question, margin, runs, seed), variants, baseline)| {
+    let rounds = (
+        prop::sample::select(vec![Alternate::Auto, Alternate::Slices, Alternate::Runs]),
+        (range_of(5..60_000), 0.0..1.0f64),
+        prop::option::of((
+            prop::option::of(1u32..1_000_000_000),
+            range_of(1..604_800_000),
+            range_of(0..604_800_000),
+        )),
+    );
+    let variants = vec((variant(), 1usize..3), 1..4);
+    (whole, rounds, variants, any::<prop::sample::Index>()).prop_map(
+        |((name, question, margin, runs, seed), rounds, variants, baseline)| {
+            let (alternate, (slice, share), common) = rounds;
+            // In whole milliseconds, and less than the slice.
+            let lead = (slice.as_millis() as f64 * share).min(30_000.0) as u64;
+            let slices =
+                SlicePlan { slice, lead: Duration::from_millis(lead), tail: Duration::ZERO };
+            let common = common.map(|(rate_qps, duration, warm_up)| CommonSettings {
+                rate_qps,
+                duration,
+                warm_up,
+            });
             let mut variants: Vec<Variant> = variants
                 .into_iter()
                 .flat_map(|(variant, twins)| std::iter::repeat_n(variant, twins))
@@ -288,7 +316,24 @@ fn experiment() -> impl Strategy<Value = Experiment> {
                 variant.name = format!("v-{at}");
             }
             let baseline = baseline.get(&variants).name.clone();
-            Experiment { name, question, baseline, margin, runs, seed, variants }
+            // Every other variant is compared with the first as well as with the baseline.
+            let first = variants[0].name.clone();
+            for variant in variants.iter_mut().skip(1).step_by(2) {
+                variant.compared_with = vec![first.clone(), baseline.clone()];
+                variant.compared_with.retain(|name| *name != variant.name);
+            }
+            Experiment {
+                name,
+                question,
+                baseline,
+                margin,
+                runs,
+                seed,
+                alternate,
+                slices,
+                common,
+                variants,
+            }
         },
     )
 }

@@ -109,18 +109,23 @@ impl Paired {
 }
 
 /// Which of several hypotheses fall, so that the chance that any true one falls is at most `error`,
-/// whatever the hypotheses have to do with each other: Holm's step-down procedure (Scandinavian
-/// Journal of Statistics 6, 1979). `chances` are their p-values.
+/// whatever the hypotheses have to do with each other: Holm's step-down procedure with weights
+/// (Scandinavian Journal of Statistics 6, 1979). Each is given as its p-value and its weight, above
+/// zero: its share of the error while all are in question.
 #[must_use]
-pub fn rejected(chances: &[f64], error: f64) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..chances.len()).collect();
-    order.sort_by(|one, other| chances[*one].total_cmp(&chances[*other]));
-    let mut rejected = vec![false; chances.len()];
-    for (place, which) in order.into_iter().enumerate() {
-        if chances[which] > error / (chances.len() - place) as f64 {
+pub fn rejected(hypotheses: &[(f64, f64)], error: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..hypotheses.len()).collect();
+    let weighed = |which: usize| hypotheses[which].0 / hypotheses[which].1;
+    order.sort_by(|one, other| weighed(*one).total_cmp(&weighed(*other)));
+    let mut left: f64 = hypotheses.iter().map(|(_, weight)| weight).sum();
+    let mut rejected = vec![false; hypotheses.len()];
+    for which in order {
+        let (chance, weight) = hypotheses[which];
+        if chance > error * weight / left {
             break;
         }
         rejected[which] = true;
+        left -= weight;
     }
     rejected
 }
@@ -251,10 +256,15 @@ mod tests {
 
     #[test]
     fn holm_steps_down() {
-        assert_eq!(rejected(&[0.001, 0.04, 0.02], 0.05), [true, true, true]);
-        assert_eq!(rejected(&[0.001, 0.04, 0.03], 0.05), [true, false, false]);
-        assert_eq!(rejected(&[0.02, 0.02, 0.02], 0.05), [false; 3]);
+        let alike = |chances: [f64; 3]| rejected(&chances.map(|chance| (chance, 1.0)), 0.05);
+        assert_eq!(alike([0.001, 0.04, 0.02]), [true, true, true]);
+        assert_eq!(alike([0.001, 0.04, 0.03]), [true, false, false]);
+        assert_eq!(alike([0.02, 0.02, 0.02]), [false; 3]);
         assert_eq!(rejected(&[], 0.05), [false; 0]);
+        // Two thirds of the error for the first, a third for the second; all of it once one fell.
+        assert_eq!(rejected(&[(0.03, 2.0), (0.04, 1.0)], 0.05), [true, true]);
+        assert_eq!(rejected(&[(0.04, 2.0), (0.02, 1.0)], 0.05), [false, false]);
+        assert_eq!(rejected(&[(0.04, 2.0), (0.01, 1.0)], 0.05), [true, true]);
     }
 
     #[test]
@@ -291,10 +301,12 @@ mod tests {
             let holds = |of: &&Paired| (of.relative.low..=of.relative.high).contains(&truth);
             held += found.iter().filter(holds).count();
             intervals += found.len();
-            let chances: Vec<f64> = match truth == 0.0 {
-                true => found.iter().map(Paired::p_of_none).collect(),
-                false => found.iter().map(|of| of.p_of_margin(MARGIN)).collect(),
+            let chance = |of: &Paired| match truth == 0.0 {
+                true => of.p_of_none(),
+                false => of.p_of_margin(MARGIN),
             };
+            let weights = (0..).map(|metric| if metric % metrics < 2 { 4.0 } else { 1.0 });
+            let chances: Vec<(f64, f64)> = found.iter().map(chance).zip(weights).collect();
             false_words += usize::from(rejected(&chances, ERROR / 2.0).contains(&true));
         }
         (held as f64 / intervals as f64, false_words as f64 / EXPERIMENTS as f64)

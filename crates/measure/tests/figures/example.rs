@@ -126,7 +126,7 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
     RunRecord {
         format: RECORD_FORMAT,
         variant: variant.to_owned(),
-        repetition: position + 1,
+        repetition: position / 3 + 1,
         position,
         started: "2026-11-20T12:00:00Z".to_owned(),
         status: RunStatus::Valid,

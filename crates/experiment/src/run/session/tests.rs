@@ -22,6 +22,7 @@ pub(super) fn session() -> dnslab_measure::Session {
         host: Vec::new(),
         inputs: Vec::new(),
         plan: vec![case(1), case(2)],
+        ..dnslab_measure::Session::default()
     }
 }
 
