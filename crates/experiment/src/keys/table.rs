@@ -213,6 +213,16 @@ const TOP_AND_SERVER: &[Key] = &[
         "Loss program of the embedded server, e.g. `1%`",
     ),
     Key::new(
+        "server.busy",
+        Form::Duration {
+            least: Duration::ZERO,
+            most: Duration::from_secs(1),
+            whole_seconds: false,
+        },
+        Preset::Value("\"0s\""),
+        "CPU time that each answer of the embedded server costs beside what it needs, e.g. `200ns`",
+    ),
+    Key::new(
         "server.zone.name",
         Form::DomainName,
         Preset::Value("\"melmac.univ\""),

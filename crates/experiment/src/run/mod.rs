@@ -7,6 +7,7 @@ mod laboratory;
 mod leftovers;
 mod queries;
 mod room;
+mod seeds;
 mod session;
 mod split;
 mod target;

@@ -76,10 +76,14 @@ impl Adapter for Embedded {
             ("--delay", &spec.embedded.delay),
             ("--path-delay", &spec.embedded.path_delay),
             ("--loss", &spec.embedded.loss),
+            ("--busy", &spec.embedded.busy),
         ] {
             if let Some(value) = value {
                 option(name, value.clone());
             }
+        }
+        if let Some(seed) = spec.embedded.seed {
+            option("--seed", seed.to_string());
         }
         if let Some(queries) = spec.embedded.queries_per_connection {
             option("--queries-per-connection", queries.to_string());
@@ -120,6 +124,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     let settings = &spec.embedded;
     if settings.delay.is_some() || settings.loss.is_some() {
         notes.push("delay or loss is programmed: latencies are those of the program".to_owned());
+    }
+    if let Some(busy) = &settings.busy {
+        notes.push(format!("each answer costs {busy} of CPU more than it needs"));
     }
     if settings.early_data && spec.has_encrypted() {
         notes.push("early data is taken: most servers do not, unless told to".to_owned());
@@ -212,6 +219,8 @@ mod tests {
         spec.address = "::1".parse().unwrap();
         spec.embedded.delay = Some("normal 5ms 1ms".to_owned());
         spec.embedded.loss = Some("0.01".to_owned());
+        spec.embedded.busy = Some("200ns".to_owned());
+        spec.embedded.seed = Some(7);
         spec.embedded.early_data = true;
         spec.extra = Some("--verbose  --x 1".to_owned());
         insta::assert_snapshot!(shown(&spec));
