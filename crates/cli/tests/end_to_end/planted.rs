@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dnslab_measure::RunRecord;
+use dnslab_measure::{LimitKind, RunRecord, counter};
 
 use crate::evidence::{label, measured, valid_records};
 use crate::room::Room;
@@ -42,9 +42,17 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     assert!(busy >= plain + 50_000.0, "{plain} and {busy} ns of CPU for each query: {done}");
     let median_ns = measured(of("slow")).latency.quantile_ns(0.5);
     assert!(median_ns.is_some_and(|median_ns| median_ns >= 2_000_000), "{median_ns:?}: {done}");
+    assert_eq!(of("slow").limit.kind, LimitKind::Window, "{done}");
+    // What the delay really was is known: by how much it came late, on average.
+    let counters = measured(of("slow")).server_counters.as_ref();
+    let samples = counters.map(|counters| &counters.samples[..]).unwrap_or_default();
+    let last = samples.last().unwrap_or_else(|| panic!("no counters: {done}"));
+    let (delayed, late_ns) = (last.counts[counter::DELAYED], last.counts[counter::DELAYED_LATE_NS]);
+    assert!(delayed > 0 && late_ns > 0, "{last:?}");
     let outcomes = &measured(of("lossy")).counters.outcomes;
     let lost = outcomes.due - outcomes.answered;
     assert!(is_near(lost, outcomes.due, 0.1), "{lost} of {} lost: {done}", outcomes.due);
+    assert_eq!(of("lossy").limit.kind, LimitKind::Network, "{done}");
 }
 
 /// The seed of the embedded servers of a run: of the one under test, and of the upstream.

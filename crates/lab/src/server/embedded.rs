@@ -193,6 +193,9 @@ fn read_counters(json: &Value) -> BTreeMap<String, u64> {
     ] {
         add(name, &life["queries"][key]);
     }
+    for (key, name) in [("answers", counter::DELAYED), ("late_ns", counter::DELAYED_LATE_NS)] {
+        add(name, &json["delayed"][key]);
+    }
     counts
 }
 
@@ -253,6 +256,7 @@ mod tests {
                 "failed_handshakes": 0, "early_data": 0, "closed_by_quota": 1, "timed_out": 0,
                 "queries": { "connections": 2, "sum": 5, "least": 1, "most": 4, "powers_of_two": [1, 0, 1] },
             },
+            "delayed": { "answers": 9, "late_ns": 180_000, "latest_ns": 60_000 },
         });
         let counts = read_counters(&json);
         let of = |name: &str| counts.get(name).copied();
@@ -263,6 +267,7 @@ mod tests {
         assert_eq!(of(counter::HANDSHAKES_RESUMED), Some(1));
         assert_eq!(of(counter::CLOSED_BY_QUOTA), Some(1));
         assert_eq!(of("queries-per-connection.most"), Some(4));
+        assert_eq!((of(counter::DELAYED), of(counter::DELAYED_LATE_NS)), (Some(9), Some(180_000)));
         assert_eq!(of("connections.broken"), None);
     }
 }
