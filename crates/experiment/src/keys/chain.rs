@@ -88,7 +88,7 @@ pub(super) const CHAIN: &[Key] = &[
         "upstream.delay",
         Form::Text,
         Preset::Absent("none"),
-        "How long an embedded upstream takes for its answers, e.g. `5ms`, `uniform:1ms..20ms`",
+        "How long an embedded upstream takes for its answers: `5ms`, `uniform:1ms..20ms`, or what else `dnslab serve --delay` reads",
     ),
     Key::new(
         "upstream.loss",

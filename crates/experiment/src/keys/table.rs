@@ -204,7 +204,7 @@ const TOP_AND_SERVER: &[Key] = &[
         "server.delay",
         Form::Text,
         Preset::Absent("none"),
-        "Delay program of the embedded server, e.g. `5ms`",
+        "Delay program of the embedded server: `5ms`, `uniform:1ms..9ms`, or what else `dnslab serve --delay` reads",
     ),
     Key::new(
         "server.loss",
