@@ -31,6 +31,9 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
         }
     });
     let served = announce(&server);
+    if server.busy_steps() > 0 {
+        eprintln!("each answer costs {} steps of a counted loop more", server.busy_steps());
+    }
     let writing = counters_file
         .map(|path| CountersFile::begin(path, served, server.counters_handle()))
         .transpose()?;
@@ -81,6 +84,7 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     config.program.path = arguments.path_delay.unwrap_or_default();
     config.program.loss = arguments.loss.unwrap_or_default();
     config.program.stall = arguments.stall;
+    config.program.busy = arguments.busy.unwrap_or_default();
     config.threads = arguments.threads;
     config.seed = arguments.seed;
     config.idle_timeout = arguments.idle_timeout;

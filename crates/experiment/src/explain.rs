@@ -124,8 +124,10 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
     for behind in &variant.laboratory.chain {
         let behaviour = &behind.behaviour;
         let mut extras = Vec::new();
-        if let Server::Embedded { delay, .. } = &behind.server {
+        if let Server::Embedded { delay, busy, .. } = &behind.server {
             extras.extend(delay.as_ref().map(|delay| format!("answers after {delay}")));
+            let costs = || format!("{} of CPU for each answer", duration_text(*busy));
+            extras.extend((!busy.is_zero()).then(costs));
             let quota = behaviour.queries_per_connection;
             extras.extend(quota.map(|quota| format!("closes after {quota} queries")));
             let closes_early = behaviour.idle_timeout < UpstreamBehaviour::default().idle_timeout;

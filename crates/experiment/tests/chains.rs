@@ -61,6 +61,10 @@ fn what_cannot_stand_in_a_chain_is_told() {
         ("upstream.threads = 2", "`upstream.threads` has no effect: there is no upstream"),
         ("relay.extra = \"x\"", "`relay.extra` has no effect: there is no relay"),
         (
+            "server.kind = \"unbound\"\nupstream.kind = \"bind\"\nupstream.busy = \"1us\"",
+            "`upstream.busy` has no effect: an upstream of kind `bind` does not know it",
+        ),
+        (
             "server.kind = \"unbound\"\nupstream.kind = \"bind\"\nupstream.delay = \"5ms\"",
             "`upstream.delay` has no effect: an upstream of kind `bind` does not know it",
         ),

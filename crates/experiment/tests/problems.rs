@@ -83,6 +83,7 @@ fn values() {
         ("duration_in_quotes_without_unit", "load.duration = \"10\""),
         ("duration_of_strange_unit", "load.duration = \"10 sec\""),
         ("duration_too_long", "load.timeout = \"5m\""),
+        ("busy_for_too_long", "server.busy = \"2s\""),
         ("ttl_of_half_a_second", "server.zone.ttl = \"1500ms\""),
         ("rate_of_zero", "load.rate = 0"),
         ("share_without_percent", "expect.wrong_limit = 5"),
@@ -105,10 +106,11 @@ fn values() {
 #[test]
 fn combinations() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\" }";
-    let cases: [(&str, String); 14] = [
+    let cases: [(&str, String); 15] = [
         ("rate_and_outstanding", "load.rate = 5\nload.outstanding = 6".into()),
         ("pace_without_rate", "load.pace = \"poisson\"".into()),
         ("delay_with_bind", "server = { kind = \"bind\", delay = \"5ms\" }".into()),
+        ("busy_with_bind", "server = { kind = \"bind\", busy = \"200ns\" }".into()),
         ("extra_with_default_kind", "server.extra = \"recursion no;\"".into()),
         (
             "extra_with_external",

@@ -281,6 +281,7 @@ fn facts(
         configuration: rendered.files.first().map(|file| format!("{folder}/{}", file.name)),
         threads: spec.threads,
         cpus: spec.cpus.clone(),
+        seed: spec.embedded.seed.filter(|_| spec.kind == ServerKind::Embedded),
         notes: rendered.notes.into_iter().chain(root.map(Root::note)).collect(),
     }
 }

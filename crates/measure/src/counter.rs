@@ -43,6 +43,10 @@ pub const CLOSED_BY_IDLENESS: &str = "connections.closed-by-idleness";
 pub const DNSTAP_MESSAGES: &str = "dnstap.messages";
 /// dnstap messages that it lost, because the queue to their writer was full.
 pub const DNSTAP_DROPPED: &str = "dnstap.dropped";
+/// Answers that a program of the embedded server held back.
+pub const DELAYED: &str = "delayed.answers";
+/// How much longer than the program says they were held back, nanoseconds, as a sum.
+pub const DELAYED_LATE_NS: &str = "delayed.late-ns";
 
 /// The counters of one server at one instant. All are cumulative.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -238,6 +238,10 @@ pub struct ServerFacts {
     pub cpus: Vec<usize>,
     /// What the adapter changed from the server's defaults and why, one sentence each.
     pub notes: Vec<String>,
+    /// Decides every draw of the programs of the embedded server: the same for all variants of a
+    /// repetition. `None` for other servers, which draw for themselves, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 impl ServerFacts {

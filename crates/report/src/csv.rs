@@ -170,6 +170,8 @@ fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
             }),
         ),
         ("timeout_ns", text(load, |load| load.timeout_ns.to_string())),
+        ("seed", text(load, |load| load.seed.to_string())),
+        ("server_seed", whole(record.and_then(|run| run.server.seed))),
     ]
 }
 

@@ -25,7 +25,8 @@ pub struct Counters {
     pub receive_drops: u64,
 }
 
-/// Messages of one transport. Once the server has stopped, `received` is the sum of the others.
+/// Messages of one transport. Once the server has stopped, `received` is the sum of `answered`,
+/// `lost_by_program`, `ignored` and `unsent`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// Messages read.
@@ -39,6 +40,8 @@ pub struct Messages {
     /// Answers that the kernel refused, or whose connection was gone, or that were still being held
     /// back when the server stopped.
     pub unsent: u64,
+    /// Steps of the loop that stands for [`crate::Program::busy`], over all answers.
+    pub busy_steps: u64,
 }
 
 /// Life of the connections: TCP, TLS and QUIC. Each accepted one is open, or ended in one of five
@@ -180,6 +183,7 @@ impl Messages {
         self.lost_by_program += other.lost_by_program;
         self.ignored += other.ignored;
         self.unsent += other.unsent;
+        self.busy_steps += other.busy_steps;
     }
 }
 

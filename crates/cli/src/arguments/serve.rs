@@ -84,6 +84,9 @@ pub(crate) struct Serve {
     /// Stall of the whole server: every=10s,length=200ms or at=3s,length=200ms
     #[arg(long)]
     pub(crate) stall: Option<Stall>,
+    /// CPU time that each answer costs beside what it needs, e.g. 200ns
+    #[arg(long, value_name = "DURATION", value_parser = busy)]
+    pub(crate) busy: Option<Duration>,
     /// Seed of everything drawn at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -93,6 +96,13 @@ pub(crate) struct Serve {
 fn path_delay(text: &str) -> Result<Duration, String> {
     let longest = Duration::from_secs(120);
     let reason = || "write a duration of at most 120s, as in `6ms`".to_owned();
+    parse_duration(text).filter(|it| *it <= longest).ok_or_else(reason)
+}
+
+/// The CPU time of an answer.
+fn busy(text: &str) -> Result<Duration, String> {
+    let longest = Duration::from_secs(1);
+    let reason = || "write a duration of at most 1s, as in `200ns`".to_owned();
     parse_duration(text).filter(|it| *it <= longest).ok_or_else(reason)
 }
 

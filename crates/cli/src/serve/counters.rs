@@ -125,5 +125,10 @@ fn object(served: &[Transport], counters: &Counters) -> Value {
                 "powers_of_two": queries.powers,
             },
         },
+        "delayed": {
+            "answers": counters.lateness.answers,
+            "late_ns": counters.lateness.sum_ns,
+            "latest_ns": counters.lateness.longest_ns,
+        },
     })
 }

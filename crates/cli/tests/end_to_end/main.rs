@@ -19,6 +19,7 @@ mod hosts_wrong;
 mod interruption;
 mod kubernetes;
 mod laboratory;
+mod planted;
 mod processes;
 mod report;
 mod room;

@@ -10,9 +10,10 @@ use super::{Check, LoadSettings, ProcessSettings, Queries, Server, ServerSetting
 use crate::error::Problem;
 
 /// Keys of the upstream that only the embedded server understands.
-const EMBEDDED_ONLY: [&str; 6] = [
+const EMBEDDED_ONLY: [&str; 7] = [
     "upstream.delay",
     "upstream.loss",
+    "upstream.busy",
     "upstream.signed",
     "upstream.queries_per_connection",
     "upstream.idle",
@@ -101,6 +102,7 @@ impl Check<'_> {
                 process,
                 delay: settings.text("upstream.delay"),
                 loss: settings.text("upstream.loss"),
+                busy: settings.duration("upstream.busy"),
             },
             _ => Server::Installed { software: kind, process, binary, root: None, extra },
         };

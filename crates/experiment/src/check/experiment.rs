@@ -187,6 +187,8 @@ pub enum Server {
         delay: Option<String>,
         /// Its loss program as written, e.g. `1%`.
         loss: Option<String>,
+        /// CPU time that each of its answers costs beside what it needs; 0 for none.
+        busy: Duration,
     },
     /// An installed server, started and stopped for each run.
     Installed {

@@ -27,7 +27,7 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 17] = [
+const FITS: [(&str, Fits); 18] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.binary", INSTALLED),
@@ -39,6 +39,7 @@ const FITS: [(&str, Fits); 17] = [
     ("server.cache", FORWARDING),
     ("server.delay", EMBEDDED),
     ("server.loss", EMBEDDED),
+    ("server.busy", EMBEDDED),
     ("server.port", EXTERNAL_ONLY),
     ("server.dot_port", EXTERNAL_ONLY),
     ("server.doh_port", EXTERNAL_ONLY),
@@ -70,6 +71,7 @@ impl Check<'_> {
                 process: self.process(settings),
                 delay: settings.text("server.delay"),
                 loss: settings.text("server.loss"),
+                busy: settings.duration("server.busy"),
             },
             Some(software) => Server::Installed {
                 software,

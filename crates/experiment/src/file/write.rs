@@ -111,9 +111,12 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
         }
     };
     match &settings.server {
-        Server::Embedded { delay, loss, .. } => {
+        Server::Embedded { delay, loss, busy, .. } => {
             text("server.delay", delay.as_deref());
             text("server.loss", loss.as_deref());
+            if !busy.is_zero() {
+                lines.push(("server.busy", quoted(&duration_text(*busy))));
+            }
         }
         Server::Installed { binary, root, extra, .. } => {
             let binary = binary.as_ref().map(|path| path.to_string_lossy());

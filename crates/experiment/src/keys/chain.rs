@@ -88,13 +88,23 @@ pub(super) const CHAIN: &[Key] = &[
         "upstream.delay",
         Form::Text,
         Preset::Absent("none"),
-        "How long an embedded upstream takes for its answers, e.g. `5ms`, `lognormal:1ms..20ms`",
+        "How long an embedded upstream takes for its answers: `5ms`, `uniform:1ms..20ms`, or what else `dnslab serve --delay` reads",
     ),
     Key::new(
         "upstream.loss",
         Form::Text,
         Preset::Absent("none"),
         "Share of the queries that an embedded upstream never answers, e.g. `1%`",
+    ),
+    Key::new(
+        "upstream.busy",
+        Form::Duration {
+            least: Duration::ZERO,
+            most: Duration::from_secs(1),
+            whole_seconds: false,
+        },
+        Preset::Value("\"0s\""),
+        "CPU time that each answer of an embedded upstream costs beside what it needs",
     ),
     Key::new(
         "upstream.signed",

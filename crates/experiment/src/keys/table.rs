@@ -204,13 +204,23 @@ const TOP_AND_SERVER: &[Key] = &[
         "server.delay",
         Form::Text,
         Preset::Absent("none"),
-        "Delay program of the embedded server, e.g. `5ms`",
+        "Delay program of the embedded server: `5ms`, `uniform:1ms..9ms`, or what else `dnslab serve --delay` reads",
     ),
     Key::new(
         "server.loss",
         Form::Text,
         Preset::Absent("none"),
         "Loss program of the embedded server, e.g. `1%`",
+    ),
+    Key::new(
+        "server.busy",
+        Form::Duration {
+            least: Duration::ZERO,
+            most: Duration::from_secs(1),
+            whole_seconds: false,
+        },
+        Preset::Value("\"0s\""),
+        "CPU time that each answer of the embedded server costs beside what it needs, e.g. `200ns`",
     ),
     Key::new(
         "server.zone.name",

@@ -18,6 +18,7 @@ use domain::base::Name;
 
 use judge::{MOST_FLOOR_MS, check_latency, check_rate};
 
+use super::seeds::{Role, Seeds};
 use super::target::{Target, TargetError, start_with_run_authority, write_zone};
 
 pub use judge::RulerCheck;
@@ -286,7 +287,7 @@ impl<'a> Ruler<'a> {
         repeat: usize,
     ) -> Result<LoadResult, CalibrationError> {
         let split = cpus::split(&cpus::allowed(), None, None)?;
-        let target = self.server(transport, arguments, &split.server)?;
+        let target = self.server(transport, arguments, &split.server, repeat)?;
         let (mode, duration, workers, horizon) = match shape {
             Loop::Open(duration) => {
                 let mode = Mode::Open { rate: Rate::Constant(RATE), pace: Pace::Constant };
@@ -326,6 +327,7 @@ impl<'a> Ruler<'a> {
         transport: Transport,
         arguments: &[&str],
         cpus: &[usize],
+        repeat: usize,
     ) -> Result<Target, CalibrationError> {
         let address = std::net::Ipv4Addr::LOCALHOST.into();
         let free: Ports = ports::free(address)
@@ -336,6 +338,7 @@ impl<'a> Ruler<'a> {
         spec.zone = Some(ZoneFile { origin: "ruler.test".to_owned(), path });
         spec.connections = CLIENTS;
         spec.cpus = cpus.to_vec();
+        spec.embedded.seed = Some(Seeds::of_run(repeat as u64).of(Role::Server));
         spec.extra = (!arguments.is_empty()).then(|| arguments.join(" "));
         Ok(start_with_run_authority(&spec, transport, self.guard)?)
     }

@@ -18,6 +18,7 @@ use dnslab_traffic::{QueryList, TypeMix};
 use super::laboratory::{self, Laboratory, Watch};
 use super::leftovers;
 use super::queries::{QueriesError, subnets, tsig};
+use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
 use crate::{Queries, Server, Variant, Verification};
@@ -93,9 +94,10 @@ impl Case<'_> {
     /// Makes the hosts and starts all servers, the one under test last.
     pub(super) fn start(&self, cpus: &Cpus) -> Result<(Laboratory, Target), TargetError> {
         let (folder, guard) = (self.folder, self.guard);
-        let seeded = (cpus, self.seed);
+        let seeds = Seeds::of_run(self.seed);
+        let seeded = (cpus, seeds);
         let laboratory = Laboratory::make(self.variant, self.queries, seeded, folder, guard)?;
-        let site = Site { laboratory: &laboratory, cpus: &cpus.server, folder, guard };
+        let site = Site { laboratory: &laboratory, cpus: &cpus.server, seeds, folder, guard };
         let target = prepare(self.variant, &site, self.queries.get(0))?;
         Ok((laboratory, target))
     }

@@ -17,8 +17,9 @@ use dnslab_wire::Transport;
 
 use super::case::LOG_LINES;
 use super::queries::zone;
+use super::seeds::{Role, Seeds};
 use super::split::Cpus;
-use super::target::{Question, READY_WITHIN, TargetError, probe, write_zone};
+use super::target::{Question, READY_WITHIN, TargetError, give_program, probe, write_zone};
 use crate::{Behind, ChainPlace, HostsChoice, Queries, Server, UpstreamBehaviour, Variant};
 
 /// Ports of a relay that shares a host with the server under test.
@@ -55,15 +56,15 @@ impl Laboratory {
     pub(super) fn make(
         variant: &Variant,
         queries: &QueryList,
-        (cpus, seed): (&Cpus, u64),
+        (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
         guard: &GuardProgram,
     ) -> Result<Self, TargetError> {
-        let hosts = make_hosts(variant, (cpus, seed), folder, guard)?;
+        let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
         let mut made = Self { hosts, behind: Vec::new() };
         for behind in variant.laboratory.chain.iter().rev() {
             let place = behind.place.name();
-            let server = made.start(behind, variant, queries, cpus, folder, guard);
+            let server = made.start(behind, variant, queries, (cpus, seeds), folder, guard);
             let server = server.map_err(|error| error.of(place))?;
             made.behind.insert(0, server);
         }
@@ -185,7 +186,7 @@ impl Laboratory {
         behind: &Behind,
         variant: &Variant,
         queries: &QueryList,
-        cpus: &Cpus,
+        (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
         guard: &GuardProgram,
     ) -> Result<RunningBehind, TargetError> {
@@ -211,8 +212,9 @@ impl Laboratory {
             Server::Installed { binary, extra, .. } => {
                 (spec.binary, spec.extra) = (binary.clone(), extra.clone());
             }
-            Server::Embedded { delay, loss, .. } => {
-                (spec.embedded.delay, spec.embedded.loss) = (delay.clone(), loss.clone());
+            Server::Embedded { delay, loss, busy, .. } => {
+                give_program(&mut spec.embedded, (delay, loss, *busy));
+                spec.embedded.seed = Some(seeds.of(Role::Upstream));
                 self.give_behaviour(&mut spec, &behind.behaviour, variant);
             }
             Server::External { .. } => {}
@@ -305,7 +307,7 @@ pub(super) fn not_played(variant: &Variant) -> Option<String> {
 /// Makes the hosts of a variant, if it shall have some and can.
 fn make_hosts(
     variant: &Variant,
-    (cpus, seed): (&Cpus, u64),
+    (cpus, seeds): (&Cpus, Seeds),
     folder: &Path,
     guard: &GuardProgram,
 ) -> Result<Option<Hosts>, TargetError> {
@@ -316,6 +318,7 @@ fn make_hosts(
     let ipv6 = variant.server.process().is_some_and(|process| process.address.is_ipv6());
     let links = [laboratory.client_link.clone(), laboratory.upstream_link.clone()];
     let (names, folder) = (names(variant), folder.join("hosts"));
+    let seed = seeds.of(Role::Links);
     let made = Hosts::make(&names, &links, ipv6, seed, &cpus.load, &folder, guard)?;
     if let Some(sources) = &variant.load.sources {
         made.add_sources(&sources.to_string())?;

@@ -8,6 +8,7 @@ mod leftovers;
 mod queries;
 mod room;
 mod round;
+mod seeds;
 mod session;
 mod split;
 mod target;

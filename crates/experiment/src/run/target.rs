@@ -6,18 +6,21 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_lab::{GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile};
+use dnslab_lab::{
+    EmbeddedSettings, GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile,
+};
 use dnslab_load::{
     HttpSettings, Records, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
-use dnslab_traffic::SyntheticZone;
+use dnslab_traffic::{SyntheticZone, duration_text};
 use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
+use super::seeds::{Role, Seeds};
 use crate::{Queries, Server, TlsChoice, Variant, Verification};
 
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
@@ -96,6 +99,8 @@ pub(super) struct Site<'a> {
     pub(super) laboratory: &'a Laboratory,
     /// The server's CPUs.
     pub(super) cpus: &'a [usize],
+    /// What is drawn in this run follows from them.
+    pub(super) seeds: Seeds,
     /// The run's folder.
     pub(super) folder: &'a Path,
     /// How to start the guard.
@@ -185,8 +190,9 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     spec.embedded.early_data = variant.load.tls.early_data;
     spec.cpus = site.cpus.to_vec();
     match &settings.server {
-        Server::Embedded { delay, loss, .. } => {
-            (spec.embedded.delay, spec.embedded.loss) = (delay.clone(), loss.clone());
+        Server::Embedded { delay, loss, busy, .. } => {
+            give_program(&mut spec.embedded, (delay, loss, *busy));
+            spec.embedded.seed = Some(site.seeds.of(Role::Server));
         }
         Server::Installed { binary, root, extra, .. } => {
             (spec.binary, spec.root, spec.extra) = (binary.clone(), root.clone(), extra.clone());
@@ -194,6 +200,15 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
         Server::External { .. } => {}
     }
     Ok(spec)
+}
+
+/// Gives the embedded server its programs of delay, loss and CPU time.
+pub(super) fn give_program(
+    to: &mut EmbeddedSettings,
+    (delay, loss, busy): (&Option<String>, &Option<String>, Duration),
+) {
+    (to.delay, to.loss) = (delay.clone(), loss.clone());
+    to.busy = (!busy.is_zero()).then(|| duration_text(busy));
 }
 
 /// Writes the zone into the server's folder; its path.

@@ -52,10 +52,15 @@ fn process() -> impl Strategy<Value = ProcessSettings> {
         .prop_map(|(address, threads, cpus)| ProcessSettings { address, threads, cpus })
 }
 
+/// CPU time of an answer.
+pub(crate) fn busy() -> impl Strategy<Value = Duration> {
+    prop_oneof![Just(0), 0..=1_000_000_000u64].prop_map(Duration::from_nanos)
+}
+
 /// Any server.
 fn server() -> impl Strategy<Value = Server> {
-    let embedded = (process(), option::of(text()), option::of(text()))
-        .prop_map(|(process, delay, loss)| Server::Embedded { process, delay, loss });
+    let embedded = (process(), option::of(text()), option::of(text()), busy())
+        .prop_map(|(process, delay, loss, busy)| Server::Embedded { process, delay, loss, busy });
     let started = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
     let software = prop::sample::select(started.collect::<Vec<_>>());
     let binary = prop_oneof![path(), "[a-z]{1,9}".prop_map(PathBuf::from)];

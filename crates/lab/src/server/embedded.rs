@@ -76,10 +76,14 @@ impl Adapter for Embedded {
             ("--delay", &spec.embedded.delay),
             ("--path-delay", &spec.embedded.path_delay),
             ("--loss", &spec.embedded.loss),
+            ("--busy", &spec.embedded.busy),
         ] {
             if let Some(value) = value {
                 option(name, value.clone());
             }
+        }
+        if let Some(seed) = spec.embedded.seed {
+            option("--seed", seed.to_string());
         }
         if let Some(queries) = spec.embedded.queries_per_connection {
             option("--queries-per-connection", queries.to_string());
@@ -120,6 +124,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     let settings = &spec.embedded;
     if settings.delay.is_some() || settings.loss.is_some() {
         notes.push("delay or loss is programmed: latencies are those of the program".to_owned());
+    }
+    if let Some(busy) = &settings.busy {
+        notes.push(format!("each answer costs {busy} of CPU more than it needs"));
     }
     if settings.early_data && spec.has_encrypted() {
         notes.push("early data is taken: most servers do not, unless told to".to_owned());
@@ -186,6 +193,9 @@ fn read_counters(json: &Value) -> BTreeMap<String, u64> {
     ] {
         add(name, &life["queries"][key]);
     }
+    for (key, name) in [("answers", counter::DELAYED), ("late_ns", counter::DELAYED_LATE_NS)] {
+        add(name, &json["delayed"][key]);
+    }
     counts
 }
 
@@ -212,6 +222,8 @@ mod tests {
         spec.address = "::1".parse().unwrap();
         spec.embedded.delay = Some("normal 5ms 1ms".to_owned());
         spec.embedded.loss = Some("0.01".to_owned());
+        spec.embedded.busy = Some("200ns".to_owned());
+        spec.embedded.seed = Some(7);
         spec.embedded.early_data = true;
         spec.extra = Some("--verbose  --x 1".to_owned());
         insta::assert_snapshot!(shown(&spec));
@@ -244,6 +256,7 @@ mod tests {
                 "failed_handshakes": 0, "early_data": 0, "closed_by_quota": 1, "timed_out": 0,
                 "queries": { "connections": 2, "sum": 5, "least": 1, "most": 4, "powers_of_two": [1, 0, 1] },
             },
+            "delayed": { "answers": 9, "late_ns": 180_000, "latest_ns": 60_000 },
         });
         let counts = read_counters(&json);
         let of = |name: &str| counts.get(name).copied();
@@ -254,6 +267,7 @@ mod tests {
         assert_eq!(of(counter::HANDSHAKES_RESUMED), Some(1));
         assert_eq!(of(counter::CLOSED_BY_QUOTA), Some(1));
         assert_eq!(of("queries-per-connection.most"), Some(4));
+        assert_eq!((of(counter::DELAYED), of(counter::DELAYED_LATE_NS)), (Some(9), Some(180_000)));
         assert_eq!(of("connections.broken"), None);
     }
 }

@@ -64,6 +64,10 @@ pub struct EmbeddedSettings {
     pub path_delay: Option<String>,
     /// Programmed loss, in the syntax of `dnslab serve --loss`.
     pub loss: Option<String>,
+    /// CPU time of each answer, in the syntax of `dnslab serve --busy`.
+    pub busy: Option<String>,
+    /// Decides every draw of these programs; `None` for the program's own default.
+    pub seed: Option<u64>,
     /// It takes early data (RFC 8446, section 2.3); the other servers never do.
     pub early_data: bool,
     /// Names of which it knows everything, as a resolver with a full cache does; one a line. In the
@@ -291,13 +295,14 @@ impl ServerSpec {
         if self.threads == 0 {
             return wrong("threads", "0", "at least 1 must answer");
         }
-        let embedded = [("delay", &self.embedded.delay), ("loss", &self.embedded.loss)];
+        let EmbeddedSettings { delay, loss, busy, .. } = &self.embedded;
+        let embedded = [("delay", delay), ("loss", loss), ("busy", busy)];
         for (field, value) in embedded {
             if let (Some(value), true) = (value, self.kind != ServerKind::Embedded) {
                 return wrong(
                     field,
                     value,
-                    "only the embedded server has a delay and loss program",
+                    "only the embedded server has programs of delay, loss and CPU time",
                 );
             }
         }

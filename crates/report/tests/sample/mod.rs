@@ -142,6 +142,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             threads: 1,
             cpus: vec![0],
             notes: vec!["Response rate limiting is off: it would measure the limiter.".to_owned()],
+            seed: None,
         },
         chain: Vec::new(),
         laboratory: None,

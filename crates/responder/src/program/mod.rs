@@ -1,4 +1,4 @@
-//! What happens to an answer before it leaves: delay, loss, and stalls of the whole server.
+//! What happens to an answer before it leaves: delay, loss, CPU time, and stalls of the whole server.
 
 mod delay;
 mod duration;
@@ -23,6 +23,11 @@ pub struct Program {
     pub path: Duration,
     /// Share of the queries that are read but never answered, on streams too.
     pub loss: Loss,
+    /// CPU time that the thread which answers spends on each answer beside what it needs, by a loop
+    /// whose steps are counted when the server is bound. Answers that are lost cost nothing more.
+    /// Datagrams that were read together are answered together, so the first of them waits for the
+    /// last one's.
+    pub busy: Duration,
     /// When the whole server neither reads nor answers.
     pub stall: Option<Stall>,
 }

@@ -21,6 +21,14 @@ pub(super) fn now() -> Instant {
     Instant::now()
 }
 
+/// CPU time that this thread has used, in nanoseconds: what other threads and processes do meanwhile
+/// does not count.
+pub(super) fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    // Neither part of a time that was used is negative.
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 /// Sleeps; as a stalled server does.
 pub(super) fn sleep(duration: Duration) {
     std::thread::sleep(duration);

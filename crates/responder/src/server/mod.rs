@@ -1,6 +1,7 @@
 //! The server: sockets and threads around [`crate::answer`].
 
 mod bind;
+mod busy;
 mod clock;
 mod connections;
 mod delayed;
@@ -29,6 +30,7 @@ use dnslab_wire::Transport;
 use rustix::event::{EventfdFlags, eventfd};
 
 use self::bind::WorkerSockets;
+use self::busy::Busy;
 use self::quic::{QuicLimits, QuicSettings};
 use self::tls::{Resumption, TlsConfigs};
 use self::worker::Worker;
@@ -234,6 +236,8 @@ pub struct Server {
     workers: Vec<WorkerSockets>,
     /// What happens to the answers.
     program: Program,
+    /// What each answer costs more.
+    busy: Busy,
     /// See [`Config::seed`].
     seed: u64,
     /// Addresses bound for UDP and TCP.
@@ -312,10 +316,12 @@ impl Server {
             first_query_ns: OnceLock::new(),
         };
         let (program, seed) = (config.program, config.seed);
+        let busy = Busy::calibrate(program.busy);
         Ok(Self {
             shared,
             workers,
             program,
+            busy,
             seed,
             addresses,
             dot_addresses,
@@ -357,6 +363,13 @@ impl Server {
         &self.doh3_addresses
     }
 
+    /// Steps of the loop that stands for [`Program::busy`], for each answer; 0 where nothing is
+    /// programmed.
+    #[must_use]
+    pub fn busy_steps(&self) -> u64 {
+        self.busy.steps()
+    }
+
     /// A handle that stops this server.
     #[must_use]
     pub fn stop_handle(&self) -> StopHandle {
@@ -378,12 +391,12 @@ impl Server {
     /// # Panics
     /// When a worker does, which is a fault of this crate.
     pub fn run(self) -> Result<Counters, ResponderError> {
-        let Self { shared, workers, program, seed, .. } = self;
+        let Self { shared, workers, program, busy, seed, .. } = self;
         let shared = &shared;
         let work = |number: usize, sockets: WorkerSockets| {
             let player = Player::new(program.clone(), seed, number);
             let slot = shared.published.slot(number);
-            let outcome = Worker::new(shared, slot, sockets, player).and_then(Worker::run);
+            let outcome = Worker::new(shared, slot, sockets, (player, busy)).and_then(Worker::run);
             if outcome.is_err() {
                 // The others must not go on alone: whoever started the server would not notice.
                 StopHandle { state: Arc::clone(&shared.stop) }.stop();

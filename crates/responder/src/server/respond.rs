@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dnslab_wire::Transport;
 
+use super::busy::Busy;
 use super::clock;
 use super::delayed::{DelayQueue, Destination};
 use crate::answer::answer;
@@ -20,6 +21,8 @@ pub(super) struct Responder {
     zones: Arc<Zones>,
     /// Decides what happens to each answer.
     pub(super) player: Player,
+    /// What each answer costs more.
+    busy: Busy,
     /// Answers that are held back.
     pub(super) delayed: DelayQueue,
     /// What happened.
@@ -46,10 +49,11 @@ const TLS_READ: usize = 64 * 1024;
 
 impl Responder {
     /// Begins with nothing counted and nothing held.
-    pub(super) fn new(zones: Arc<Zones>, player: Player) -> Self {
+    pub(super) fn new(zones: Arc<Zones>, player: Player, busy: Busy) -> Self {
         Self {
             zones,
             player,
+            busy,
             delayed: DelayQueue::default(),
             counters: Counters::default(),
             answer: vec![0; usize::from(u16::MAX)].into_boxed_slice(),
@@ -72,7 +76,11 @@ impl Responder {
             return Reaction::NoQuery;
         };
         let octets = &self.answer[..length];
-        match self.player.next_fate() {
+        let fate = self.player.next_fate();
+        if fate != Fate::Lost {
+            messages.busy_steps += self.busy.spend();
+        }
+        match fate {
             Fate::AtOnce => {
                 messages.answered += 1;
                 put(octets);
@@ -95,7 +103,11 @@ impl Responder {
                 self.counters.udp.ignored += 1;
                 continue;
             };
-            match self.player.next_fate() {
+            let fate = self.player.next_fate();
+            if fate != Fate::Lost {
+                self.counters.udp.busy_steps += self.busy.spend();
+            }
+            match fate {
                 Fate::AtOnce => batch.queue(slot, length),
                 Fate::Lost => self.counters.udp.lost_by_program += 1,
                 Fate::After(delay) => {

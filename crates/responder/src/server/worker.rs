@@ -10,6 +10,7 @@ use dnslab_wire::Transport;
 use rustix::event::epoll::EventFlags;
 
 use super::bind::WorkerSockets;
+use super::busy::Busy;
 use super::clock::{self, Timer};
 use super::connections::Connections;
 use super::delayed::{Destination, Held};
@@ -69,7 +70,7 @@ impl<'s> Worker<'s> {
         shared: &'s Shared,
         published: &'s Slot,
         sockets: WorkerSockets,
-        player: Player,
+        (player, busy): (Player, Busy),
     ) -> io::Result<Self> {
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         poller.add(&shared.stop.wake, Token::Stop, EventFlags::IN)?;
@@ -96,7 +97,7 @@ impl<'s> Worker<'s> {
             batch: DatagramBatch::new(),
             connections: Connections::default(),
             touched: Vec::new(),
-            responder: Responder::new(Arc::clone(&shared.zones), player),
+            responder: Responder::new(Arc::clone(&shared.zones), player, busy),
             paused_until_ns: None,
             review_ns: 0,
         })

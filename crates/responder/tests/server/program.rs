@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use dnslab_wire::{Response, push_frame};
+use dnslab_wire::{Response, Transport, push_frame};
 use domain::base::iana::Rtype;
 
-use crate::running::{Running, exchange, query, read_message};
+use crate::running::{ASKED, PATIENCE, Running, exchange, query, read_message};
 
 /// Five standard deviations of a binomial share: a right server fails once in 1.7 million runs,
 /// and the seed is fixed besides.
@@ -92,6 +92,77 @@ fn answers_take_as_long_as_programmed() {
         let bound = Duration::from_millis(if delay == "5ms" { 5 } else { 3 });
         assert!(earliest >= bound && median < Duration::from_millis(100), "{delay}: {median:?}");
     }
+}
+
+/// Each answer costs as many steps as any other, whatever it travels over, and those that are lost
+/// cost none. (DoQ and DoH3 are looked at where their client is.)
+#[test]
+fn every_answer_costs_the_same() {
+    let server = Running::start(|config| config.program.busy = Duration::from_micros(3));
+    let steps = server.busy_steps;
+    assert!(steps > 0);
+    for transport in ASKED {
+        for id in 0..5 {
+            server.ask(transport, &query(id, "www.example.", Rtype::A));
+        }
+    }
+    let counters = server.stop();
+    for transport in ASKED {
+        assert_eq!(counters.messages(transport).busy_steps, 5 * steps, "{transport}");
+    }
+
+    let server = Running::start(|config| {
+        config.program.busy = Duration::from_micros(3);
+        config.program.loss = "50%".parse().unwrap();
+        config.program.delay = "1ms".parse().unwrap();
+    });
+    let steps = server.busy_steps;
+    answered_ids(&server, 100);
+    let udp = server.stop().udp;
+    assert!(udp.lost_by_program > 0 && udp.answered > 0, "{udp:?}");
+    assert_eq!(udp.busy_steps, udp.answered * steps);
+
+    let server = Running::start(|_| {});
+    assert_eq!(server.busy_steps, 0);
+    server.ask(Transport::Udp, &query(1, "www.example.", Rtype::A));
+    assert_eq!(server.stop().udp.busy_steps, 0);
+}
+
+/// Asks `count` queries over UDP one behind the other; the ids of those that were answered, in order
+/// of their answers.
+fn answered_ids(server: &Running, count: u16) -> Vec<u16> {
+    let client = server.udp();
+    for id in 0..count {
+        client.send(&query(id, "www.example.", Rtype::A)).unwrap();
+    }
+    let until = Instant::now() + PATIENCE;
+    let done = || {
+        let udp = server.counters.read(PATIENCE).udp;
+        udp.answered + udp.lost_by_program == u64::from(count)
+    };
+    while !done() {
+        assert!(Instant::now() < until, "{:?}", server.counters.read(PATIENCE));
+    }
+    client.set_nonblocking(true).unwrap();
+    let mut answer = [0; 512];
+    let next = || client.recv(&mut answer).ok().map(|_| u16::from_be_bytes([answer[0], answer[1]]));
+    std::iter::from_fn(next).collect()
+}
+
+/// Which queries are lost follows from the seed alone.
+#[test]
+fn one_seed_gives_the_same_losses() {
+    let lost = |seed| {
+        let server = Running::start(|config| {
+            config.seed = seed;
+            config.program.loss = "50%".parse().unwrap();
+        });
+        answered_ids(&server, 200)
+    };
+    let first = lost(7);
+    assert!((50..150).contains(&first.len()), "{first:?}");
+    assert_eq!(first, lost(7));
+    assert_ne!(first, lost(8));
 }
 
 /// During a stall nothing is answered; what was asked meanwhile is answered after it.

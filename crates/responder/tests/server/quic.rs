@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use dnslab_responder::Server;
 use dnslab_wire::Transport;
@@ -38,16 +39,19 @@ fn a_foreign_client_is_answered() {
                 doh3.push(free(address));
                 config.doq_listen.clone_from(&doq);
                 config.doh3_listen.clone_from(&doh3);
+                config.program.busy = Duration::from_micros(1);
             });
             let expected = format!("resumed true, early data {early_data}");
             // More requests at once than the server allows streams.
             check(&server, "doq", doq[0], 2_000, &expected);
             check(&server, "get", doh3[0], 500, &expected);
             check(&server, "post", doh3[0], 500, &expected);
+            let busy_steps = server.busy_steps;
             let counters = server.stop();
             for (transport, asked) in [(Transport::Doq, 2_001), (Transport::Doh3, 1_002)] {
                 let messages = counters.messages(transport);
                 assert_eq!((messages.received, messages.answered), (asked, asked));
+                assert_eq!(messages.busy_steps, asked * busy_steps, "{transport}");
             }
             let connections = counters.connections;
             assert_eq!((connections.accepted, connections.full_handshakes), (6, 3));

@@ -52,6 +52,8 @@ pub(crate) struct Running {
     pub(crate) chain: PathBuf,
     /// The certificate's files.
     pub(crate) certificate: CertificateFiles,
+    /// Steps of the loop that each answer costs.
+    pub(crate) busy_steps: u64,
     /// What is counted while it runs.
     pub(crate) counters: CountersHandle,
     stop: StopHandle,
@@ -91,6 +93,7 @@ impl Running {
             roots: Arc::new(roots),
             chain,
             certificate,
+            busy_steps: server.busy_steps(),
             counters: server.counters_handle(),
             stop: server.stop_handle(),
             thread: Some(std::thread::spawn(|| server.run())),

@@ -76,10 +76,13 @@ fn behind_lines(behind: &Behind, lines: &mut Lines) {
                 lines.push((paths.extra, quoted(extra)));
             }
         }
-        Server::Embedded { delay, loss, .. } => {
+        Server::Embedded { delay, loss, busy, .. } => {
             let programs = [("upstream.delay", delay), ("upstream.loss", loss)];
             for (path, program) in programs {
                 lines.extend(program.as_ref().map(|program| (path, quoted(program))));
+            }
+            if !busy.is_zero() {
+                lines.push(("upstream.busy", quoted(&duration_text(*busy))));
             }
             behaviour_lines(&behind.behaviour, lines);
         }
