@@ -12,7 +12,7 @@ use dnslab_load::{Expected, LoadResult, LoadSpec, Progress};
 use dnslab_measure::{
     CaseId, Caveat, ChainPart, Connections, CounterSeries, Interval, Laboratory as LaboratoryFacts,
     Limit, LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, ResourceSeries, RunRecord,
-    RunStatus, ServerFacts,
+    RunStatus, ServerFacts, unserved,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
@@ -230,6 +230,10 @@ impl Case<'_> {
         let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
         let why = signature_example.or(connection);
         let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
+        let status = match unserved(&facts, &server, &measured) {
+            Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
+            _ => status,
+        };
         RunRecord {
             chain: seen.chain,
             laboratory: seen.laboratory,
@@ -372,7 +376,7 @@ impl Case<'_> {
             laboratory: None,
             measured: None,
             caveats: Vec::new(),
-            limit: Limit { kind: LimitKind::Unclear, evidence: "nothing was measured".to_owned() },
+            limit: Limit { kind: LimitKind::Unknown, evidence: "nothing was measured".to_owned() },
         }
     }
 }
