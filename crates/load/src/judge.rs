@@ -212,6 +212,9 @@ impl Judge<'_> {
             wrong: self.is_wrong(entry, response, rcode),
             octets: octets.len(),
         };
+        if entry.sent < lane.followed_at {
+            tally.overtaken(entry, at, lane.followed_at);
+        }
         tally.answered(entry, at, facts);
     }
 

@@ -44,6 +44,12 @@ pub(crate) struct Lane {
     pub(crate) queued: bool,
     /// An attempt to open it was made at some time.
     pub(crate) was_tried: bool,
+    /// A query was sent on it at some time.
+    pub(crate) was_asked: bool,
+    /// The server has looked at a query of it at some time.
+    pub(crate) was_answered: bool,
+    /// It was open when the measured window ended, or about to be opened again at once.
+    pub(crate) was_open_at_end: bool,
     /// Its channel is there, and was not open yet.
     pub(crate) is_new: bool,
     /// It is idle and stands in the worker's queue of idle lanes.
@@ -68,6 +74,8 @@ pub(crate) struct Lane {
     pub(crate) reconnect_at: Nanos,
     /// The last query was sent, or the last message came, then.
     pub(crate) active_at: Nanos,
+    /// The last query was sent then, in an open loop over TCP; 0 elsewhere.
+    pub(crate) followed_at: Nanos,
     /// The server closes the connection when it has been idle for so long, it says (RFC 7828);
     /// [`Nanos::MAX`] if it said nothing.
     pub(crate) server_idle: Nanos,
@@ -89,6 +97,9 @@ impl Lane {
             listed: false,
             queued: false,
             was_tried: false,
+            was_asked: false,
+            was_answered: false,
+            was_open_at_end: false,
             is_new: false,
             idle_listed: false,
             watches_writing: false,
@@ -100,6 +111,7 @@ impl Lane {
             connecting_since: 0,
             reconnect_at: 0,
             active_at: 0,
+            followed_at: 0,
             server_idle: Nanos::MAX,
             drops: 0,
         }
@@ -113,6 +125,29 @@ impl Lane {
     /// The channel is there, but takes no more queries: it is closed when its last has ended.
     pub(crate) fn is_draining(&self) -> bool {
         self.channel.as_ref().is_some_and(|channel| channel.is_draining())
+    }
+
+    /// Queries left on it, as the latest ones. `follows` in an open loop: there the next query does
+    /// not wait for the answer to the one before it.
+    pub(crate) fn note_sent(&mut self, sent: Nanos, queries: usize, follows: bool) {
+        self.sent += queries as u32;
+        self.active_at = sent;
+        self.was_asked = true;
+        if follows && self.transport.runs_over_tcp() {
+            self.followed_at = sent;
+        }
+    }
+
+    /// Notes whether it is open, at the end of the measured window. One that the server has closed after
+    /// it had answered, and that is being opened again, counts: it may have had its share.
+    pub(crate) fn note_end(&mut self) {
+        self.was_open_at_end = self.is_open() || self.was_answered && self.attempts <= 1;
+    }
+
+    /// The client had a connection when the measured window ended, and no reason to believe that the
+    /// server did not serve it: it asked nothing, or had an answer.
+    pub(crate) fn was_served(&self) -> bool {
+        self.was_open_at_end && (self.was_answered || !self.was_asked)
     }
 
     /// Nothing will be held against the signature of this query any more.
@@ -153,6 +188,7 @@ impl Lane {
         drain.watches_writing = std::mem::take(&mut self.watches_writing);
         drain.connecting_since = self.connecting_since;
         drain.active_at = self.active_at;
+        drain.followed_at = self.followed_at;
         self.on_drains += drain.table.len() as u32;
         self.sent = 0;
         self.server_idle = Nanos::MAX;

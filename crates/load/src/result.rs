@@ -86,6 +86,8 @@ pub(crate) fn finish(
             drops: end.drops,
             clients: end.clients,
             open_clients: end.open_clients,
+            served_clients: end.served_clients,
+            round_trip_ns: end.tally.round_trip,
             connections_held_ns: end.held,
             pause_ns: end.pauses.time,
             pauses: end.pauses.count,

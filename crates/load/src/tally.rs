@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dnslab_measure::{Counters, Histogram, Interval};
+use dnslab_measure::{Counters, Histogram, Interval, LONG, at_once_ns};
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
 
@@ -131,6 +131,10 @@ pub(crate) struct Tally {
     /// Queries that were sent when they were due.
     without_lag: u64,
     pub(crate) connect_time: Histogram,
+    /// The shortest round trip to the server over TCP.
+    pub(crate) round_trip: Option<Nanos>,
+    /// See [`dnslab_measure::at_once_ns`]; 0 without a round trip.
+    at_once: Nanos,
     pub(crate) handshake_time: Histogram,
     pub(crate) resumed_handshake_time: Histogram,
     pub(crate) early_data_time: Histogram,
@@ -170,6 +174,8 @@ impl Tally {
             both: Histogram::new(),
             without_lag: 0,
             connect_time: Histogram::new(),
+            round_trip: None,
+            at_once: 0,
             handshake_time: Histogram::new(),
             resumed_handshake_time: Histogram::new(),
             early_data_time: Histogram::new(),
@@ -233,6 +239,25 @@ impl Tally {
     pub(crate) fn refused_signature(&mut self, due: Nanos, error: &str) {
         let refused = &mut self.phase(due).counters.answers.refused_signatures;
         *refused.entry(error.to_owned()).or_default() += 1;
+    }
+
+    /// A connection was opened over a path with this round trip.
+    pub(crate) fn note_round_trip(&mut self, round_trip: Nanos) {
+        let shortest = self.round_trip.map_or(round_trip, |known| known.min(round_trip));
+        self.round_trip = Some(shortest);
+        self.at_once = at_once_ns(shortest);
+    }
+
+    /// A query is answered that was not the latest on its connection: that one was sent at `latest`.
+    #[inline(never)]
+    pub(crate) fn overtaken(&mut self, query: &Entry, received: Nanos, latest: Nanos) {
+        let at_once = self.at_once;
+        if at_once == 0 || received.saturating_sub(query.sent) < at_once.saturating_mul(LONG) {
+            return;
+        }
+        let answers = &mut self.phase(query.due).counters.answers;
+        answers.overtaken += 1;
+        answers.after_next_query += u64::from(received.saturating_sub(latest) <= at_once);
     }
 
     /// Where the times of this kind of handshakes are kept.

@@ -2,9 +2,14 @@
 
 mod dnstap;
 mod find;
+mod unserved;
+mod waiting;
 mod words;
 
 use serde::{Deserialize, Serialize};
+
+pub use unserved::unserved;
+pub use waiting::{LONG, at_once_ns};
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +42,15 @@ pub enum Caveat {
         open: u64,
         /// All clients.
         clients: u64,
+    },
+    /// Open loop over TCP: answers came when the next query of their connection did, and not when the
+    /// server had them: it keeps them back until the client has acknowledged the ones before (Nagle's
+    /// algorithm, RFC 1122, section 4.2.3.4).
+    AnswersWaitForNextQuery {
+        /// Their share of the answers, in [0, 1].
+        share: f64,
+        /// Mean time between two queries of one connection, nanoseconds.
+        gap_ns: u64,
     },
     /// Connections waited for their turn in the generator, which has a bounded number of them on
     /// their way, or open, at once.
@@ -220,7 +234,8 @@ impl Caveat {
             Self::ConnectionsFailed { failed, lost, .. } => (failed + lost) as f64,
             Self::Crowded { waited_share } => waited_share,
             Self::OtherProcesses { cpus } => cpus,
-            Self::ConnectionsHeld { share }
+            Self::AnswersWaitForNextQuery { share, .. }
+            | Self::ConnectionsHeld { share }
             | Self::Steal { share }
             | Self::Lost { share }
             | Self::Truncated { share }

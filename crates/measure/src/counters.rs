@@ -108,6 +108,14 @@ pub struct Answers {
     pub unexpected: u64,
     /// Octets of all DNS messages received, without framing.
     pub octets: u64,
+    /// Open loop over TCP: answers that took long ([`crate::LONG`]) and came when another query had
+    /// been sent on their connection after their own; 0 in records that do not have it.
+    #[serde(default)]
+    pub overtaken: u64,
+    /// Those of them that came at once ([`crate::at_once_ns`]) after the latest query of their
+    /// connection.
+    #[serde(default)]
+    pub after_next_query: u64,
 }
 
 /// All counts of one phase (warm-up, or the measured window) of one run.
@@ -152,6 +160,8 @@ impl Counters {
         own.duplicate += more.duplicate;
         own.unexpected += more.unexpected;
         own.octets += more.octets;
+        own.overtaken += more.overtaken;
+        own.after_next_query += more.after_next_query;
         self.connections.merge(&other.connections);
     }
 }

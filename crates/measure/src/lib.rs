@@ -29,6 +29,7 @@ mod gate;
 mod grouped;
 mod histogram;
 mod laboratory;
+mod latency_floor;
 mod limit;
 mod measured;
 mod network;
@@ -40,6 +41,7 @@ mod resources;
 mod results;
 pub mod self_check;
 mod series;
+mod server_options;
 pub mod statistics;
 mod summary;
 
@@ -48,7 +50,7 @@ pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold,
 };
-pub use caveat::Caveat;
+pub use caveat::{Caveat, LONG, at_once_ns, unserved};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
@@ -57,6 +59,7 @@ pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
+pub use latency_floor::latency_floor_ns;
 pub use limit::{Limit, LimitFigures, LimitKind, ServerUse, WorkerUse};
 pub use measured::{Measured, Tls, TurnsTaken, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};

@@ -37,6 +37,10 @@ const DROPS: f64 = 0.001;
 /// Above this share of the queries, lost datagrams are more than an accident.
 const LOST: f64 = 0.001;
 
+/// From this share of the lost datagrams on, drops at the server's full sockets account for them. Not
+/// all: the drops are those between two samples, and a query that was lost twice is one lost query.
+const SOCKET_DROPS: f64 = 0.5;
+
 /// Above this share of the time, connections that waited for their turn in the generator are more
 /// than the moment after the server has closed many at once.
 pub(crate) const CONNECTIONS_HELD: f64 = 0.05;
@@ -72,8 +76,12 @@ pub enum LimitKind {
     Rate,
     /// Datagrams were lost between the two.
     Network,
-    /// The figures do not name one.
+    /// The buffer of the server's UDP socket was full, while neither side was busy.
+    ServerSocket,
+    /// The figures name none, or contradict each other, although both sides were watched.
     Unclear,
+    /// The server was not watched, and without its figures the limit cannot be told.
+    Unknown,
 }
 
 impl LimitKind {
@@ -121,16 +129,19 @@ impl Limit {
     ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
     ///    The latter not over a stream with every worker below 50 %: then the server did not take
     ///    what was offered (connections or their buffers were full), which is unclear.
-    /// 5. **Network**: more than 0.1 % of the datagrams were lost, those not counted that were
-    ///    answered late, while neither side was busy. This goes before the window, which lost
-    ///    queries fill until they time out. The evidence names drops at the server's full sockets,
-    ///    which on a loopback address are the whole of it: no network loses anything there.
+    /// 5. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
+    ///    those not counted that were answered late, while neither side was busy. This goes before
+    ///    the window, which lost queries fill until they time out. It is the buffer if what the
+    ///    server's full sockets dropped is at least half of what was lost, and else the network;
+    ///    but on a loopback address no network loses anything, and that is unclear.
     /// 6. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
     ///    server did not answer in time, and did not use its CPUs either.
     /// 7. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
     ///    number in flight (answered rate times mean latency) is the window within 25 %.
-    /// 8. **Unclear** otherwise. Without the server's CPU figures rules 5 and 7 cannot be told from
-    ///    a busy server, so they do not apply.
+    /// 8. **Unclear** otherwise.
+    ///
+    /// Without the server's CPU figures rules 5 and 7 cannot be told from a busy server, so they do
+    /// not apply, and what would be unclear is **unknown**.
     ///
     /// The server's share is a sum over its threads: one saturated thread beside idle ones is not
     /// visible in it, and such a run is put down to its window, to the network, or to nobody.
@@ -140,10 +151,10 @@ impl Limit {
             .rate()
             .or_else(|| figures.processors())
             .or_else(|| figures.not_taken())
-            .or_else(|| figures.network())
+            .or_else(|| figures.lost_datagrams())
             .or_else(|| figures.not_in_time())
             .or_else(|| figures.window())
-            .unwrap_or_else(|| (LimitKind::Unclear, figures.what_is_known()));
+            .unwrap_or_else(|| (figures.nobody(), figures.what_is_known()));
         Self { kind, evidence }
     }
 }
@@ -180,6 +191,7 @@ mod tests {
             mean_latency_ns: Some(4e6),
             is_stream: false,
             is_loopback: true,
+            lost_datagrams: 0,
             lost_datagram_share: 0.0,
             late_share: 0.0,
             servers: vec![server(UNDER_TEST, Some(0.5), 1)],
@@ -289,7 +301,7 @@ mod tests {
         let busy = LimitFigures { servers: used(0.95), ..slow(0.49) };
         check(busy, LimitKind::ServerCpu, &["95 % of 1 CPU"]);
         let unwatched = LimitFigures { servers: unwatched(), ..slow(0.49) };
-        check(unwatched, LimitKind::Unclear, &[told, "was not watched"]);
+        check(unwatched, LimitKind::Unknown, &[told, "was not watched"]);
         // What was sent and not answered is another matter.
         let unanswered = LimitFigures { offered_qps: 100_000.0, ..slow(0.1) };
         check(
@@ -300,21 +312,31 @@ mod tests {
     }
 
     #[test]
-    fn network() {
-        let lossy = || LimitFigures { lost_datagram_share: 0.012, ..closed() };
+    fn lost_datagrams() {
+        // 12,000 of a million.
+        let lossy = || LimitFigures {
+            lost_datagrams: 12_000,
+            lost_datagram_share: 0.012,
+            is_loopback: false,
+            ..closed()
+        };
         check(lossy(), LimitKind::Network, &["1.20 % of the queries were lost, while", "50 %"]);
-        let drops = || LimitFigures { server_udp_drops: 12_000, ..lossy() };
-        let overflow = "1.20 % of the queries were lost: the server's socket buffer overflowed \
-                        (12,000 datagrams), while";
-        check(drops(), LimitKind::Network, &[overflow]);
-        let remote = LimitFigures { is_loopback: false, ..drops() };
-        check(remote, LimitKind::Network, &["(12,000 dropped at the server's full sockets)"]);
-        let few = LimitFigures { lost_datagram_share: 0.001, ..closed() };
+        let drops = |server_udp_drops| LimitFigures { server_udp_drops, ..lossy() };
+        let told = "1.20 % of the queries were lost, and the server's full sockets dropped 12,000 \
+                    datagrams, while the server used 50 %";
+        check(drops(12_000), LimitKind::ServerSocket, &[told]);
+        check(drops(6_000), LimitKind::ServerSocket, &["dropped 6,000 datagrams"]);
+        check(drops(5_999), LimitKind::Network, &["dropped 5,999 datagrams"]);
+        let few = LimitFigures { lost_datagrams: 1_000, lost_datagram_share: 0.001, ..closed() };
         check(few, LimitKind::Window, &[]);
-        let missed = LimitFigures { answered_qps: 90_000.0, lost_datagram_share: 0.1, ..open() };
-        check(missed, LimitKind::Network, &["10 % of the queries"]);
+        let missed = LimitFigures { mode: open().mode, answered_qps: 90_000.0, ..lossy() };
+        check(missed, LimitKind::Network, &["1.20 % of the queries"]);
         let unwatched = LimitFigures { servers: unwatched(), ..lossy() };
-        check(unwatched, LimitKind::Unclear, &["1.20 % of the queries", "was not watched"]);
+        check(unwatched, LimitKind::Unknown, &["1.20 % of the queries", "was not watched"]);
+        let here = |server_udp_drops| LimitFigures { is_loopback: true, ..drops(server_udp_drops) };
+        check(here(12_000), LimitKind::ServerSocket, &[told]);
+        let told = "the loopback interface loses nothing: the server did not answer them";
+        check(here(0), LimitKind::Unclear, &[told, "50 %"]);
     }
 
     #[test]
@@ -324,13 +346,13 @@ mod tests {
                     answer in time";
         check(late(), LimitKind::Unclear, &[told, "the server used 50 %"]);
         let unwatched = LimitFigures { servers: unwatched(), ..late() };
-        check(unwatched, LimitKind::Unclear, &[told, "was not watched"]);
+        check(unwatched, LimitKind::Unknown, &[told, "was not watched"]);
         let busy = LimitFigures { servers: used(0.95), ..late() };
         check(busy, LimitKind::ServerCpu, &[]);
         let few = LimitFigures { late_share: 0.001, ..closed() };
         check(few, LimitKind::Window, &[]);
         // Losses besides are the network's.
-        let both = LimitFigures { lost_datagram_share: 0.012, ..late() };
+        let both = LimitFigures { lost_datagram_share: 0.012, is_loopback: false, ..late() };
         check(both, LimitKind::Network, &["were lost", told]);
     }
 
@@ -347,7 +369,7 @@ mod tests {
         let unwatched = LimitFigures { servers: unwatched(), ..closed() };
         check(
             unwatched,
-            LimitKind::Unclear,
+            LimitKind::Unknown,
             &["the server's CPU was not watched", "window of 400"],
         );
     }
@@ -402,8 +424,8 @@ mod tests {
     #[test]
     fn limits_have_their_names_on_disk() {
         use LimitKind::{
-            Generator, Network, Rate, RelayCpu, ServerCpu, ServersCpu, SharedCpu, Unclear,
-            UpstreamCpu, Window,
+            Generator, Network, Rate, RelayCpu, ServerCpu, ServerSocket, ServersCpu, SharedCpu,
+            Unclear, Unknown, UpstreamCpu, Window,
         };
         let names = [
             (ServerCpu, "server-cpu"),
@@ -415,7 +437,9 @@ mod tests {
             (Window, "window"),
             (Rate, "rate"),
             (Network, "network"),
+            (ServerSocket, "server-socket"),
             (Unclear, "unclear"),
+            (Unknown, "unknown"),
         ];
         for (kind, name) in names {
             assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{name}\""));

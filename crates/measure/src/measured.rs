@@ -26,6 +26,15 @@ pub struct WorkerFacts {
     /// Clients that could send when the measured window began; all, if they connect on demand.
     #[serde(default)]
     pub open_clients: u32,
+    /// Clients that were connected when the measured window ended, and had an answer by the end of
+    /// the load if they had asked; `None` if clients connect on demand, and in records that do not
+    /// have it.
+    #[serde(default)]
+    pub served_clients: Option<u32>,
+    /// The shortest round trip to the server that the kernel measured when a TCP connection was opened,
+    /// nanoseconds; `None` without one, and in records that do not have it.
+    #[serde(default)]
+    pub round_trip_ns: Option<u64>,
     /// Time in the measured window in which lanes waited to be opened while as many connections as
     /// the worker has on their way at once were on their way, nanoseconds.
     #[serde(default)]

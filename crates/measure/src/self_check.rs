@@ -13,7 +13,8 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use crate::limit::SERVER_BUSY;
-use crate::{Caveat, Limit, LimitKind, LoadFacts, LoadMode, Measured, RunRecord};
+use crate::server_options::{kind, socket_buffer};
+use crate::{Caveat, Limit, LimitKind, LoadFacts, LoadMode, Measured, RunRecord, ServerFacts};
 
 pub use variant::{VariantFinding, VariantSelfCheck};
 
@@ -107,7 +108,8 @@ fn fold(record: &RunRecord) -> Vec<(Verdict, Finding)> {
     // A generator that was the limit is named by its caveats, if there are any.
     let is_told = findings.iter().any(|(verdict, _)| *verdict == Verdict::GeneratorLimited);
     let is_new = |verdict| !(is_told && verdict == Verdict::GeneratorLimited);
-    let limit = limit_finding(&record.limit, &record.load);
+    let limit = limit_finding(&record.limit, &record.load)
+        .or_else(|| socket_finding(&record.limit, &record.server));
     findings.extend(limit.filter(|(verdict, _)| is_new(*verdict)));
     // Of two that are both at their ends the generator is named: then the server may do more.
     let of_server = record.measured.as_ref().filter(|_| record.limit.kind != LimitKind::Generator);
@@ -158,6 +160,7 @@ impl Caveat {
             | Self::OtherProcesses { .. }
             | Self::LinksNotPlayed { .. } => true,
             Self::ClosedLoop { .. }
+            | Self::AnswersWaitForNextQuery { .. }
             | Self::Lost { .. }
             | Self::Truncated { .. }
             | Self::EmptyAnswers { .. }
@@ -199,17 +202,35 @@ fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> 
         }
         LimitKind::Network => {
             let what = "Datagrams were lost on the way, while neither side was busy";
-            let remedy = "Find where: the counters of the interfaces, and the buffer of the \
-                          server's socket (`net.core.rmem_max`)";
+            let remedy = "Find where: the counters of the interfaces and of the server";
             (Verdict::Doubtful, Finding::new(what, evidence, remedy))
         }
         LimitKind::ServerCpu
         | LimitKind::RelayCpu
         | LimitKind::UpstreamCpu
         | LimitKind::ServersCpu
+        | LimitKind::ServerSocket
         | LimitKind::Rate
-        | LimitKind::Unclear => return None,
+        | LimitKind::Unclear
+        | LimitKind::Unknown => return None,
     })
+}
+
+/// A server whose socket buffer was full although it had CPU time left: bursts were longer than what
+/// the buffer holds.
+fn socket_finding(limit: &Limit, server: &ServerFacts) -> Option<(Verdict, Finding)> {
+    if limit.kind != LimitKind::ServerSocket {
+        return None;
+    }
+    let option = socket_buffer(kind(server)).map(|option| format!(" or its option `{option}`"));
+    let remedy = format!(
+        "Ask with fewer outstanding (`load.outstanding`) or less in one burst, or raise \
+         `net.core.rmem_default` on the server's host{}",
+        option.unwrap_or_default()
+    );
+    let what = "The server's socket buffer was full while the server had CPU time left: the kernel \
+                dropped queries that it could have answered";
+    Some((Verdict::Doubtful, Finding::new(what, limit.evidence.as_str(), remedy)))
 }
 
 /// The remedy for a window that was too small.

@@ -33,7 +33,9 @@ pub fn limit_name(kind: LimitKind) -> &'static str {
         LimitKind::Window => "window",
         LimitKind::Rate => "asked rate",
         LimitKind::Network => "network",
+        LimitKind::ServerSocket => "server's socket buffer",
         LimitKind::Unclear => "unclear",
+        LimitKind::Unknown => "unknown",
     }
 }
 

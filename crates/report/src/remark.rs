@@ -40,21 +40,40 @@ pub(crate) fn held_back<'a>(variants: &[&'a VariantSummary]) -> Vec<&'a str> {
 pub(crate) fn at_this_window(variants: &[&VariantSummary]) -> Option<String> {
     let at_limit = |limit: &Limit| limit.kind.has_servers_full();
     let in_no_run = |variant: &VariantSummary| !variant.limits.iter().any(at_limit);
+    let (unknown, known) = of_unknown_limit(variants);
     let below: Vec<&VariantSummary> =
-        variants.iter().filter(|variant| !variant.limits.iter().all(at_limit)).copied().collect();
+        known.into_iter().filter(|variant| !variant.limits.iter().all(at_limit)).collect();
     let names: Vec<&str> = below.iter().map(|variant| variant.name.as_str()).collect();
     let all = names.len() == variants.len();
     let always = below.iter().all(|variant| in_no_run(variant));
     let who = match (names.as_slice(), all && always) {
-        ([], _) => return None,
+        ([], _) => return unknown.map(|unknown| format!("at this window; {unknown}")),
         ([_, _], true) => "neither was at its limit".to_owned(),
         ([_, _, ..], true) => "none was at its limit".to_owned(),
         ([one], _) => format!("{one} was not at its limit"),
         (several, _) => format!("{} were not at their limits", listed(several)),
     };
     let times = if always { "" } else { " in every run" };
-    let who = format!("{who}{times}");
-    Some(format!("at this window; {who}"))
+    let unknown = unknown.map(|unknown| format!(", and {unknown}")).unwrap_or_default();
+    Some(format!("at this window; {who}{times}{unknown}"))
+}
+
+/// What is said of those of `variants` whose limit is unknown in a run, and the others.
+fn of_unknown_limit<'a>(
+    variants: &[&'a VariantSummary],
+) -> (Option<String>, Vec<&'a VariantSummary>) {
+    let is_unknown = |variant: &&VariantSummary| {
+        variant.limits.iter().any(|limit| limit.kind == LimitKind::Unknown)
+    };
+    let (unknown, known): (Vec<_>, Vec<_>) = variants.iter().copied().partition(is_unknown);
+    let names: Vec<&str> = unknown.iter().map(|variant| variant.name.as_str()).collect();
+    let text = match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("whether {one} was at its limit is unknown")),
+        _ if known.is_empty() => Some("whether any was at its limit is unknown".to_owned()),
+        several => Some(format!("whether {} were at their limits is unknown", listed(several))),
+    };
+    (text, known)
 }
 
 /// The lost shares of `variants` that are large enough to be told: `lost: udp 1.2 %, dot 3 %`.
@@ -119,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_rate_below_the_limit_is_that_of_the_window() {
-        use LimitKind::{Generator, ServerCpu, Unclear, Window};
+        use LimitKind::{Generator, ServerCpu, Unclear, Unknown, Window};
         let full = || limited("udp", &[ServerCpu]);
         check_window(&[full(), limited("dot", &[ServerCpu])], None);
         check_window(
@@ -129,6 +148,22 @@ mod tests {
         check_window(
             &["udp", "tcp", "dot"].map(|name| limited(name, &[Window])),
             Some("at this window; none was at its limit"),
+        );
+        // What nobody could see is no finding.
+        check_window(
+            &[limited("udp", &[Unknown]), limited("dot", &[Unknown])],
+            Some("at this window; whether any was at its limit is unknown"),
+        );
+        check_window(
+            &[full(), limited("dot", &[ServerCpu, Unknown])],
+            Some("at this window; whether dot was at its limit is unknown"),
+        );
+        check_window(
+            &[limited("udp", &[Window]), limited("dot", &[Unknown])],
+            Some(
+                "at this window; udp was not at its limit, and whether dot was at its limit is \
+                 unknown",
+            ),
         );
         // What is true of one side only is said of that one.
         check_window(

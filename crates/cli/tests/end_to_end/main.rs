@@ -29,6 +29,7 @@ mod running_server;
 mod serve;
 mod server_failure;
 mod servers;
+mod serving;
 mod studies;
 mod transports;
 mod zone_by_ipa;

@@ -54,6 +54,12 @@ impl RunningBind {
     /// and waits until `dig` and `kdig` get the right answer.
     #[track_caller]
     pub(crate) fn start(folder: &Path, address: &str) -> Self {
+        Self::start_with(folder, address, "")
+    }
+
+    /// The same with these further `options`.
+    #[track_caller]
+    pub(crate) fn start_with(folder: &Path, address: &str, options: &str) -> Self {
         fs::create_dir_all(folder).unwrap();
         let address: IpAddr = address.parse().expect("the tests write addresses rightly");
         let free = ports::free(address).expect("loopback has free ports");
@@ -68,7 +74,7 @@ impl RunningBind {
             "tls own {{ cert-file \"{}\"; key-file \"{}\"; }};
              http own {{ endpoints {{ \"/dns-query\"; }}; }};
              options {{ directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
-                 managed-keys-directory \".\"; recursion no; dnssec-validation no;
+                 managed-keys-directory \".\"; recursion no; dnssec-validation no; {options}
                  {other} {{ none; }}; {listen} port {plain} {{ {address}; }};
                  {listen} port {dot} tls own {{ {address}; }};
                  {listen} port {doh2} tls own http own {{ {address}; }}; }};

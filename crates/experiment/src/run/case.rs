@@ -12,6 +12,7 @@ use dnslab_load::{Expected, LoadResult, LoadSpec};
 use dnslab_measure::{
     CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts, Limit,
     LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
+    unserved,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
@@ -164,6 +165,10 @@ impl Case<'_> {
         let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
         let why = main.signature_example.or(connection);
         let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
+        let status = match unserved(&facts, &server, &measured) {
+            Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
+            _ => status,
+        };
         let common_load = common.map(|common| {
             let (limit, caveats) = self.doubts(&common, &server, &chain, end);
             CommonLoad { load: common.facts, measured: common.measured, caveats, limit }
@@ -341,7 +346,7 @@ impl Case<'_> {
             measured: None,
             common_load: None,
             caveats: Vec::new(),
-            limit: Limit { kind: LimitKind::Unclear, evidence: "nothing was measured".to_owned() },
+            limit: Limit { kind: LimitKind::Unknown, evidence: "nothing was measured".to_owned() },
         }
     }
 }

@@ -123,6 +123,8 @@ impl<'a> Delivery<'a> {
 pub(crate) struct Opened {
     /// Time to connect the transport, nanoseconds.
     pub(crate) connect: Option<Nanos>,
+    /// Round trip to the server as the kernel measured it over TCP, nanoseconds.
+    pub(crate) round_trip: Option<Nanos>,
     /// The TLS handshake after it.
     pub(crate) handshake: Option<Handshake>,
 }

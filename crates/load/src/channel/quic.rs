@@ -181,7 +181,7 @@ impl QuicChannel {
         };
         let duration = now.saturating_sub(self.began);
         let handshake = Some(Handshake { duration, kind, agreed });
-        self.opened = Some(Opened { connect: None, handshake });
+        self.opened = Some(Opened { connect: None, round_trip: None, handshake });
     }
 }
 

@@ -199,7 +199,8 @@ impl<L: Layer> Stream<L> {
         {
             self.state = State::Open;
             let handshake = self.layer.handshake(now.saturating_sub(connected));
-            self.opened = Some(Opened { connect: Some(self.connect), handshake });
+            let round_trip = sys::round_trip(self.socket.as_fd());
+            self.opened = Some(Opened { connect: Some(self.connect), round_trip, handshake });
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct UdpChannel {
 impl UdpChannel {
     pub(crate) fn open(route: &Route<'_>) -> Result<Self, ChannelEnd> {
         let socket = connected_socket(route)?;
-        let opened = Some(Opened { connect: None, handshake: None });
+        let opened = Some(Opened { connect: None, round_trip: None, handshake: None });
         if route.receive_time == ReceiveTime::Kernel {
             // Where the kernel gives no stamps, our clock does.
             sys::enable_stamps(socket.as_fd());

@@ -56,3 +56,58 @@ fn an_answer_that_is_not_signed_well_says_nothing_of_idle_times() {
     let key = "a.key:c2VjcmV0".parse().unwrap();
     assert_eq!(idle_time(Transport::Tcp, Some(&key)), (Nanos::MAX, 1));
 }
+
+/// Two queries are sent on a lane, at 0 and 20 ms, and the answer to the first comes at `first_ms`, that to
+/// the second 50 us after it: how many count as overtaken, and as come at once after the next query.
+fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64) {
+    const MILLISECOND: Nanos = 1_000_000;
+    let options = QueryOptions::default();
+    let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
+    let mut lane = Lane::new(0, transport, 0);
+    let mut tally = Tally::new(
+        Phases {
+            measured_from: 0,
+            until: 1_000 * MILLISECOND,
+            interval: 1_000 * MILLISECOND,
+            timeout: 1_000 * MILLISECOND,
+        },
+        false,
+    );
+    let mut judge = Judge {
+        queries: &queries,
+        timeout: 1_000 * MILLISECOND,
+        expected: None,
+        retries_over_tcp: false,
+        reads_options: false,
+        cookies: Vec::new(),
+        again: Vec::new(),
+        wrong_example: None,
+        signatures: Signatures::default(),
+    };
+    tally.note_round_trip(MILLISECOND / 10);
+    let mut send = |sent| {
+        let id = lane.table.insert(Entry { due: sent, sent, query: 0, sent_before: 0 }).unwrap();
+        lane.note_sent(sent, 1, follows);
+        let mut message = Vec::new();
+        queries.get(0).append_to(id, &Additions::default(), &mut message);
+        message[2] |= 0x80;
+        message
+    };
+    let answers = [send(0), send(20 * MILLISECOND)];
+    for (octets, at) in answers.iter().zip([first_ms * MILLISECOND, 20 * MILLISECOND + 50_000]) {
+        let delivery = Delivery::Message(Received { octets, at });
+        judge.receive(&mut lane, &mut tally, delivery);
+    }
+    let answers = tally.into_counters().1.answers;
+    (answers.overtaken, answers.after_next_query)
+}
+
+#[test]
+fn answers_that_come_after_the_next_query_are_counted() {
+    assert_eq!(overtaken(Transport::Tcp, true, 20), (1, 1));
+    assert_eq!(overtaken(Transport::Dot, true, 21), (1, 0));
+    // A closed loop sends the next because the answer came; datagrams wait for nothing.
+    assert_eq!(overtaken(Transport::Tcp, false, 20), (0, 0));
+    assert_eq!(overtaken(Transport::Udp, true, 20), (0, 0));
+    assert_eq!(overtaken(Transport::Doq, true, 20), (0, 0));
+}

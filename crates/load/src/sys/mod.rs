@@ -16,4 +16,4 @@ pub(crate) use datagrams::{
 pub(crate) use groups::send_group;
 pub(crate) use outbox::{BATCH, Outbox};
 pub(crate) use scheduling::yield_to_all_others;
-pub(crate) use socket::{bind_address_without_port, socket_drops};
+pub(crate) use socket::{bind_address_without_port, round_trip, socket_drops};

@@ -27,6 +27,25 @@ pub(crate) fn socket_drops(socket: BorrowedFd<'_>) -> u64 {
     if result == 0 { u64::from(figures[SK_MEMINFO_DROPS]) } else { 0 }
 }
 
+/// The round trip to the peer as the kernel has measured it, nanoseconds (`TCP_INFO`, tcp(7)): right after
+/// connecting that of the SYN. `None` where the kernel does not say.
+pub(crate) fn round_trip(socket: BorrowedFd<'_>) -> Option<u64> {
+    // SAFETY: `tcp_info` consists of integers, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = std::mem::size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `info`, which outlives the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    (result == 0 && info.tcpi_rtt > 0).then(|| u64::from(info.tcpi_rtt) * 1_000)
+}
+
 /// Leaves the choice of the port to connect(2), where it need only be free towards the peer
 /// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)): a source address then has as many connections as ports to
 /// each server, and ports in TIME-WAIT can be used again as without bind(2).

@@ -55,6 +55,7 @@ impl Worker<'_> {
             if has_looked {
                 let home = self.home(number);
                 self.lanes[home as usize].attempts = 0;
+                self.lanes[home as usize].was_answered = true;
             }
         }
         self.unsettled -= ended - self.judge.again.len();
@@ -211,6 +212,9 @@ impl Worker<'_> {
         self.lanes[number as usize].active_at = now;
         if let Some(connect) = opened.connect {
             self.tally.connect_time.record_ns(connect);
+        }
+        if let Some(round_trip) = opened.round_trip {
+            self.tally.note_round_trip(round_trip);
         }
         if opened.connect.is_some() || opened.handshake.is_some() {
             self.tally.connections(now).opened += 1;
@@ -371,6 +375,20 @@ impl Worker<'_> {
         let flags = interest(lane.watches_writing);
         epoll::modify(&self.poll, channel.descriptor(), data, flags)
             .expect("the descriptor is open and registered");
+    }
+
+    /// Notes which clients are connected, at the end of the measured window.
+    pub(super) fn note_open_at_end(&mut self) {
+        for lane in &mut self.lanes[..self.orders.clients as usize] {
+            lane.note_end();
+        }
+    }
+
+    /// Clients that were connected at the end of the measured window and had an answer if they had
+    /// asked, now that all queries have their outcome.
+    pub(super) fn served_clients(&self) -> u32 {
+        let firsts = &self.lanes[..self.orders.clients as usize];
+        firsts.iter().filter(|lane| lane.was_served()).count() as u32
     }
 
     /// Counts the time for which lanes wait to be opened because so many are on their way, as far as

@@ -96,6 +96,9 @@ pub(crate) struct WorkerEnd {
     pub(crate) clients: u32,
     /// Clients that could send when the measured window began.
     pub(crate) open_clients: u32,
+    /// Clients that were connected when it ended, and had an answer if they had asked; `None` where
+    /// clients connect on demand.
+    pub(crate) served_clients: Option<u32>,
     /// Time in the measured window in which lanes waited to be opened while as many as may be were on
     /// their way.
     pub(crate) held: Nanos,
@@ -306,6 +309,7 @@ impl<'a> Worker<'a> {
         }
         if self.time_at_end.is_none() && now >= self.until {
             self.time_at_end = Some((now, ThreadTime::now()));
+            self.note_open_at_end();
         }
     }
 
@@ -422,6 +426,7 @@ impl<'a> Worker<'a> {
             send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
             clients: self.orders.clients,
             open_clients: self.open_clients,
+            served_clients: self.orders.keeps_open.then(|| self.served_clients()),
             held: self.held,
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
             pauses: self.pauses,

@@ -250,8 +250,7 @@ impl Worker<'_> {
             return;
         }
         let lane = &mut self.lanes[number as usize];
-        lane.sent += taken as u32;
-        lane.active_at = sent;
+        lane.note_sent(sent, taken, matches!(self.demand, Demand::Open { .. }));
         for (pending, octets) in lane.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
                 self.tally.due(sent);

@@ -86,7 +86,8 @@ impl Judged {
         };
         let mut breaches = breaches(record, measured, objective);
         if let RunStatus::Invalid { reason } = &record.status {
-            breaches.push(Breach::Invalid { reason: reason.clone() });
+            // First, for it may explain all others.
+            breaches.insert(0, Breach::Invalid { reason: reason.clone() });
         }
         if breaches.is_empty() {
             return Self::Met;

@@ -109,6 +109,7 @@ impl Caveat {
             Self::closed_loop(load),
             Self::window_not_full(load, measured),
             Self::clients_not_connected(measured),
+            Self::answers_wait(load, measured),
             Self::connections_held(measured),
             Self::rate_missed(load, measured),
             Self::send_lag(load, measured),

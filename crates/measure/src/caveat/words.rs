@@ -189,6 +189,20 @@ impl Caveat {
     fn of_the_rest(&self) -> Finding {
         match self {
             Self::ClosedLoop { window } => closed_loop(*window),
+            Self::AnswersWaitForNextQuery { share, gap_ns } => Finding::new(
+                "Answers waited in the server for the next query of their connection: it leaves \
+                 Nagle's algorithm on, so an answer leaves it only when the one before is \
+                 acknowledged, which the client's kernel does with the next query or after 40 ms; \
+                 the latency is that of this wait",
+                format!(
+                    "{} of the answers, with a query on each connection every {} on average",
+                    number::share(*share),
+                    number::duration(*gap_ns as f64)
+                ),
+                "The server can set TCP_NODELAY; `load.quickack = true` makes the clients \
+                 acknowledge at once, and shows the latency without the wait; real clients with \
+                 such a gap between their queries wait too",
+            ),
             Self::Lost { share } => Finding::new(
                 "Queries were not answered; each counts in the latency with its time-out at least",
                 number::share(*share),
@@ -322,6 +336,10 @@ mod tests {
             (uneven, "off by 25.0 % or more"),
             (Caveat::ConnectionsHeld { share: 0.25 }, "25.0 % of the time"),
             (Caveat::Horizon { horizon_ns: 50_000, p50_ns: 70_000 }, "`load.horizon = \"0us\"`"),
+            (
+                Caveat::AnswersWaitForNextQuery { share: 0.25, gap_ns: 2_860_000 },
+                "25.0 % of the answers, with a query on each connection every 2.86 ms",
+            ),
             (Caveat::Lost { share: 0.012 }, "1.2 %"),
             (Caveat::Truncated { share: 0.5 }, "50.0 %"),
             (Caveat::EmptyAnswers { share: 0.2 }, "20.0 %"),

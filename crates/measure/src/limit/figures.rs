@@ -7,7 +7,7 @@ use super::servers::{
 };
 use super::{
     CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LITTLE, LOST,
-    LimitKind, RATE_MET, SERVER_BUSY,
+    LimitKind, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
 };
 use crate::{
     ChainPart, LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, ServerFacts,
@@ -35,8 +35,10 @@ pub struct LimitFigures {
     pub is_stream: bool,
     /// Whether the target has a loopback address, between which and here no network loses anything.
     pub is_loopback: bool,
-    /// Queries sent by UDP and never answered, not even late, as a share of the due ones, in
-    /// [0, 1]; 0 for stream transports, which lose connections but no datagrams.
+    /// Queries sent by UDP and never answered, not even late; 0 for stream transports, which lose
+    /// connections but no datagrams.
+    pub lost_datagrams: u64,
+    /// The same as a share of the due queries, in [0, 1].
     pub lost_datagram_share: f64,
     /// Answers that came after the time-out of their query as a share of the due ones.
     pub late_share: f64,
@@ -89,6 +91,7 @@ impl LimitFigures {
             answered_qps: measured.answered_qps(),
             answered: outcomes.answered,
             mean_latency_ns: measured.latency.mean_ns(),
+            lost_datagrams,
             lost_datagram_share: share_of_due(lost_datagrams),
             late_share: share_of_due(late),
             servers: ServerUse::of(server, chain, measured),
@@ -239,16 +242,25 @@ impl LimitFigures {
             self.server_use(),
             percent(self.generator_busy_share)
         );
-        Some((LimitKind::Unclear, evidence))
+        Some((self.nobody(), evidence))
     }
 
     /// Rule 5: datagrams lost while neither side was busy.
-    pub(super) fn network(&self) -> Finding {
+    pub(super) fn lost_datagrams(&self) -> Finding {
         self.server_busy_share()?;
         let losses = self.losses()?;
         let late = self.late().map(|late| format!("; {late}")).unwrap_or_default();
-        let evidence = format!("{losses}, while {}{late}", self.server_use());
-        Some((LimitKind::Network, evidence))
+        let dropped = self.server_udp_drops as f64;
+        let (kind, why) = if dropped >= SOCKET_DROPS * self.lost_datagrams.max(1) as f64 {
+            (LimitKind::ServerSocket, "")
+        } else if self.is_loopback {
+            // A rate limit, say, or a queue of its own.
+            let why = ", and the loopback interface loses nothing: the server did not answer them";
+            (LimitKind::Unclear, why)
+        } else {
+            (LimitKind::Network, "")
+        };
+        Some((kind, format!("{losses}{why}, while {}{late}", self.server_use())))
     }
 
     /// The lost datagrams as half a sentence, if they are more than an accident.
@@ -257,13 +269,14 @@ impl LimitFigures {
             return None;
         }
         let lost = percent(self.lost_datagram_share);
-        let dropped = grouped(self.server_udp_drops as f64);
-        let where_to = match (self.server_udp_drops, self.is_loopback) {
-            (0, _) => String::new(),
-            (_, true) => format!(": the server's socket buffer overflowed ({dropped} datagrams)"),
-            (_, false) => format!(" ({dropped} dropped at the server's full sockets)"),
+        let dropped = match self.server_udp_drops {
+            0 => String::new(),
+            dropped => format!(
+                ", and the server's full sockets dropped {} datagrams",
+                grouped(dropped as f64)
+            ),
         };
-        Some(format!("{lost} of the queries were lost{where_to}"))
+        Some(format!("{lost} of the queries were lost{dropped}"))
     }
 
     /// Rule 6: answers after the time-out while neither side was busy.
@@ -271,7 +284,7 @@ impl LimitFigures {
         let evidence = format!("{}, while {}", self.late()?, self.server_use());
         // Without the server's figures, losses were not looked at yet.
         let losses = self.losses().map(|losses| format!("; {losses}")).unwrap_or_default();
-        Some((LimitKind::Unclear, evidence + &losses))
+        Some((self.nobody(), evidence + &losses))
     }
 
     /// The late answers as half a sentence, if they are more than an accident.
@@ -293,7 +306,15 @@ impl LimitFigures {
         near.then(|| (LimitKind::Window, format!("{}, while {}", self.little(), self.server_use())))
     }
 
-    /// Rule 8: the figures that name nobody, as half a sentence.
+    /// Rule 8: unclear, or unknown if the server was not watched.
+    pub(super) fn nobody(&self) -> LimitKind {
+        match self.server_busy_share() {
+            Some(_) => LimitKind::Unclear,
+            None => LimitKind::Unknown,
+        }
+    }
+
+    /// The figures that name nobody, as half a sentence.
     pub(super) fn what_is_known(&self) -> String {
         let generator = percent(self.generator_busy_share);
         let mut parts =

@@ -141,7 +141,7 @@ fn the_generator_is_named_when_it_explains_everything() {
     // Wrong answers are never the generator's.
     let mut wrong = run(slow);
     wrong.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
-    check(&wrong, USUAL, "violated: p99 invalid");
+    check(&wrong, USUAL, "violated: invalid p99");
 }
 
 #[test]

@@ -8,14 +8,14 @@ use dnslab_measure::{
 use crate::example;
 
 /// A quiet open loop of 1,000 qps, in which nothing gives rise to doubt, on a machine of 2 CPUs.
-struct Run {
-    load: LoadFacts,
-    server: ServerFacts,
-    measured: Measured,
+pub(crate) struct Run {
+    pub(crate) load: LoadFacts,
+    pub(crate) server: ServerFacts,
+    pub(crate) measured: Measured,
     host_cpus: usize,
 }
 
-fn run() -> Run {
+pub(crate) fn run() -> Run {
     let mode = LoadMode::Open { rate_qps: 1_000.0, pace: "constant".to_owned() };
     Run {
         load: LoadFacts { mode, ..example::load() },
@@ -26,7 +26,7 @@ fn run() -> Run {
 }
 
 #[track_caller]
-fn check(change: impl FnOnce(&mut Run), expected: &[Caveat]) {
+pub(crate) fn check(change: impl FnOnce(&mut Run), expected: &[Caveat]) {
     let mut run = run();
     change(&mut run);
     let Run { load, server, measured, host_cpus } = run;
@@ -405,6 +405,7 @@ fn the_limit_is_named_from_what_was_measured() {
         move |run: &mut Run| {
             closed(1, 1, 1_000)(run);
             run.load.transport = transport.to_owned();
+            run.load.target = "192.0.2.1:53".to_owned();
             let counters = &mut run.measured.counters;
             (counters.outcomes.answered, counters.outcomes.timed_out) = (990, 10);
             counters.answers.late = late;
@@ -413,6 +414,15 @@ fn the_limit_is_named_from_what_was_measured() {
     check_limit(lossy("udp", 0), LimitKind::Network);
     check_limit(lossy("udp", 8), LimitKind::Network);
     check_limit(lossy("udp", 9), LimitKind::Unclear);
+    // What the server's sockets dropped is no loss of the network.
+    let dropped = |drops| {
+        move |run: &mut Run| {
+            lossy("udp", 0)(run);
+            run.measured.resources.samples[2].udp_drops = drops;
+        }
+    };
+    check_limit(dropped(4), LimitKind::Network);
+    check_limit(dropped(5), LimitKind::ServerSocket);
     check_limit(lossy("tcp", 0), LimitKind::Window);
     check_limit(lossy("tcp", 9), LimitKind::Unclear);
     check_limit(
@@ -427,7 +437,7 @@ fn the_limit_is_named_from_what_was_measured() {
             closed(1, 1, 1_000)(run);
             run.measured.resources.samples.clear();
         },
-        LimitKind::Unclear,
+        LimitKind::Unknown,
     );
 }
 

@@ -5,4 +5,5 @@ mod caveats;
 mod chain;
 mod example;
 mod self_check;
+mod serving;
 mod summary;

@@ -33,7 +33,7 @@ const STEAL: Caveat = Caveat::Steal { share: 0.03 };
 
 #[test]
 fn a_run_without_findings_is_clean() {
-    for kind in [LimitKind::ServerCpu, LimitKind::Rate, LimitKind::Unclear] {
+    for kind in [LimitKind::ServerCpu, LimitKind::Rate, LimitKind::Unclear, LimitKind::Unknown] {
         check(&run(kind, &[]), Verdict::Clean, &[]);
     }
     // What the server and its answers were like is no fault of the measuring side.
@@ -84,8 +84,13 @@ fn a_window_that_is_too_small() {
     one_by_one.load.clients = 1;
     one_by_one.load.mode = LoadMode::Closed { outstanding: 1 };
     check(&one_by_one, Verdict::Clean, &[]);
-    let network = ["Datagrams were lost", "the evidence", "`net.core.rmem_max`"];
+    let network = ["Datagrams were lost", "the evidence", "counters of the interfaces"];
     check(&run(LimitKind::Network, &[]), Verdict::Doubtful, &[network]);
+    let buffer = ["socket buffer was full", "the evidence", "`net.core.rmem_default`"];
+    let mut full = run(LimitKind::ServerSocket, &[]);
+    check(&full, Verdict::Doubtful, &[buffer]);
+    full.server.kind = "unbound".to_owned();
+    check(&full, Verdict::Doubtful, &[["", "", "or its option `so-rcvbuf`"]]);
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! Clients that a server does not serve.
+
+use crate::server_options::{connection_bound, kind};
+use crate::{LoadFacts, Measured, ServerFacts, number};
+
+/// From this share of its clients on, a load is the one that was asked for.
+const SERVED: f64 = 0.99;
+
+/// Why a load is not the one that was asked for because the server did not serve its clients, as a
+/// sentence without its full stop; `None` if it did.
+///
+/// For loads whose clients keep their connections: fewer than 99 % of them were connected when the
+/// measured window ended, and had an answer if they had asked. A server that accepts no more
+/// connections leaves them in the queue of its listening socket, where the kernel has connected them;
+/// so a connection alone says nothing. Records without that figure have no such reason.
+#[must_use]
+pub fn unserved(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<String> {
+    let workers = &measured.workers;
+    let clients: u64 = workers.iter().map(|worker| u64::from(worker.clients)).sum();
+    let served: Option<u32> = workers.iter().map(|worker| worker.served_clients).sum();
+    let served = u64::from(served?);
+    // A load that ends after so many queries need not wait for all clients.
+    let is_short = load.transport == "udp" || load.most_queries.is_some();
+    if is_short || served as f64 >= SERVED * clients as f64 {
+        return None;
+    }
+    let failed = measured.warm_up.connections.failed + measured.counters.connections.failed;
+    let attempts = match failed {
+        0 => String::new(),
+        failed => format!(" ({} attempts to connect failed)", number::count(failed)),
+    };
+    Some(format!(
+        "the server served {} of {} clients; the others had no connection, or no answer on \
+         it{attempts}; {}; raise that, ask with fewer clients, or give them a longer `load.warm_up` \
+         to connect",
+        number::count(served),
+        number::count(clients),
+        connection_bound(kind(server)),
+    ))
+}

@@ -1,0 +1,78 @@
+//! Answers that wait in the server for the next query of their connection.
+//!
+//! A server that leaves Nagle's algorithm on (RFC 1122, section 4.2.3.4) keeps a small segment back
+//! while an earlier one is not acknowledged. The client's kernel delays its acknowledgement by up to
+//! 40 ms (Linux; section 4.2.3.2 allows 500 ms), in the hope that it can go with data: with the next
+//! query. So once an answer is kept back, each leaves the server when the query after it comes, and
+//! what is measured is the gap between two queries of a connection. A closed loop hides it, for there
+//! the next query follows at once.
+//!
+//! The evidence is direct: answers that took long come at once after a *later* query of their
+//! connection. Where an answer does not wait for that query, it comes at any time after it. Let `w` be
+//! what counts as at once, and the gap as well as the time of the answer at least `4 w`: then that
+//! happens by chance to a quarter of them at a constant pace, and to 35 % with Poisson arrivals
+//! (`(1 - exp(-w / gap)) / (1 - exp(-time / gap))`), whatever the server does.
+
+use super::Caveat;
+use crate::limit::{GENERATOR_BUSY, SERVER_BUSY, busiest};
+use crate::{LoadFacts, Measured};
+
+/// An answer that waits for a query comes this much later than a round trip after it: the server
+/// wakes up, takes the acknowledgement in, and the client wakes up; some 20 us on an idle machine.
+const AT_ONCE_NS: u64 = 300_000;
+
+/// An answer took long from so many times on what counts as at once; so do gaps between queries.
+pub const LONG: u64 = 4;
+
+/// Share of the answers that took long and were overtaken that come at once after the next query, from
+/// which on they wait for it: twice what chance gives.
+const WAITED: f64 = 0.7;
+
+/// From this share of all answers on, those that waited decide the 0.95 quantile of the latency.
+const VISIBLE: f64 = 0.05;
+
+/// How long after a query an answer comes that waited for that query, at most, over a path with this
+/// round trip; both in nanoseconds.
+#[must_use]
+pub fn at_once_ns(round_trip_ns: u64) -> u64 {
+    round_trip_ns.saturating_add(AT_ONCE_NS)
+}
+
+impl Caveat {
+    /// In an open loop over TCP with neither side busy, a twentieth of the answers or more took long
+    /// and came at once after the next query of their connection; and of those that took long and were
+    /// overtaken by another query, 70 % or more. Nothing is said where a connection sends its queries
+    /// closer together than four times what counts as at once.
+    pub(super) fn answers_wait(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let answers = &measured.counters.answers;
+        let (waited, overtaken) = (answers.after_next_query, answers.overtaken);
+        let share = waited as f64 / measured.counters.outcomes.answered.max(1) as f64;
+        let is_told = share >= VISIBLE && waited as f64 >= WAITED * overtaken as f64;
+        if !is_told || load.window().is_some() {
+            return None;
+        }
+        let server_is_busy = measured.server_busy_share().is_some_and(|share| share >= SERVER_BUSY);
+        if server_is_busy || busiest(&measured.workers) >= GENERATOR_BUSY {
+            return None;
+        }
+        let gap_ns = measured.connection_gap_ns()?;
+        let round_trips = measured.workers.iter().filter_map(|worker| worker.round_trip_ns);
+        let at_once = at_once_ns(round_trips.max()?);
+        (gap_ns >= at_once.saturating_mul(LONG) as f64)
+            .then_some(Self::AnswersWaitForNextQuery { share, gap_ns: gap_ns as u64 })
+    }
+}
+
+impl Measured {
+    /// Mean time between two queries of one connection in the measured window, nanoseconds; `None`
+    /// without connections or queries.
+    #[must_use]
+    pub fn connection_gap_ns(&self) -> Option<f64> {
+        let (warm_up, measured) = (&self.warm_up.connections, &self.counters.connections);
+        let opened = warm_up.opened + measured.opened;
+        let ended = warm_up.lost + warm_up.closed + measured.lost + measured.closed;
+        let kept = opened.saturating_sub(ended);
+        let sent = self.sent_in_window;
+        (kept > 0 && sent > 0).then(|| self.window_ns as f64 * kept as f64 / sent as f64)
+    }
+}

@@ -1,0 +1,117 @@
+//! What a server does to its clients that a rate does not show: answers that wait, clients that are not
+//! served; and the smallest latency that can be told from nothing.
+
+use dnslab_measure::{Caveat, Histogram, LoadMode, latency_floor_ns, unserved};
+
+use crate::caveats::{Run, check, run};
+
+/// An open loop over three TCP connections with a round trip of 100 us: `waited` of its 1,000 answers came at once after the next query, and `overtaken` took long and came after one.
+fn waiting(waited: u64, overtaken: u64) -> impl FnOnce(&mut Run) {
+    move |run: &mut Run| {
+        run.load.transport = "tcp".to_owned();
+        run.measured.workers[0].round_trip_ns = Some(100_000);
+        run.measured.warm_up.connections.opened = 3;
+        let answers = &mut run.measured.counters.answers;
+        (answers.after_next_query, answers.overtaken) = (waited, overtaken);
+    }
+}
+
+#[test]
+fn answers_that_wait_for_the_next_query() {
+    // Three connections with 1,000 queries in a second: one each 3 ms.
+    let told = |share| [Caveat::AnswersWaitForNextQuery { share, gap_ns: 3_000_000 }];
+    check(waiting(1_000, 1_000), &told(1.0));
+    check(waiting(50, 50), &told(0.05));
+    check(waiting(49, 49), &[]);
+    // Slow answers come whenever they are there: by chance a quarter of them soon after a query.
+    check(waiting(250, 1_000), &[]);
+    check(waiting(699, 1_000), &[]);
+    check(waiting(700, 1_000), &told(0.7));
+    let and = |change: fn(&mut Run)| {
+        move |run: &mut Run| {
+            waiting(1_000, 1_000)(run);
+            change(run);
+        }
+    };
+    // Queries that follow each other within 1.6 ms tell nothing apart.
+    check(and(|run| run.measured.warm_up.connections.opened = 1), &[]);
+    check(and(|run| run.measured.warm_up.connections.lost = 2), &[]);
+    // Nor does a round trip of 1 ms, at 3 ms between queries.
+    check(and(|run| run.measured.workers[0].round_trip_ns = Some(1_000_000)), &[]);
+    check(
+        and(|run| run.measured.workers[0].cpu_ns = 900_000_000),
+        &[Caveat::GeneratorLimited { busy_share: 0.9 }],
+    );
+    check(and(|run| run.measured.resources.samples[2].cpu_ns = 1_000_000_000), &[]);
+    check(and(|run| run.measured.workers[0].round_trip_ns = None), &[]);
+}
+
+#[test]
+fn clients_that_are_not_served() {
+    let reason = |change: fn(&mut Run)| {
+        let mut run = run();
+        run.load.transport = "dot".to_owned();
+        run.measured.workers[0].clients = 9_500;
+        run.measured.workers[0].served_clients = Some(150);
+        change(&mut run);
+        unserved(&run.load, &run.server, &run.measured)
+    };
+    let bind = reason(|_| {}).unwrap();
+    assert!(bind.starts_with("the server served 150 of 9,500 clients"), "{bind}");
+    assert!(bind.contains("`tcp-clients` (default 150"), "{bind}");
+    let failed = reason(|run| run.measured.warm_up.connections.failed = 12).unwrap();
+    assert!(failed.contains("(12 attempts to connect failed)"), "{failed}");
+    let unbound = reason(|run| run.server.kind = "unbound".to_owned()).unwrap();
+    assert!(unbound.contains("`incoming-num-tcp` (default 10"), "{unbound}");
+    let external = reason(|run| run.server.kind = "external".to_owned()).unwrap();
+    for option in ["`tcp-clients`", "`incoming-num-tcp`", "`tcp-count`"] {
+        assert!(external.contains(option), "{external}");
+    }
+    // 99 % are enough, over all workers; and where clients connect on demand nothing is known.
+    assert_eq!(reason(|run| run.measured.workers[0].served_clients = Some(9_405)), None);
+    assert!(reason(|run| run.measured.workers[0].served_clients = Some(9_404)).is_some());
+    assert_eq!(reason(|run| run.measured.workers[0].served_clients = None), None);
+    assert_eq!(reason(|run| run.load.transport = "udp".to_owned()), None);
+    assert_eq!(reason(|run| run.load.most_queries = Some(5)), None);
+}
+
+#[test]
+fn the_floor_of_a_latency() {
+    let floor_us = |change: fn(&mut Run)| {
+        let mut run = run();
+        run.load.horizon_ns = 0;
+        change(&mut run);
+        (latency_floor_ns(&run.load, &run.measured) / 1_000.0).round()
+    };
+    // 1 us, the send lag of 10 us, and a step of 1 us at the median of 1 ms.
+    assert_eq!(floor_us(|_| {}), 12.0);
+    let closed = |run: &mut Run| run.load.mode = LoadMode::Closed { outstanding: 1 };
+    assert_eq!(floor_us(closed), 2.0);
+    assert_eq!(floor_us(|run| run.load.horizon_ns = 50_000), 62.0);
+    // A machine that cannot sleep for so short a time; the worst of its workers counts.
+    let slept = |run: &mut Run| {
+        run.load.horizon_ns = 50_000;
+        let mut second = run.measured.workers[0].clone();
+        (second.pause_ns, second.pauses) = (900_000, 10);
+        run.measured.workers.push(second);
+    };
+    assert_eq!(floor_us(slept), 102.0);
+    let stamped = |run: &mut Run| {
+        run.load.horizon_ns = 50_000;
+        run.load.receive_time = "kernel".to_owned();
+    };
+    assert_eq!(floor_us(stamped), 12.0);
+    // Streams have no stamps.
+    assert_eq!(
+        floor_us(|run| {
+            run.load.horizon_ns = 50_000;
+            run.load.receive_time = "kernel".to_owned();
+            run.load.transport = "tcp".to_owned();
+        }),
+        62.0
+    );
+    let empty = |run: &mut Run| {
+        (run.measured.latency, run.measured.send_lag) = (Histogram::new(), Histogram::new());
+    };
+    assert_eq!(floor_us(empty), 1.0);
+}
