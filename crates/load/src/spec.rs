@@ -176,6 +176,9 @@ pub struct LoadSpec {
     pub http: HttpSettings,
     /// Whose clock says when a datagram came.
     pub receive_time: ReceiveTime,
+    /// The clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
+    /// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
+    pub quickack: bool,
 }
 
 impl LoadSpec {
@@ -208,6 +211,7 @@ impl LoadSpec {
             tsig: None,
             http: HttpSettings::default(),
             receive_time: ReceiveTime::default(),
+            quickack: false,
         }
     }
 

@@ -58,7 +58,7 @@ pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
 pub use limit::{Limit, LimitFigures, LimitKind, ServerUse, WorkerUse};
-pub use measured::{Measured, Tls, WorkerFacts};
+pub use measured::{CertificateFacts, Measured, Tls, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};
 pub use pacing::{Pacing, PacingTally, PacingWindow};

@@ -140,6 +140,10 @@ pub struct LoadFacts {
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
     #[serde(default)]
     pub sources: Option<String>,
+    /// Whether the clients' kernel acknowledged what came over TCP as soon as it was read
+    /// (`TCP_QUICKACK`, tcp(7)); false in records that do not have it.
+    #[serde(default)]
+    pub quickack: bool,
 }
 
 /// What TLS was to do; what it agreed on with the server is in [`crate::Tls`].
@@ -151,6 +155,14 @@ pub struct TlsFacts {
     pub resumption: bool,
     /// Whether a client that came back sent its first queries as early data (RFC 8446, section 2.3).
     pub early_data: bool,
+    /// Key exchange groups that were offered, the preferred one first, in the words of IANA; empty in
+    /// records that do not have it.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// DNS over TLS: `per-query` for one query in each TLS record, `shared` for as many as were sent
+    /// together; empty for other transports and in records that do not have it.
+    #[serde(default)]
+    pub records: String,
 }
 
 impl LoadFacts {
@@ -183,6 +195,10 @@ pub struct ServerFacts {
     pub cpus: Vec<usize>,
     /// What the adapter changed from the server's defaults and why, one sentence each.
     pub notes: Vec<String>,
+    /// Library that it has TLS from, with the version: `OpenSSL 3.0.17`; empty without encryption, when
+    /// unknown, and in records that do not have it.
+    #[serde(default)]
+    pub tls_library: String,
 }
 
 impl ServerFacts {

@@ -184,6 +184,7 @@ impl Case<'_> {
             tsig: tsig(self.variant)?,
             http: load.http.clone(),
             receive_time: load.receive_time,
+            quickack: load.quickack,
         })
     }
 
@@ -345,6 +346,7 @@ impl Case<'_> {
             receive_time: load.receive_time.to_string(),
             sources: load.sources.as_ref().map(ToString::to_string),
             most_queries: load.most_queries,
+            quickack: load.quickack,
         };
         let kind = self.variant.server.kind_name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };

@@ -51,6 +51,7 @@ pub(crate) fn load() -> LoadFacts {
         receive_time: String::new(),
         sources: None,
         most_queries: None,
+        quickack: false,
     }
 }
 
