@@ -1,11 +1,13 @@
 //! What carries DNS messages above TLS and QUIC: HTTP/2 (RFC 9113), HTTP/3 (RFC 9114), and the
 //! streams of DNS over QUIC (RFC 9250), as state machines that are handed octets and time, and hand
-//! out octets. The load engine has their client side, the responder their server side.
+//! out octets. The load engine has their client side, the responder their server side. And the key
+//! exchange groups of TLS, which both sides choose from.
 //!
 //! This crate opens no socket and reads no clock.
 
 mod doq;
 mod exchange;
+mod groups;
 pub mod http2;
 mod http3;
 mod huffman;
@@ -14,4 +16,5 @@ pub mod quic;
 
 pub use doq::ALPN_DOQ;
 pub use exchange::{Exchange, Method, Target, UnknownMethod};
+pub use groups::{TlsGroup, UnknownTlsGroup, provider};
 pub use http3::ALPN_H3;

@@ -7,9 +7,9 @@ use dnslab_experiment::{
     BUILT_IN, Experiment, ExperimentError, LoadSettings, Mode, Plan, Queries, Server, Subnets,
     TlsChoice, Tsig, Verification, check_text, load,
 };
-use dnslab_lab::ServerKind;
-use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
-use dnslab_traffic::{ClientBehaviour, Connect, Rate, Truncated, TypeMix};
+use dnslab_lab::{CertificateKind, ServerKind};
+use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
 use dnslab_wire::{Edns, EdnsOption, Transport};
 
 /// A right experiment with overrides.
@@ -229,6 +229,8 @@ fn clients_behave_as_written() {
     let load = loaded(&[
         "load.connections=2",
         "load.queries_per_connection=200",
+        "load.connection_quota=exact",
+        "load.quickack=true",
         "load.idle=10s",
         "load.connect=on-demand",
         "load.truncated=ask-over-tcp",
@@ -238,12 +240,16 @@ fn clients_behave_as_written() {
     ]);
     let expected = ClientBehaviour {
         connections: 2,
-        queries_per_connection: Some(200),
+        queries_per_connection: Some(Quota::Exact(200)),
         idle: Some(Duration::from_secs(10)),
         connect: Connect::OnDemand,
         truncated: Truncated::AskOverTcp,
     };
     assert_eq!(load.behaviour, expected);
+    // Truncated answers are asked again over TCP.
+    assert!(load.quickack);
+    let come_and_go = loaded(&["load.queries_per_connection=20"]).behaviour;
+    assert_eq!(come_and_go.queries_per_connection, Some(Quota::Random(20)));
     assert_eq!(load.sources.unwrap().len(), 254);
     assert_eq!(load.receive_time, ReceiveTime::Kernel);
     let Mode::Open { rate: Rate::Ramp { from, to, over }, .. } = load.mode else {
@@ -257,7 +263,9 @@ fn clients_behave_as_written() {
 fn transports_take_what_they_have() {
     let text = "name = \"x\"\n[load]\ntls_versions = \"1.3\"\nearly_data = true\npadding = true\n\
                 http_method = \"get\"\nhttp_path = \"/q\"\ntruncated = \"ask-over-tcp\"\n\
-                receive_time = \"kernel\"\nkeepalive = true\n";
+                receive_time = \"kernel\"\nkeepalive = true\nquickack = true\n\
+                tls_groups = [\"x25519mlkem768\", \"x25519\"]\ntls_records = \"shared\"\n\
+                [server]\ncertificate = \"chain\"\n";
     let variant = |transport: Transport| {
         format!("[[variant]]\nname = \"{transport}\"\nload.transport = \"{transport}\"\n")
     };
@@ -266,14 +274,24 @@ fn transports_take_what_they_have() {
     for variant in &experiment.variants {
         let (load, name) = (&variant.load, variant.name.as_str());
         let transport = load.transport;
-        let tls = TlsChoice { versions: TlsVersions::V13, resumption: true, early_data: true };
+        let is_dot = transport == Transport::Dot;
+        let tls = TlsChoice {
+            versions: TlsVersions::V13,
+            resumption: true,
+            early_data: true,
+            records: if is_dot { Records::Shared } else { Records::PerQuery },
+            groups: vec![TlsGroup::X25519MlKem768, TlsGroup::X25519],
+        };
         let http = HttpSettings { method: Method::Get, path: "/q".to_owned() };
-        let chosen = |is_there: bool| if is_there { tls } else { TlsChoice::default() };
-        assert_eq!(load.tls, chosen(transport.is_encrypted()), "{name}");
+        let is_encrypted = transport.is_encrypted();
+        assert_eq!(load.tls, if is_encrypted { tls } else { TlsChoice::default() }, "{name}");
+        let has_chain = variant.server.certificate == CertificateKind::Chain;
+        assert_eq!(has_chain, is_encrypted, "{name}");
         assert_eq!(load.http == http, transport.is_http(), "{name}");
         let again = load.behaviour.truncated == Truncated::AskOverTcp;
         assert_eq!(again, transport == Transport::Udp, "{name}");
         assert_eq!(load.receive_time == ReceiveTime::Kernel, again, "{name}");
+        assert_eq!(load.quickack, transport.runs_over_tcp() || again, "{name}");
         let edns = load.options.edns.clone().unwrap_or_default();
         assert_eq!(edns.padding.is_some(), transport.is_encrypted(), "{name}");
         let asks = matches!(transport, Transport::Tcp | Transport::Dot);

@@ -150,7 +150,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 26] = [
+    let cases: [(&str, String); 35] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -194,6 +194,28 @@ fn loads() {
         ("types_of_a_file", "load = { queries = \"names.txt\", types = \"A\" }".into()),
         ("types_of_no_form", "load.types = \"A:0,AAAA\"".into()),
         ("subnets_of_no_form", "load.client_subnets = \"10.0.0.0/8 by /4\"".into()),
+        ("quickack_over_udp", "load.quickack = true".into()),
+        ("quota_of_nothing", "load.connection_quota = \"exact\"".into()),
+        ("records_over_http", "load = { transport = \"doh2\", tls_records = \"shared\" }".into()),
+        (
+            "shared_records_to_nsd",
+            "server.kind = \"nsd\"\nload = { transport = \"dot\", tls_records = \"shared\" }".into(),
+        ),
+        ("groups_in_the_clear", "load.tls_groups = [\"x25519\"]".into()),
+        ("groups_as_text", "load = { transport = \"dot\", tls_groups = \"x25519\" }".into()),
+        (
+            "group_twice",
+            "load = { transport = \"dot\", tls_groups = [\"x25519\", \"x25519\"] }".into(),
+        ),
+        (
+            "hybrid_group_with_old_tls",
+            "load = { transport = \"dot\", tls_versions = \"1.2\", tls_groups = [\"x25519mlkem768\"] }"
+                .into(),
+        ),
+        (
+            "certificate_of_external",
+            format!("{external}\nserver.certificate = \"chain\"\nload.transport = \"dot\""),
+        ),
         ("signatures_on_embedded", "load.tsig_file = \"key.txt\"".into()),
     ];
     for (name, lines) in cases {

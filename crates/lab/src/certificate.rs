@@ -1,15 +1,21 @@
 //! A certificate authority and a server certificate that live as long as one run.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use getrandom::SysRng;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, PKCS_RSA_SHA256,
 };
+use rsa::RsaPrivateKey;
+use rsa::pkcs8::EncodePrivateKey as _;
+use rsa::rand_core::UnwrapErr;
 
 /// Name of the authority's certificate inside the folder.
 pub const AUTHORITY: &str = "authority.pem";
@@ -21,12 +27,82 @@ pub const KEY: &str = "server.key";
 /// (RFC 6761, section 6.2).
 pub const NAME: &str = "dnslab.test";
 
+/// Keys and signatures of the certificates that are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CertificateKind {
+    /// Authority and server have keys of ECDSA with P-256.
+    #[default]
+    EcdsaP256,
+    /// Authority and server have RSA keys of 2048 bits.
+    Rsa2048,
+    /// Keys of ECDSA with P-256, and an intermediate authority between the server and the one that
+    /// clients trust. The server sends its certificate too, as those with certificates of public
+    /// authorities must.
+    Chain,
+}
+
+impl CertificateKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::EcdsaP256, Self::Rsa2048, Self::Chain];
+
+    /// The name in experiment files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EcdsaP256 => "ecdsa-p256",
+            Self::Rsa2048 => "rsa-2048",
+            Self::Chain => "chain",
+        }
+    }
+
+    /// A new key.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn key(self) -> Result<KeyPair, rcgen::Error> {
+        match self {
+            Self::EcdsaP256 | Self::Chain => KeyPair::generate(),
+            Self::Rsa2048 => {
+                // ring signs with RSA keys, but makes none.
+                let key = RsaPrivateKey::new(&mut UnwrapErr(SysRng), 2_048)
+                    .map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
+                let octets = key.to_pkcs8_der().map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;
+                let octets = octets.as_bytes().into();
+                KeyPair::from_pkcs8_der_and_sign_algo(&octets, &PKCS_RSA_SHA256)
+            }
+        }
+    }
+}
+
+impl fmt::Display for CertificateKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// The text names no kind of certificate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown kind of certificate `{0}`: it is one of ecdsa-p256, rsa-2048, chain")]
+pub struct UnknownCertificateKind(
+    /// The text.
+    pub String,
+);
+
+impl FromStr for CertificateKind {
+    type Err = UnknownCertificateKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCertificateKind> {
+        let named = |kind: &Self| kind.name() == text;
+        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownCertificateKind(text.to_owned()))
+    }
+}
+
 /// Where the files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
     /// The certificate that clients must trust.
     pub authority: PathBuf,
-    /// The server's certificate.
+    /// The server's certificate, and behind it that of the intermediate authority if there is one.
     pub certificate: PathBuf,
     /// The server's private key (PKCS #8), readable by its owner only.
     pub key: PathBuf,
@@ -53,14 +129,17 @@ pub enum CertificateError {
     },
 }
 
-/// Makes an authority, and a certificate that it signs for `address` and [`NAME`] (P-256 keys, what
-/// public authorities hand out to resolvers), and writes them into `folder`. The authority's key is
-/// forgotten: nobody can sign with it again.
+/// Makes an authority, and a certificate of this kind that it signs for `address` and [`NAME`], and
+/// writes them into `folder`. The authorities' keys are forgotten: nobody can sign with them again.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn create(folder: &Path, address: IpAddr) -> Result<CertificateFiles, CertificateError> {
-    let pem = build(address).map_err(|source| CertificateError::Build { address, source })?;
+pub fn create(
+    folder: &Path,
+    address: IpAddr,
+    kind: CertificateKind,
+) -> Result<CertificateFiles, CertificateError> {
+    let pem = build(address, kind).map_err(|source| CertificateError::Build { address, source })?;
     let write = |name: &str, content: &str, mode| {
         let path = folder.join(name);
         write_private(&path, content, mode)
@@ -81,13 +160,20 @@ struct Pem {
     key: String,
 }
 
-fn build(address: IpAddr) -> Result<Pem, rcgen::Error> {
-    let mut authority = CertificateParams::default();
-    authority.distinguished_name.push(DnType::CommonName, "dnslab authority of one run");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let authority_key = KeyPair::generate()?;
-    let authority_certificate = authority.self_signed(&authority_key)?;
+fn build(address: IpAddr, kind: CertificateKind) -> Result<Pem, rcgen::Error> {
+    let has_intermediate = kind == CertificateKind::Chain;
+    let root = authority("dnslab authority of one run", u8::from(has_intermediate));
+    let root_key = kind.key()?;
+    let root_certificate = root.self_signed(&root_key)?;
+    let mut issuer = Issuer::from_params(&root, &root_key);
+    let mut sent = String::new();
+    let (intermediate, intermediate_key);
+    if has_intermediate {
+        intermediate = authority("dnslab intermediate authority of one run", 0);
+        intermediate_key = kind.key()?;
+        sent = intermediate.signed_by(&intermediate_key, &issuer)?.pem();
+        issuer = Issuer::from_params(&intermediate, &intermediate_key);
+    }
 
     // rcgen makes an address of every name that reads as one.
     let mut server = CertificateParams::new(vec![address.to_string(), NAME.to_owned()])?;
@@ -95,14 +181,23 @@ fn build(address: IpAddr) -> Result<Pem, rcgen::Error> {
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
-    let server_key = KeyPair::generate()?;
-    let issuer = Issuer::from_params(&authority, &authority_key);
-    let certificate = server.signed_by(&server_key, &issuer)?;
+    let server_key = kind.key()?;
+    sent.insert_str(0, &server.signed_by(&server_key, &issuer)?.pem());
     Ok(Pem {
-        authority: authority_certificate.pem(),
-        certificate: certificate.pem(),
+        authority: root_certificate.pem(),
+        certificate: sent,
         key: server_key.serialize_pem(),
     })
+}
+
+/// An authority that signs for servers with so many further authorities between them.
+fn authority(name: &str, between: u8) -> CertificateParams {
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name.push(DnType::CommonName, name);
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(between));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    authority.use_authority_key_identifier_extension = between == 0;
+    authority
 }
 
 /// Writes a file that has its mode from the first moment.
@@ -126,19 +221,28 @@ mod tests {
     fn files_are_there_and_the_key_is_private() {
         let folder = tempfile::tempdir().unwrap();
         // Twice: a folder that has them already gets new ones.
-        let first = create(folder.path(), "::1".parse().unwrap()).unwrap();
+        let create = |kind| create(folder.path(), "::1".parse().unwrap(), kind).unwrap();
+        let first = create(CertificateKind::EcdsaP256);
         let before = fs::read_to_string(&first.key).unwrap();
-        let files = create(folder.path(), "::1".parse().unwrap()).unwrap();
+        let files = create(CertificateKind::EcdsaP256);
         assert_eq!(fs::metadata(&files.key).unwrap().permissions().mode() & 0o777, 0o600);
         assert_ne!(fs::read_to_string(&files.key).unwrap(), before);
         for path in [&files.authority, &files.certificate] {
             assert!(fs::read_to_string(path).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
         }
+        for kind in CertificateKind::ALL {
+            let sent = fs::read_to_string(create(kind).certificate).unwrap();
+            let sent = sent.matches("BEGIN CERTIFICATE").count();
+            assert_eq!(sent, if kind == CertificateKind::Chain { 2 } else { 1 }, "{kind}");
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
     }
 
     #[test]
     fn a_missing_folder_is_named() {
-        let error = create(Path::new("/nonexistent/x"), "::1".parse().unwrap()).unwrap_err();
+        let error =
+            create(Path::new("/nonexistent/x"), "::1".parse().unwrap(), CertificateKind::Chain);
+        let error = error.unwrap_err();
         assert!(error.to_string().contains("/nonexistent/x/authority.pem"), "{error}");
     }
 }

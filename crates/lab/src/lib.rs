@@ -50,7 +50,9 @@ mod server;
 pub mod sockets;
 mod sys;
 mod timers;
+mod tls_library;
 
+pub use certificate::{CertificateKind, UnknownCertificateKind};
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
 pub use error::{AddressTaken, Exited, LabError, NotReady};

@@ -19,7 +19,7 @@ use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
 use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
 use crate::sockets::{self, Owner};
-use crate::{certificate, cpus, ports};
+use crate::{certificate, cpus, ports, tls_library};
 
 /// Name of the server's log inside its folder.
 pub(crate) const LOG: &str = "server.log";
@@ -86,6 +86,13 @@ impl RunningServer {
             process.stop(GRACE);
             return Err(explain(spec.kind, reason, &rendered.command, &log, timeout));
         }
+        let has_tls = spec.has_encrypted()
+            || spec.upstream.as_ref().is_some_and(|upstream| upstream.tls.is_some());
+        // Read while it runs: a program of its own may have libraries of its own.
+        let tls_library = match has_tls {
+            true => tls_library::of(spec.kind, process.pid()),
+            false => String::new(),
+        };
         let directory = absolute(&spec.directory)?;
         let counted = Counted {
             kind: spec.kind,
@@ -102,7 +109,7 @@ impl RunningServer {
             query_logs: spec.logging.files().map(|name| directory.join(name)).collect(),
             kind: spec.kind,
             addresses,
-            facts: facts(spec, root.as_ref(), &installed, rendered),
+            facts: ServerFacts { tls_library, ..facts(spec, root.as_ref(), &installed, rendered) },
             authority,
             log,
             cpus: if spec.cpus.is_empty() { cpus::allowed().len() } else { spec.cpus.len() },
@@ -247,7 +254,7 @@ fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, La
     if !spec.has_encrypted() {
         return Ok(None);
     }
-    Ok(Some(certificate::create(folder, spec.address)?.authority))
+    Ok(Some(certificate::create(folder, spec.address, spec.certificate)?.authority))
 }
 
 /// Copies a file into the server's folder, unless it lies there already.
@@ -283,6 +290,7 @@ fn facts(
         cpus: spec.cpus.clone(),
         seed: spec.embedded.seed.filter(|_| spec.kind == ServerKind::Embedded),
         notes: rendered.notes.into_iter().chain(root.map(Root::note)).collect(),
+        tls_library: String::new(),
     }
 }
 

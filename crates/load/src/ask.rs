@@ -68,6 +68,7 @@ pub fn ask(
         http,
         clock,
         receive_time: ReceiveTime::User,
+        quickack: false,
     };
     let channel = channel::open(&route, clock.now()).map_err(|end| failed(as_io(end)))?;
     let asking = Asking { channel, clock, scratch: Scratch::default(), timeout: nanos(timeout) };

@@ -130,7 +130,8 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     let connections = behaviour.connections;
     range(connections >= 1, "connections", "at least 1", connections.to_string())?;
     let quota = behaviour.queries_per_connection;
-    range(quota != Some(0), "queries per connection", "at least 1", "0".to_owned())?;
+    let asks = quota.is_none_or(|quota| quota.mean() >= 1);
+    range(asks, "queries per connection", "at least 1", "0".to_owned())?;
     match &spec.mode {
         Mode::Closed { outstanding } => {
             let fits = (connections..=65_536).contains(outstanding);
@@ -259,7 +260,8 @@ impl Start<'_> {
             shards: spec.workers,
             clients: self.client_count(),
             most_queries: self.most_queries(),
-            quota: behaviour.queries_per_connection.unwrap_or(u32::MAX),
+            quota: behaviour.queries_per_connection,
+            seed: spec.seed,
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
             opens_at_start: behaviour.connect == Connect::AtStart,
             keeps_open: behaviour.connect == Connect::AtStart && behaviour.idle.is_none(),
@@ -275,6 +277,7 @@ impl Start<'_> {
             http: &spec.http,
             receive_time: spec.receive_time,
             turns: spec.turns.as_ref(),
+            quickack: spec.quickack,
             stop,
             reports,
         }

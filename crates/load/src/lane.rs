@@ -63,6 +63,10 @@ pub(crate) struct Lane {
     pub(crate) window: u32,
     /// Queries sent since the channel was opened.
     pub(crate) sent: u32,
+    /// Queries after which the channel is closed.
+    pub(crate) quota: u32,
+    /// How often a channel was opened.
+    pub(crate) opened: u32,
     /// Attempts to connect since the last answer.
     pub(crate) attempts: u32,
     /// The earliest instant at which the worker looks after it in any case; [`Nanos::MAX`] for
@@ -106,6 +110,8 @@ impl Lane {
             widest,
             window: 0,
             sent: 0,
+            quota: u32::MAX,
+            opened: 0,
             attempts: 0,
             alarm: Nanos::MAX,
             connecting_since: 0,

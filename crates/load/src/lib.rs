@@ -32,12 +32,13 @@ mod tls;
 mod worker;
 
 pub use ask::{AskError, ask};
-pub use dnslab_carrier::{Method, UnknownMethod};
+pub use dnslab_carrier::{Method, TlsGroup, UnknownMethod, UnknownTlsGroup};
 pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
 pub use judge::Expected;
 pub use result::LoadResult;
 pub use spec::{HttpSettings, LoadSpec, Mode, ReceiveTime, UnknownReceiveTime};
 pub use tls::{
-    Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownTlsVersions, Verification,
+    Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownRecords, UnknownTlsVersions,
+    Verification,
 };

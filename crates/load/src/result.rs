@@ -7,6 +7,7 @@ use dnslab_measure::{
 };
 
 use dnslab_traffic::Turns;
+use dnslab_wire::Transport;
 
 use crate::clock::{Nanos, nanos};
 use crate::gather::Gathered;
@@ -172,12 +173,17 @@ fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
         send_path: send_path.to_owned(),
         horizon_ns: nanos(spec.effective_horizon()),
         behaviour: spec.behaviour.to_string(),
-        tls: spec.tls.as_ref().filter(|_| spec.transport.is_encrypted()).map(tls_facts),
+        tls: spec
+            .tls
+            .as_ref()
+            .filter(|_| spec.transport.is_encrypted())
+            .map(|tls| tls_facts(tls, spec.transport)),
         http_method: spec.transport.is_http().then(|| spec.http.method.to_string()),
         edns: edns(spec),
         receive_time: spec.receive_time.to_string(),
         sources: spec.sources.as_ref().map(ToString::to_string),
         most_queries: spec.most_queries,
+        quickack: spec.quickack && (spec.transport.runs_over_tcp() || spec.retries_over_tcp()),
     }
 }
 
@@ -197,10 +203,13 @@ fn edns(spec: &LoadSpec) -> String {
     parts.join("; ")
 }
 
-fn tls_facts(tls: &TlsSettings) -> TlsFacts {
+fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
+    let has_choice = transport == Transport::Dot;
     TlsFacts {
         versions: tls.versions().offered_names().map(str::to_owned).collect(),
         resumption: tls.resumption(),
         early_data: tls.early_data(),
+        groups: tls.groups().iter().map(ToString::to_string).collect(),
+        records: if has_choice { tls.records.to_string() } else { String::new() },
     }
 }

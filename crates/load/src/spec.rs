@@ -180,6 +180,9 @@ pub struct LoadSpec {
     /// [`LoadSpec::duration`] are then those of the timeline that all of them share, and an open
     /// loop has its rate in its own slices.
     pub turns: Option<Turns>,
+    /// The clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
+    /// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
+    pub quickack: bool,
 }
 
 impl LoadSpec {
@@ -213,6 +216,7 @@ impl LoadSpec {
             http: HttpSettings::default(),
             receive_time: ReceiveTime::default(),
             turns: None,
+            quickack: false,
         }
     }
 

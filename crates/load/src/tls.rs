@@ -1,14 +1,18 @@
 //! TLS settings of a load: whom to trust, which name to ask for, what of earlier connections is
 //! used again.
 
+mod certificate;
 mod client;
+mod records;
 mod session;
 #[cfg(test)]
 mod tests;
 mod tickets;
 mod verification;
 
+pub(crate) use certificate::facts as certificate_facts;
 pub(crate) use client::ClientTls;
+pub use records::{Records, UnknownRecords};
 pub(crate) use session::TlsSession;
 pub(crate) use tickets::TicketStore;
 pub use verification::Verification;
@@ -18,23 +22,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use dnslab_carrier::{TlsGroup, provider};
 use dnslab_wire::Transport;
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, SupportedProtocolVersion, version};
 use rustls_pki_types::ServerName;
-
-/// How queries are put into TLS records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Records {
-    /// All queries of a batch in one record, as large as records get.
-    #[default]
-    PerBatch,
-    /// A record of its own for each query, for servers that read only the first query of a record
-    /// until more data comes (NSD 4.6).
-    PerQuery,
-}
 
 /// Versions of TLS that are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,6 +52,7 @@ pub struct TlsSettings {
     versions: TlsVersions,
     resumption: bool,
     early_data: bool,
+    groups: Vec<TlsGroup>,
 }
 
 /// The TLS settings cannot be used.
@@ -92,7 +87,8 @@ pub enum TlsSettingsError {
 
 impl TlsSettings {
     /// TLS 1.2 and 1.3, `server_name` sent as SNI if it is a host name and verified against,
-    /// resumption with the tickets of each client's earlier connections, no early data.
+    /// resumption with the tickets of each client's earlier connections, no early data, the groups of
+    /// [`TlsGroup::PRESET`], a record for each query.
     ///
     /// # Errors
     /// When the authority cannot be read or the name cannot be in a certificate.
@@ -108,6 +104,7 @@ impl TlsSettings {
             versions: TlsVersions::default(),
             resumption: true,
             early_data: false,
+            groups: TlsGroup::PRESET.to_vec(),
         })
     }
 
@@ -138,6 +135,18 @@ impl TlsSettings {
         Self { early_data, ..self }
     }
 
+    /// The same with these key exchange groups offered, the preferred one first.
+    #[must_use]
+    pub fn with_groups(self, groups: &[TlsGroup]) -> Self {
+        Self { groups: groups.to_vec(), ..self }
+    }
+
+    /// The key exchange groups offered.
+    #[must_use]
+    pub fn groups(&self) -> &[TlsGroup] {
+        &self.groups
+    }
+
     /// The versions offered.
     #[must_use]
     pub fn versions(&self) -> TlsVersions {
@@ -158,7 +167,7 @@ impl TlsSettings {
 
     /// The settings of connections that speak `protocol`, with tickets kept there, if at all.
     pub(crate) fn config(&self, protocol: &[u8], tickets: Resumption) -> ClientConfig {
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let mut config = ClientConfig::builder_with_provider(Arc::new(provider(&self.groups)))
             .with_protocol_versions(self.versions.offered(protocol))
             .expect("each version has cipher suites in the provider")
             .dangerous()
@@ -208,7 +217,6 @@ impl TlsVersions {
         }
     }
 
-    /// What is offered to a server that is to speak `protocol`.
     /// The versions, as `Tls::version` in a record has them.
     pub(crate) fn offered_names(self) -> impl Iterator<Item = &'static str> {
         let (v12, v13) = match self {
@@ -219,6 +227,7 @@ impl TlsVersions {
         v12.then_some("TLSv1.2").into_iter().chain(v13.then_some("TLSv1.3"))
     }
 
+    /// What is offered to a server that is to speak `protocol`.
     fn offered(self, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
         static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
         static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];

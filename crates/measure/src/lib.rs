@@ -61,7 +61,7 @@ pub use histogram::{Histogram, HistogramError};
 pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
 pub use latency_floor::latency_floor_ns;
 pub use limit::{Limit, LimitFigures, LimitKind, ServerUse, WorkerUse};
-pub use measured::{Measured, Tls, TurnsTaken, WorkerFacts};
+pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};
 pub use pacing::{Pacing, PacingTally, PacingWindow};

@@ -195,6 +195,10 @@ pub struct LoadFacts {
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
     #[serde(default)]
     pub sources: Option<String>,
+    /// Whether the clients' kernel acknowledged what came over TCP as soon as it was read
+    /// (`TCP_QUICKACK`, tcp(7)); false in records that do not have it.
+    #[serde(default)]
+    pub quickack: bool,
 }
 
 /// What TLS was to do; what it agreed on with the server is in [`crate::Tls`].
@@ -206,6 +210,14 @@ pub struct TlsFacts {
     pub resumption: bool,
     /// Whether a client that came back sent its first queries as early data (RFC 8446, section 2.3).
     pub early_data: bool,
+    /// Key exchange groups that were offered, the preferred one first, in the words of IANA; empty in
+    /// records that do not have it.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// DNS over TLS: `per-query` for one query in each TLS record, `shared` for as many as were sent
+    /// together; empty for other transports and in records that do not have it.
+    #[serde(default)]
+    pub records: String,
 }
 
 impl LoadFacts {
@@ -242,6 +254,10 @@ pub struct ServerFacts {
     /// repetition. `None` for other servers, which draw for themselves, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Library that it has TLS from, with the version: `OpenSSL 3.0.17`; empty without encryption, when
+    /// unknown, and in records that do not have it.
+    #[serde(default)]
+    pub tls_library: String,
 }
 
 impl ServerFacts {

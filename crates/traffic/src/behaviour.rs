@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::Quota;
+
 use crate::duration::duration_text;
 
 /// What a client does beside asking: plain values, each with a default that is the simplest client.
@@ -11,9 +13,9 @@ use crate::duration::duration_text;
 pub struct ClientBehaviour {
     /// Connections, or UDP sockets, that each client keeps at the same time; at least 1.
     pub connections: u32,
-    /// A connection is closed when so many queries were asked on it, at least 1, and another one is
-    /// opened for the next. Without a number it is used as long as it lasts.
-    pub queries_per_connection: Option<u32>,
+    /// A connection is closed when so many queries were asked on it, and another one is opened for the
+    /// next. Without a quota it is used as long as it lasts.
+    pub queries_per_connection: Option<Quota>,
     /// A connection without a query in flight is closed after this time (RFC 7766, section 6.2.3).
     /// Without a time the client does not close it.
     pub idle: Option<Duration>,
@@ -43,10 +45,6 @@ impl fmt::Display for ClientBehaviour {
             1 => format!("1 {noun}"),
             _ => format!("{count} {noun}s"),
         };
-        let queries = |count: u32| match count {
-            1 => "1 query".to_owned(),
-            _ => format!("{count} queries"),
-        };
         let when = match self.connect {
             Connect::AtStart => "opened at the start",
             Connect::OnDemand => "opened when a query is due",
@@ -54,14 +52,13 @@ impl fmt::Display for ClientBehaviour {
         write!(formatter, "{} per client, {when}", plural(self.connections, "connection"))?;
         match (self.queries_per_connection, self.idle) {
             (None, None) => write!(formatter, " and never closed by the client")?,
-            (Some(count), None) => write!(formatter, " and closed after {}", queries(count))?,
+            (Some(quota), None) => write!(formatter, " and closed after {quota}")?,
             (None, Some(idle)) => {
                 write!(formatter, " and closed when idle for {}", duration_text(idle))?;
             }
-            (Some(count), Some(idle)) => write!(
+            (Some(quota), Some(idle)) => write!(
                 formatter,
-                " and closed after {} or when idle for {}",
-                queries(count),
+                " and closed after {quota} or when idle for {}",
                 duration_text(idle)
             )?,
         }
@@ -183,19 +180,19 @@ mod tests {
             "1 connection per client, opened at the start and never closed by the client",
         );
         check(
-            ClientBehaviour { queries_per_connection: Some(1), ..default.clone() },
+            ClientBehaviour { queries_per_connection: Some(Quota::Exact(1)), ..default.clone() },
             "1 connection per client, opened at the start and closed after 1 query",
         );
         check(
             ClientBehaviour {
                 connections: 2,
-                queries_per_connection: Some(200),
+                queries_per_connection: Some(Quota::Random(200)),
                 idle: Some(Duration::from_secs(10)),
                 connect: Connect::OnDemand,
                 truncated: Truncated::AskOverTcp,
             },
-            "2 connections per client, opened when a query is due and closed after 200 queries or \
-             when idle for 10s; truncated answers are asked again over TCP",
+            "2 connections per client, opened when a query is due and closed after 200 queries on \
+             average (drawn at random) or when idle for 10s; truncated answers are asked again over TCP",
         );
         check(
             ClientBehaviour { idle: Some(Duration::from_millis(1_500)), ..default },

@@ -10,6 +10,7 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
     StreamEvent, TransportConfig,
 };
+use rustls_pki_types::CertificateDer;
 
 use super::tls::{ClientTls, HandshakeFacts};
 use super::{ErrorCodes, QuicError, code, segments_of, settings};
@@ -121,6 +122,10 @@ pub struct QuicHandshake {
     pub early_data: bool,
     /// The cipher suite in the words of IANA.
     pub cipher_suite: String,
+    /// The key exchange group, as [`crate::TlsGroup::name`] has it.
+    pub group: String,
+    /// The server's certificate and then its issuers.
+    pub certificates: Vec<CertificateDer<'static>>,
 }
 
 /// A connection to one server.
@@ -383,6 +388,8 @@ impl QuicClient {
             resumed: facts.resumed,
             early_data: accepted && !early.is_empty(),
             cipher_suite: facts.cipher_suite,
+            group: facts.group,
+            certificates: facts.certificates,
         });
         if !accepted {
             self.again = early.into();

@@ -15,9 +15,10 @@ use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 use rustls::quic::{Connection, KeyChange, Secrets, Suite, Version};
 use rustls::{CipherSuite, HandshakeKind};
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{CertificateDer, ServerName};
 
 use super::QuicError;
+use crate::TlsGroup;
 
 /// The only version spoken: QUIC version 1 (RFC 9000, section 15).
 pub(super) const VERSION: u32 = 1;
@@ -116,6 +117,10 @@ pub(super) struct HandshakeFacts {
     pub(super) resumed: bool,
     /// The cipher suite in the words of IANA; empty before it is agreed on.
     pub(super) cipher_suite: String,
+    /// The key exchange group; empty before it is agreed on.
+    pub(super) group: String,
+    /// The peer's certificate and then its issuers; none if it sent none.
+    pub(super) certificates: Vec<CertificateDer<'static>>,
 }
 
 /// One TLS handshake.
@@ -152,9 +157,12 @@ impl Session for TlsSession {
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         let suite = self.connection.negotiated_cipher_suite();
+        let group = self.connection.negotiated_key_exchange_group();
         Some(Box::new(HandshakeFacts {
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
             cipher_suite: suite.map(|suite| format!("{:?}", suite.suite())).unwrap_or_default(),
+            group: group.map(|group| TlsGroup::name_of(group.name())).unwrap_or_default(),
+            certificates: self.connection.peer_certificates().unwrap_or_default().to_vec(),
         }))
     }
 

@@ -16,6 +16,10 @@ pub(crate) struct Client {
     /// A client closes a connection after so many queries, and opens another
     #[arg(long, value_name = "N", help_heading = "Clients")]
     queries_per_connection: Option<u32>,
+    /// Whether that number is drawn for each connection with that mean, or exact: random or exact
+    /// [default: random]
+    #[arg(long, value_name = "HOW", requires = "queries_per_connection", help_heading = "Clients")]
+    connection_quota: Option<String>,
     /// A client closes a connection that was idle for so long: 10s
     #[arg(long, value_name = "DURATION", help_heading = "Clients")]
     idle: Option<String>,
@@ -31,6 +35,16 @@ pub(crate) struct Client {
     /// UDP: when a datagram has come, by the clock of whom: user or kernel [default: user]
     #[arg(long, value_name = "CLOCK", help_heading = "Clients")]
     receive_time: Option<String>,
+    /// TCP, DoT, DoH2: acknowledge at once what comes (TCP_QUICKACK)
+    #[arg(long, help_heading = "Clients")]
+    quickack: bool,
+    /// Key exchange groups offered, the preferred one first: x25519mlkem768,x25519
+    /// [default: x25519,secp256r1,secp384r1]
+    #[arg(long, value_name = "GROUPS", help_heading = "TLS and HTTP")]
+    tls_groups: Option<String>,
+    /// DoT: a TLS record for each query, or as few as can be: per-query or shared [default: per-query]
+    #[arg(long, value_name = "HOW", help_heading = "TLS and HTTP")]
+    tls_records: Option<String>,
     /// TLS versions offered: 1.2, 1.3 or both [default: both]
     #[arg(long, value_name = "VERSIONS", help_heading = "TLS and HTTP")]
     tls_versions: Option<String>,
@@ -96,7 +110,9 @@ impl Client {
             ("load.truncated", &self.truncated),
             ("load.sources", &self.sources),
             ("load.receive_time", &self.receive_time),
+            ("load.connection_quota", &self.connection_quota),
             ("load.tls_versions", &self.tls_versions),
+            ("load.tls_records", &self.tls_records),
             ("load.http_method", &self.http_method),
             ("load.http_path", &self.http_path),
             ("load.types", &self.types),
@@ -107,6 +123,7 @@ impl Client {
             lines.add_if(key, text.as_deref().map(toml_text));
         }
         let flags = [
+            ("load.quickack", self.quickack),
             ("load.early_data", self.early_data),
             ("load.recursion_desired", self.recursion_desired),
             ("load.dnssec_ok", self.dnssec_ok),
@@ -124,6 +141,10 @@ impl Client {
         lines.add_if("load.resumption", resumption);
         lines.add_if("load.padding", self.padding.as_deref().map(toml_word));
         lines.add_if("load.tsig_file", self.tsig_file.as_deref().map(toml_path));
+        if let Some(groups) = &self.tls_groups {
+            let groups: Vec<String> = groups.split(',').map(|it| toml_text(it.trim())).collect();
+            lines.add("load.tls_groups", format!("[{}]", groups.join(", ")));
+        }
         if !self.edns_option.is_empty() {
             let options: Vec<String> = self.edns_option.iter().map(|it| toml_text(it)).collect();
             lines.add("load.edns_options", format!("[{}]", options.join(", ")));

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use dnslab_lab::{certificate, ports};
+use dnslab_lab::{CertificateKind, certificate, ports};
 use dnslab_wire::Transport;
 
 use crate::command::Running;
@@ -63,7 +63,7 @@ impl RunningBind {
         fs::create_dir_all(folder).unwrap();
         let address: IpAddr = address.parse().expect("the tests write addresses rightly");
         let free = ports::free(address).expect("loopback has free ports");
-        let certificate = certificate::create(folder, address).unwrap();
+        let certificate = certificate::create(folder, address, CertificateKind::default()).unwrap();
         fs::write(folder.join("zone"), zone()).unwrap();
         let (listen, other) = match address {
             IpAddr::V4(_) => ("listen-on", "listen-on-v6"),
@@ -142,7 +142,7 @@ pub(crate) fn serve_what(
     further: &[&str],
 ) -> (Running, impl Fn(Transport) -> SocketAddr + use<>) {
     let address = address.parse().expect("the tests write addresses rightly");
-    certificate::create(room.path(), address).unwrap();
+    certificate::create(room.path(), address, CertificateKind::default()).unwrap();
     let free = ports::free(address).unwrap();
     let at = move |transport| SocketAddr::new(address, free.of(transport));
     let mut arguments = vec!["serve".to_owned()];

@@ -1,7 +1,8 @@
 //! The clients of a variant, checked: their connections, addresses, TLS and HTTP.
 
-use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
-use dnslab_traffic::{ClientBehaviour, Connect, Truncated};
+use dnslab_lab::ServerKind;
+use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsVersions};
+use dnslab_traffic::{ClientBehaviour, Connect, Quota, Truncated};
 use dnslab_wire::Transport;
 
 use super::settings::Settings;
@@ -26,11 +27,45 @@ impl Check<'_> {
         };
         ClientBehaviour {
             connections: settings.count("load.connections").unwrap_or(1),
-            queries_per_connection: settings.count("load.queries_per_connection"),
+            queries_per_connection: self.quota(settings),
             idle: settings.written_duration("load.idle"),
             connect,
             truncated,
         }
+    }
+
+    /// After how many queries clients close their connections.
+    fn quota(&mut self, settings: &Settings) -> Option<Quota> {
+        let count = settings.count("load.queries_per_connection");
+        if let Some(place) = settings.place("load.connection_quota")
+            && !settings.is_preset("load.connection_quota")
+        {
+            let message = "`load.connection_quota` has no effect: no client closes a connection after a \
+                           number of queries";
+            let help = "remove it, or write for example `load.queries_per_connection = 20`";
+            self.note_use(place, count.is_some(), message.to_owned(), help);
+        }
+        let is_exact = settings.text("load.connection_quota").as_deref() == Some("exact");
+        count.map(if is_exact { Quota::Exact } else { Quota::Random })
+    }
+
+    /// Whether clients acknowledge at once what comes over TCP.
+    pub(super) fn quickack(
+        &mut self,
+        settings: &Settings,
+        transport: Transport,
+        behaviour: &ClientBehaviour,
+    ) -> bool {
+        let is_asked = settings.is_true("load.quickack");
+        let asks_again = behaviour.truncated == Truncated::AskOverTcp;
+        let has_tcp = transport.runs_over_tcp() || asks_again;
+        if let Some(place) = settings.place("load.quickack").filter(|_| is_asked) {
+            let message = "`load.quickack` has no effect: only TCP has acknowledgements that the client's \
+                           kernel delays";
+            let help = "remove it, or choose one of the transports tcp, dot, doh2";
+            self.note_use(place, has_tcp, message.to_owned(), help);
+        }
+        is_asked && has_tcp
     }
 
     /// What clients make of TLS.
@@ -47,7 +82,24 @@ impl Check<'_> {
             versions,
             resumption: settings.is_true("load.resumption"),
             early_data: settings.is_true("load.early_data"),
+            records: match settings.text("load.tls_records").as_deref() {
+                Some("shared") if transport == Transport::Dot => Records::Shared,
+                _ => Records::PerQuery,
+            },
+            // Each word was read as one of the table of keys.
+            groups: settings
+                .words("load.tls_groups")
+                .iter()
+                .filter_map(|word| word.parse().ok())
+                .collect(),
         };
+        if versions == TlsVersions::V12 && choice.groups.iter().all(|group| group.is_hybrid()) {
+            let message = "the group x25519mlkem768 came with TLS 1.3: TLS 1.2 has no use for it";
+            let help = "offer another group too, or let clients offer TLS 1.3";
+            let paths = ["load.tls_groups", "load.tls_versions"];
+            self.clash(settings, message.to_owned(), paths, help);
+        }
+        self.records_of_nsd(settings, choice.records);
         if versions == TlsVersions::V12 && transport.is_quic() {
             let message = format!(
                 "`{transport}` cannot have TLS 1.2: QUIC has TLS 1.3 alone (RFC 9001, section 4.2)"
@@ -77,6 +129,18 @@ impl Check<'_> {
             self.clash(settings, message, ["load.early_data", "load.http_method"], help);
         }
         choice
+    }
+
+    /// NSD and queries that share TLS records.
+    fn records_of_nsd(&mut self, settings: &Settings, records: Records) {
+        let is_nsd = settings.text("server.kind").as_deref() == Some(ServerKind::Nsd.name());
+        if is_nsd && records == Records::Shared {
+            let message = "NSD cannot be asked with shared TLS records: it answers only the first query \
+                           of a record until more data comes (seen with NSD 4.6)";
+            let help = "remove `load.tls_records`, or choose another server";
+            let paths = ["load.tls_records", "server.kind"];
+            self.clash(settings, message.to_owned(), paths, help);
+        }
     }
 
     /// A problem of two keys that cannot be together; the first is the culprit.

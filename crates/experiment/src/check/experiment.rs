@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Laboratory;
-use dnslab_lab::{Logging, ServerKind};
-use dnslab_load::{HttpSettings, Mode, ReceiveTime, TlsVersions};
+use dnslab_lab::{CertificateKind, Logging, ServerKind};
+use dnslab_load::{HttpSettings, Mode, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Selection, SlicePlan, SourceAddresses, TypeMix,
 };
@@ -104,6 +104,8 @@ pub struct ServerSettings {
     pub server: Server,
     /// How its certificate is verified; `None` if the transport has none.
     pub verification: Option<Verification>,
+    /// The certificate that it is started with; the preset where dnslab starts none.
+    pub certificate: CertificateKind,
     /// The zone that it, or its upstream, serves, and that names are taken from.
     pub zone: ZoneSettings,
     /// What it writes of each query.
@@ -291,10 +293,12 @@ pub struct LoadSettings {
     pub tsig: Option<Tsig>,
     /// Whose clock says when a datagram came; the preset where there are none.
     pub receive_time: ReceiveTime,
+    /// What comes over TCP is acknowledged at once; false where there is none.
+    pub quickack: bool,
 }
 
 /// What clients make of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsChoice {
     /// Versions that they offer.
     pub versions: TlsVersions,
@@ -302,12 +306,22 @@ pub struct TlsChoice {
     pub resumption: bool,
     /// They send queries with the first packet where a ticket allows it; then `resumption` is true.
     pub early_data: bool,
+    /// How they put queries into TLS records; the preset where the transport leaves no choice.
+    pub records: Records,
+    /// Key exchange groups that they offer, the preferred one first; at least one.
+    pub groups: Vec<TlsGroup>,
 }
 
 impl Default for TlsChoice {
-    /// What `load.tls_versions`, `load.resumption` and `load.early_data` are preset to.
+    /// What the keys of the fields are preset to.
     fn default() -> Self {
-        Self { versions: TlsVersions::Both, resumption: true, early_data: false }
+        Self {
+            versions: TlsVersions::Both,
+            resumption: true,
+            early_data: false,
+            records: Records::PerQuery,
+            groups: TlsGroup::PRESET.to_vec(),
+        }
     }
 }
 

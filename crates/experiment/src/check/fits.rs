@@ -20,10 +20,17 @@ struct Fit {
 }
 
 /// The keys.
-const FITS: [Fit; 9] = [
+const FITS: [Fit; 12] = [
     Fit { path: "load.http_method", fits: Transport::is_http, why: HTTP },
     Fit { path: "load.http_path", fits: Transport::is_http, why: HTTP },
     Fit { path: "load.tls_versions", fits: Transport::is_encrypted, why: TLS },
+    Fit { path: "load.tls_groups", fits: Transport::is_encrypted, why: TLS },
+    Fit {
+        path: "load.tls_records",
+        fits: |transport| transport == Transport::Dot,
+        why: "HTTP/2 has frames of its own, and QUIC no TLS records",
+    },
+    Fit { path: "server.certificate", fits: Transport::is_encrypted, why: TLS },
     Fit { path: "load.resumption", fits: Transport::is_encrypted, why: TLS },
     Fit { path: "load.early_data", fits: Transport::is_encrypted, why: TLS },
     Fit {

@@ -20,6 +20,7 @@ impl Check<'_> {
             self.note_fits(settings, transport);
         }
         let clients = settings.count("load.clients").unwrap_or(1);
+        let behaviour = self.behaviour(settings, transport);
         let selection = match settings.text("load.selection").as_deref() {
             Some("uniform") => Selection::Uniform,
             _ => Selection::InOrder,
@@ -38,7 +39,8 @@ impl Check<'_> {
             selection,
             options: self.query_options(settings, transport),
             horizon: settings.duration("load.horizon"),
-            behaviour: self.behaviour(settings, transport),
+            quickack: self.quickack(settings, transport, &behaviour),
+            behaviour,
             sources: self.parsed(settings, "load.sources"),
             tls: self.tls(settings, transport),
             http: self.http(settings, transport),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use dnslab_lab::root::is_name;
-use dnslab_lab::{Logging, ServerKind};
+use dnslab_lab::{CertificateKind, Logging, ServerKind};
 use dnslab_wire::Transport;
 
 use super::experiment::EXTERNAL;
@@ -30,6 +30,7 @@ const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 const FITS: [(&str, Fits); 18] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
+    ("server.certificate", STARTED),
     ("server.binary", INSTALLED),
     ("server.root", INSTALLED),
     ("server.extra", INSTALLED),
@@ -88,6 +89,7 @@ impl Check<'_> {
         ServerSettings {
             server,
             verification,
+            certificate: certificate(settings, kind, transport),
             zone: zone(settings),
             logging: Logging {
                 query_log: settings.is_true("server.query_log"),
@@ -273,6 +275,16 @@ impl Check<'_> {
             "add `server.authority = \"ca.pem\"`, or `server.insecure = true` to accept any",
         ));
     }
+}
+
+/// The certificate of a server that is started for an encrypted load.
+fn certificate(
+    settings: &Settings,
+    kind: Option<ServerKind>,
+    transport: Transport,
+) -> CertificateKind {
+    let word = settings.text("server.certificate").and_then(|word| word.parse().ok());
+    word.filter(|_| kind.is_some() && transport.is_encrypted()).unwrap_or_default()
 }
 
 /// The word of the experiment file for a kind of server.

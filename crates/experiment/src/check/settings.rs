@@ -178,6 +178,14 @@ impl Settings {
         }
     }
 
+    /// Words; none if there is no list.
+    pub(super) fn words(&self, path: &str) -> Vec<String> {
+        match self.value(path) {
+            Some(Value::Words(words)) => words,
+            _ => Vec::new(),
+        }
+    }
+
     /// CPU numbers; none if there is no list.
     pub(super) fn cpus(&self, path: &str) -> Vec<usize> {
         match self.value(path) {

@@ -24,6 +24,8 @@ pub(crate) enum Value {
     Rate(Rate),
     /// Of every form that is written as text.
     Text(String),
+    /// Of [`Form::Words`].
+    Words(Vec<String>),
     /// Of [`Form::Cpus`].
     Cpus(Vec<usize>),
     /// Of [`Form::Boolean`].
@@ -77,6 +79,11 @@ pub(crate) fn read(key: &Key, written: &DeValue<'_>, syntax: Syntax<'_>) -> Resu
         (Form::FolderName, DeValue::String(text)) => reader.folder_name(text),
         (Form::DomainName, DeValue::String(text)) => reader.domain_name(text),
         (Form::Choice(words), DeValue::String(text)) => reader.choice(text, words),
+        (Form::Words(words), DeValue::Array(list)) => reader.words(list, words),
+        // The command line needs no brackets.
+        (Form::Words(words), DeValue::String(text)) if matches!(syntax, Syntax::CommandLine(_)) => {
+            reader.different_words(text.split(',').map(str::trim), words)
+        }
         (Form::Cpus, DeValue::Array(list)) => reader.cpus(list),
         (Form::Boolean, DeValue::Boolean(value)) => Ok(Value::Boolean(*value)),
         (Form::Address, DeValue::String(text)) => reader.address(text),
@@ -313,6 +320,38 @@ impl Reader<'_> {
         };
         let what = format!("cannot be `{}`", shown(text));
         Err(self.fault(&what, "not one of its words", help))
+    }
+
+    /// A list of different words.
+    fn words(&self, list: &DeArray<'_>, words: &[&str]) -> Result<Value, Fault> {
+        let text = |entry: &DeValue<'_>| match entry {
+            DeValue::String(text) => Ok(text.to_string()),
+            other => Err(self.wrong_type(other)),
+        };
+        let list: Vec<String> =
+            list.iter().map(|it| text(it.get_ref())).collect::<Result<_, _>>()?;
+        self.different_words(list.iter().map(String::as_str), words)
+    }
+
+    /// Different words, at least one, in their order.
+    fn different_words<'t>(
+        &self,
+        list: impl Iterator<Item = &'t str>,
+        words: &[&str],
+    ) -> Result<Value, Fault> {
+        let mut chosen = Vec::new();
+        for text in list {
+            self.choice(text, words)?;
+            if chosen.iter().any(|earlier| earlier == text) {
+                let what = format!("names `{text}` twice");
+                return Err(self.fault(&what, "twice", format!("name `{text}` once")));
+            }
+            chosen.push(text.to_owned());
+        }
+        match chosen.is_empty() {
+            true => Err(self.fault("is empty", "nothing is written here", self.for_example())),
+            false => Ok(Value::Words(chosen)),
+        }
     }
 
     /// A list of different CPU numbers; an empty one leaves the choice to dnslab.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use dnslab_lab::Logging;
 use dnslab_load::{Method, Mode, TlsVersions};
-use dnslab_traffic::{Rate, TypeMix, duration_text};
+use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
 
 use crate::check::{
@@ -133,6 +133,9 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
     }
     if let Some(process) = settings.process() {
         process_lines(process, lines);
+        if transport.is_encrypted() {
+            lines.push(("server.certificate", quoted(settings.certificate.name())));
+        }
     }
     match &settings.verification {
         None | Some(Verification::RunAuthority) => {}
@@ -214,8 +217,13 @@ fn load_lines(load: &LoadSettings, lines: &mut Lines) {
 fn client_lines(load: &LoadSettings, lines: &mut Lines) {
     let LoadSettings { behaviour, tls, http, transport, .. } = load;
     lines.push(("load.connections", behaviour.connections.to_string()));
-    if let Some(queries) = behaviour.queries_per_connection {
-        lines.push(("load.queries_per_connection", queries.to_string()));
+    if let Some(quota) = behaviour.queries_per_connection {
+        let word = match quota {
+            Quota::Exact(_) => "exact",
+            Quota::Random(_) => "random",
+        };
+        lines.push(("load.queries_per_connection", quota.mean().to_string()));
+        lines.push(("load.connection_quota", quoted(word)));
     }
     if let Some(idle) = behaviour.idle {
         lines.push(("load.idle", quoted(&duration_text(idle))));
@@ -225,11 +233,14 @@ fn client_lines(load: &LoadSettings, lines: &mut Lines) {
         lines.push(("load.truncated", quoted(behaviour.truncated.name())));
         lines.push(("load.receive_time", quoted(load.receive_time.name())));
     }
+    if transport.runs_over_tcp() || behaviour.truncated == Truncated::AskOverTcp {
+        lines.push(("load.quickack", load.quickack.to_string()));
+    }
     if let Some(sources) = &load.sources {
         lines.push(("load.sources", quoted(&sources.to_string())));
     }
     if transport.is_encrypted() {
-        let TlsChoice { versions, resumption, early_data } = tls;
+        let TlsChoice { versions, resumption, early_data, records, groups } = tls;
         let versions = match versions {
             TlsVersions::V12 => "1.2",
             TlsVersions::V13 => "1.3",
@@ -238,6 +249,11 @@ fn client_lines(load: &LoadSettings, lines: &mut Lines) {
         lines.push(("load.tls_versions", quoted(versions)));
         lines.push(("load.resumption", resumption.to_string()));
         lines.push(("load.early_data", early_data.to_string()));
+        let groups: Vec<String> = groups.iter().map(|group| quoted(group.name())).collect();
+        lines.push(("load.tls_groups", format!("[{}]", groups.join(", "))));
+        if *transport == Transport::Dot {
+            lines.push(("load.tls_records", quoted(records.name())));
+        }
     }
     if transport.is_http() {
         let method = match http.method {

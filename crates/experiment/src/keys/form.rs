@@ -37,6 +37,8 @@ pub enum Form {
     DomainName,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A list of different words of these, at least one; their order means something.
+    Words(&'static [&'static str]),
     /// A list of different CPU numbers, at most [`Form::HIGHEST_CPU`].
     Cpus,
     /// A path, relative to the folder of the experiment file.
@@ -85,6 +87,7 @@ impl Form {
             Self::FolderName => "a name",
             Self::DomainName => "a domain name",
             Self::Choice(_) => "a word",
+            Self::Words(_) => "a list of words",
             Self::Cpus => "a list of CPU numbers",
             Self::Path => "a path",
             Self::Boolean => "true or false",
@@ -109,6 +112,7 @@ impl Form {
             Self::FolderName => "\"two-threads\"".to_owned(),
             Self::DomainName => "\"melmac.univ\"".to_owned(),
             Self::Choice(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
+            Self::Words(words) => format!("[\"{}\"]", words.first().unwrap_or(&"")),
             Self::Cpus => "[0, 1]".to_owned(),
             Self::Path => "\"queries.txt\"".to_owned(),
             Self::Boolean => "true".to_owned(),
@@ -144,6 +148,10 @@ impl Form {
             Self::DomainName => "domain name".to_owned(),
             Self::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+            }
+            Self::Words(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                format!("list of {}", words.join(", "))
             }
             Self::Cpus => "list of CPU numbers".to_owned(),
             Self::Path => "path".to_owned(),

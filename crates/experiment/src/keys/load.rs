@@ -94,6 +94,14 @@ pub(super) const LOAD: &[Key] = &[
          the time stamp of the kernel",
     ),
     Key::new(
+        "load.quickack",
+        Form::Boolean,
+        Preset::Value("false"),
+        "TCP, DoT and DoH2: clients acknowledge what comes at once (TCP_QUICKACK, tcp(7)). By default \
+         the acknowledgement waits for the client's next query, 40 ms at most, and answers of a server \
+         with Nagle's algorithm wait for it",
+    ),
+    Key::new(
         "load.sources",
         Form::Text,
         Preset::Absent("chosen by the kernel"),
@@ -113,6 +121,14 @@ pub(super) const LOAD: &[Key] = &[
         Preset::Absent("no limit"),
         "A client closes a connection after so many queries, and opens another; with UDP, it takes \
          another source port",
+    ),
+    Key::new(
+        "load.connection_quota",
+        Form::Choice(&["random", "exact"]),
+        Preset::Value("\"random\""),
+        "What `load.queries_per_connection` is: the mean of a number that is drawn anew for each \
+         connection (geometric distribution), so that clients come and go independently of each other, \
+         or the exact number, with which clients that begin together also reconnect together",
     ),
     Key::new(
         "load.idle",
@@ -141,6 +157,21 @@ pub(super) const LOAD: &[Key] = &[
         Form::Choice(&["both", "1.2", "1.3"]),
         Preset::Value("\"both\""),
         "Versions of TLS that clients offer; QUIC has 1.3 alone (RFC 9001, section 4.2)",
+    ),
+    Key::new(
+        "load.tls_groups",
+        Form::Words(&["x25519", "secp256r1", "secp384r1", "x25519mlkem768"]),
+        Preset::Value("[\"x25519\", \"secp256r1\", \"secp384r1\"]"),
+        "Key exchange groups that clients offer, the one they prefer first: it alone has a key share \
+         in the first packet. `x25519mlkem768` is the hybrid with ML-KEM-768 \
+         (draft-ietf-tls-ecdhe-mlkem) and needs TLS 1.3",
+    ),
+    Key::new(
+        "load.tls_records",
+        Form::Choice(&["per-query", "shared"]),
+        Preset::Value("\"per-query\""),
+        "DNS over TLS: each query has a TLS record of its own, as those of real clients, or queries that \
+         are sent together share one",
     ),
     Key::new(
         "load.resumption",

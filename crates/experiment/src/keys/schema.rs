@@ -126,6 +126,12 @@ fn form_schema(form: Form) -> Value {
             "type": "string", "pattern": "^[a-z0-9-]+$", "maxLength": Form::LONGEST_FOLDER,
         }),
         Form::Choice(words) => json!({ "enum": words }),
+        Form::Words(words) => json!({
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": true,
+            "items": { "enum": words },
+        }),
         Form::Cpus => json!({
             "type": "array",
             "uniqueItems": true,

@@ -156,6 +156,14 @@ const TOP_AND_SERVER: &[Key] = &[
         "CPUs that a started server is pinned to",
     ),
     Key::new(
+        "server.certificate",
+        Form::Choice(&["ecdsa-p256", "rsa-2048", "chain"]),
+        Preset::Value("\"ecdsa-p256\""),
+        "Certificate that dnslab makes for a server that it starts: keys and signatures of ECDSA with \
+         P-256, those of RSA with 2048 bits, or P-256 with an intermediate authority, whose certificate \
+         the server sends too",
+    ),
+    Key::new(
         "server.binary",
         Form::Path,
         Preset::Absent("found on the search path"),

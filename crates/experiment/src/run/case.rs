@@ -138,6 +138,7 @@ impl Case<'_> {
             http: load.http.clone(),
             receive_time: load.receive_time,
             turns: None,
+            quickack: load.quickack,
         })
     }
 
@@ -318,6 +319,7 @@ impl Case<'_> {
             receive_time: load.receive_time.to_string(),
             sources: load.sources.as_ref().map(ToString::to_string),
             most_queries: load.most_queries,
+            quickack: load.quickack,
         };
         let kind = self.variant.server.kind_name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };

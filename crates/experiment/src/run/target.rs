@@ -10,7 +10,7 @@ use dnslab_lab::{
     EmbeddedSettings, GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile,
 };
 use dnslab_load::{
-    HttpSettings, Records, TlsSettings, TlsSettingsError, Verification as Verify, ask,
+    HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
 use dnslab_traffic::{SyntheticZone, duration_text};
@@ -26,10 +26,6 @@ use crate::{Queries, Server, TlsChoice, Variant, Verification};
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
 /// in some seconds.
 pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
-
-/// Why NSD is asked in another way than the others.
-const NSD_RECORDS: &str = "the load puts each query into a TLS record of its own: NSD 4.6 answers \
-    only the first query of a record until more data comes";
 
 /// How long one probe waits for its answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -61,6 +57,20 @@ pub(super) enum TargetError {
         place: &'static str,
         /// Why.
         source: Box<TargetError>,
+    },
+    /// Server and clients have no key exchange group in common, as it seems: with other groups the
+    /// server has answered.
+    #[error(
+        "the server does not answer clients that offer the key exchange groups {groups} alone: \
+         {reason}\n  hint:    {library} may have none of them; name another in load.tls_groups"
+    )]
+    NoGroup {
+        /// What is offered.
+        groups: String,
+        /// What the server has TLS from.
+        library: String,
+        /// What happened instead of an answer.
+        reason: String,
     },
     /// The server that should be running does not answer.
     #[error("{target} does not answer: {reason}\n  hint:    {hint}")]
@@ -115,11 +125,51 @@ pub(super) fn prepare(
     first_query: &Query,
 ) -> Result<Target, TargetError> {
     let mut target = begin(variant, site, first_query)?;
-    let TlsChoice { versions, resumption, early_data } = variant.load.tls;
+    let TlsChoice { versions, resumption, early_data, records, groups } = &variant.load.tls;
     target.tls = target.tls.map(|tls| {
-        tls.with_versions(versions).with_resumption(resumption).with_early_data(early_data)
+        tls.with_versions(*versions)
+            .with_resumption(*resumption)
+            .with_early_data(*early_data)
+            .with_records(*records)
+            .with_groups(groups)
     });
+    if let Some(tls) = target.tls.as_ref().filter(|_| *groups != TlsGroup::PRESET) {
+        agree(variant, site, (&target, tls), first_query)?;
+    }
     Ok(target)
+}
+
+/// Makes sure that the server has one of the groups that its clients are to offer: until here it was
+/// asked with those that every server has.
+fn agree(
+    variant: &Variant,
+    site: &Site<'_>,
+    (target, tls): (&Target, &TlsSettings),
+    first_query: &Query,
+) -> Result<(), TargetError> {
+    let load = &variant.load;
+    let asked = match variant.server.kind() {
+        Some(_) => {
+            let _visit = site.laboratory.visit("client")?;
+            let question = Question::of(variant)?;
+            question.ask(target.address, load.transport, Some(tls), &load.http)
+        }
+        None => {
+            let timeout = load.timeout;
+            let tls = Some(tls);
+            ask(target.address, load.transport, first_query, tls, &load.http, timeout)
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        }
+    };
+    asked.map_err(|reason| {
+        let groups: Vec<&str> = load.tls.groups.iter().map(|group| group.name()).collect();
+        let library = match target.facts.tls_library.as_str() {
+            "" => "the server's TLS library".to_owned(),
+            library => format!("the server's TLS library ({library})"),
+        };
+        TargetError::NoGroup { groups: groups.join(", "), library, reason }
+    })
 }
 
 /// [`prepare`], with TLS as it is preset.
@@ -182,6 +232,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     spec.trust_anchor = settings.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
     spec.without_cache = settings.without_cache;
     spec.logging = settings.logging;
+    spec.certificate = settings.certificate;
     spec.network = site.laboratory.network("server");
     let threads = || u32::try_from(site.cpus.len()).unwrap_or(1);
     spec.threads = process.and_then(|process| process.threads).unwrap_or_else(threads).max(1);
@@ -259,14 +310,8 @@ fn start(
         question.ask(address, transport, tls.as_ref(), &http)
     };
     let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
-    let mut tls = tls(transport, verification, &name, Some(&authority))?;
-    let mut facts = server.facts().clone();
-    if spec.kind == ServerKind::Nsd
-        && let Some(settings) = tls.take()
-    {
-        tls = Some(settings.with_records(Records::PerQuery));
-        facts.notes.push(NSD_RECORDS.to_owned());
-    }
+    let tls = tls(transport, verification, &name, Some(&authority))?;
+    let facts = server.facts().clone();
     Ok(Target { address, tls, server: Some(server), facts })
 }
 

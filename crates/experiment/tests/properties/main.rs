@@ -10,10 +10,10 @@ use dnslab_experiment::{
     ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant,
     Verification, ZoneSettings, check_text, render,
 };
-use dnslab_lab::{Logging, ServerKind};
-use dnslab_load::{HttpSettings, Method, ReceiveTime, TlsVersions};
+use dnslab_lab::{CertificateKind, Logging, ServerKind};
+use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
-    ClientBehaviour, Connect, Pace, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
+    ClientBehaviour, Connect, Pace, Quota, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
 };
 use dnslab_wire::{Edns, EdnsOption, QueryOptions, Transport};
 use proptest::collection::{btree_set, vec};
@@ -91,8 +91,10 @@ fn server() -> impl Strategy<Value = Server> {
 fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings> {
     let zone = ("[a-z0-9_-]{1,20}(\\.[a-z]{1,20}){0,3}", 1u32..=10_000_000, 0u32..1 << 31)
         .prop_map(|(name, records, ttl_s)| ZoneSettings { name, records, ttl_s });
-    let further = (any::<[bool; 4]>(), zone);
-    (server(), option::of(path()), further).prop_map(move |(server, authority, (flags, zone))| {
+    let certificate = prop::sample::select(&CertificateKind::ALL[..]);
+    let further = (any::<[bool; 4]>(), zone, certificate);
+    (server(), option::of(path()), further).prop_map(move |(server, authority, further)| {
+        let (flags, zone, certificate) = further;
         let is_external = matches!(server, Server::External { .. });
         let verification = transport.is_encrypted().then_some(match authority {
             None => Verification::Off,
@@ -109,6 +111,10 @@ fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings
         let without_cache = forwards && without_cache;
         ServerSettings {
             server,
+            certificate: match is_external || verification.is_none() {
+                true => CertificateKind::default(),
+                false => certificate,
+            },
             verification,
             zone,
             logging,
@@ -151,8 +157,10 @@ fn behaviour(transport: Transport) -> impl Strategy<Value = ClientBehaviour> {
     let idle = option::of(duration(Duration::from_millis(1), Duration::from_secs(86_400)));
     let choices =
         (prop::sample::select(&Connect::ALL[..]), prop::sample::select(&Truncated::ALL[..]));
-    (1u32..=1_000, option::of(1u32..), idle, choices).prop_map(
-        move |(connections, queries_per_connection, idle, (connect, truncated))| {
+    (1u32..=1_000, option::of((1u32.., any::<bool>())), idle, choices).prop_map(
+        move |(connections, quota, idle, (connect, truncated))| {
+            let queries_per_connection = quota
+                .map(|(mean, exact)| if exact { Quota::Exact(mean) } else { Quota::Random(mean) });
             let is_udp = transport == Transport::Udp;
             let truncated = if is_udp { truncated } else { Truncated::Count };
             ClientBehaviour { connections, queries_per_connection, idle, connect, truncated }
@@ -160,17 +168,31 @@ fn behaviour(transport: Transport) -> impl Strategy<Value = ClientBehaviour> {
     )
 }
 
+/// Key exchange groups of which TLS 1.2 can use one.
+fn groups() -> impl Strategy<Value = Vec<TlsGroup>> {
+    let chosen = prop::sample::subsequence(&TlsGroup::ALL[..], 1..=4).prop_shuffle();
+    chosen.prop_map(|mut groups| {
+        if groups.iter().all(|group| group.is_hybrid()) {
+            groups.push(TlsGroup::X25519);
+        }
+        groups
+    })
+}
+
 /// What clients make of TLS and HTTP, where a transport has them.
 fn tls_and_http(transport: Transport) -> impl Strategy<Value = (TlsChoice, HttpSettings)> {
     let versions = prop::sample::select(&TlsVersions::ALL[..]);
     let method = prop::sample::select(&[Method::Get, Method::Post][..]);
-    (versions, any::<bool>(), any::<bool>(), method, "/[A-Za-z0-9._~/-]{0,20}").prop_map(
-        move |(versions, resumption, early_data, method, path)| {
+    let words = (prop::sample::select(&Records::ALL[..]), groups());
+    (versions, any::<bool>(), any::<bool>(), method, words, "/[A-Za-z0-9._~/-]{0,20}").prop_map(
+        move |(versions, resumption, early_data, method, (records, groups), path)| {
             let is_old = versions == TlsVersions::V12;
             let versions = if is_old && transport.is_quic() { TlsVersions::Both } else { versions };
             let may_replay = !transport.is_http() || method == Method::Get;
             let early_data = early_data && may_replay && resumption && versions != TlsVersions::V12;
-            let tls = TlsChoice { versions, resumption, early_data };
+            let is_dot = transport == Transport::Dot;
+            let records = if is_dot { records } else { Records::PerQuery };
+            let tls = TlsChoice { versions, resumption, early_data, records, groups };
             let http = HttpSettings { method, path };
             (
                 if transport.is_encrypted() { tls } else { TlsChoice::default() },
@@ -204,14 +226,16 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
     let selection = prop::sample::select(&[Selection::InOrder, Selection::Uniform][..]);
     let receive_time = prop::sample::select(&ReceiveTime::ALL[..]);
     let threads = (1_024u32..=1_000_000, option::of(1u32..=1_024), cpus());
-    let asked = (queries, selection, any::<bool>(), option::of(edns(transport)), receive_time);
+    let clocks = (receive_time, any::<bool>());
+    let asked = (queries, selection, any::<bool>(), option::of(edns(transport)), clocks);
     let clients = (behaviour(transport), tls_and_http(transport), identities());
     (mode(), times, threads, asked, clients).prop_map(
         move |(mode, times, threads, asked, (behaviour, (tls, http), identities))| {
             let ((duration, most_queries), warm_up, timeout, horizon) = times;
             let (clients, workers, cpus) = threads;
             let pinned = (!cpus.is_empty()).then_some(cpus.len() as u32);
-            let (queries, selection, recursion_desired, edns, receive_time) = asked;
+            let (queries, selection, recursion_desired, edns, (receive_time, quickack)) = asked;
+            let asks_again = behaviour.truncated == Truncated::AskOverTcp;
             let (cookies, subnets, tsig) = identities;
             // Cookies and subnets live in an OPT record.
             let needs_edns = cookies || subnets.is_some();
@@ -239,6 +263,7 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
                 subnets,
                 tsig,
                 receive_time: if is_udp { receive_time } else { ReceiveTime::User },
+                quickack: quickack && (transport.runs_over_tcp() || asks_again),
             }
         },
     )
@@ -268,6 +293,9 @@ fn variant() -> impl Strategy<Value = Variant> {
                 // It signs nothing.
                 if matches!(server.server, Server::Embedded { .. }) {
                     load.tsig = None;
+                }
+                if server.kind() == Some(ServerKind::Nsd) {
+                    load.tls.records = Records::PerQuery;
                 }
                 let mut laboratory = laboratory;
                 // What forwards must have somebody to ask; what does not, may.

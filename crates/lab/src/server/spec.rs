@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dnslab_wire::Transport;
 
 use super::{LEAST_CONNECTIONS, SPARE_CONNECTIONS, ServerKind};
-use crate::LabError;
+use crate::{CertificateKind, LabError};
 
 /// What is asked of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct ServerSpec {
     pub threads: u32,
     /// Connections that will be open to it at one time: its own limit on them is set above.
     pub connections: u32,
+    /// The certificate that is made for it, if it has an encrypted transport.
+    pub certificate: CertificateKind,
     /// Path that DNS over HTTPS is asked for, with its first `/`.
     pub http_path: String,
     /// CPUs that it may use; empty for all that dnslab may use.
@@ -198,6 +200,7 @@ impl ServerSpec {
             transports: transports.to_vec(),
             threads: 1,
             connections: 0,
+            certificate: CertificateKind::default(),
             http_path: "/dns-query".to_owned(),
             cpus: Vec::new(),
             binary: None,

@@ -38,8 +38,9 @@ pub(super) fn authority(name: &ServerName<'_>, port: u16) -> String {
     if port == 443 { host.into_owned() } else { format!("{host}:{port}") }
 }
 
-/// HTTP/2 over TLS. Its frames go into as few records as can be, however messages of DNS over TLS are
-/// to be put into theirs ([`crate::Records`]).
+/// HTTP/2 over TLS. The frames of a batch share records, however messages of DNS over TLS are put into
+/// theirs ([`crate::Records`]): a query is at least two frames, and HTTP clients write those that are
+/// ready together.
 pub(crate) struct Doh2 {
     session: TlsSession,
     http: Client,

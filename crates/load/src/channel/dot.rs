@@ -27,7 +27,7 @@ impl Below for Dot {
 
     fn send_path(&self) -> &'static str {
         match self.records {
-            Records::PerBatch => "one TLS record and one write per batch; a connection per client",
+            Records::Shared => "one TLS record and one write per batch; a connection per client",
             Records::PerQuery => {
                 "one TLS record per query, one write per batch; a connection per client"
             }
@@ -47,7 +47,7 @@ impl Below for Dot {
     }
 
     fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
-        if self.records == Records::PerBatch {
+        if self.records == Records::Shared {
             return self.session.write(plain, write);
         }
         let mut rest = plain;

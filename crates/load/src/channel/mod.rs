@@ -254,6 +254,8 @@ pub(crate) struct Route<'a> {
     pub(crate) clock: Clock,
     /// Whose clock says when a datagram came.
     pub(crate) receive_time: ReceiveTime,
+    /// What came over TCP is acknowledged as soon as it was read.
+    pub(crate) quickack: bool,
 }
 
 impl Route<'_> {

@@ -14,7 +14,7 @@ use super::udp::{connected_socket, is_about_an_earlier_datagram, is_for_now, ref
 use super::{Channel, ChannelEnd, Delivery, Handshake, HandshakeKind, Opened, Route, Scratch};
 use crate::clock::{Clock, Nanos};
 use crate::sys::{self, Outbox};
-use crate::tls::{ClientTls, TicketStore};
+use crate::tls::{ClientTls, TicketStore, certificate_facts};
 
 /// Messages in one batch at most.
 const BATCH: usize = 512;
@@ -178,6 +178,8 @@ impl QuicChannel {
             version: "TLSv1.3".to_owned(),
             cipher_suite: handshake.cipher_suite.clone(),
             verified: self.verified,
+            group: handshake.group.clone(),
+            certificate: certificate_facts(&handshake.certificates),
         };
         let duration = now.saturating_sub(self.began);
         let handshake = Some(Handshake { duration, kind, agreed });

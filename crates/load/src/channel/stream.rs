@@ -4,6 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use rustix::net::sockopt::set_tcp_quickack;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Channel, ChannelEnd, Delivery, Handshake, Opened, Route, Scratch};
@@ -92,6 +93,8 @@ pub(crate) struct Stream<L> {
     began: Nanos,
     connect: Nanos,
     opened: Option<Opened>,
+    /// What came is acknowledged as soon as it was read.
+    quickack: bool,
     /// Octets that the kernel did not take yet.
     unsent: Vec<u8>,
 }
@@ -122,6 +125,7 @@ impl<L: Layer> Stream<L> {
             began: now,
             connect: 0,
             opened: None,
+            quickack: route.quickack,
             unsent: Vec::new(),
         })
     }
@@ -184,12 +188,24 @@ impl<L: Layer> Stream<L> {
         buffer.resize(READ, 0);
         match self.socket.read(buffer) {
             Ok(0) => Err(ChannelEnd::Closed),
-            Ok(count) => Ok(Some(count)),
+            Ok(count) => {
+                if self.quickack {
+                    self.acknowledge()?;
+                }
+                Ok(Some(count))
+            }
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
                 _ => Err(broken(error)),
             },
         }
+    }
+
+    /// Sends the acknowledgement that the kernel holds back for the next query to carry. The option
+    /// is not permanent (tcp(7)): the next query that is sent sets the kernel back to holding it back,
+    /// so each read asks anew.
+    fn acknowledge(&self) -> Result<(), ChannelEnd> {
+        set_tcp_quickack(&self.socket, true).map_err(|error| broken(error.into()))
     }
 
     /// Takes note of the end of the handshake.

@@ -3,9 +3,11 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
+use dnslab_carrier::TlsGroup;
 use dnslab_measure::Tls as Agreed;
 use rustls::{ClientConnection, HandshakeKind as Kind};
 
+use super::certificate;
 use super::client::ClientTls;
 use super::tickets::TicketStore;
 use crate::channel::{ChannelEnd, Handshake, HandshakeKind};
@@ -149,7 +151,14 @@ impl TlsSession {
             Some(Kind::Resumed) => HandshakeKind::Resumed,
             _ => HandshakeKind::Full,
         };
-        let agreed = Agreed { version: version.to_owned(), cipher_suite, verified: self.verified };
+        let group = connection.negotiated_key_exchange_group();
+        let agreed = Agreed {
+            version: version.to_owned(),
+            cipher_suite,
+            verified: self.verified,
+            group: group.map(|group| TlsGroup::name_of(group.name())).unwrap_or_default(),
+            certificate: connection.peer_certificates().and_then(certificate::facts),
+        };
         Handshake { duration, kind, agreed }
     }
 

@@ -162,6 +162,10 @@ impl Worker<'_> {
             self.tally.connections(now).attempted += 1;
         }
         let client = orders.client_number(lane.client);
+        lane.opened = lane.opened.wrapping_add(1);
+        if let Some(quota) = orders.quota {
+            lane.quota = quota.draw(orders.seed, client, number / orders.clients, lane.opened);
+        }
         let route = Route {
             target: orders.target,
             transport: lane.transport,
@@ -171,6 +175,7 @@ impl Worker<'_> {
             http: orders.http,
             clock: orders.clock,
             receive_time: orders.receive_time,
+            quickack: orders.quickack,
         };
         lane.connecting_since = now;
         lane.active_at = now;

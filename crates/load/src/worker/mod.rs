@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::Tls;
-use dnslab_traffic::{ClientSubnets, SourceAddresses, Turns};
+use dnslab_traffic::{ClientSubnets, Quota, SourceAddresses, Turns};
 use dnslab_wire::{Transport, TsigKey};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -44,8 +44,10 @@ pub(crate) struct Orders<'a> {
     pub(crate) clients: u32,
     /// Queries after which it ends.
     pub(crate) most_queries: u64,
-    /// Queries on one connection, or from one UDP socket, before it is closed.
-    pub(crate) quota: u32,
+    /// Queries on one connection, or from one UDP socket, before it is closed; and the seed that random
+    /// ones are drawn with.
+    pub(crate) quota: Option<Quota>,
+    pub(crate) seed: u64,
     /// A client closes what has been idle for so long; [`Nanos::MAX`] for never.
     pub(crate) idle: Nanos,
     /// Clients open their lanes when the load begins, without something to send.
@@ -62,6 +64,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) receive_time: ReceiveTime,
     /// When the load may send, if it takes turns with others.
     pub(crate) turns: Option<&'a Turns>,
+    pub(crate) quickack: bool,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) reports: Reports,
 }

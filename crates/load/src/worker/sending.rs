@@ -132,7 +132,7 @@ impl Worker<'_> {
     #[inline]
     fn has_had_its_share(&self, number: u32) -> bool {
         let lane = &self.lanes[number as usize];
-        lane.sent >= self.orders.quota || lane.server_idle == 0
+        lane.sent >= lane.quota || lane.server_idle == 0
     }
 
     /// Sends one batch; true if the channel took all of it.
@@ -146,7 +146,7 @@ impl Worker<'_> {
             lane.pending.retain(|pending| pending.due.is_some());
         }
         let channel = lane.channel.as_mut().expect("the channel was found open");
-        let quota = (self.orders.quota - lane.sent) as usize;
+        let quota = (lane.quota - lane.sent) as usize;
         let limit = channel.batch_limit().min(BATCH_LIMIT).min(quota).min(lane.pending.len());
         if limit == 0 {
             return Ok(lane.pending.is_empty());

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode, ReceiveTime, run};
 use dnslab_traffic::{
-    ClientBehaviour, Connect, Pace, QueryList, Rate, SyntheticZone, Truncated, TypeMix,
+    ClientBehaviour, Connect, Pace, QueryList, Quota, Rate, SyntheticZone, Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
@@ -67,8 +67,10 @@ fn a_connection_is_closed_at_the_end_of_its_quota() {
         (Transport::Udp, Mode::Closed { outstanding: 2 }),
     ] {
         let (target, seen) = plain();
-        let behaviour =
-            ClientBehaviour { queries_per_connection: Some(5), ..ClientBehaviour::default() };
+        let behaviour = ClientBehaviour {
+            queries_per_connection: Some(Quota::Exact(5)),
+            ..ClientBehaviour::default()
+        };
         let result = go(&LoadSpec { mode, behaviour, ..spec(target, transport) });
         let counts = lock(&seen).of_each_peer();
         let most = counts.values().max().copied().unwrap_or_default();

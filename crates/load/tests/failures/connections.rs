@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{LoadResult, LoadSpec, Mode};
-use dnslab_traffic::ClientBehaviour;
+use dnslab_traffic::{ClientBehaviour, Quota};
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, last_end, open, spec};
@@ -223,7 +223,8 @@ fn a_server_that_writes_nothing_more_is_one_that_closed() {
 /// come at once, then after 10, 20, 40, 80, 160 and 320 ms.
 #[track_caller]
 fn check_pauses(target: SocketAddr, quota: Option<u32>) {
-    let behaviour = ClientBehaviour { queries_per_connection: quota, ..Default::default() };
+    let queries_per_connection = quota.map(Quota::Exact);
+    let behaviour = ClientBehaviour { queries_per_connection, ..Default::default() };
     for mode in [Mode::Closed { outstanding: 5 }, open(400.0)] {
         let result = apply(&LoadSpec {
             clients: 1,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{LoadResult, LoadSpec, Mode};
-use dnslab_traffic::{ClientBehaviour, QueryList, TypeMix};
+use dnslab_traffic::{ClientBehaviour, QueryList, Quota, TypeMix};
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
 use crate::applied::{apply, both, last_end, spec, zone};
@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 /// One client with so many queries for each connection, and a time-out beyond all patience.
 fn one_client(spec: LoadSpec, quota: Option<u32>) -> LoadSpec {
-    let behaviour = ClientBehaviour { queries_per_connection: quota, ..Default::default() };
+    let queries_per_connection = quota.map(Quota::Exact);
+    let behaviour = ClientBehaviour { queries_per_connection, ..Default::default() };
     let timeout = Duration::from_secs(2);
     LoadSpec { clients: 1, workers: 1, warm_up: Duration::ZERO, timeout, behaviour, ..spec }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{LoadError, LoadResult, LoadSpec, run};
-use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_traffic::{ClientBehaviour, Connect, Quota};
 use dnslab_wire::Transport;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -30,7 +30,11 @@ fn serve() {
 /// Clients that open a connection for a few queries, when one is due.
 fn short_lived() -> ClientBehaviour {
     let connect = Connect::OnDemand;
-    ClientBehaviour { queries_per_connection: Some(3), connect, ..ClientBehaviour::default() }
+    ClientBehaviour {
+        queries_per_connection: Some(Quota::Exact(3)),
+        connect,
+        ..ClientBehaviour::default()
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_load::{LoadSpec, Mode};
 use dnslab_responder::Program;
-use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_traffic::{ClientBehaviour, Connect, Quota};
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, last_end, open};
@@ -20,7 +20,10 @@ fn server(delay: &str, loss: &str) -> Responder {
 }
 
 fn quota(queries: u32) -> ClientBehaviour {
-    ClientBehaviour { queries_per_connection: Some(queries), ..ClientBehaviour::default() }
+    ClientBehaviour {
+        queries_per_connection: Some(Quota::Exact(queries)),
+        ..ClientBehaviour::default()
+    }
 }
 
 #[test]

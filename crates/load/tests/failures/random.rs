@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{LoadSpec, Mode};
-use dnslab_traffic::{ClientBehaviour, Connect, Truncated};
+use dnslab_traffic::{ClientBehaviour, Connect, Quota, Truncated};
 use dnslab_wire::Transport;
 use proptest::prelude::*;
 
@@ -107,11 +107,16 @@ fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
+fn any_quota() -> impl Strategy<Value = Quota> {
+    (1..20_u32, any::<bool>())
+        .prop_map(|(mean, exact)| if exact { Quota::Exact(mean) } else { Quota::Random(mean) })
+}
+
 fn any_behaviour() -> impl Strategy<Value = ClientBehaviour> {
     let connect = prop_oneof![Just(Connect::AtStart), Just(Connect::OnDemand)];
     let truncated = prop_oneof![Just(Truncated::Count), Just(Truncated::AskOverTcp)];
     let idle = prop::option::of((1..40_u64).prop_map(Duration::from_millis));
-    (1..4_u32, prop::option::of(1..20_u32), idle, connect, truncated).prop_map(
+    (1..4_u32, prop::option::of(any_quota()), idle, connect, truncated).prop_map(
         |(connections, queries_per_connection, idle, connect, truncated)| ClientBehaviour {
             connections,
             queries_per_connection,

@@ -4,7 +4,7 @@ use std::process::{Command, id};
 use std::time::Duration;
 
 use dnslab_load::{LoadResult, LoadSpec, ReceiveTime};
-use dnslab_traffic::ClientBehaviour;
+use dnslab_traffic::{ClientBehaviour, Quota};
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, last_end, spec};
@@ -45,8 +45,10 @@ fn what_came_while_the_generator_was_stopped_counts() {
         assert!(outcomes.answered > 0);
         assert_eq!(outcomes.timed_out, 0, "{outcomes:?}");
         // A connection for each query: those that came about meanwhile did not fail.
-        let behaviour =
-            ClientBehaviour { queries_per_connection: Some(1), ..ClientBehaviour::default() };
+        let behaviour = ClientBehaviour {
+            queries_per_connection: Some(Quota::Exact(1)),
+            ..ClientBehaviour::default()
+        };
         let sources = Some("127.0.1.0/24".parse().unwrap());
         let spec = LoadSpec { behaviour, sources, ..spec(target, Transport::Tcp) };
         let result = apply_stopped(&spec);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::LoadSpec;
-use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_traffic::{ClientBehaviour, Connect, Quota};
 use dnslab_wire::Transport;
 use socket2::{Domain, Socket, Type};
 
@@ -79,7 +79,7 @@ fn a_server_that_takes_early_data_and_says_nothing() {
     let target = first_connections_only(server.address(Transport::Dot), 400);
     let spec = spec_with_tls(target, Transport::Dot);
     let behaviour = ClientBehaviour {
-        queries_per_connection: Some(1),
+        queries_per_connection: Some(Quota::Exact(1)),
         connect: Connect::OnDemand,
         ..ClientBehaviour::default()
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dnslab_carrier::Method;
 use dnslab_load::{HttpSettings, LoadSpec, Mode};
-use dnslab_traffic::ClientBehaviour;
+use dnslab_traffic::{ClientBehaviour, Quota};
 use dnslab_wire::Transport;
 
 use crate::load::{Identity, go_well, spec, zone};
@@ -126,8 +126,10 @@ fn stream_limits_and_tickets() {
     for transport in [Transport::Doq, Transport::Doh3] {
         let spec = || spec(server.address(transport), transport, server.identity.settings());
         go_well(&LoadSpec { mode: Mode::Closed { outstanding: 600 }, ..spec() });
-        let behaviour =
-            ClientBehaviour { queries_per_connection: Some(30), ..ClientBehaviour::default() };
+        let behaviour = ClientBehaviour {
+            queries_per_connection: Some(Quota::Exact(30)),
+            ..ClientBehaviour::default()
+        };
         let result = go_well(&LoadSpec { behaviour, ..spec() });
         let connections = &result.measured.counters.connections;
         assert!(connections.closed > 3, "{transport} {connections:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_carrier::Method;
 use dnslab_load::{HttpSettings, LoadSpec, Mode};
-use dnslab_traffic::ClientBehaviour;
+use dnslab_traffic::{ClientBehaviour, Quota};
 use dnslab_wire::Transport;
 
 use crate::load::{go, go_well, spec};
@@ -100,8 +100,10 @@ fn connections_are_resumed() {
             let may_be_early = transport == Transport::Doq || method == Method::Get;
             let tls = server.identity.settings().with_early_data(may_be_early);
             let early_data = early_data && may_be_early;
-            let behaviour =
-                ClientBehaviour { queries_per_connection: Some(50), ..ClientBehaviour::default() };
+            let behaviour = ClientBehaviour {
+                queries_per_connection: Some(Quota::Exact(50)),
+                ..ClientBehaviour::default()
+            };
             let spec = spec(server.addresses(transport)[0], transport, tls);
             let http = HttpSettings { method, ..HttpSettings::default() };
             let result = go_well(&LoadSpec { behaviour, http, ..spec });

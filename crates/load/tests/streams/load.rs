@@ -9,7 +9,7 @@ use dnslab_carrier::Method;
 use dnslab_load::{
     Expected, HttpSettings, LoadResult, LoadSpec, Mode, TlsSettings, Verification, run,
 };
-use dnslab_traffic::{ClientBehaviour, QueryList};
+use dnslab_traffic::{ClientBehaviour, QueryList, Quota};
 use dnslab_wire::{QueryOptions, Transport};
 
 use crate::servers::Identity;
@@ -46,8 +46,10 @@ pub(crate) fn spec(target: SocketAddr, transport: Transport, tls: TlsSettings) -
 
 /// The same with so many queries for each connection.
 pub(crate) fn with_quota(spec: LoadSpec, queries: u32) -> LoadSpec {
-    let behaviour =
-        ClientBehaviour { queries_per_connection: Some(queries), ..ClientBehaviour::default() };
+    let behaviour = ClientBehaviour {
+        queries_per_connection: Some(Quota::Exact(queries)),
+        ..ClientBehaviour::default()
+    };
     LoadSpec { behaviour, ..spec }
 }
 

@@ -43,7 +43,7 @@ fn requests_to_bind() {
 #[test]
 fn messages_in_records_of_their_own_and_together() {
     let server = Responder::start(|_| {});
-    for records in [Records::PerBatch, Records::PerQuery] {
+    for records in [Records::Shared, Records::PerQuery] {
         let tls = settings(&server.identity).with_records(records);
         go_well(&spec(server.dot, Transport::Dot, tls));
     }

@@ -52,6 +52,7 @@ pub(crate) fn load() -> LoadFacts {
         receive_time: String::new(),
         sources: None,
         most_queries: None,
+        quickack: false,
     }
 }
 

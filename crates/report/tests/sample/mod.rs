@@ -187,6 +187,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         receive_time: String::new(),
         sources: None,
         most_queries: None,
+        quickack: false,
     }
 }
 

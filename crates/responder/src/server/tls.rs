@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dnslab_carrier::{TlsGroup, provider};
 use dnslab_wire::Transport;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -76,6 +77,10 @@ const MOST_EARLY_DATA: u32 = 16 * 1024;
 
 /// Sessions remembered for early data; older ones are forgotten.
 const SESSIONS: usize = 1 << 17;
+
+/// Key exchange groups, in the order of OpenSSL 3.5.
+const GROUPS: [TlsGroup; 4] =
+    [TlsGroup::X25519MlKem768, TlsGroup::X25519, TlsGroup::Secp256r1, TlsGroup::Secp384r1];
 
 /// The name of a transport in ALPN: RFC 7858 as registered by IANA; RFC 9113, section 3.2; RFC 9250,
 /// section 4.1; RFC 9114, section 3.1. RFC 7858 has none, so its clients may leave it out.
@@ -153,7 +158,7 @@ impl Identity {
         };
         let versions =
             if transport.is_quic() { &[&rustls::version::TLS13] } else { rustls::ALL_VERSIONS };
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(provider(&GROUPS)))
             .with_protocol_versions(versions)
             .map_err(unusable)?
             .with_no_client_auth()

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use dnslab_lab::certificate::{self, CertificateFiles};
+use dnslab_lab::certificate::{self, CertificateFiles, CertificateKind};
 use dnslab_lab::{Ports, ports};
 use dnslab_wire::Transport;
 
@@ -68,7 +68,7 @@ impl Server {
 pub(crate) fn bind(folder: &Path, zone: &ZoneFiles, cpu: usize) -> Result<Server> {
     let folder = own_folder(folder, "bind")?;
     let ports = free_ports()?;
-    let certificate = certificate::create(&folder, ADDRESS)?;
+    let certificate = certificate::create(&folder, ADDRESS, CertificateKind::default())?;
     let configuration = folder.join("named.conf");
     fs::write(&configuration, named_conf(&folder, &ports, zone, &certificate))
         .with_context(|| format!("cannot write {}", configuration.display()))?;
@@ -94,7 +94,7 @@ pub(crate) fn responder(
 ) -> Result<Server> {
     let folder = own_folder(folder, "responder")?;
     let ports = free_ports()?;
-    let certificate = certificate::create(&folder, ADDRESS)?;
+    let certificate = certificate::create(&folder, ADDRESS, CertificateKind::default())?;
     let place = Place { cpu, namespace: None };
     let mut command = place.command(&[dnslab]);
     command.arg("serve").arg("--zone").arg(&zone.zone);

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use super::{Authority, CASES, forwarder, started, stop};
 use crate::support::{ask, spec as authoritative};
-use dnslab_lab::{ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports};
+use dnslab_lab::{
+    CertificateKind, ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
+};
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{Dot, Tcp, Udp};
 
@@ -15,7 +17,12 @@ use dnslab_wire::Transport::{Dot, Tcp, Udp};
 fn a_certificate_of_another_authority_is_refused() {
     let authority = Authority::start();
     let stranger = tempfile::tempdir().unwrap();
-    let files = certificate::create(stranger.path(), "127.0.0.1".parse().unwrap()).unwrap();
+    let files = certificate::create(
+        stranger.path(),
+        "127.0.0.1".parse().unwrap(),
+        CertificateKind::default(),
+    )
+    .unwrap();
     for case in CASES.iter().filter(|case| case.upstreams.contains(&Dot)) {
         for (file, name) in [
             (&files.authority, certificate::NAME),

@@ -1,0 +1,151 @@
+//! What a server's certificate is, read from its DER form (X.690; RFC 5280, section 4.1): the kind of key
+//! and of signature, which is what a handshake costs by. rustls tells neither.
+
+use dnslab_measure::CertificateFacts;
+use rustls_pki_types::CertificateDer;
+
+/// Tags of DER (X.690, section 8).
+const SEQUENCE: u8 = 0x30;
+const INTEGER: u8 = 0x02;
+const BIT_STRING: u8 = 0x03;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+/// `[0]`, which the version stands in.
+const VERSION: u8 = 0xa0;
+
+/// Object identifiers (RFC 3279, RFC 5480, RFC 8410) with their names.
+const NAMES: [(&[u8], &str); 12] = [
+    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01], "RSA"),
+    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b], "RSA with SHA-256"),
+    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0c], "RSA with SHA-384"),
+    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0d], "RSA with SHA-512"),
+    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a], "RSA-PSS"),
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07], "ECDSA P-256"),
+    (&[0x2b, 0x81, 0x04, 0x00, 0x22], "ECDSA P-384"),
+    (&[0x2b, 0x81, 0x04, 0x00, 0x23], "ECDSA P-521"),
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02], "ECDSA with SHA-256"),
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x03], "ECDSA with SHA-384"),
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04], "ECDSA with SHA-512"),
+    (&[0x2b, 0x65, 0x70], "Ed25519"),
+];
+
+/// What the certificates are that a server sent, its own first; `None` if there is none, or if it cannot
+/// be read.
+pub(crate) fn facts(sent: &[CertificateDer<'_>]) -> Option<CertificateFacts> {
+    let (key, key_bits, signature) = read(sent.first()?)?;
+    let octets = sent.iter().map(|certificate| certificate.len() as u64).sum();
+    Some(CertificateFacts { key, key_bits, signature, sent: sent.len() as u32, octets })
+}
+
+/// The kind of key, its length in bits, and the signature of a certificate.
+fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
+    let mut certificate = Elements(Elements(certificate).expect(SEQUENCE)?);
+    let mut body = Elements(certificate.expect(SEQUENCE)?);
+    let signature = Elements(certificate.expect(SEQUENCE)?).expect(OBJECT_IDENTIFIER)?;
+    if body.0.first() == Some(&VERSION) {
+        body.next()?;
+    }
+    // Serial number, signature, issuer, validity, subject.
+    for _ in 0..5 {
+        body.next()?;
+    }
+    let mut key = Elements(body.expect(SEQUENCE)?);
+    let mut algorithm = Elements(key.expect(SEQUENCE)?);
+    let kind = algorithm.expect(OBJECT_IDENTIFIER)?;
+    // Elliptic curves have their curve as the parameter of one common algorithm.
+    let curve = algorithm.next().filter(|(tag, _)| *tag == OBJECT_IDENTIFIER);
+    let kind = name(curve.map_or(kind, |(_, curve)| curve));
+    // The first octet counts unused bits, of which keys have none.
+    let octets = key.expect(BIT_STRING)?.get(1..)?;
+    let bits = match kind.as_str() {
+        "RSA" => {
+            let modulus = Elements(Elements(octets).expect(SEQUENCE)?).expect(INTEGER)?;
+            let zeros = modulus.iter().take_while(|octet| **octet == 0).count();
+            (modulus.len() - zeros) * 8 - modulus.get(zeros)?.leading_zeros() as usize
+        }
+        "ECDSA P-256" | "Ed25519" => 256,
+        "ECDSA P-384" => 384,
+        "ECDSA P-521" => 521,
+        _ => 0,
+    };
+    Some((kind, u32::try_from(bits).ok()?, name(signature)))
+}
+
+/// The name of an object identifier; its octets in hexadecimal if it is unknown.
+fn name(identifier: &[u8]) -> String {
+    match NAMES.iter().find(|(known, _)| *known == identifier) {
+        Some((_, name)) => (*name).to_owned(),
+        None => identifier.iter().map(|octet| format!("{octet:02x}")).collect(),
+    }
+}
+
+/// Elements of DER, one after another.
+struct Elements<'a>(&'a [u8]);
+
+impl<'a> Elements<'a> {
+    /// Tag and content of the next element; `None` at the end, or if it is cut short.
+    fn next(&mut self) -> Option<(u8, &'a [u8])> {
+        let (&[tag, first], rest) = self.0.split_first_chunk()?;
+        // X.690, section 8.1.3: a short length, or the number of octets that the length has.
+        let (length, rest) = match usize::from(first) {
+            short @ 0..=0x7f => (short, rest),
+            long @ 0x81..=0x84 => {
+                let (octets, rest) = rest.split_at_checked(long - 0x80)?;
+                (octets.iter().fold(0, |sum, octet| sum << 8 | usize::from(*octet)), rest)
+            }
+            _ => return None,
+        };
+        let (content, rest) = rest.split_at_checked(length)?;
+        self.0 = rest;
+        Some((tag, content))
+    }
+
+    /// The content of the next element, if it has this tag.
+    fn expect(&mut self, tag: u8) -> Option<&'a [u8]> {
+        self.next().filter(|(its, _)| *its == tag).map(|(_, content)| content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn made(algorithm: &'static rcgen::SignatureAlgorithm) -> CertificateDer<'static> {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let params = CertificateParams::new(vec!["ns.example".to_owned()]).unwrap();
+        params.self_signed(&key).unwrap().der().clone()
+    }
+
+    #[test]
+    fn kinds_of_keys_and_signatures() {
+        for (algorithm, key, bits, signature) in [
+            (&rcgen::PKCS_ECDSA_P256_SHA256, "ECDSA P-256", 256, "ECDSA with SHA-256"),
+            (&rcgen::PKCS_ECDSA_P384_SHA384, "ECDSA P-384", 384, "ECDSA with SHA-384"),
+            (&rcgen::PKCS_ED25519, "Ed25519", 256, "Ed25519"),
+        ] {
+            let one = made(algorithm);
+            let facts = facts(&[one.clone(), one.clone()]).unwrap();
+            assert_eq!((facts.key.as_str(), facts.key_bits), (key, bits));
+            assert_eq!((facts.signature.as_str(), facts.sent), (signature, 2));
+            assert_eq!(facts.octets, 2 * one.len() as u64);
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_unknown() {
+        assert_eq!(facts(&[]), None);
+        let whole = made(&rcgen::PKCS_ECDSA_P256_SHA256);
+        for length in 0..whole.len() {
+            assert_eq!(facts(&[CertificateDer::from(&whole[..length])]), None, "{length}");
+        }
+        // Hostile octets must not bring it down.
+        for place in 0..whole.len() {
+            for octet in [0, 0x80, 0x84, 0xff] {
+                let mut changed = whole.to_vec();
+                changed[place] = octet;
+                let _ = facts(&[CertificateDer::from(changed)]);
+            }
+        }
+    }
+}
