@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::latency_floor::latency_floor_ns;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
@@ -251,6 +252,15 @@ impl<'a> VariantRuns<'a> {
         }
     }
 
+    /// By how much the engine may have moved a latency that is compared, in the run where it is most.
+    fn latency_floor_ns(&self) -> f64 {
+        let floors = self.valid.iter().map(|(record, measured)| match &record.common_load {
+            Some(common) => latency_floor_ns(&common.load, &common.measured),
+            None => latency_floor_ns(&record.load, measured),
+        });
+        floors.fold(0.0, f64::max)
+    }
+
     /// The intended rate of the common load, as in the first valid run that has one.
     fn common_rate_qps(&self) -> Option<f64> {
         self.valid.iter().find_map(|(record, _)| match record.common_load.as_ref()?.load.mode {
@@ -274,12 +284,14 @@ impl<'a> VariantRuns<'a> {
             });
             own.collect()
         };
-        let pair = |metric| {
+        let floor = self.latency_floor_ns().max(reference.latency_floor_ns());
+        let pair = |metric: Metric| {
             Some(Pair {
                 variant: self.name.to_owned(),
                 against: reference.name.to_owned(),
                 metric,
                 paired: Paired::of(&values(metric))?,
+                floor: if metric.is_latency() { floor } else { 0.0 },
             })
         };
         Metric::ALL.into_iter().filter_map(pair).collect()

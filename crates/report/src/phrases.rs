@@ -151,11 +151,8 @@ pub(crate) fn interval(difference: &Estimate) -> String {
 /// A difference of times in their own unit, with its interval: `0.31 ms, 0.28 ms to 0.34 ms`; `None`
 /// for what is no time, and where nothing is known of the spread.
 pub(crate) fn in_time(metric: Metric, absolute: Option<&Estimate>) -> Option<String> {
-    let is_time = matches!(
-        metric,
-        Metric::LatencyMean | Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99
-    );
-    let Estimate { value, low, high } = *absolute.filter(|of| is_time && of.is_bounded())?;
+    let Estimate { value, low, high } =
+        *absolute.filter(|of| metric.is_latency() && of.is_bounded())?;
     let signed = |ns: f64| {
         let sign = if ns < 0.0 { "-" } else { "" };
         format!("{sign}{}", number::duration(ns.abs()))

@@ -63,7 +63,7 @@ override that no variant takes, because each has a value of its own, is an error
 ";
 
 /// Titles of the tables, and what the paths of their keys begin with.
-const SECTIONS: [(&str, &str, &str); 10] = [
+const SECTIONS: [(&str, &str, &str); 12] = [
     ("The experiment", "", "They belong to the experiment as a whole."),
     ("`[server]`", "server.", "The server under test. A variant may override them."),
     (
@@ -86,6 +86,12 @@ const SECTIONS: [(&str, &str, &str); 10] = [
     ),
     ("`[load]`", "load.", "The load on it. A variant may override them."),
     ("`[expect]`", "expect.", "What a right answer is. A variant may override them."),
+    (
+        "`[common]`",
+        "common.",
+        "A load at one rate for all variants. The keys belong to the experiment as a whole.",
+    ),
+    ("`[compare]`", "compare.", "What is compared. A variant may override it."),
     ("`[repeat]`", "repeat.", "They belong to the experiment as a whole."),
     ("`[[variant]]`", "variant.", "One for each case, at least one."),
 ];

@@ -95,6 +95,12 @@ impl Metric {
         }
     }
 
+    /// True if it is a time that a client waits.
+    #[must_use]
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99)
+    }
+
     /// True if a larger value is the better one.
     #[must_use]
     pub fn higher_is_better(self) -> bool {
@@ -175,6 +181,9 @@ pub struct Pair {
     pub metric: Metric,
     /// What the rounds say.
     pub paired: Paired,
+    /// A difference up to this is none of the servers', in the unit of the metric: what the engine
+    /// itself may add ([`crate::latency_floor_ns`]); 0 for what is no latency.
+    pub floor: f64,
 }
 
 impl Comparison {
@@ -187,7 +196,8 @@ impl Comparison {
     /// 1. the second one falls: no difference seen. This goes first, so a difference that is
     ///    certain but too small to matter is none;
     /// 2. the first one falls: costs or gains, by the side that is good for the metric;
-    /// 3. else it cannot be told, and the number of rounds is given that would probably do, at the
+    /// 3. else, and where the difference is not beyond what the engine itself may add
+    ///    ([`Pair::floor`]), it cannot be told, and the number of rounds is given that would probably do, at the
     ///    present estimate and spread.
     ///
     /// The interval beside a word is the usual one of 95 % for that comparison alone. It may
@@ -203,8 +213,9 @@ impl Comparison {
         let weights: f64 = pairs.iter().map(|pair| pair.metric.weight()).sum();
         let words = differ.into_iter().zip(within);
         let compare = |(pair, (differs, is_within)): (Pair, (bool, bool))| {
-            let Pair { variant, against, metric, paired } = pair;
+            let Pair { variant, against, metric, paired, floor } = pair;
             let is_more = paired.relative.value > 0.0;
+            let differs = differs && paired.absolute.value.abs() > floor;
             let verdict = match (is_within, differs) {
                 (true, _) => Verdict::NoDifferenceSeen,
                 (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
@@ -247,6 +258,7 @@ mod tests {
                 against: "udp".to_owned(),
                 metric,
                 paired: Paired::of(&values).unwrap(),
+                floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
             }
         };
         let found = Comparison::of_report(ratios.iter().map(pair).collect(), MARGIN);
@@ -273,6 +285,14 @@ mod tests {
         };
         assert!((5..=40).contains(&more), "{more}");
         assert_eq!(words(Metric::AnsweredQps, &[&[0.7]]), [CannotTell { more_runs: None }]);
+    }
+
+    /// 50 less 30 % is a difference of 15, within the floor of 20 that the test gives to one metric.
+    #[test]
+    fn nothing_is_claimed_within_the_engines_own_error() {
+        let [word] = words(Metric::LatencyP95, &[LESS])[..] else { panic!() };
+        assert!(matches!(word, Verdict::CannotTell { .. }), "{word:?}");
+        assert_eq!(words(Metric::LatencyP95, &[SAME]), [Verdict::NoDifferenceSeen]);
     }
 
     /// What is certain alone is not certain any more as the best of many.
