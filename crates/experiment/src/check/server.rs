@@ -27,7 +27,7 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 18] = [
+const FITS: [(&str, Fits); 19] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.certificate", STARTED),
