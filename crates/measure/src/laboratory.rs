@@ -47,6 +47,10 @@ pub struct LinkFacts {
     /// carries the packets.
     #[serde(default)]
     pub cpus: Vec<usize>,
+    /// Decides what it loses and how late each packet is: the same for all variants of a repetition.
+    /// `None` for a plain link, where tc knows no seeds, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// A server of the chain behind the one that is asked.

@@ -55,42 +55,47 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     assert_eq!(of("lossy").limit.kind, LimitKind::Network, "{done}");
 }
 
-/// The seed of the embedded servers of a run: of the one under test, and of the upstream.
-fn seeds(record: &RunRecord) -> [Option<u64>; 2] {
-    [record.server.seed, record.chain.first().and_then(|part| part.server.seed)]
+/// All seeds of a run by what draws from them; the load first.
+fn seeds(record: &RunRecord) -> Vec<(&'static str, u64)> {
+    let links = record.laboratory.iter().flat_map(|laboratory| &laboratory.links);
+    let link = links.filter_map(|link| Some(("link", link.seed?)));
+    let upstream = record.chain.iter().filter_map(|part| Some(("upstream", part.server.seed?)));
+    let server = record.server.seed.map(|seed| ("server", seed));
+    [("load", record.load.seed)].into_iter().chain(server).chain(upstream).chain(link).collect()
 }
 
 #[test]
 fn what_is_drawn_differs_between_repetitions_and_not_within_one() {
     let room = Room::with_load();
     let variants = "[[variant]]\nname = \"lossy\"\nserver.loss = \"10%\"\n\
-        [[variant]]\nname = \"slow\"\nserver.delay = \"uniform:1ms..2ms\"\n\
+        [[variant]]\nname = \"slow\"\nserver.delay = \"uniform:1ms..2ms\"\nlab.hosts = \"auto\"\n\
+        link.server.jitter = \"1ms\"\nlink.server.delay = \"1ms\"\n\
         [[variant]]\nname = \"forwarder\"\nserver.kind = \"dnsmasq\"\nserver.cache = false\n\
         upstream.kind = \"embedded\"\nupstream.delay = \"uniform:1ms..2ms\"\nupstream.loss = \"1%\"\n";
     room.experiment(&format!("repeat.runs = 2\n{SHORT}{variants}"));
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
     let records = valid_records(&room.results(), 6);
-    let mut by_repetition: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    let mut seeds_of: BTreeMap<(u32, &str), BTreeSet<u64>> = BTreeMap::new();
     for record in &records {
-        let (server, upstream) = match (record.variant.as_str(), seeds(record)) {
-            ("forwarder", [None, Some(upstream)]) => (None, Some(upstream)),
-            (_, [Some(server), None]) => (Some(server), None),
-            (_, other) => panic!("{}: {other:?}: {done}", label(record)),
+        let seeds = seeds(record);
+        let expected = match record.variant.as_str() {
+            "forwarder" => ["load", "upstream"].as_slice(),
+            // Without namespaces there is no link, and who makes them needs to be root.
+            "slow" if rustix::process::geteuid().is_root() => &["load", "server", "link"],
+            _ => &["load", "server"],
         };
+        let names: Vec<&str> = seeds.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, expected, "{}: {done}", label(record));
         // The server was given what the record says.
-        let command =
-            record.chain.first().map_or(&record.server, |part| &part.server).command.join(" ");
-        let given = server.or(upstream).map(|seed| format!(" --seed {seed} "));
-        assert!(given.is_some_and(|given| command.contains(&given)), "{command}");
-        let seeds = by_repetition.entry(record.repetition).or_default();
-        seeds.extend(server.into_iter().chain(upstream).chain([record.load.seed]));
+        let server = record.chain.first().map_or(&record.server, |part| &part.server);
+        let given = format!(" --seed {} ", seeds[1].1);
+        assert!(server.command.join(" ").contains(&given), "{given}: {:?}", server.command);
+        for (name, seed) in seeds {
+            seeds_of.entry((record.repetition, name)).or_default().insert(seed);
+        }
     }
-    // Those of the load, the server and the upstream: three in each repetition, none of them in both.
-    assert_eq!(
-        by_repetition.values().map(BTreeSet::len).collect::<Vec<_>>(),
-        [3, 3],
-        "{by_repetition:?}"
-    );
-    let all: BTreeSet<u64> = by_repetition.values().flatten().copied().collect();
-    assert_eq!(all.len(), 6, "{by_repetition:?}");
+    // One for each repetition and role, and no two of them are the same.
+    assert!(seeds_of.values().all(|seeds| seeds.len() == 1), "{seeds_of:?}");
+    let all: BTreeSet<u64> = seeds_of.values().flatten().copied().collect();
+    assert_eq!(all.len(), seeds_of.len(), "{seeds_of:?}");
 }

@@ -89,6 +89,8 @@ struct Link {
     process: Option<RunningProcess>,
     /// Those that this process may use.
     cpus: Vec<usize>,
+    /// What it draws from, if it draws and that is known.
+    seed: Option<u64>,
 }
 
 /// What all links of a line are made with.
@@ -105,8 +107,7 @@ impl Hosts {
     /// Makes a host of each name, and between neighbours a link with these settings (one fewer than
     /// names), with addresses of IPv6 or of IPv4. Logs go into `folder`.
     ///
-    /// `seed` decides what emulated links draw. Names of hosts that a killed dnslab left are removed.
-    /// `seed` decides what emulated links draw. A link in user space runs before ordinary processes, so it
+    /// `seed` decides what emulated links draw. Names of hosts that a killed dnslab left are removed. A link in user space runs before ordinary processes, so it
     /// is kept on these CPUs, all of them if there are none: those of the server under test must not be
     /// among them.
     ///
@@ -180,6 +181,7 @@ impl Hosts {
             rate_bps: link.settings.rate_bps,
             carrier: link.carrier.to_owned(),
             cpus: link.cpus.clone(),
+            seed: link.seed,
         };
         self.links.iter().enumerate().map(facts).collect()
     }
@@ -286,15 +288,17 @@ impl Link {
             carrier: "veth",
             process: None,
             cpus: Vec::new(),
+            seed: None,
         };
-        if settings.is_plain() || carries_netem(pair, devices, settings, seed)? {
-            if settings.is_plain() {
-                veth(pair, devices)?;
-            } else {
-                link.carrier = "netem";
-            }
+        if settings.is_plain() {
+            veth(pair, devices)?;
+            link.configure(pair, devices)?;
+        } else if let Some(draws) = carries_netem(pair, devices, settings, seed)? {
+            link.carrier = "netem";
+            link.seed = draws.seed;
             link.configure(pair, devices)?;
         } else {
+            link.seed = Some(seed);
             link.carrier = "user space";
             for (host, device) in pair.into_iter().zip(devices) {
                 ip(&host.network, &[format!("tuntap add dev {device} mode tun")], None)?;

@@ -11,29 +11,40 @@ use crate::network::Visit;
 /// default of 1,000 would bound the rate at 1,000 for each delay.
 const LIMIT: u32 = 1_000_000;
 
-/// Makes a pair of devices with netem at both ends; false, and nothing left, where the kernel has no
+/// What netem draws from.
+pub(super) struct Draws {
+    /// The seed; `None` where tc knows none, and netem has one of its own.
+    pub(super) seed: Option<u64>,
+}
+
+/// Makes a pair of devices with netem at both ends; `None`, and nothing left, where the kernel has no
 /// netem.
 pub(super) fn carries_netem(
     pair: [&Host; 2],
     devices: [&str; 2],
     settings: &LinkSettings,
     seed: u64,
-) -> Result<bool, LabError> {
+) -> Result<Option<Draws>, LabError> {
     veth(pair, devices)?;
+    let mut draws = Draws { seed: Some(seed) };
     for (way, (host, device)) in (0..).zip(pair.into_iter().zip(devices)) {
         // A packet of many segments would be delayed, lost and counted as one.
         let lines = [format!("link set {device} gso_max_segs 1")];
         ip(&host.network, &lines, None)?;
         // An older tc does not know the seed: its netem draws for itself.
-        let is_added = [Some(seed ^ way), None]
+        let added = [Some(seed ^ way), None]
             .into_iter()
-            .any(|seed| add(host, device, &netem(settings, seed)).is_ok());
-        if !is_added {
-            ip(&pair[0].network, &[format!("link delete {}", devices[0])], None)?;
-            return Ok(false);
+            .find(|seed| add(host, device, &netem(settings, *seed)).is_ok());
+        match added {
+            Some(Some(_)) => {}
+            Some(None) => draws.seed = None,
+            None => {
+                ip(&pair[0].network, &[format!("link delete {}", devices[0])], None)?;
+                return Ok(None);
+            }
         }
     }
-    Ok(true)
+    Ok(Some(draws))
 }
 
 /// Puts netem before a device; what was said when that failed.

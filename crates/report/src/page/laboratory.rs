@@ -331,6 +331,7 @@ mod tests {
             rate_bps,
             carrier: "netem".to_owned(),
             cpus: Vec::new(),
+            seed: None,
         }
     }
 

@@ -233,6 +233,7 @@ pub(crate) fn laboratory() -> Laboratory {
         rate_bps: None,
         carrier: "netem".to_owned(),
         cpus: Vec::new(),
+        seed: None,
     };
     let far = LinkFacts {
         loss: 0.001,
