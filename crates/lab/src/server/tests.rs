@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::CertificateKind;
 
 /// A specification with everything at its plainest.
 pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
@@ -25,6 +26,7 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
         trust_anchor: None,
         logging: Logging::default(),
         without_cache: false,
+        certificate: CertificateKind::default(),
         network: None,
     }
 }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::program::guard;
 use crate::support::{PATIENCE, alive, ask, groups_of, nobody, parent, spec, wait_until};
-use dnslab_lab::{LabError, RunningServer, Sampler, ServerKind, find, ports, sockets};
+use dnslab_lab::{
+    CertificateKind, LabError, RunningServer, Sampler, ServerKind, find, ports, sockets,
+};
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
@@ -85,6 +87,35 @@ fn nsd_on_both_ip_versions() {
     check(ServerKind::Nsd, "127.0.0.1", &[Udp, Tcp, Dot]);
     check(ServerKind::Nsd, "::1", &[Udp, Tcp, Dot]);
     check(ServerKind::Nsd, "127.0.0.1", &[Dot]);
+}
+
+/// Whatever certificate they have, clients that trust its authority are content; and the library that
+/// they have TLS from is known.
+#[test]
+fn servers_show_each_kind_of_certificate() {
+    for (kind, library) in [
+        (ServerKind::Bind, "OpenSSL 3."),
+        (ServerKind::Nsd, "OpenSSL 3."),
+        (ServerKind::Embedded, "rustls 0."),
+    ] {
+        for certificate in CertificateKind::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Dot]);
+            spec.certificate = certificate;
+            let probe = |transport, address| ask(folder.path(), transport, address);
+            let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
+                .unwrap_or_else(|it| panic!("{kind} with {certificate}: {it}"));
+            let found = &server.facts().tls_library;
+            assert!(found.starts_with(library), "{kind}: {found}");
+            server.stop().unwrap();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Udp]);
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+    assert_eq!(server.facts().tls_library, "", "nothing is encrypted");
+    server.stop().unwrap();
 }
 
 /// Each process of NSD has sockets of its own at the same address (SO_REUSEPORT).

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::{
-    EmbeddedSettings, GuardProgram, Logging, ServerKind, ServerSpec, ZoneFile, certificate, ports,
+    CertificateKind, EmbeddedSettings, GuardProgram, Logging, ServerKind, ServerSpec, ZoneFile,
+    certificate, ports,
 };
 use dnslab_wire::Transport;
 
@@ -61,6 +62,7 @@ pub(crate) fn spec(
         transports: transports.to_vec(),
         threads: 1,
         connections: 4,
+        certificate: CertificateKind::default(),
         http_path: "/dns-query".to_owned(),
         cpus: Vec::new(),
         binary: None,

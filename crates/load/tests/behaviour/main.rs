@@ -5,6 +5,7 @@ mod count;
 mod idle;
 #[path = "../one_port/mod.rs"]
 mod one_port;
+mod quickack;
 mod witness;
 
 use std::collections::{HashMap, HashSet};

@@ -35,6 +35,8 @@ fn queries_are_answered_on_both_families() {
             let tls = result.measured.tls.as_ref().unwrap();
             assert_eq!((tls.version.as_str(), tls.verified), ("TLSv1.3", true));
             assert_eq!(tls.cipher_suite, "TLS13_AES_256_GCM_SHA384");
+            assert_eq!(tls.group, "x25519");
+            assert_eq!(tls.certificate.as_ref().unwrap().key, "ECDSA P-256");
         }
         let counters = server.stop();
         assert_eq!(counters.messages(transport).answered, answered);

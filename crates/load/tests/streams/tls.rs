@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_carrier::Method;
-use dnslab_load::{LoadError, LoadResult, LoadSpec, TlsSettings, TlsVersions, run};
+use dnslab_load::{LoadError, LoadResult, LoadSpec, TlsGroup, TlsSettings, TlsVersions, run};
 use dnslab_wire::Transport;
 
 use crate::load::{go, go_well, settings, spec, with_method, with_quota};
@@ -43,6 +43,45 @@ fn versions_are_those_offered_and_those_spoken() {
                 assert!(end.starts_with("TLS: ") || end.contains("closed"), "{end}");
             }
         }
+    }
+}
+
+#[test]
+fn groups_are_those_offered_and_those_spoken() {
+    let own = Responder::start(|_| {});
+    // OpenSSL before 3.5 has no ML-KEM, and takes the half that it knows.
+    let bind = Bind::start("", 100);
+    use TlsGroup::{Secp256r1, Secp384r1, X25519, X25519MlKem768};
+    for group in TlsGroup::ALL {
+        let tls = settings(&own.identity).with_groups(&[group]);
+        let result = go_well(&spec(own.dot, Transport::Dot, tls));
+        assert_eq!(result.measured.tls.as_ref().unwrap().group, group.name());
+        assert_eq!(result.facts.tls.as_ref().unwrap().groups, [group.name()]);
+    }
+    for (groups, expected) in [
+        (&[X25519][..], X25519),
+        (&[Secp384r1, Secp256r1], Secp384r1),
+        // As the server prefers it, since it has a key share of both.
+        (&[X25519MlKem768, X25519], X25519),
+    ] {
+        let tls = settings(&bind.identity).with_groups(groups);
+        let agreed = go_well(&spec(bind.dot, Transport::Dot, tls)).measured.tls.unwrap();
+        let is_expected = agreed.group == expected.name();
+        let is_newer = groups.contains(&X25519MlKem768) && agreed.group == X25519MlKem768.name();
+        assert!(is_expected || is_newer, "{groups:?}: {agreed:?}");
+    }
+}
+
+#[test]
+fn the_certificate_of_the_handshake_is_recorded() {
+    let own = Responder::start(|_| {});
+    for transport in [Transport::Dot, Transport::Doh2] {
+        let target = if transport == Transport::Dot { own.dot } else { own.doh2 };
+        let result = go_well(&spec(target, transport, settings(&own.identity)));
+        let certificate = result.measured.tls.unwrap().certificate.unwrap();
+        assert_eq!((certificate.key.as_str(), certificate.key_bits), ("ECDSA P-256", 256));
+        assert_eq!(certificate.signature, "ECDSA with SHA-256");
+        assert!(certificate.sent >= 1 && certificate.octets > 200, "{certificate:?}");
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    CaseId, LoadFacts, LoadMode, ResourceSeries, RunRecord, RunStatus, SelfCheck, TlsFacts,
+    CaseId, CertificateFacts, LoadFacts, LoadMode, ResourceSeries, RunRecord, RunStatus, SelfCheck,
+    TlsFacts,
 };
 
 use super::Page;
@@ -188,7 +189,8 @@ fn compared_by(page: &Page<'_>) -> String {
 
 /// Load and server of a variant, from its first run.
 fn variant_facts(record: &RunRecord) -> String {
-    let LoadFacts { transport, target, clients, mode, workers, cpus, queries, .. } = &record.load;
+    let LoadFacts { transport, target, clients, mode, workers, cpus, queries, quickack, .. } =
+        &record.load;
     // These were set, not measured: digits that say nothing are left away.
     let seconds = |ns: u64| number::duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ");
     let mode = match mode {
@@ -202,7 +204,12 @@ fn variant_facts(record: &RunRecord) -> String {
     let tls = record.measured.as_ref().and_then(|measured| measured.tls.as_ref());
     let tls = tls.map(|tls| {
         let verified = if tls.verified { "verified" } else { "not verified" };
-        format!("{} {}, certificate {verified}", tls.version, tls.cipher_suite)
+        let group = match tls.group.as_str() {
+            "" => String::new(),
+            group => format!(", {group}"),
+        };
+        let certificate = tls.certificate.as_ref().map(certificate).unwrap_or_default();
+        format!("{} {}{group}, certificate {verified}{certificate}", tls.version, tls.cipher_suite)
     });
     let sources = record.measured.as_ref().map(|measured| watched_by(&measured.resources));
     let counters = record.measured.as_ref().and_then(|measured| measured.server_counters.as_ref());
@@ -231,10 +238,12 @@ fn variant_facts(record: &RunRecord) -> String {
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", record.load.send_path.clone()),
         ("horizon", seconds(record.load.horizon_ns)),
+        ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
         ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),
         ("TLS asked for", record.load.tls.as_ref().map(asked_tls).unwrap_or_default()),
         ("server", server.title()),
+        ("server's TLS library", server.tls_library.clone()),
         ("server threads", threads),
         ("server CPUs", pinned(&server.cpus)),
         ("watched by", sources.unwrap_or_default()),
@@ -271,6 +280,16 @@ fn receive_time(source: &str) -> String {
     .to_owned()
 }
 
+/// The certificate that a server showed, in words that go on from others.
+fn certificate(facts: &CertificateFacts) -> String {
+    let CertificateFacts { key, key_bits, signature, sent, octets } = facts;
+    let sent = match sent {
+        1 => "one certificate".to_owned(),
+        count => format!("{count} certificates"),
+    };
+    format!(": {key} with {key_bits} bits, signed by {signature}, {sent} of {octets} octets sent")
+}
+
 /// What TLS was to do, in words.
 fn asked_tls(tls: &TlsFacts) -> String {
     let resumption = match (tls.resumption, tls.early_data) {
@@ -278,10 +297,20 @@ fn asked_tls(tls: &TlsFacts) -> String {
         (true, false) => "resumption",
         (true, true) => "resumption with early data",
     };
-    match tls.versions.as_slice() {
-        [] => resumption.to_owned(),
-        versions => format!("{}, {resumption}", versions.join(" or ")),
+    let mut parts = Vec::new();
+    if !tls.versions.is_empty() {
+        parts.push(tls.versions.join(" or "));
     }
+    if !tls.groups.is_empty() {
+        parts.push(format!("groups {}", tls.groups.join(", ")));
+    }
+    parts.push(resumption.to_owned());
+    match tls.records.as_str() {
+        "per-query" => parts.push("a record for each query".to_owned()),
+        "shared" => parts.push("queries share records".to_owned()),
+        _ => {}
+    }
+    parts.join(", ")
 }
 
 /// Configuration and log of each run's server, collapsed.

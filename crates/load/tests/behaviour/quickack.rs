@@ -1,0 +1,62 @@
+//! Acknowledgements that the client's kernel holds back, and those that it is asked for.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+use std::time::Duration;
+
+use dnslab_load::{LoadSpec, Mode};
+use dnslab_wire::Transport;
+
+use crate::{go, spec};
+
+/// A server with Nagle's algorithm on, as accepted connections have it by default, that writes each
+/// answer in two parts: the second leaves when the first is acknowledged.
+fn server_in_two_parts() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut message = [0; 512];
+                while let Ok(()) = stream.read_exact(&mut message[..2]) {
+                    let length = usize::from(u16::from_be_bytes([message[0], message[1]]));
+                    stream.read_exact(&mut message[2..2 + length]).unwrap();
+                    // The bit QR: it is a response.
+                    message[4] |= 0x80;
+                    let (first, second) = message[..2 + length].split_at(7);
+                    if stream.write_all(first).and_then(|()| stream.write_all(second)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// A busy machine makes every answer later, and none earlier: so some must be early where the client
+/// acknowledges at once, and most late where it does not.
+#[test]
+fn answers_do_not_wait_for_an_acknowledgement_that_is_sent_at_once() {
+    /// Linux holds an acknowledgement back for 40 ms at least (TCP_DELACK_MIN).
+    const HELD_BACK_NS: u64 = 38_000_000;
+    let target = server_in_two_parts();
+    let service_time = |quickack| {
+        let result = go(&LoadSpec {
+            clients: 1,
+            workers: 1,
+            mode: Mode::Closed { outstanding: 1 },
+            duration: Duration::from_millis(1_500),
+            quickack,
+            ..spec(target, Transport::Tcp)
+        });
+        assert_eq!(result.facts.quickack, quickack);
+        result.measured.service_time
+    };
+    let median = service_time(false).quantile_ns(0.5).unwrap();
+    assert!(median > HELD_BACK_NS, "{median}");
+    let early = service_time(true).quantile_ns(0.1).unwrap();
+    assert!(early < HELD_BACK_NS / 2, "{early}");
+}
