@@ -213,7 +213,8 @@ impl Judge<'_> {
             octets: octets.len(),
         };
         if entry.sent < lane.followed_at {
-            tally.overtaken(entry, at, lane.followed_at);
+            let since = |instant| at.saturating_sub(instant);
+            tally.overtaken(entry.due, since(entry.sent), since(lane.followed_at));
         }
         tally.answered(entry, at, facts);
     }

@@ -248,16 +248,19 @@ impl Tally {
         self.at_once = at_once_ns(shortest);
     }
 
-    /// A query is answered that was not the latest on its connection: that one was sent at `latest`.
+    /// A query that was due at `due` is answered after `took`, and was not the latest on its connection:
+    /// that one was sent `since` before the answer. All by value: a reference to the query would keep it
+    /// in memory on the way of every answer.
+    #[cold]
     #[inline(never)]
-    pub(crate) fn overtaken(&mut self, query: &Entry, received: Nanos, latest: Nanos) {
+    pub(crate) fn overtaken(&mut self, due: Nanos, took: Nanos, since: Nanos) {
         let at_once = self.at_once;
-        if at_once == 0 || received.saturating_sub(query.sent) < at_once.saturating_mul(LONG) {
+        if at_once == 0 || took < at_once.saturating_mul(LONG) {
             return;
         }
-        let answers = &mut self.phase(query.due).counters.answers;
+        let answers = &mut self.phase(due).counters.answers;
         answers.overtaken += 1;
-        answers.after_next_query += u64::from(received.saturating_sub(latest) <= at_once);
+        answers.after_next_query += u64::from(since <= at_once);
     }
 
     /// Where the times of this kind of handshakes are kept.

@@ -8,15 +8,14 @@ use crate::evidence::{records, valid_records};
 use crate::room::{Room, SHORT};
 use crate::running_server::{RunningBind, queries, serve};
 
-/// An open loop over TCP in which each of 20 connections has a query each 5 ms, at random times: two that
-/// come close together are what makes the server keep the first answer back.
-fn open_loop(target: &str) -> Room {
+/// An open loop over TCP of `rate` queries per second on 20 connections.
+fn open_loop(target: &str, rate: &str, pace: &str) -> Room {
     // The caller's room keeps other loads away.
     let room = Room::quiet();
     room.write("queries", &queries());
-    let load = ["load", target, "--transport", "tcp", "--clients", "20", "--rate", "4000"];
+    let load = ["load", target, "--transport", "tcp", "--clients", "20", "--rate", rate];
     let further =
-        ["--queries", "queries", "--pace", "poisson", "--duration", "1s", "--warm-up", "500ms"];
+        ["--pace", pace, "--queries", "queries", "--duration", "1s", "--warm-up", "500ms"];
     room.dnslab(&[&load[..], &further].concat()).exits_with(0);
     room
 }
@@ -30,14 +29,16 @@ fn waited(room: &Room) -> Option<f64> {
     })
 }
 
-/// BIND 9.18 leaves Nagle's algorithm on. How soon an answer follows the query that it waited for is the
-/// machine's, so a busy one has several chances.
+/// BIND 9.18 leaves Nagle's algorithm on. Whether a connection begins to wait is chance: in equal loads of a
+/// second between 4 and 98 % of the answers did. So there are several tries, in two forms.
 #[test]
 fn answers_that_wait_for_the_next_query_are_named() {
     let room = Room::with_load();
     let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
-    let shares = (0..8).map(|_| waited(&open_loop(&bind.target("tcp"))));
-    assert!(shares.flatten().any(|share| share > 0.05), "none of 8 loads says so");
+    let tries = [("7000", "constant"), ("4000", "poisson")].into_iter().cycle().take(16);
+    let mut shares =
+        tries.filter_map(|(rate, pace)| waited(&open_loop(&bind.target("tcp"), rate, pace)));
+    assert!(shares.any(|share| share >= 0.05), "none of 16 loads says so");
 }
 
 /// The embedded server sets TCP_NODELAY; and a server whose answers take longer than the gap between two
@@ -47,8 +48,10 @@ fn answers_that_do_not_wait_are_not_named() {
     for further in [&[][..], &["--delay", "30ms"]] {
         let room = Room::with_load();
         let (_running, at) = serve(&room, "127.0.0.1", further);
-        let load = open_loop(&at(Transport::Tcp).to_string());
-        assert_eq!(waited(&load), None, "{further:?}");
+        for (rate, pace) in [("7000", "constant"), ("4000", "poisson")] {
+            let load = open_loop(&at(Transport::Tcp).to_string(), rate, pace);
+            assert_eq!(waited(&load), None, "{further:?} {pace}");
+        }
     }
 }
 
@@ -89,16 +92,17 @@ fn clients_that_a_running_server_does_not_serve() {
     done.prints(" of 50 clients").prints("`tcp-clients`");
 }
 
-/// NSD takes the last of two values.
+/// NSD takes the last of two values. It closes connections that pause when it is at its bound, so some more
+/// than that are served in turn.
 #[test]
 fn clients_that_a_started_server_does_not_serve() {
     let room = Room::with_load();
     room.experiment(&format!(
-        "repeat.runs = 1\n[server]\nkind = \"nsd\"\nextra = \"server:\\n tcp-count: 10\"\n{SHORT}\
-         transport = \"tcp\"\nclients = 50\noutstanding = 1\n\n[[variant]]\nname = \"tcp\"\n"
+        "repeat.runs = 1\n[server]\nkind = \"nsd\"\nextra = \"server:\\n tcp-count: 3\"\n{SHORT}\
+         transport = \"tcp\"\nclients = 200\noutstanding = 1\n\n[[variant]]\nname = \"tcp\"\n"
     ));
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(3);
     let told = reason(&room);
-    assert!(told.starts_with("the server served 10 of 50 clients"), "{told}{done}");
+    assert!(told.contains(" of 200 clients"), "{told}{done}");
     assert!(told.contains("NSD bounds them by `tcp-count` (default 100)"), "{told}");
 }

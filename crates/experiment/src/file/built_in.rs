@@ -8,7 +8,7 @@ use crate::error::ExperimentError;
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
-pub const BUILT_IN: [(&str, &str); 7] = [
+pub const BUILT_IN: [(&str, &str); 8] = [
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
     ("forwarders-idle", include_str!("../../../../experiments/forwarders-idle.toml")),
@@ -16,6 +16,7 @@ pub const BUILT_IN: [(&str, &str); 7] = [
     ("idm", include_str!("../../../../experiments/idm.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),
     ("transports", include_str!("../../../../experiments/transports.toml")),
+    ("waiting", include_str!("../../../../experiments/waiting.toml")),
 ];
 
 /// The text of an experiment and what it is called in messages.
