@@ -63,7 +63,7 @@ pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
 pub use record::{LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts};
-pub use resources::{ResourceSample, ResourceSeries};
+pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
     CaseId, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
 };

@@ -172,6 +172,14 @@ impl Measured {
         self.resources.busy_share(from, to)
     }
 
+    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the time
+    /// of threads.
+    #[must_use]
+    pub fn server_used_share(&self) -> Option<f64> {
+        let (from, to) = self.window();
+        self.resources.used_share(from, to)
+    }
+
     /// The server's CPU time per answered query over the measured window, nanoseconds.
     #[must_use]
     pub fn server_cpu_per_query_ns(&self) -> Option<f64> {

@@ -30,6 +30,7 @@ mod server_failure;
 mod servers;
 mod studies;
 mod transports;
+mod watching;
 mod zone_by_ipa;
 mod zone_by_ldif;
 mod zone_by_nsupdate;

@@ -21,6 +21,7 @@ use super::leftovers;
 use super::queries::{QueriesError, subnets, tsig};
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
+use super::watching::NOT_COVERED;
 use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
@@ -92,14 +93,16 @@ impl Case<'_> {
             Ok(spec) => spec,
             Err(error) => return self.failed(started, error.to_string(), Vec::new()),
         };
-        let sampler = target.server.as_ref().map(|server| Sampler::start(server.watched()));
+        let watch = target.watch.clone().map(|watched| watched.beside_load(&cpus.load));
+        let sampler = watch.ok().map(Sampler::start);
         if sampler.is_some() {
             std::thread::sleep(SAMPLES_AROUND);
         }
         // After the pause: what the embedded server tells is up to 100 ms old, and the probes of its
         // readiness shall not count.
-        let counters = target.server.as_ref().and_then(RunningServer::count);
-        let watches = laboratory.watch();
+        let counted = target.server.as_ref().filter(|_| self.variant.server.watch);
+        let counters = counted.and_then(RunningServer::count);
+        let watches = laboratory.watch(self.variant, cpus);
         let stop_here = AtomicBool::new(false);
         let mut fault = None;
         let find_fault = || {
@@ -123,13 +126,15 @@ impl Case<'_> {
         if sampler.is_some() && fault.is_none() {
             std::thread::sleep(SAMPLES_AROUND);
         }
-        let Target { server, facts, .. } = target;
+        let Target { server, facts, watch, .. } = target;
         // All watches end before the servers: what they read goes away with these.
         let mut seen = Seen { laboratory: laboratory.facts(self.variant, cpus), ..Seen::default() };
         if let Ok(result) = &result {
-            seen.resources = sampler.map(|sampler| sampler.finish(result.origin));
+            let window = result.measured.window();
+            seen.unwatched = watch.err();
+            seen.resources = sampler.map(|it| it.finish_over(result.origin, window));
             seen.counters = counters.map(|counters| counters.finish(result.origin));
-            seen.chain = laboratory.parts(watches, result.origin);
+            seen.chain = laboratory.parts(watches, result.origin, window);
         }
         let end = Ending::of(server, fault, self.folder);
         laboratory.stop();
@@ -208,11 +213,13 @@ impl Case<'_> {
         let signature_example = result.signature_example;
         measured.resources = seen.resources.unwrap_or_default();
         measured.server_counters = seen.counters;
-        let watched = measured.server_busy_share().is_some();
+        let is_watched = measured.server_busy_share().is_some();
+        let reason = seen.unwatched.unwrap_or_else(|| NOT_COVERED.to_owned());
+        let unwatched = (!is_watched).then_some(reason);
         let limit = Limit::decide(&LimitFigures::of(&facts, &server, &seen.chain, &measured));
         let mut caveats =
             Caveat::find(&facts, &server, &seen.chain, &measured, cpus::allowed().len());
-        self.add_caveats(&mut caveats, &measured, watched, wrong_example.as_deref());
+        self.add_caveats(&mut caveats, &measured, unwatched, wrong_example.as_deref());
         if let Some(example) = &signature_example {
             // A load whose every signature is refused ends in its warm-up.
             let phases = [&measured.warm_up, &measured.counters];
@@ -244,7 +251,7 @@ impl Case<'_> {
         &self,
         caveats: &mut Vec<Caveat>,
         measured: &Measured,
-        watched: bool,
+        unwatched: Option<String>,
         wrong_example: Option<&str>,
     ) {
         let wrong = measured.counters.answers.wrong;
@@ -255,13 +262,7 @@ impl Case<'_> {
         if let Some(reason) = laboratory::not_played(self.variant) {
             caveats.push(Caveat::LinksNotPlayed { reason });
         }
-        if !watched {
-            let reason = match self.variant.server.process() {
-                None => "dnslab did not start it, so it does not know its processes",
-                Some(_) => "the samples do not cover the measured window",
-            };
-            caveats.push(Caveat::ServerNotWatched { reason: reason.to_owned() });
-        }
+        caveats.extend(unwatched.map(|reason| Caveat::ServerNotWatched { reason }));
         let server = &self.variant.server;
         let unverified = server.verification == Some(Verification::Off);
         if unverified && self.variant.load.transport.is_encrypted() {
@@ -382,6 +383,8 @@ impl Case<'_> {
 struct Seen {
     /// What the server under test used.
     resources: Option<ResourceSeries>,
+    /// Why nobody looked.
+    unwatched: Option<String>,
     /// What it counted.
     counters: Option<CounterSeries>,
     /// The servers behind it.

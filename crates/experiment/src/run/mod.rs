@@ -10,6 +10,7 @@ mod room;
 mod session;
 mod split;
 mod target;
+mod watching;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
 pub use session::{

@@ -23,6 +23,7 @@ use super::case::Case;
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
 use super::split::Cpus;
+use super::watching;
 use crate::{Experiment, ExperimentError, HostsChoice, Plan, Variant};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
@@ -335,6 +336,7 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
         };
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
+        fits(watching::lacking(variant))?;
         if let Err(error) = can_run(variant) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });

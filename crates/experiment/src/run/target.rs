@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_lab::{GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile};
+use dnslab_lab::{
+    GuardProgram, LabError, NotFound, RunningServer, ServerKind, ServerSpec, ZoneFile,
+};
 use dnslab_load::{
     HttpSettings, Records, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
@@ -18,6 +20,7 @@ use domain::base::iana::Rtype;
 
 use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
+use super::watching::{self, SWITCHED_OFF, Watch};
 use crate::{Queries, Server, TlsChoice, Variant, Verification};
 
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
@@ -43,6 +46,9 @@ pub(super) enum TargetError {
     /// The zone cannot be made.
     #[error(transparent)]
     Zone(#[from] QueriesError),
+    /// The process or unit of the external server is not the right one.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
     /// A file of the run cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
@@ -86,6 +92,8 @@ pub(super) struct Target {
     pub(super) tls: Option<TlsSettings>,
     /// The process, if it was started here.
     pub(super) server: Option<RunningServer>,
+    /// What a sampler needs to know of it, or why it is not watched.
+    pub(super) watch: Watch,
     /// For the record.
     pub(super) facts: ServerFacts,
 }
@@ -110,6 +118,9 @@ pub(super) fn prepare(
     first_query: &Query,
 ) -> Result<Target, TargetError> {
     let mut target = begin(variant, site, first_query)?;
+    if !variant.server.watch {
+        target.watch = Err(SWITCHED_OFF.to_owned());
+    }
     let TlsChoice { versions, resumption, early_data } = variant.load.tls;
     target.tls = target.tls.map(|tls| {
         tls.with_versions(versions).with_resumption(resumption).with_early_data(early_data)
@@ -121,7 +132,7 @@ pub(super) fn prepare(
 fn begin(variant: &Variant, site: &Site<'_>, first_query: &Query) -> Result<Target, TargetError> {
     let verification = variant.server.verification.as_ref();
     let transport = variant.load.transport;
-    if let Server::External { target, tls_name } = &variant.server.server {
+    if let Server::External { target, tls_name, .. } = &variant.server.server {
         let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
         let tls = tls(transport, verification, &name, None)?;
         return external(variant, *target, tls, first_query);
@@ -152,12 +163,9 @@ fn external(
             TargetError::Silent { target, reason, hint }
         },
     )?;
-    let facts = ServerFacts {
-        kind: "external".to_owned(),
-        notes: vec!["runs elsewhere: it was neither configured nor watched".to_owned()],
-        ..ServerFacts::default()
-    };
-    Ok(Target { address: target, tls, server: None, facts })
+    // After its first answer: a service that waits for its first query has started by then.
+    let (facts, watch) = watching::external(variant)?;
+    Ok(Target { address: target, tls, server: None, watch, facts })
 }
 
 /// What is asked of the server under test.
@@ -252,7 +260,8 @@ fn start(
         tls = Some(settings.with_records(Records::PerQuery));
         facts.notes.push(NSD_RECORDS.to_owned());
     }
-    Ok(Target { address, tls, server: Some(server), facts })
+    let watch = Ok(server.watched());
+    Ok(Target { address, tls, server: Some(server), watch, facts })
 }
 
 /// What a server is asked to find out whether it answers rightly: with records.
