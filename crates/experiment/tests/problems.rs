@@ -106,7 +106,7 @@ fn values() {
 #[test]
 fn combinations() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\" }";
-    let cases: [(&str, String); 15] = [
+    let cases: [(&str, String); 19] = [
         ("rate_and_outstanding", "load.rate = 5\nload.outstanding = 6".into()),
         ("pace_without_rate", "load.pace = \"poisson\"".into()),
         ("delay_with_bind", "server = { kind = \"bind\", delay = \"5ms\" }".into()),
@@ -116,6 +116,10 @@ fn combinations() {
             "extra_with_external",
             "[server]\nkind = \"external\"\naddress = \"::1\"\nextra = \"x\"".into(),
         ),
+        ("pid_with_bind", "server = { kind = \"bind\", pid = 7 }".into()),
+        ("pid_and_unit", external.replace(" }", ", pid = 7, unit = \"named.service\" }")),
+        ("pid_of_zero", external.replace(" }", ", pid = 0 }")),
+        ("unit_is_a_path", external.replace(" }", ", unit = \"system.slice/named.service\" }")),
         ("external_without_address", "server.kind = \"external\"".into()),
         ("external_dot_unverified", format!("{external}\nload.transport = \"dot\"")),
         (

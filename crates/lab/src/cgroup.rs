@@ -50,6 +50,77 @@ pub struct Sources {
     pub memory: MemorySource,
 }
 
+impl Sources {
+    /// Everything from the server's processes.
+    pub(crate) const PROCESSES: Self =
+        Self { cpu: CpuSource::Processes, memory: MemorySource::Processes };
+}
+
+/// The control group of a unit of systemd.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// All processes in it and in the groups below it.
+    pub(crate) processes: Vec<u32>,
+}
+
+/// Levels of groups that are searched for a unit: services of users lie at the fifth.
+const DEPTH: usize = 8;
+
+/// The group of the unit called `name`: in the version 2 tree where it has processes there, else in a
+/// version 1 hierarchy. Of several units of one name (those of users) one that has processes.
+pub(crate) fn unit(name: &str) -> Option<Unit> {
+    let mut folders = Vec::new();
+    for mount in mount_points(&mounts()) {
+        named_below(&mount, name, DEPTH, &mut folders);
+    }
+    let units = folders.into_iter().map(|folder| Unit { processes: members(&folder), folder });
+    // The first of those that are alike.
+    units.reduce(|first, next| {
+        if first.processes.is_empty() && !next.processes.is_empty() { next } else { first }
+    })
+}
+
+/// All processes in a group and in those below it.
+pub(crate) fn members(group: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    // 0 stands for a process of another namespace.
+    let own = text.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid != 0);
+    let mut all: Vec<u32> = own.collect();
+    all.extend(folders_in(group).iter().flat_map(|below| members(below)));
+    all
+}
+
+/// Adds the groups called `name` below `folder`.
+fn named_below(folder: &Path, name: &str, depth: usize, found: &mut Vec<PathBuf>) {
+    for below in folders_in(folder) {
+        if below.file_name().is_some_and(|its| its == name) {
+            found.push(below);
+        } else if depth > 1 {
+            named_below(&below, name, depth - 1, found);
+        }
+    }
+}
+
+/// The folders in a folder; links are none.
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.flatten().filter(is_folder).map(|entry| entry.path()).collect()
+}
+
+/// Where control groups are mounted, version 2 first.
+fn mount_points(mounts: &str) -> Vec<PathBuf> {
+    let of = |wanted: &str| {
+        let lines = mounts.lines().filter_map(|line| line.split_once(" - "));
+        let wanted = lines.filter(|(_, after)| after.split(' ').next() == Some(wanted));
+        let points = wanted.filter_map(|(before, _)| before.split(' ').nth(4));
+        points.map(PathBuf::from).collect::<Vec<_>>()
+    };
+    [of("cgroup2"), of("cgroup")].concat()
+}
+
 impl CpuSource {
     /// The source as text, for the record.
     #[must_use]
@@ -305,6 +376,27 @@ mod tests {
             assert_eq!(found.as_deref(), expected.map(Path::new), "{controller:?}");
         }
         assert_eq!(group_path("", "", None), None);
+    }
+
+    #[test]
+    fn units_are_searched_in_every_hierarchy() {
+        let [v2, cpu, memory] =
+            ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/memory"];
+        assert_eq!(mount_points(MOUNTS), [v2, cpu, memory].map(PathBuf::from));
+        let mount = tempfile::tempdir().unwrap();
+        let unit = mount.path().join("system.slice/named.service");
+        fs::create_dir_all(unit.join("inner")).unwrap();
+        fs::write(unit.join("cgroup.procs"), "7\n0\n").unwrap();
+        fs::write(unit.join("inner/cgroup.procs"), "8\n").unwrap();
+        let mut found = Vec::new();
+        named_below(mount.path(), "named.service", 2, &mut found);
+        assert_eq!(found, [unit.as_path()]);
+        assert_eq!(members(&unit), [7, 8]);
+        assert!(members(mount.path().join("gone").as_path()).is_empty());
+        found.clear();
+        named_below(mount.path(), "named.service", 1, &mut found);
+        named_below(mount.path(), "other.service", 9, &mut found);
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

@@ -11,6 +11,61 @@ pub struct Split {
     pub load: Vec<usize>,
 }
 
+/// Which CPUs are threads of one core.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cores(Vec<Vec<usize>>);
+
+impl Cores {
+    /// Cores by the lists of their CPUs; a CPU in none of them is a core of its own.
+    #[must_use]
+    pub fn new(mut cores: Vec<Vec<usize>>) -> Self {
+        cores.iter_mut().for_each(|core| core.sort_unstable());
+        cores.sort_unstable();
+        cores.dedup();
+        Self(cores)
+    }
+
+    /// What this machine says; nothing where it hides its cores, as some hypervisors do.
+    #[must_use]
+    pub fn of_this_machine() -> Self {
+        let lists = online().into_iter().filter_map(|cpu| {
+            let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+            parse_list(&std::fs::read_to_string(path).ok()?).ok()
+        });
+        Self::new(lists.collect())
+    }
+
+    /// CPUs that share a core with one of `cpus` and are not among them, ascending.
+    #[must_use]
+    pub fn siblings(&self, cpus: &[usize]) -> Vec<usize> {
+        let is_met = |core: &&Vec<usize>| core.iter().any(|cpu| cpus.contains(cpu));
+        let all = self.0.iter().filter(is_met).flatten().copied();
+        let mut others: Vec<usize> = all.filter(|cpu| !cpus.contains(cpu)).collect();
+        others.sort_unstable();
+        others
+    }
+
+    /// `cpus` by core, ascending by the first CPU of each. Where all are threads of one core there is
+    /// no other way to divide them: then each CPU by itself.
+    #[must_use]
+    pub fn apart(&self, cpus: &[usize]) -> Vec<Vec<usize>> {
+        let mut left = cpus.to_vec();
+        left.sort_unstable();
+        let mut groups = Vec::new();
+        while let Some(&first) = left.first() {
+            let with = self.siblings(&[first]);
+            let is_of_core = |cpu: &usize| *cpu == first || with.contains(cpu);
+            let (core, rest) = left.into_iter().partition(is_of_core);
+            groups.push(core);
+            left = rest;
+        }
+        match groups.as_slice() {
+            [core] => core.iter().map(|cpu| vec![*cpu]).collect(),
+            _ => groups,
+        }
+    }
+}
+
 /// Why CPUs cannot be used as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
@@ -40,6 +95,13 @@ impl Split {
         self.server.iter().any(|cpu| self.load.contains(cpu))
     }
 
+    /// CPUs of the load that share a core with one of the server's, ascending.
+    #[must_use]
+    pub fn on_shared_cores(&self, cores: &Cores) -> Vec<usize> {
+        let siblings = cores.siblings(&self.server);
+        self.load.iter().copied().filter(|cpu| siblings.contains(cpu)).collect()
+    }
+
     /// One sentence for the provenance.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -63,19 +125,37 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-/// Divides `allowed`: with more than one CPU the server gets the first half, rounded down, the load
-/// the rest; a single one is shared. A side that is named gets what was asked, the other one the
-/// rest.
+/// The CPUs of this machine that are switched on, ascending; those that this process may use where the
+/// kernel does not say.
+#[must_use]
+pub fn online() -> Vec<usize> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    list.and_then(|list| parse_list(&list).ok()).unwrap_or_else(allowed)
+}
+
+/// Divides `allowed`: with more than one core the server gets the first half of the cores, rounded
+/// down, the load the rest; the threads of a single core are divided in the same way, and a single CPU
+/// is shared. A side that is named gets what was asked, the other one the rest, without the other
+/// threads of those cores if there is more.
 ///
 /// # Errors
 /// When a named CPU is not allowed, or naming one side leaves nothing for the other.
 pub fn split(
     allowed: &[usize],
+    cores: &Cores,
     server: Option<&[usize]>,
     load: Option<&[usize]>,
 ) -> Result<Split, CpuError> {
     let rest = |of: &[usize], side| {
-        let left: Vec<usize> = allowed.iter().copied().filter(|cpu| !of.contains(cpu)).collect();
+        let without = |taken: &[usize]| -> Vec<usize> {
+            allowed
+                .iter()
+                .copied()
+                .filter(|cpu| !of.contains(cpu) && !taken.contains(cpu))
+                .collect()
+        };
+        let apart = without(&cores.siblings(of));
+        let left = if apart.is_empty() { without(&[]) } else { apart };
         if left.is_empty() { Err(CpuError::NoneLeft(side)) } else { Ok(left) }
     };
     let (server, load) = match (server, load) {
@@ -91,8 +171,9 @@ pub fn split(
         }
         (None, None) if allowed.len() < 2 => (allowed.to_vec(), allowed.to_vec()),
         (None, None) => {
-            let (first, second) = allowed.split_at(allowed.len() / 2);
-            (first.to_vec(), second.to_vec())
+            let groups = cores.apart(allowed);
+            let (first, second) = groups.split_at(groups.len() / 2);
+            (joined(first), joined(second))
         }
     };
     if server.is_empty() {
@@ -102,6 +183,14 @@ pub fn split(
         return Err(CpuError::NoneLeft("load"));
     }
     Ok(Split { server, load })
+}
+
+/// All CPUs of some cores, ascending.
+#[must_use]
+pub fn joined(cores: &[Vec<usize>]) -> Vec<usize> {
+    let mut cpus = cores.concat();
+    cpus.sort_unstable();
+    cpus
 }
 
 /// Reads a list of CPUs as the kernel writes it: `0-3,6`. Ascending, without doubles.
@@ -159,15 +248,31 @@ fn named(allowed: &[usize], asked: &[usize]) -> Result<Vec<usize>, CpuError> {
 mod tests {
     use super::*;
 
+    /// Checks the division on a machine with these cores.
     #[track_caller]
-    fn check(allowed: &str, server: Option<&str>, load: Option<&str>, expected: &str) {
+    fn check_on(
+        cores: &[&str],
+        allowed: &str,
+        server: Option<&str>,
+        load: Option<&str>,
+        expected: &str,
+    ) {
         let list = |text: &str| parse_list(text).unwrap();
         let (server, load) = (server.map(list), load.map(list));
-        let answer = match split(&list(allowed), server.as_deref(), load.as_deref()) {
-            Ok(split) => split.describe(),
+        let cores = Cores::new(cores.iter().map(|core| list(core)).collect());
+        let answer = match split(&list(allowed), &cores, server.as_deref(), load.as_deref()) {
+            Ok(split) => match split.on_shared_cores(&cores).as_slice() {
+                [] => split.describe(),
+                shared => format!("{}; {} on cores of the server", split.describe(), text(shared)),
+            },
             Err(error) => error.to_string(),
         };
         assert_eq!(answer, expected);
+    }
+
+    #[track_caller]
+    fn check(allowed: &str, server: Option<&str>, load: Option<&str>, expected: &str) {
+        check_on(&[], allowed, server, load, expected);
     }
 
     #[test]
@@ -184,6 +289,66 @@ mod tests {
         check("0-1", Some("0-1"), None, none);
         let other = "CPU 9 is not among those that this process may use: 0-1";
         check("0-1", Some("9"), None, other);
+    }
+
+    #[test]
+    fn the_threads_of_a_core_stay_together() {
+        // Each machine as cores, then what may be used of it.
+        let without = ["0", "1", "2", "3"];
+        check_on(&without, "0-3", None, None, "server on CPUs 0-1, load on CPUs 2-3");
+        check_on(
+            &["0"],
+            "0",
+            None,
+            None,
+            "server on CPUs 0, load on CPUs 0: shared, each slows the other",
+        );
+        let one = ["0-1"];
+        let threads = "server on CPUs 0, load on CPUs 1; 1 on cores of the server";
+        check_on(&one, "0-1", None, None, threads);
+        // Two cores, numbered as on cloud machines, and as on most others.
+        let pairs = ["0-1", "2-3"];
+        check_on(&pairs, "0-3", None, None, "server on CPUs 0-1, load on CPUs 2-3");
+        let halves = ["0,2", "1,3"];
+        check_on(&halves, "0-3", None, None, "server on CPUs 0,2, load on CPUs 1,3");
+        check_on(&halves, "0-2", None, None, "server on CPUs 0,2, load on CPUs 1");
+        check_on(&halves, "0-1", None, None, "server on CPUs 0, load on CPUs 1");
+        check_on(
+            &halves,
+            "1,3",
+            None,
+            None,
+            "server on CPUs 1, load on CPUs 3; 3 on cores of the server",
+        );
+        let four = ["0,4", "1,5", "2,6", "3,7"];
+        check_on(&four, "0-7", None, None, "server on CPUs 0-1,4-5, load on CPUs 2-3,6-7");
+        // Named for one side: the other stays off its cores, if it can.
+        check_on(&four, "0-7", Some("0"), None, "server on CPUs 0, load on CPUs 1-3,5-7");
+        check_on(&four, "0-7", None, Some("3,6"), "server on CPUs 0-1,4-5, load on CPUs 3,6");
+        check_on(
+            &halves,
+            "0-3",
+            Some("0-1"),
+            None,
+            "server on CPUs 0-1, load on CPUs 2-3; 2-3 on cores of the server",
+        );
+        check_on(
+            &halves,
+            "0-3",
+            Some("0"),
+            Some("2"),
+            "server on CPUs 0, load on CPUs 2; 2 on cores of the server",
+        );
+    }
+
+    #[test]
+    fn this_machine_has_cores() {
+        let cores = Cores::of_this_machine();
+        for core in &cores.0 {
+            let (first, others) = core.split_first().unwrap();
+            assert_eq!(cores.siblings(&[*first]), others);
+        }
+        assert_eq!(joined(&cores.apart(&online())), online());
     }
 
     #[test]

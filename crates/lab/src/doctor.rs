@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Resource;
 
 use crate::cgroup::{CpuSource, Groups};
+use crate::cpus::Cores;
 use crate::server::{ServerKind, find};
 use crate::timers::{ASKED, Sleep};
 use crate::{cpus, descendants, host, hosts, readings};
@@ -102,7 +103,8 @@ fn finding(
 fn cores(allowed: &[usize]) -> Finding {
     let subject = "CPUs";
     let found = format!("{} may be used: {}", allowed.len(), cpus::text(allowed));
-    let split = match cpus::split(allowed, None, None) {
+    let cores = Cores::of_this_machine();
+    let split = match cpus::split(allowed, &cores, None, None) {
         Ok(split) if !split.is_shared() => split,
         _ => {
             let why = "server and load take CPU time from each other";
@@ -110,15 +112,11 @@ fn cores(allowed: &[usize]) -> Finding {
             return finding(Severity::Spoils, subject, found, why, remedy);
         }
     };
-    let siblings = host::thread_siblings().unwrap_or_default();
-    let across = siblings.split(' ').filter_map(|list| cpus::parse_list(list).ok()).any(|core| {
-        let one = |side: &[usize]| core.iter().any(|cpu| side.contains(cpu));
-        one(&split.server) && one(&split.load)
-    });
-    if across {
+    if !split.on_shared_cores(&cores).is_empty() {
+        let siblings = host::thread_siblings().unwrap_or_default();
         let found = format!("{found}; threads of one core: {siblings}");
         let why = "server and load would run on two threads of one core and slow each other";
-        let remedy = "name CPUs of different cores for server and load";
+        let remedy = "measure on a machine with two cores or more";
         return finding(Severity::Spoils, subject, found, why, remedy);
     }
     good(subject, format!("{found}; {}", split.describe()))

@@ -48,6 +48,14 @@ pub fn check(transport: Transport, address: SocketAddr) -> io::Result<()> {
     }
 }
 
+/// True if this machine, or the network namespace of the calling thread, has the address.
+///
+/// Proven by binding it for a moment. Under `net.ipv4.ip_nonlocal_bind` every address can be bound.
+#[must_use]
+pub fn is_local(address: IpAddr) -> bool {
+    UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
+}
+
 /// Binds TCP where the kernel likes, then UDP at the same port.
 fn bind_both(address: IpAddr) -> io::Result<(u16, (TcpListener, UdpSocket))> {
     let mut last = None;

@@ -1,6 +1,6 @@
 //! Single readings from `/proc` that the sampler turns into series.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,13 @@ impl ThreadTally {
         });
         let by_thread = self.threads.update(threads.collect());
         ThreadUse { cpu_ns: by_thread.cpu_ns.max(by_process.cpu_ns), ..by_thread }
+    }
+}
+
+impl ThreadTally {
+    /// The CPU time of each thread that was alive at the last reading, nanoseconds.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.threads.alive.iter().map(|(id, thread)| (*id, thread.cpu_ns))
     }
 }
 
@@ -118,12 +125,11 @@ pub(crate) fn resident_octets(processes: &[u32]) -> u64 {
 /// What the kernel has booked for all CPUs together since the machine started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MachineTime {
-    /// CPU time of processes and of interrupts, nanoseconds.
+    /// CPU time of processes, nanoseconds.
     ///
-    /// Interrupts and soft interrupts count, because most kernels (those without
-    /// CONFIG_IRQ_TIME_ACCOUNTING) count them in the time of the thread or group that they
-    /// interrupted, too: only so is this sum never below that of all processes. A kernel with that
-    /// option keeps them apart from the threads; there they appear as work of others.
+    /// Interrupts and soft interrupts count where the kernel charges them to the thread or group that
+    /// they interrupted, too (without CONFIG_IRQ_TIME_ACCOUNTING): only so is this sum never below
+    /// that of all processes. Where the kernel keeps them apart, they are nobody's.
     pub(crate) processes_ns: u64,
     /// Time that the hypervisor kept from this machine, nanoseconds.
     pub(crate) steal_ns: u64,
@@ -132,16 +138,17 @@ pub(crate) struct MachineTime {
 impl MachineTime {
     /// Now; zeros where the kernel does not say.
     pub(crate) fn now() -> Self {
-        Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default())
+        Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default(), false)
     }
 
-    /// What a `/proc/stat` says.
-    fn of(text: &str) -> Self {
+    /// What a `/proc/stat` says, of a kernel that keeps interrupts apart or not.
+    pub(crate) fn of(text: &str, irq_apart: bool) -> Self {
         // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
         let words = text.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1);
         let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
         let of = |place: usize| ticks.get(place).copied().unwrap_or(0) * tick_ns();
-        let processes_ns = [0, 1, 2, 5, 6].into_iter().map(of).sum();
+        let interrupts: &[usize] = if irq_apart { &[] } else { &[5, 6] };
+        let processes_ns = [0, 1, 2].iter().chain(interrupts).map(|place| of(*place)).sum();
         Self { processes_ns, steal_ns: of(7) }
     }
 }
@@ -154,8 +161,6 @@ pub(crate) fn tick_ns() -> u64 {
 /// Datagrams dropped at a server's UDP sockets: a sum that never goes down.
 #[derive(Debug)]
 pub(crate) struct DropTally {
-    /// A process of the server: the table is that of its network namespace.
-    pid: u32,
     /// The server's sockets and the drops last seen at each.
     sockets: HashMap<u64, u64>,
     /// When the sockets were last looked up.
@@ -173,12 +178,13 @@ const LOOK_UP: Duration = Duration::from_secs(1);
 const REST: u32 = 50;
 
 impl DropTally {
-    /// For the server whose first process is `pid`.
-    pub(crate) fn new(pid: u32) -> Self {
-        Self { pid, sockets: HashMap::new(), looked_up: None, last: None }
+    /// For a server of which these sockets are known already.
+    pub(crate) fn new(sockets: &HashSet<u64>) -> Self {
+        let sockets = sockets.iter().map(|inode| (*inode, 0)).collect();
+        Self { sockets, looked_up: None, last: None }
     }
 
-    /// The drops so far at the sockets of `processes`.
+    /// The drops so far at the sockets of `processes`, which share a network namespace.
     pub(crate) fn read(&mut self, processes: &[u32]) -> u64 {
         let began = Instant::now();
         let due = self.last.is_none_or(|(took, ended)| began - ended >= took * REST);
@@ -189,7 +195,8 @@ impl DropTally {
                     self.sockets.entry(inode).or_default();
                 }
             }
-            for entry in sockets::table(&self.pid.to_string(), Transport::Udp) {
+            let first = processes.first().map_or_else(|| "self".to_owned(), u32::to_string);
+            for entry in sockets::table(&first, Transport::Udp) {
                 if let Some(drops) = self.sockets.get_mut(&entry.inode) {
                     *drops = entry.drops.max(*drops);
                 }
@@ -237,16 +244,18 @@ mod tests {
 
     #[test]
     fn interrupts_are_work_and_waiting_is_not() {
-        let machine = MachineTime::of("cpu  1 10 100 7 7 1000 10000 3 1 0\ncpu0 9 9 9\n");
+        let machine = MachineTime::of("cpu  1 10 100 7 7 1000 10000 3 1 0\ncpu0 9 9 9\n", false);
         assert_eq!(machine.processes_ns, 11_111 * tick_ns());
         assert_eq!(machine.steal_ns, 3 * tick_ns());
-        assert_eq!(MachineTime::of("").processes_ns, 0);
+        let apart = MachineTime::of("cpu  1 10 100 7 7 1000 10000 3 1 0\n", true);
+        assert_eq!(apart.processes_ns, 111 * tick_ns());
+        assert_eq!(MachineTime::of("", false).processes_ns, 0);
     }
 
     #[test]
     fn drops_of_a_full_socket_are_counted() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let mut tally = DropTally::new(std::process::id());
+        let mut tally = DropTally::new(&HashSet::new());
         let before = tally.read(&[std::process::id()]);
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         // Far more than any default buffer holds: with 2,048 octets of payload the kernel charges

@@ -10,6 +10,7 @@ use dnslab_measure::ServerFacts;
 use dnslab_wire::Transport;
 
 use crate::counting::{Counted, CounterWatch};
+use crate::cpus::Cores;
 use crate::error::{AddressTaken, Exited, LabError, NotReady};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::network::Visit;
@@ -145,6 +146,7 @@ impl RunningServer {
     pub fn watched(&self) -> Watched {
         Watched::new(self.process.pid(), self.process.sources().clone(), self.cpus)
             .with_logs(self.query_logs.clone())
+            .pinned_to(&self.facts.cpus)
     }
 
     /// Begins to read what it counts itself; `None` if it tells nobody.
@@ -289,6 +291,7 @@ fn facts(
         threads: spec.threads,
         cpus: spec.cpus.clone(),
         seed: spec.embedded.seed.filter(|_| spec.kind == ServerKind::Embedded),
+        core_siblings: Cores::of_this_machine().siblings(&spec.cpus),
         notes: rendered.notes.into_iter().chain(root.map(Root::note)).collect(),
         tls_library: String::new(),
     }

@@ -1,15 +1,19 @@
 //! A thread that watches what a server uses, every 0.1 s.
 
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{ResourceSample, ResourceSeries};
+use dnslab_measure::{CpuShare, ResourceSample, ResourceSeries};
 
-use crate::cgroup::{CpuSource, MemorySource, Sources};
+use crate::cgroup::{self, CpuSource, MemorySource, Sources};
 use crate::descendants;
+use crate::interrupts::{self, CpuTime, CpuTimes};
 use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
+use crate::threads::ThreadLog;
 
 /// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured
 /// in a build without optimisation), so the watch takes at most 1 % of one CPU, and a run of ten
@@ -25,12 +29,18 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 /// What a sampler needs to know of a server.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// Its first process.
-    pub(crate) pid: u32,
+    /// Its processes.
+    pub(crate) processes: Processes,
     /// Where its figures are read.
     pub(crate) sources: Sources,
     /// How many CPUs it may use.
     pub(crate) cpus: usize,
+    /// Those of them whose interrupts count as its own.
+    pub(crate) own_cpus: Vec<usize>,
+    /// CPUs of the load.
+    pub(crate) load_cpus: Vec<usize>,
+    /// Sockets that are known to be its own, though this user may not see what it has open.
+    pub(crate) sockets: HashSet<u64>,
     /// The logs of queries that it was told to write.
     pub(crate) logs: Vec<PathBuf>,
 }
@@ -39,7 +49,41 @@ impl Watched {
     /// A process whose figures come from `sources`, and that may use `cpus` CPUs.
     #[must_use]
     pub fn new(pid: u32, sources: Sources, cpus: usize) -> Self {
-        Self { pid, sources, cpus, logs: Vec::new() }
+        Self {
+            processes: Processes::Trees(vec![pid]),
+            sources,
+            cpus,
+            own_cpus: Vec::new(),
+            load_cpus: Vec::new(),
+            sockets: HashSet::new(),
+            logs: Vec::new(),
+        }
+    }
+
+    /// A server that somebody else started, with `sockets` among its own; it may use these CPUs.
+    pub(crate) fn of_external(
+        processes: Processes,
+        sources: Sources,
+        cpus: Vec<usize>,
+        sockets: HashSet<u64>,
+    ) -> Self {
+        let own = Self { processes, sockets, ..Self::new(0, sources, cpus.len()) };
+        own.pinned_to(&cpus)
+    }
+
+    /// The same server, which may use these CPUs alone: their interrupts count as its own.
+    #[must_use]
+    pub fn pinned_to(mut self, cpus: &[usize]) -> Self {
+        self.own_cpus = cpus.to_vec();
+        self
+    }
+
+    /// The same server beside a load on these CPUs: the interrupts there count as the load's.
+    #[must_use]
+    pub fn beside_load(mut self, cpus: &[usize]) -> Self {
+        self.own_cpus.retain(|cpu| !cpus.contains(cpu));
+        self.load_cpus = cpus.to_vec();
+        self
     }
 
     /// The same server, whose logs of queries are these files.
@@ -52,8 +96,38 @@ impl Watched {
     /// The same server, watched through `/proc` alone.
     #[must_use]
     pub fn without_groups(mut self) -> Self {
-        self.sources = Sources { cpu: CpuSource::Processes, memory: MemorySource::Processes };
+        self.sources = Sources::PROCESSES;
         self
+    }
+}
+
+/// Which processes a server has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    /// These and all their descendants.
+    Trees(Vec<u32>),
+    /// All in this control group and in those below it.
+    Group(PathBuf),
+}
+
+impl Processes {
+    /// Those that exist now, each once. Who watches is no part of a server that has started him.
+    pub(crate) fn now(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = match self {
+            // What the first process of the system has started is no part of a server.
+            Self::Trees(roots) if roots == &[1] => roots.clone(),
+            Self::Trees(roots) => roots.iter().flat_map(|root| descendants::tree(*root)).collect(),
+            Self::Group(folder) => cgroup::members(folder),
+        };
+        let mut known = HashSet::new();
+        all.retain(|pid| known.insert(*pid));
+        let own = std::process::id();
+        let is_meant = matches!(self, Self::Trees(roots) if roots.contains(&own));
+        if known.contains(&own) && !is_meant {
+            let own = descendants::tree(own);
+            all.retain(|pid| !own.contains(pid));
+        }
+        all
     }
 }
 
@@ -61,7 +135,7 @@ impl Watched {
 #[derive(Debug)]
 pub struct Sampler {
     stop: mpsc::Sender<()>,
-    thread: JoinHandle<Vec<(Instant, ResourceSample)>>,
+    thread: JoinHandle<Seen>,
     watched: Watched,
 }
 
@@ -91,36 +165,80 @@ impl Sampler {
     /// window, and the server counts as not watched.
     #[must_use]
     pub fn finish(self, origin: Instant) -> ResourceSeries {
+        self.finish_over(origin, (0, 0))
+    }
+
+    /// The same with what the busiest threads and the CPUs of the load did over a window of that
+    /// timeline, nanoseconds.
+    #[must_use]
+    pub fn finish_over(self, origin: Instant, window: (i64, i64)) -> ResourceSeries {
         self.stop.send(()).ok();
         // A watch that panicked has nothing to say; the run then has no resources and says so.
-        let samples = self.thread.join().unwrap_or_default();
-        let samples = samples
-            .into_iter()
-            .map(|(at, sample)| ResourceSample { at_ns: signed_ns(at, origin), ..sample });
+        let seen = self.thread.join().unwrap_or_else(|_| Seen::new());
+        let Watched { sources, cpus, load_cpus, .. } = self.watched;
+        let began = signed_ns(seen.began, origin);
+        let window = (window.0 - began, window.1 - began);
+        let samples = seen.samples.into_iter();
         ResourceSeries {
-            cpu_source: self.watched.sources.cpu.describe().to_owned(),
-            memory_source: self.watched.sources.memory.describe().to_owned(),
-            cpus: self.watched.cpus,
-            samples: samples.collect(),
+            cpu_source: sources.cpu.describe().to_owned(),
+            memory_source: sources.memory.describe().to_owned(),
+            cpus,
+            samples: samples
+                .map(|sample| ResourceSample { at_ns: sample.at_ns + began, ..sample })
+                .collect(),
+            threads: seen.threads.busiest(window),
+            load_cpus: shares(&load_cpus, &seen.load, window),
+            irq_apart: interrupts::kept_apart(),
         }
     }
 }
 
+/// What a watch has seen, on a timeline that begins with it.
+struct Seen {
+    began: Instant,
+    samples: Vec<ResourceSample>,
+    threads: ThreadLog,
+    /// What the CPUs of the load had done at each sample, in their order.
+    load: Vec<(i64, Vec<CpuTime>)>,
+}
+
+impl Seen {
+    fn new() -> Self {
+        let (samples, load) = (Vec::new(), Vec::new());
+        Self { began: Instant::now(), samples, threads: ThreadLog::default(), load }
+    }
+}
+
+/// What CPUs did over a window, by the readings that enclose it; nothing if none do.
+fn shares(
+    cpus: &[usize],
+    readings: &[(i64, Vec<CpuTime>)],
+    (from_ns, to_ns): (i64, i64),
+) -> Vec<CpuShare> {
+    let before = readings.iter().rfind(|(at, _)| *at <= from_ns);
+    let after = readings.iter().find(|(at, _)| *at >= to_ns);
+    let (Some((began, before)), Some((ended, after))) = (before, after) else { return Vec::new() };
+    let span = (ended - began).max(1) as f64;
+    let share = |more: u64, less: u64| more.saturating_sub(less) as f64 / span;
+    let both = before.iter().zip(after);
+    cpus.iter()
+        .zip(both)
+        .map(|(&cpu, (before, after))| CpuShare {
+            cpu,
+            used: share(after.used_ns, before.used_ns),
+            irq: share(after.irq_ns, before.irq_ns),
+        })
+        .collect()
+}
+
 /// The sampling thread: due instants are counted from the first one, never from the last sample.
-fn sample_until(
-    watched: &Watched,
-    began: &mpsc::Sender<()>,
-    stopped: &mpsc::Receiver<()>,
-) -> Vec<(Instant, ResourceSample)> {
+fn sample_until(watched: &Watched, began: &mpsc::Sender<()>, stopped: &mpsc::Receiver<()>) -> Seen {
     let mut watch = Watch::new(watched);
-    let mut samples = Vec::new();
     let mut due = Instant::now();
     let mut reading = watch.insist();
     loop {
-        match reading {
-            Reading::Sample(at, sample) => samples.push((at, sample)),
-            Reading::Missed => {}
-            Reading::Ended => return samples,
+        if matches!(reading, Reading::Ended) {
+            return watch.seen;
         }
         began.send(()).ok();
         // Instants that passed while this thread did not run are left out, not made up for.
@@ -130,10 +248,8 @@ fn sample_until(
         match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => reading = watch.sample(),
             _ => {
-                if let Reading::Sample(at, sample) = watch.insist() {
-                    samples.push((at, sample));
-                }
-                return samples;
+                watch.insist();
+                return watch.seen;
             }
         }
     }
@@ -141,8 +257,8 @@ fn sample_until(
 
 /// What came of one look at the server.
 enum Reading {
-    /// A sample, and its instant, which is that of the CPU reading.
-    Sample(Instant, ResourceSample),
+    /// There is a sample more.
+    Sample,
     /// The server is there, but a figure could not be read.
     Missed,
     /// The server is gone.
@@ -154,11 +270,13 @@ struct Watch<'a> {
     watched: &'a Watched,
     threads: ThreadTally,
     drops: DropTally,
+    seen: Seen,
 }
 
 impl<'a> Watch<'a> {
     fn new(watched: &'a Watched) -> Self {
-        Self { watched, threads: ThreadTally::default(), drops: DropTally::new(watched.pid) }
+        let drops = DropTally::new(&watched.sockets);
+        Self { watched, threads: ThreadTally::default(), drops, seen: Seen::new() }
     }
 
     /// Takes a sample; tries again at once, some times, when it is missed.
@@ -174,20 +292,21 @@ impl<'a> Watch<'a> {
 
     /// Takes one sample.
     fn sample(&mut self) -> Reading {
-        let processes = descendants::tree(self.watched.pid);
+        let processes = self.watched.processes.now();
         if processes.is_empty() {
             return Reading::Ended;
         }
         match self.read(&processes) {
-            Some((at, sample)) => Reading::Sample(at, sample),
+            Some(()) => Reading::Sample,
             // The group goes away with the server: then this is the end, and not a failure.
-            None if descendants::tree(self.watched.pid).is_empty() => Reading::Ended,
+            None if self.watched.processes.now().is_empty() => Reading::Ended,
             None => Reading::Missed,
         }
     }
 
-    /// Reads every figure of these processes; `None` if one of them cannot be read.
-    fn read(&mut self, processes: &[u32]) -> Option<(Instant, ResourceSample)> {
+    /// Reads every figure of these processes; `None` if one of them cannot be read. The instant is
+    /// that of the CPU reading.
+    fn read(&mut self, processes: &[u32]) -> Option<()> {
         let sources = &self.watched.sources;
         let at = Instant::now();
         let group_cpu_ns = sources.cpu.read_ns();
@@ -200,9 +319,18 @@ impl<'a> Watch<'a> {
             MemorySource::Processes => resident_octets(processes),
             MemorySource::V1(_) | MemorySource::V2(_) => sources.memory.read_octets()?,
         };
-        let machine = MachineTime::now();
-        let sample = ResourceSample {
-            at_ns: 0,
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let machine = MachineTime::of(&stat, interrupts::kept_apart() == Some(true));
+        let times = CpuTimes::of(&stat);
+        let own = times.sum(&self.watched.own_cpus);
+        let at_ns = signed_ns(at, self.seen.began);
+        self.seen
+            .threads
+            .push(at_ns, self.threads.alive(), |id| descendants::name(id).unwrap_or_default());
+        let load = self.watched.load_cpus.iter().map(|cpu| times.cpu(*cpu));
+        self.seen.load.push((at_ns, load.collect()));
+        self.seen.samples.push(ResourceSample {
+            at_ns,
             cpu_ns,
             memory_octets,
             context_switches: threads.switches,
@@ -210,8 +338,10 @@ impl<'a> Watch<'a> {
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
             log_octets: self.watched.logs.iter().map(|log| size(log)).sum(),
-        };
-        Some((at, sample))
+            irq_ns: own.irq_ns,
+            cpus_used_ns: own.used_ns,
+        });
+        Some(())
     }
 }
 
@@ -231,9 +361,17 @@ pub(crate) fn signed_ns(at: Instant, origin: Instant) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+
+    #[test]
+    fn the_cpus_of_the_load_are_told_over_the_window() {
+        let time = |used_ns, irq_ns| vec![CpuTime { used_ns, irq_ns }];
+        let readings = [(0, time(0, 0)), (100, time(50, 10)), (200, time(150, 30))];
+        let of = |window| shares(&[3], &readings, window);
+        assert_eq!(of((100, 200)), [CpuShare { cpu: 3, used: 1.0, irq: 0.2 }]);
+        assert_eq!(of((50, 150)), [CpuShare { cpu: 3, used: 0.75, irq: 0.15 }]);
+        assert_eq!(of((50, 201)), []);
+    }
 
     /// Watches this process through a group whose files are written here: used once, then gone for
     /// longer than a tick, then perhaps there again. The series, and when the files were gone in

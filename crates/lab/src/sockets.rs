@@ -48,6 +48,40 @@ pub(crate) fn owner_of(entries: &[&Entry]) -> Owner {
     Owner { process }
 }
 
+/// All processes that have one of `entries` open, as far as this user may see, ascending. The
+/// first process of the system is among them only if it is alone: it hands sockets on to the
+/// services that it starts (systemd.socket(5)).
+pub(crate) fn owners(entries: &[Entry]) -> Vec<u32> {
+    let inodes: HashSet<u64> = entries.iter().map(|entry| entry.inode).collect();
+    let mut owners = descendants::all();
+    owners.retain(|pid| !inodes_of(*pid).is_disjoint(&inodes));
+    if owners.len() > 1 {
+        owners.retain(|pid| *pid != 1);
+    }
+    owners.sort_unstable();
+    owners
+}
+
+/// Those of the [`receivers`] that the kernel gives what is sent to `address`.
+pub(crate) fn nearest(network: &str, transport: Transport, address: SocketAddr) -> Vec<Entry> {
+    preferred(receivers(network, transport, address), address)
+}
+
+/// Those that the kernel prefers: a socket bound to the address itself goes before one bound to the
+/// wildcard of its family, and that before an IPv6 wildcard that takes IPv4 too (`compute_score`,
+/// net/ipv4/udp.c and inet_hashtables.c).
+fn preferred(mut entries: Vec<Entry>, address: SocketAddr) -> Vec<Entry> {
+    let asked = address.ip().to_canonical();
+    let nearness = |entry: &Entry| {
+        let local = entry.local.ip();
+        let is_of_family = local.is_ipv4() == asked.is_ipv4();
+        if local.to_canonical() == asked { 2 } else { u8::from(is_of_family) }
+    };
+    let best = entries.iter().map(nearness).max();
+    entries.retain(|entry| Some(nearness(entry)) == best);
+    entries
+}
+
 /// One line of a socket table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -104,7 +138,7 @@ pub(crate) fn inodes_of(pid: u32) -> HashSet<u64> {
 }
 
 /// True if a socket bound to `local` receives what is sent to `address`.
-fn covers(local: SocketAddr, address: SocketAddr) -> bool {
+pub(crate) fn covers(local: SocketAddr, address: SocketAddr) -> bool {
     let (bound, asked) = (local.ip().to_canonical(), address.ip().to_canonical());
     let wildcard = match bound {
         // The IPv6 wildcard takes IPv4 too, unless IPV6_V6ONLY: then this names one owner too many,
@@ -174,6 +208,43 @@ mod tests {
         let wildcard = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
         let port = wildcard.local_addr().unwrap().port();
         assert_eq!(owner(Transport::Udp, ([127, 0, 0, 1], port).into()), ours);
+    }
+
+    /// A stub resolver on an address of its own beside a server on all, for example.
+    #[test]
+    fn the_socket_of_the_address_goes_before_a_wildcard() {
+        let entry = |local: &&str| Entry {
+            local: local.parse().unwrap(),
+            remote: "0.0.0.0:0".parse().unwrap(),
+            state: 7,
+            inode: 1,
+            drops: 0,
+        };
+        let cases: [(&[&str], &str, &[&str]); 4] = [
+            (&["0.0.0.0:53", "127.0.0.1:53", "[::]:53"], "127.0.0.1:53", &["127.0.0.1:53"]),
+            (&["0.0.0.0:53", "[::]:53"], "127.0.0.1:53", &["0.0.0.0:53"]),
+            (&["[::]:53", "[::]:53"], "127.0.0.1:53", &["[::]:53", "[::]:53"]),
+            (&["[::1]:53", "[::]:53"], "[::1]:53", &["[::1]:53"]),
+        ];
+        for (bound, address, expected) in cases {
+            let entries = bound.iter().map(entry).collect();
+            let found = preferred(entries, address.parse().unwrap());
+            let found: Vec<String> = found.iter().map(|it| it.local.to_string()).collect();
+            assert_eq!(found, expected, "{bound:?} for {address}");
+        }
+    }
+
+    /// As with SO_REUSEPORT, where several processes have a socket each.
+    #[test]
+    fn all_owners_of_sockets_are_found() {
+        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let mut entries = table("self", Transport::Udp);
+        entries.retain(|entry| {
+            sockets.iter().any(|socket| socket.local_addr().unwrap() == entry.local)
+        });
+        assert_eq!(entries.len(), 2);
+        assert_eq!(owners(&entries), [std::process::id()]);
+        assert_eq!(owners(&[]), [0; 0]);
     }
 
     #[test]

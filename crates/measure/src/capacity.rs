@@ -145,6 +145,10 @@ pub struct StepFigures {
     /// has none, and its clients and workers are no more than its queries.
     #[serde(default)]
     pub horizon_ns: Option<u64>,
+    /// CPU use of the server in [0, 1] of what it was given; `None` if it was not watched, and in
+    /// searches that do not have it.
+    #[serde(default)]
+    pub server_busy_share: Option<f64>,
 }
 
 impl StepFigures {
@@ -160,6 +164,7 @@ impl StepFigures {
             p99_ns: measured.latency.quantile_ns(0.99),
             limit: Some(record.limit.kind),
             horizon_ns: Some(record.load.horizon_ns),
+            server_busy_share: measured.server_busy_share(),
         })
     }
 }

@@ -22,6 +22,12 @@ pub enum Caveat {
     },
     /// Server and generator shared CPUs.
     SharedCpus,
+    /// The load, or a server behind the one under test, ran on the other thread of a core of that server:
+    /// each then slows the other at every instruction.
+    SharedCore {
+        /// Their CPUs.
+        cpus: Vec<usize>,
+    },
     /// A closed loop: the rate is that of this window, and stalls are hidden.
     ClosedLoop {
         /// Queries outstanding over all clients.
@@ -252,6 +258,7 @@ impl Caveat {
             // The shorter, the worse.
             Self::CutShort { measured_ns } => -(measured_ns as f64),
             Self::SharedCpus
+            | Self::SharedCore { .. }
             | Self::ServerNotWatched { .. }
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified

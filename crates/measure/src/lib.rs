@@ -68,7 +68,7 @@ pub use pacing::{Pacing, PacingTally, PacingWindow};
 pub use record::{
     CommonLoad, LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts,
 };
-pub use resources::{ResourceSample, ResourceSeries};
+pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
     CaseId, Compared, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
 };

@@ -2,6 +2,7 @@
 
 mod figures;
 mod servers;
+mod threads;
 
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,8 @@ pub enum LimitKind {
     ServersCpu,
     /// Servers and load workers that share CPUs used all of those together.
     SharedCpu,
+    /// One thread of a server used a whole CPU, while the server did not use all of its CPUs.
+    ServerThread,
     /// The load generator used all the CPU it was given, dropped answers, or kept connections
     /// waiting for their turn.
     Generator,
@@ -85,8 +88,8 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    /// True if a server had no CPU left, the one under test or another of its chain: then no other
-    /// window of queries would show a higher rate.
+    /// True if a server, or the thread of it that has the work, had no CPU left, the one under test or
+    /// another of its chain: then no other window of queries would show a higher rate.
     #[must_use]
     pub fn has_servers_full(self) -> bool {
         matches!(
@@ -96,6 +99,7 @@ impl LimitKind {
                 | Self::UpstreamCpu
                 | Self::ServersCpu
                 | Self::SharedCpu
+                | Self::ServerThread
         )
     }
 }
@@ -129,27 +133,30 @@ impl Limit {
     ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
     ///    The latter not over a stream with every worker below 50 %: then the server did not take
     ///    what was offered (connections or their buffers were full), which is unclear.
-    /// 5. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
+    /// 5. **One thread of the server**: it used at least 90 % of a CPU, while no server used all of
+    ///    its CPUs.
+    /// 6. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
     ///    those not counted that were answered late, while neither side was busy. This goes before
     ///    the window, which lost queries fill until they time out. It is the buffer if what the
     ///    server's full sockets dropped is at least half of what was lost, and else the network;
     ///    but on a loopback address no network loses anything, and that is unclear.
-    /// 6. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
+    /// 7. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
     ///    server did not answer in time, and did not use its CPUs either.
-    /// 7. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    /// 8. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
     ///    number in flight (answered rate times mean latency) is the window within 25 %.
-    /// 8. **Unclear** otherwise.
+    /// 9. **Unclear** otherwise.
     ///
-    /// Without the server's CPU figures rules 5 and 7 cannot be told from a busy server, so they do
+    /// Without the server's CPU figures rules 6 and 8 cannot be told from a busy server, so they do
     /// not apply, and what would be unclear is **unknown**.
     ///
-    /// The server's share is a sum over its threads: one saturated thread beside idle ones is not
-    /// visible in it, and such a run is put down to its window, to the network, or to nobody.
+    /// Where the kernel keeps the time of interrupts apart from that of threads, it counts as used
+    /// by the server and the workers on whose CPUs it was.
     #[must_use]
     pub fn decide(figures: &LimitFigures) -> Self {
         let (kind, evidence) = figures
             .rate()
             .or_else(|| figures.processors())
+            .or_else(|| figures.thread())
             .or_else(|| figures.not_taken())
             .or_else(|| figures.lost_datagrams())
             .or_else(|| figures.not_in_time())
@@ -166,7 +173,7 @@ mod tests {
 
     /// A server on CPUs that no other one has.
     fn server(role: &str, busy_share: Option<f64>, cpus: usize) -> ServerUse {
-        ServerUse { role: role.to_owned(), busy_share, cpus, pinned: Vec::new() }
+        ServerUse { role: role.to_owned(), busy_share, cpus, ..ServerUse::default() }
     }
 
     /// The server under test on one CPU.

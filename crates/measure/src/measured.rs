@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CounterSeries, Counters, Histogram, Interval, NetworkDrops, Pacing, ResourceSeries};
+use crate::{
+    CounterSeries, Counters, Histogram, Interval, NetworkDrops, Pacing, ResourceSeries, ThreadShare,
+};
 
 /// One load worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -249,6 +251,36 @@ impl Measured {
         self.busy_share_of(&self.resources)
     }
 
+    /// The CPU use of any server of this run in [0, 1] of its CPUs, with the interrupts there. Where
+    /// loads take turns, the interrupts are taken to be as many in each turn.
+    #[must_use]
+    pub fn used_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
+        let (from, to) = self.window();
+        if self.turns.is_none() {
+            return resources.used_share(from, to);
+        }
+        let available = (to - from) as f64 * resources.cpus.max(1) as f64;
+        let irq = match resources.irq_apart {
+            Some(true) => resources.growth_between(from, to, |sample| sample.irq_ns)? as f64,
+            _ => 0.0,
+        };
+        Some((self.busy_share_of(resources)? + irq / available).min(1.0))
+    }
+
+    /// What the busiest threads of a server used while its turn was, the busiest first.
+    #[must_use]
+    pub fn threads_of(&self, resources: &ResourceSeries) -> Vec<ThreadShare> {
+        let scale = self.window_ns as f64 / self.own_ns() as f64;
+        let scaled = |thread: &ThreadShare| ThreadShare {
+            share: (thread.share * scale).min(1.0),
+            ..thread.clone()
+        };
+        match self.turns {
+            Some(_) => resources.threads.iter().map(scaled).collect(),
+            None => resources.threads.clone(),
+        }
+    }
+
     /// The same of any server of this run, from its samples.
     #[must_use]
     pub fn busy_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
@@ -259,6 +291,13 @@ impl Measured {
             Some(_) => Some((share * self.window_ns as f64 / self.own_ns() as f64).min(1.0)),
             None => Some(share),
         }
+    }
+
+    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the time
+    /// of threads.
+    #[must_use]
+    pub fn server_used_share(&self) -> Option<f64> {
+        self.used_share_of(&self.resources)
     }
 
     /// The server's CPU time per answered query over the measured window, nanoseconds.

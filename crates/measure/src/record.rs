@@ -244,10 +244,15 @@ pub struct ServerFacts {
     pub command: Vec<String>,
     /// Path of the configuration inside the run's folder, if one was written.
     pub configuration: Option<String>,
-    /// Threads that it was configured for; 0 when unknown.
+    /// Threads that it was configured for, of an external server all that it has; 0 when unknown.
     pub threads: u32,
-    /// CPUs that it was pinned to; empty if not pinned.
+    /// CPUs that it was pinned to, of an external server those that it may use; empty if not pinned, or
+    /// not known.
     pub cpus: Vec<usize>,
+    /// CPUs that are threads of the same cores as those, and are not among them; empty in records that
+    /// do not have it.
+    #[serde(default)]
+    pub core_siblings: Vec<usize>,
     /// What the adapter changed from the server's defaults and why, one sentence each.
     pub notes: Vec<String>,
     /// Decides every draw of the programs of the embedded server: the same for all variants of a

@@ -26,10 +26,55 @@ pub struct ResourceSample {
     /// records that do not have it.
     #[serde(default)]
     pub log_octets: u64,
+    /// Time of hard and soft interrupts on those CPUs of the server that the load does not have,
+    /// nanoseconds; 0 in records that do not have it.
+    #[serde(default)]
+    pub irq_ns: u64,
+    /// Time in which those CPUs did anything (all but idle, iowait and steal), nanoseconds; 0 in
+    /// records that do not have it.
+    #[serde(default)]
+    pub cpus_used_ns: u64,
+}
+
+/// What one thread of a server used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadShare {
+    /// Its name (`comm`, at most 15 octets).
+    pub name: String,
+    /// Share of one CPU, in [0, 1].
+    pub share: f64,
+}
+
+/// What a CPU did over the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuShare {
+    /// Its number.
+    pub cpu: usize,
+    /// Share of the time for which it did anything (all but idle, iowait and steal), in [0, 1].
+    pub used: f64,
+    /// Share of the time that hard and soft interrupts took, in [0, 1].
+    pub irq: f64,
+}
+
+/// What threads used of CPUs with the interrupts there, both as time or as a share: the rule for
+/// [`ResourceSeries::irq_apart`].
+///
+/// A kernel with CONFIG_IRQ_TIME_ACCOUNTING takes the time of interrupts off the clock by which
+/// threads are charged (`update_rq_clock_task`, kernel/sched/core.c), so it is to be added. One
+/// without charges the interrupted thread, and counts the tick as an interrupt's besides
+/// (`account_system_time`, kernel/sched/cputime.c): adding it would count it twice. Where nobody knows
+/// which of the two it is, the sum is bounded by what the CPUs did at all; that is right on both
+/// where nobody else runs there.
+pub(crate) fn with_interrupts(own: f64, irq: f64, used: f64, irq_apart: Option<bool>) -> f64 {
+    match irq_apart {
+        Some(true) => own + irq,
+        Some(false) => own,
+        None => own.max((own + irq).min(used)),
+    }
 }
 
 /// The samples of one run, in order of time, and where they came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceSeries {
     /// Source of the CPU time: `cgroup v2`, `cgroup v1`, `/proc/PID/task/*/schedstat`, ...
     pub cpu_source: String,
@@ -39,6 +84,17 @@ pub struct ResourceSeries {
     pub cpus: usize,
     /// The samples, oldest first, about one each 0.1 s.
     pub samples: Vec<ResourceSample>,
+    /// What the busiest threads used over the measured window, the busiest first; at most 8, and
+    /// none in records that do not have it.
+    #[serde(default)]
+    pub threads: Vec<ThreadShare>,
+    /// What the CPUs of the load did over the measured window; none in records that do not have it.
+    #[serde(default)]
+    pub load_cpus: Vec<CpuShare>,
+    /// Whether the kernel keeps the time of interrupts apart from that of the threads that they
+    /// interrupt (CONFIG_IRQ_TIME_ACCOUNTING); `None` where that is not known.
+    #[serde(default)]
+    pub irq_apart: Option<bool>,
 }
 
 impl ResourceSeries {
@@ -68,6 +124,20 @@ impl ResourceSeries {
         Some(self.cpu_between_ns(from_ns, to_ns)? as f64 / available)
     }
 
+    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the
+    /// time of its threads: what it left of its CPUs is the rest. It may be above 1 by the error of
+    /// the kernel's ticks.
+    #[must_use]
+    pub fn used_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
+        let own = self.cpu_between_ns(from_ns, to_ns)? as f64;
+        let growth = |figure: fn(&ResourceSample) -> u64| {
+            Some(self.growth_between(from_ns, to_ns, figure)? as f64)
+        };
+        let (irq, used) = (growth(|it| it.irq_ns)?, growth(|it| it.cpus_used_ns)?);
+        let available = (to_ns - from_ns) as f64 * self.cpus.max(1) as f64;
+        Some(with_interrupts(own, irq, used, self.irq_apart) / available)
+    }
+
     /// The largest memory figure, octets.
     #[must_use]
     pub fn peak_memory_octets(&self) -> Option<u64> {
@@ -90,6 +160,49 @@ impl ResourceSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One CPU for 100 ns: 60 of the server's threads without interrupts, 20 of interrupts, `others` of
+    /// other threads.
+    #[track_caller]
+    fn check_used(irq_apart: Option<bool>, own: u64, others: u64, expected: f64) {
+        let last = ResourceSample {
+            at_ns: 100,
+            cpu_ns: own,
+            irq_ns: 20,
+            cpus_used_ns: 80 + others,
+            ..ResourceSample::default()
+        };
+        let series = ResourceSeries {
+            cpus: 1,
+            samples: vec![ResourceSample::default(), last],
+            irq_apart,
+            ..ResourceSeries::default()
+        };
+        assert_eq!(series.used_share(0, 100), Some(expected), "{irq_apart:?}");
+    }
+
+    #[test]
+    fn interrupts_count_once_on_either_kind_of_kernel() {
+        // Kept apart: the threads have 60. Else they have the 20 that interrupted them, too.
+        check_used(Some(true), 60, 0, 0.8);
+        check_used(Some(false), 80, 0, 0.8);
+        check_used(Some(true), 60, 15, 0.8);
+        check_used(Some(false), 80, 15, 0.8);
+        // Not known: right on both where the server is alone, and bounded by what there was.
+        check_used(None, 60, 0, 0.8);
+        check_used(None, 80, 0, 0.8);
+        check_used(None, 80, 15, 0.95);
+        // A record that does not have it.
+        let series = ResourceSeries {
+            cpus: 1,
+            samples: vec![
+                ResourceSample::default(),
+                ResourceSample { at_ns: 100, cpu_ns: 60, ..ResourceSample::default() },
+            ],
+            ..ResourceSeries::default()
+        };
+        assert_eq!(series.used_share(0, 100), Some(0.6));
+    }
 
     #[test]
     fn cpu_is_interpolated_and_never_invented() {

@@ -145,6 +145,7 @@ impl Caveat {
         match self {
             Self::GeneratorLimited { .. }
             | Self::SharedCpus
+            | Self::SharedCore { .. }
             | Self::WindowNotFull { .. }
             | Self::ClientsNotConnected { .. }
             | Self::ConnectionsHeld { .. }
@@ -200,6 +201,13 @@ fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> 
             let remedy = "Give each CPUs of its own: `server.cpus`, `upstream.cpus`, `load.cpus`";
             (Verdict::Doubtful, Finding::new(what, evidence, remedy))
         }
+        LimitKind::ServerThread => {
+            let what = "One thread of a server was full while it had CPUs left: with the load spread \
+                        over its threads it may do more";
+            let remedy = "Ask from more source ports (`load.clients`), let the server's threads share \
+                          its port (`reuseport`), or give it more threads";
+            (Verdict::Doubtful, Finding::new(what, evidence, remedy))
+        }
         LimitKind::Network => {
             let what = "Datagrams were lost on the way, while neither side was busy";
             let remedy = "Find where: the counters of the interfaces and of the server";
@@ -246,7 +254,7 @@ fn larger_window(load: &LoadFacts) -> String {
 /// How much CPU the server had left, if that was next to nothing: then it was at its end, and the
 /// generator need not do more.
 fn server_finding(measured: &Measured) -> Option<Finding> {
-    let busy = measured.server_busy_share().filter(|share| *share >= SERVER_BUSY)?;
+    let busy = measured.server_used_share().filter(|share| *share >= SERVER_BUSY)?;
     let left = (1.0 - busy).max(0.0);
     let what = "The server was at its end: more load shows no more of it";
     Some(Finding::new(what, format!("the server had {:.0} % of its CPU left", left * 100.0), ""))

@@ -23,7 +23,8 @@ pub fn capacity_table(capacity: &Capacity) -> Table {
 
 /// One row for each rate.
 fn rates(steps: &[Step]) -> Table {
-    let header = ["intended qps", "met", "answered qps", "lost", "p50", "p99", "not met"];
+    let header =
+        ["intended qps", "met", "answered qps", "lost", "p50", "p99", "server CPU", "not met"];
     let mut tried: Vec<f64> = steps.iter().map(|step| step.at).collect();
     tried.sort_by(f64::total_cmp);
     tried.dedup();
@@ -44,6 +45,7 @@ fn rates(steps: &[Step]) -> Table {
             cell(mean(&|step| Some(step.figures?.lost_share)), number::share),
             cell(mean(&|step| Some(step.figures?.p50_ns? as f64)), number::duration),
             cell(mean(&|step| Some(step.figures?.p99_ns? as f64)), number::duration),
+            cell(mean(&|step| step.figures?.server_busy_share), busy),
             reasons(&own),
         ]
     };
@@ -54,6 +56,11 @@ fn rates(steps: &[Step]) -> Table {
             .to_owned(),
         notes: Vec::new(),
     }
+}
+
+/// A CPU use as a whole percentage.
+fn busy(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 /// What was not met in these runs, each with its number: `lost 2, p99 3`.
@@ -127,7 +134,8 @@ fn windows(all: &[WindowFigures]) -> Table {
 /// `capacity.csv`: one row for each step, in the order of execution.
 pub(crate) fn csv(capacity: &Capacity) -> String {
     let mut text = String::from(
-        "step,run,phase,at,outcome,offered_qps,answered_qps,lost_share,p50_ns,p99_ns,reason\n",
+        "step,run,phase,at,outcome,offered_qps,answered_qps,lost_share,p50_ns,p99_ns,\
+         server_busy_share,reason\n",
     );
     for (place, step) in capacity.steps.iter().enumerate() {
         let figures = step.figures.as_ref();
@@ -145,6 +153,7 @@ pub(crate) fn csv(capacity: &Capacity) -> String {
             number(figures.map(|figures| figures.lost_share)),
             whole(figures.and_then(|figures| figures.p50_ns)),
             whole(figures.and_then(|figures| figures.p99_ns)),
+            number(figures.and_then(|figures| figures.server_busy_share)),
             reason,
         ];
         push_row(&mut text, row);

@@ -29,6 +29,7 @@ pub fn limit_name(kind: LimitKind) -> &'static str {
         LimitKind::UpstreamCpu => "upstream CPU",
         LimitKind::ServersCpu => "servers' CPU",
         LimitKind::SharedCpu => "shared CPU",
+        LimitKind::ServerThread => "one thread of the server",
         LimitKind::Generator => "generator",
         LimitKind::Window => "window",
         LimitKind::Rate => "asked rate",

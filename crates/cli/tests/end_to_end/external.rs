@@ -9,6 +9,7 @@ use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
 use crate::room::{Room, SHORT, UDP_AND_TCP};
 use crate::running_server::{RunningBind, queries};
+use crate::watching::unwatched;
 
 /// Calls `dnslab load TARGET` with a short load and these further arguments.
 #[track_caller]
@@ -36,8 +37,7 @@ fn check(address: &str, transport: &str, further: &[&str]) -> RunRecord {
     assert_eq!(record.server.kind, "external", "{done}");
     assert_eq!(record.load.target, target, "{done}");
     assert_eq!(record.load.transport, transport, "{done}");
-    let unwatched = |caveat: &Caveat| matches!(caveat, Caveat::ServerNotWatched { .. });
-    assert!(record.caveats.iter().any(unwatched), "{done}");
+    assert_eq!(unwatched(&record), None, "{done}");
     let unverified = record.caveats.contains(&Caveat::CertificateNotVerified);
     let insecure = arguments.contains(&"--insecure");
     assert_eq!(unverified, insecure, "{:?}{done}", record.caveats);

@@ -32,6 +32,7 @@ mod servers;
 mod serving;
 mod studies;
 mod transports;
+mod watching;
 mod zone_by_ipa;
 mod zone_by_ldif;
 mod zone_by_nsupdate;

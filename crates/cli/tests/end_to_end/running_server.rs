@@ -105,6 +105,11 @@ impl RunningBind {
         own
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The address for `transport`, as the command wants it.
     pub(crate) fn target(&self, transport: &str) -> String {
         match transport {

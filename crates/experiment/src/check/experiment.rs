@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Laboratory;
-use dnslab_lab::{CertificateKind, Logging, ServerKind};
+use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
 use dnslab_load::{HttpSettings, Mode, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Selection, SlicePlan, SourceAddresses, TypeMix,
@@ -114,6 +114,8 @@ pub struct ServerSettings {
     pub dnssec: bool,
     /// It has no cache: each query goes upstream.
     pub without_cache: bool,
+    /// It is watched while the load runs.
+    pub watch: bool,
 }
 
 impl ServerSettings {
@@ -212,6 +214,8 @@ pub enum Server {
         target: SocketAddr,
         /// Name that its certificate must have; `None` to verify the address.
         tls_name: Option<String>,
+        /// How its processes are found on this machine.
+        identity: Identity,
     },
 }
 

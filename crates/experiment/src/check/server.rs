@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use dnslab_lab::root::is_name;
-use dnslab_lab::{CertificateKind, Logging, ServerKind};
+use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
 use dnslab_wire::Transport;
 
 use super::experiment::EXTERNAL;
@@ -27,7 +27,7 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 19] = [
+const FITS: [(&str, Fits); 21] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.certificate", STARTED),
@@ -47,6 +47,8 @@ const FITS: [(&str, Fits); 19] = [
     ("server.doq_port", EXTERNAL_ONLY),
     ("server.tls_name", EXTERNAL_ONLY),
     ("server.authority", EXTERNAL_ONLY),
+    ("server.pid", EXTERNAL_ONLY),
+    ("server.unit", EXTERNAL_ONLY),
 ];
 
 impl Check<'_> {
@@ -97,6 +99,7 @@ impl Check<'_> {
             },
             dnssec: settings.is_true("server.dnssec"),
             without_cache: !settings.is_true("server.cache"),
+            watch: settings.is_true("server.watch"),
         }
     }
 
@@ -196,6 +199,32 @@ impl Check<'_> {
         Server::External {
             target: SocketAddr::new(address, port),
             tls_name: settings.text("server.tls_name"),
+            identity: self.identity(settings),
+        }
+    }
+
+    /// How the processes of an external server are found: of the two keys, that of the later layer
+    /// holds.
+    fn identity(&mut self, settings: &mut Settings) -> Identity {
+        if let Exclusive::Both(pid, unit) = settings.exclusive("server.pid", "server.unit") {
+            let message = "`server.pid` and `server.unit` exclude each other";
+            let problem = Problem::new(message, pid.mark("one process"))
+                .with(unit.mark("all processes of a unit"))
+                .help("remove one of them");
+            self.problems.push(problem);
+        }
+        let pid = settings.count("server.pid");
+        match (pid, settings.text("server.unit"), settings.place("server.unit")) {
+            (Some(pid), ..) => Identity::Process(pid),
+            (None, Some(unit), Some(place)) => {
+                if unit.is_empty() || unit.contains('/') {
+                    let mark = place.mark("no name of a unit");
+                    let problem = Problem::new("`server.unit` must be the name of a unit", mark);
+                    self.problems.push(problem.help("write for example \"named.service\""));
+                }
+                Identity::Unit(unit)
+            }
+            _ => Identity::Address,
         }
     }
 

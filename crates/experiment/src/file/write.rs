@@ -4,7 +4,7 @@ mod chain;
 
 use std::fmt::Write as _;
 
-use dnslab_lab::Logging;
+use dnslab_lab::{Identity, Logging};
 use dnslab_load::{Method, Mode, TlsVersions};
 use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
@@ -125,9 +125,14 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
             text("server.root", root.as_deref());
             text("server.extra", extra.as_deref());
         }
-        Server::External { target, tls_name } => {
+        Server::External { target, tls_name, identity } => {
             text("server.address", Some(&target.ip().to_string()));
             text("server.tls_name", tls_name.as_deref());
+            match identity {
+                Identity::Address => {}
+                Identity::Process(pid) => lines.push(("server.pid", pid.to_string())),
+                Identity::Unit(unit) => lines.push(("server.unit", quoted(unit))),
+            }
             lines.push((port_key(transport), target.port().to_string()));
         }
     }
@@ -153,6 +158,9 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
         if is_on {
             lines.push((path, "true".to_owned()));
         }
+    }
+    if !settings.watch {
+        lines.push(("server.watch", "false".to_owned()));
     }
     if settings.without_cache {
         lines.push(("server.cache", "false".to_owned()));

@@ -144,6 +144,27 @@ const TOP_AND_SERVER: &[Key] = &[
         "Accept any certificate; the results then carry a caveat",
     ),
     Key::new(
+        "server.pid",
+        Form::Count { least: 1, most: 4_194_304 },
+        Preset::Absent("found by the port"),
+        "Process of an external server on this machine, whose CPU and memory are watched with those \
+         of its children",
+    ),
+    Key::new(
+        "server.unit",
+        Form::Text,
+        Preset::Absent("found by the port"),
+        "systemd unit of an external server on this machine, e.g. `named.service`, whose CPU and \
+         memory are watched",
+    ),
+    Key::new(
+        "server.watch",
+        Form::Boolean,
+        Preset::Value("true"),
+        "Sample what the servers use while the load runs, and read what they count themselves; \
+         without, only the load is measured, and the results carry a caveat",
+    ),
+    Key::new(
         "server.threads",
         Form::Count { least: 1, most: 1_024 },
         Preset::Absent("the number of its CPUs"),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use dnslab_lab::cpus::Cores;
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
 use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode};
 use dnslab_measure::Histogram;
@@ -286,7 +287,7 @@ impl<'a> Ruler<'a> {
         shape: Loop,
         repeat: usize,
     ) -> Result<LoadResult, CalibrationError> {
-        let split = cpus::split(&cpus::allowed(), None, None)?;
+        let split = cpus::split(&cpus::allowed(), &Cores::of_this_machine(), None, None)?;
         let target = self.server(transport, arguments, &split.server, repeat)?;
         let (mode, duration, workers, horizon) = match shape {
             Loop::Open(duration) => {

@@ -22,6 +22,7 @@ use super::queries::{QueriesError, subnets, tsig};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
+use super::watching::NOT_COVERED;
 use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
@@ -54,6 +55,8 @@ pub(super) struct Prepared<'a> {
 /// The watch of all servers of a case during one load.
 pub(super) struct Watching {
     sampler: Option<Sampler>,
+    /// Why the server under test is not watched.
+    unwatched: Option<String>,
     counters: Option<CounterWatch>,
     chain: Vec<Watch>,
 }
@@ -63,6 +66,8 @@ pub(super) struct Applied {
     pub(super) result: Result<LoadResult, String>,
     /// The servers behind the one under test.
     pub(super) chain: Vec<ChainPart>,
+    /// Why nobody looked at the server under test.
+    unwatched: Option<String>,
     /// What ended it before its time.
     pub(super) fault: Option<Fault>,
 }
@@ -155,12 +160,12 @@ impl Case<'_> {
     fn record(
         &self,
         (started, server): (String, ServerFacts),
-        (main, chain): (LoadResult, Vec<ChainPart>),
+        (main, chain, unwatched): (LoadResult, Vec<ChainPart>, Option<String>),
         common: Option<LoadResult>,
         laboratory: Option<LaboratoryFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let (limit, caveats) = self.doubts(&main, &server, &chain, end);
+        let (limit, caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
         let LoadResult { facts, measured, wrong_example, last_connection_end, .. } = main;
         // Why nothing was answered: what the server said outweighs how connections ended.
         let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
@@ -171,7 +176,8 @@ impl Case<'_> {
             _ => status,
         };
         let common_load = common.map(|common| {
-            let (limit, caveats) = self.doubts(&common, &server, &chain, end);
+            let (limit, caveats) =
+                self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
             CommonLoad { load: common.facts, measured: common.measured, caveats, limit }
         });
         RunRecord {
@@ -189,15 +195,15 @@ impl Case<'_> {
     fn doubts(
         &self,
         result: &LoadResult,
-        server: &ServerFacts,
-        chain: &[ChainPart],
+        (server, chain, unwatched): (&ServerFacts, &[ChainPart], Option<&str>),
         end: &Ending,
     ) -> (Limit, Vec<Caveat>) {
         let LoadResult { facts, measured, .. } = result;
-        let watched = measured.server_busy_share().is_some();
+        let is_watched = measured.server_busy_share().is_some();
+        let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
         let limit = Limit::decide(&LimitFigures::of(facts, server, chain, measured));
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
-        self.add_caveats(&mut caveats, measured, watched, result.wrong_example.as_deref());
+        self.add_caveats(&mut caveats, measured, unwatched, result.wrong_example.as_deref());
         if let Some(example) = &result.signature_example {
             // A load whose every signature is refused ends in its warm-up.
             let phases = [&measured.warm_up, &measured.counters];
@@ -218,7 +224,7 @@ impl Case<'_> {
         &self,
         caveats: &mut Vec<Caveat>,
         measured: &Measured,
-        watched: bool,
+        unwatched: Option<String>,
         wrong_example: Option<&str>,
     ) {
         let wrong = measured.counters.answers.wrong;
@@ -229,13 +235,7 @@ impl Case<'_> {
         if let Some(reason) = laboratory::not_played(self.variant) {
             caveats.push(Caveat::LinksNotPlayed { reason });
         }
-        if !watched {
-            let reason = match self.variant.server.process() {
-                None => "dnslab did not start it, so it does not know its processes",
-                Some(_) => "the samples do not cover the measured window",
-            };
-            caveats.push(Caveat::ServerNotWatched { reason: reason.to_owned() });
-        }
+        caveats.extend(unwatched.map(|reason| Caveat::ServerNotWatched { reason }));
         let server = &self.variant.server;
         let unverified = server.verification == Some(Verification::Off);
         if unverified && self.variant.load.transport.is_encrypted() {
@@ -361,18 +361,20 @@ impl Prepared<'_> {
 
     /// Begins to sample what the servers use.
     pub(super) fn watch(&self) -> Watching {
-        let server = self.target.server.as_ref();
-        Watching {
-            sampler: server.map(|server| Sampler::start(server.watched())),
-            counters: None,
-            chain: Vec::new(),
-        }
+        let watched = self.target.watch.clone();
+        let watched = watched.map(|watched| watched.beside_load(&self.cpus.load));
+        let (sampler, unwatched) = match watched {
+            Ok(watched) => (Some(Sampler::start(watched)), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Watching { sampler, unwatched, counters: None, chain: Vec::new() }
     }
 
     /// Has the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
-        watching.counters = self.target.server.as_ref().and_then(RunningServer::count);
-        watching.chain = self.laboratory.watch();
+        let counted = self.target.server.as_ref().filter(|_| self.case.variant.server.watch);
+        watching.counters = counted.and_then(RunningServer::count);
+        watching.chain = self.laboratory.watch(self.case.variant, &self.cpus);
     }
 
     /// Ends the watch, and puts what was seen to what was measured. All watches end before the
@@ -383,14 +385,14 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { sampler, counters, chain } = watching;
-        let mut applied = Applied { result, chain: Vec::new(), fault };
+        let Watching { sampler, unwatched, counters, chain } = watching;
+        let mut applied = Applied { result, chain: Vec::new(), unwatched, fault };
         if let Ok(LoadResult { origin, measured, .. }) = &mut applied.result {
-            let origin = *origin;
-            let resources = sampler.map(|sampler| sampler.finish(origin));
+            let (origin, window) = (*origin, measured.window());
+            let resources = sampler.map(|sampler| sampler.finish_over(origin, window));
             measured.resources = resources.unwrap_or_default();
             measured.server_counters = counters.map(|counters| counters.finish(origin));
-            applied.chain = self.laboratory.parts(chain, origin);
+            applied.chain = self.laboratory.parts(chain, origin, window);
         }
         applied
     }
@@ -425,9 +427,13 @@ impl Prepared<'_> {
         let end = Ending::of(target.server, main.fault.or(common_fault), case.folder);
         laboratory.stop();
         let mut record = match main.result {
-            Ok(result) => {
-                case.record((started, target.facts), (result, main.chain), common, facts, &end)
-            }
+            Ok(result) => case.record(
+                (started, target.facts),
+                (result, main.chain, main.unwatched),
+                common,
+                facts,
+                &end,
+            ),
             Err(error) => case.failed(started, error, end.log),
         };
         let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });

@@ -46,7 +46,7 @@ struct RunningBehind {
 
 /// The watch of one server behind the one under test.
 pub(super) struct Watch {
-    sampler: Sampler,
+    sampler: Option<Sampler>,
     counters: Option<CounterWatch>,
 }
 
@@ -95,11 +95,20 @@ impl Laboratory {
         visit(self.network(host).as_deref())
     }
 
-    /// Begins to watch the servers behind the one under test.
-    pub(super) fn watch(&self) -> Vec<Watch> {
-        let watch = |behind: &RunningBehind| Watch {
-            sampler: Sampler::start(behind.server.watched()),
-            counters: behind.server.count(),
+    /// Begins to watch the servers behind the one under test, if that is asked for.
+    pub(super) fn watch(&self, variant: &Variant, cpus: &Cpus) -> Vec<Watch> {
+        let is_on = variant.server.watch;
+        let watch = |behind: &RunningBehind| {
+            let watched = behind.server.watched().beside_load(&cpus.load);
+            let watched = match behind.place {
+                // Interrupts count once: on the CPUs of the server under test for that one.
+                ChainPlace::Relay => watched.pinned_to(&[]),
+                ChainPlace::Upstream => watched,
+            };
+            Watch {
+                sampler: is_on.then(|| Sampler::start(watched)),
+                counters: behind.server.count().filter(|_| is_on),
+            }
         };
         self.behind.iter().map(watch).collect()
     }
@@ -115,15 +124,24 @@ impl Laboratory {
         server.or_else(|| self.hosts.as_ref()?.ended(LOG_LINES))
     }
 
-    /// What the watch has seen since `origin`, the start of the load.
-    pub(super) fn parts(&self, watches: Vec<Watch>, origin: Instant) -> Vec<ChainPart> {
+    /// What the watch has seen since `origin`, the start of the load, with the busiest threads of the
+    /// measured window.
+    pub(super) fn parts(
+        &self,
+        watches: Vec<Watch>,
+        origin: Instant,
+        window: (i64, i64),
+    ) -> Vec<ChainPart> {
         let part = |(behind, watch): (&RunningBehind, Watch)| ChainPart {
             role: behind.place.name().to_owned(),
             host: behind.place.host().to_owned(),
             transport: behind.transport.to_string(),
             server: behind.server.facts().clone(),
             counters: watch.counters.map(|counters| counters.finish(origin)),
-            resources: watch.sampler.finish(origin),
+            resources: watch
+                .sampler
+                .map(|sampler| sampler.finish_over(origin, window))
+                .unwrap_or_default(),
         };
         self.behind.iter().zip(watches).map(part).collect()
     }

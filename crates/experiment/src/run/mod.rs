@@ -12,6 +12,7 @@ mod seeds;
 mod session;
 mod split;
 mod target;
+mod watching;
 
 pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
 pub use session::{

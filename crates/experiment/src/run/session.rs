@@ -23,6 +23,7 @@ use super::queries::{self, QueriesError, QueryLists};
 use super::room;
 use super::round::CommonRate;
 use super::split::Cpus;
+use super::watching;
 use crate::{CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Variant};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
@@ -358,6 +359,7 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
         };
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
+        fits(watching::lacking(variant))?;
         if let Err(error) = can_run(variant) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });

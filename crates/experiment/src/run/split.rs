@@ -1,7 +1,9 @@
 //! Which CPUs the load, the server under test and its upstream get.
 
-use dnslab_lab::cpus::{self, CpuError, Split};
+use dnslab_lab::cpus::{self, Cores, CpuError, Split};
+use dnslab_lab::ports;
 
+use super::watching;
 use crate::{Server, Variant};
 
 /// The CPUs of one variant.
@@ -18,8 +20,8 @@ pub(super) struct Cpus {
 impl Cpus {
     /// Divides the CPUs that this process may use.
     ///
-    /// The upstream gets the second half of those that are left to the load, rounded down, and shares a
-    /// single one with it: it must never take from the server.
+    /// The upstream gets the second half of the cores that are left to the load, rounded down, and shares
+    /// a single CPU with it: it must never take from the server.
     ///
     /// # Errors
     /// When a named CPU is not allowed, or nothing is left for one side.
@@ -31,12 +33,17 @@ impl Cpus {
         let named = behind.server.process().map(|process| process.cpus.clone()).unwrap_or_default();
         if !named.is_empty() {
             // Only to check them.
-            cpus::split(&cpus::allowed(), Some(&server), Some(&named))?;
+            cpus::split(&cpus::allowed(), &Cores::default(), Some(&server), Some(&named))?;
             return Ok(Self { server, load, upstream: named });
         }
         let is_free = variant.load.cpus.is_empty() && load.len() > 1;
         let upstream = match is_free {
-            true => load.split_off(load.len().div_ceil(2)),
+            true => {
+                let cores = Cores::of_this_machine().apart(&load);
+                let (first, second) = cores.split_at(cores.len().div_ceil(2));
+                load = cpus::joined(first);
+                cpus::joined(second)
+            }
             false => load.clone(),
         };
         Ok(Self { server, load, upstream })
@@ -61,22 +68,25 @@ impl Cpus {
 
 /// The CPUs of a variant's server and load. An external server has none here.
 fn split(variant: &Variant) -> Result<Split, CpuError> {
-    let allowed = cpus::allowed();
+    let (allowed, cores) = (cpus::allowed(), Cores::of_this_machine());
     let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
     let load = named(&variant.load.cpus);
     let Some(process) = variant.server.process() else {
-        // A server on this machine needs CPUs too, though nobody pins it; one elsewhere leaves all
-        // of them to the load. With both sides named the split only checks them.
+        // A server on this machine needs CPUs too, though nobody pins it here: those that it may use,
+        // if somebody else has pinned it. One elsewhere leaves all of them to the load. With both
+        // sides named the split only checks them.
         let is_here = matches!(
             &variant.server.server,
-            Server::External { target, .. } if target.ip().is_loopback()
+            Server::External { target, .. } if ports::is_local(target.ip())
         );
-        let server = (load.is_some() || !is_here).then_some(allowed.as_slice());
-        let load = load.or_else(|| server.map(<[usize]>::to_vec));
-        let Split { load, .. } = cpus::split(&allowed, server, load.as_deref())?;
+        let own = if load.is_none() { watching::cpus_of(variant, &allowed) } else { None };
+        let all = (load.is_some() || !is_here).then(|| allowed.clone());
+        let load = load.or_else(|| if own.is_none() { all.clone() } else { None });
+        let server = own.or(all);
+        let Split { load, .. } = cpus::split(&allowed, &cores, server.as_deref(), load.as_deref())?;
         return Ok(Split { server: Vec::new(), load });
     };
-    cpus::split(&allowed, named(&process.cpus).as_deref(), load.as_deref())
+    cpus::split(&allowed, &cores, named(&process.cpus).as_deref(), load.as_deref())
 }
 
 #[cfg(test)]

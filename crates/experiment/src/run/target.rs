@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_lab::{
-    EmbeddedSettings, GuardProgram, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile,
+    EmbeddedSettings, GuardProgram, LabError, NotFound, RunningServer, ServerKind, ServerSpec,
+    ZoneFile,
 };
 use dnslab_load::{
     HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
@@ -21,6 +22,7 @@ use domain::base::iana::Rtype;
 use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
 use super::seeds::{Role, Seeds};
+use super::watching::{self, SWITCHED_OFF, Watch};
 use crate::{Queries, Server, TlsChoice, Variant, Verification};
 
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
@@ -42,6 +44,9 @@ pub(super) enum TargetError {
     /// The zone cannot be made.
     #[error(transparent)]
     Zone(#[from] QueriesError),
+    /// The process or unit of the external server is not the right one.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
     /// A file of the run cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
@@ -99,6 +104,8 @@ pub(super) struct Target {
     pub(super) tls: Option<TlsSettings>,
     /// The process, if it was started here.
     pub(super) server: Option<RunningServer>,
+    /// What a sampler needs to know of it, or why it is not watched.
+    pub(super) watch: Watch,
     /// For the record.
     pub(super) facts: ServerFacts,
 }
@@ -126,6 +133,9 @@ pub(super) fn prepare(
 ) -> Result<Target, TargetError> {
     let mut target = begin(variant, site, first_query)?;
     let TlsChoice { versions, resumption, early_data, records, groups } = &variant.load.tls;
+    if !variant.server.watch {
+        target.watch = Err(SWITCHED_OFF.to_owned());
+    }
     target.tls = target.tls.map(|tls| {
         tls.with_versions(*versions)
             .with_resumption(*resumption)
@@ -176,7 +186,7 @@ fn agree(
 fn begin(variant: &Variant, site: &Site<'_>, first_query: &Query) -> Result<Target, TargetError> {
     let verification = variant.server.verification.as_ref();
     let transport = variant.load.transport;
-    if let Server::External { target, tls_name } = &variant.server.server {
+    if let Server::External { target, tls_name, .. } = &variant.server.server {
         let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
         let tls = tls(transport, verification, &name, None)?;
         return external(variant, *target, tls, first_query);
@@ -207,12 +217,9 @@ fn external(
             TargetError::Silent { target, reason, hint }
         },
     )?;
-    let facts = ServerFacts {
-        kind: "external".to_owned(),
-        notes: vec!["runs elsewhere: it was neither configured nor watched".to_owned()],
-        ..ServerFacts::default()
-    };
-    Ok(Target { address: target, tls, server: None, facts })
+    // After its first answer: a service that waits for its first query has started by then.
+    let (facts, watch) = watching::external(variant)?;
+    Ok(Target { address: target, tls, server: None, watch, facts })
 }
 
 /// What is asked of the server under test.
@@ -312,7 +319,8 @@ fn start(
     let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
     let tls = tls(transport, verification, &name, Some(&authority))?;
     let facts = server.facts().clone();
-    Ok(Target { address, tls, server: Some(server), facts })
+    let watch = Ok(server.watched());
+    Ok(Target { address, tls, server: Some(server), watch, facts })
 }
 
 /// What a server is asked to find out whether it answers rightly: with records.

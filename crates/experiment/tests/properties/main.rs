@@ -10,7 +10,7 @@ use dnslab_experiment::{
     ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant,
     Verification, ZoneSettings, check_text, render,
 };
-use dnslab_lab::{CertificateKind, Logging, ServerKind};
+use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
 use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
     ClientBehaviour, Connect, Pace, Quota, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
@@ -80,10 +80,17 @@ fn server() -> impl Strategy<Value = Server> {
         },
     );
     let tls_name = option::of("[a-z0-9-]{1,20}(\\.[a-z]{1,20}){0,3}");
-    let external =
-        (any::<std::net::IpAddr>(), 1u16.., tls_name).prop_map(|(address, port, tls_name)| {
-            Server::External { target: (address, port).into(), tls_name }
-        });
+    let identity = prop_oneof![
+        Just(Identity::Address),
+        (1u32..=4_194_304).prop_map(Identity::Process),
+        "[a-zA-Z0-9@.-]{1,20}".prop_map(Identity::Unit),
+    ];
+    let external = (any::<std::net::IpAddr>(), 1u16.., tls_name, identity).prop_map(
+        |(address, port, tls_name, identity)| {
+            let target = (address, port).into();
+            Server::External { target, tls_name, identity }
+        },
+    );
     prop_oneof![embedded, installed, external]
 }
 
@@ -92,7 +99,7 @@ fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings
     let zone = ("[a-z0-9_-]{1,20}(\\.[a-z]{1,20}){0,3}", 1u32..=10_000_000, 0u32..1 << 31)
         .prop_map(|(name, records, ttl_s)| ZoneSettings { name, records, ttl_s });
     let certificate = prop::sample::select(&CertificateKind::ALL[..]);
-    let further = (any::<[bool; 4]>(), zone, certificate);
+    let further = (any::<[bool; 5]>(), zone, certificate);
     (server(), option::of(path()), further).prop_map(move |(server, authority, further)| {
         let (flags, zone, certificate) = further;
         let is_external = matches!(server, Server::External { .. });
@@ -101,7 +108,7 @@ fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings
             Some(path) if is_external => Verification::Authority(path),
             Some(_) => Verification::RunAuthority,
         });
-        let [query_log, dnstap, dnssec, without_cache] = flags;
+        let [query_log, dnstap, dnssec, without_cache, watch] = flags;
         let is_installed = matches!(server, Server::Installed { .. });
         let logging = match is_installed {
             true => Logging { query_log, dnstap },
@@ -120,6 +127,7 @@ fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings
             logging,
             dnssec: is_installed && dnssec,
             without_cache,
+            watch,
         }
     })
 }

@@ -17,7 +17,7 @@ const LARGEST: usize = 512;
 ///
 /// # Errors
 /// When no answer comes in time, or one without a text; what, as half a sentence.
-pub(super) fn texts(address: SocketAddr, name: &'static str) -> Result<Vec<String>, String> {
+pub(crate) fn texts(address: SocketAddr, name: &'static str) -> Result<Vec<String>, String> {
     let answer = exchange(address, &query(name))
         .map_err(|error| format!("its answer to `{name} CH TXT`: {error}"))?;
     read(&answer).ok_or_else(|| format!("its answer to `{name} CH TXT` has no text"))

@@ -5,7 +5,7 @@
 
 mod bind;
 mod bind_statistics;
-mod chaos;
+pub(crate) mod chaos;
 mod control;
 mod coredns;
 mod dnsdist;

@@ -1,6 +1,7 @@
 //! The laboratory with real processes: the guard, the sampler, authoritative servers, and forwarders.
 
 mod chain;
+mod external;
 mod forwarders;
 mod guard;
 mod hosts;

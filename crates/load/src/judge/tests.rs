@@ -71,6 +71,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
             interval: 1_000 * MILLISECOND,
             timeout: 1_000 * MILLISECOND,
         },
+        None,
         false,
     );
     let mut judge = Judge {

@@ -158,6 +158,7 @@ mod tests {
                 p99_ns: Some(5_000 * window),
                 limit: Some(if window < 4 { LimitKind::Window } else { LimitKind::Generator }),
                 horizon_ns: Some(if window < 4 { 0 } else { 50_000 }),
+                server_busy_share: None,
             }),
         }
     }

@@ -106,6 +106,7 @@ impl Caveat {
         let found = [
             Self::generator_limited(measured),
             Self::shared_cpus(load, server, chain, measured, host_cpus),
+            Self::shared_core(load, server, chain),
             Self::closed_loop(load),
             Self::window_not_full(load, measured),
             Self::clients_not_connected(measured),
@@ -133,7 +134,7 @@ impl Caveat {
 
     /// The busiest worker used at least 90 % of its CPU.
     fn generator_limited(measured: &Measured) -> Option<Self> {
-        let busy_share = busiest(&measured.workers);
+        let busy_share = busiest(measured);
         (busy_share >= GENERATOR_BUSY).then_some(Self::GeneratorLimited { busy_share })
     }
 
@@ -155,6 +156,15 @@ impl Caveat {
             && chain.iter().all(|part| !part.server.cpus.is_empty())
             && used().is_some_and(|share| share < SHARED_USE);
         (shares_cpus(load, server, chain, host_cpus) && !is_idle).then_some(Self::SharedCpus)
+    }
+
+    /// The load, or a server behind the one under test, had the other thread of a core of that server.
+    fn shared_core(load: &LoadFacts, server: &ServerFacts, chain: &[ChainPart]) -> Option<Self> {
+        let behind = chain.iter().flat_map(|part| part.server.cpus.iter());
+        let others: BTreeSet<usize> = load.cpus.iter().chain(behind).copied().collect();
+        let cpus: Vec<usize> =
+            server.core_siblings.iter().copied().filter(|cpu| others.contains(cpu)).collect();
+        (!cpus.is_empty()).then_some(Self::SharedCore { cpus })
     }
 
     /// The load was a closed loop.
@@ -414,17 +424,21 @@ fn whole_intervals(measured: &Measured) -> Vec<&Interval> {
 
 /// True if a server surely shares a CPU with the load: both were pinned and to one in common, or
 /// one of them was not pinned and the machine has no second CPU. What the scheduler makes of
-/// several CPUs without pinning is not known. An external server counts as one on this machine only
-/// under a loopback address.
+/// several CPUs without pinning is not known, nor what it makes of an external server that may use
+/// other CPUs besides those of the load. Such a server counts as one on this machine only under a
+/// loopback address, or if its CPUs are known.
 fn shares_cpus(
     load: &LoadFacts,
     server: &ServerFacts,
     chain: &[ChainPart],
     host_cpus: usize,
 ) -> bool {
-    let elsewhere = server.kind == "external"
+    let is_external = server.kind == "external";
+    let elsewhere = is_external
+        && server.cpus.is_empty()
         && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());
-    if elsewhere {
+    let has_others = server.cpus.iter().any(|cpu| !load.cpus.contains(cpu));
+    if elsewhere || (is_external && has_others && host_cpus > 1) {
         false
     } else if load.cpus.is_empty() || servers_cpus(server, chain).any(<[usize]>::is_empty) {
         host_cpus == 1

@@ -52,7 +52,7 @@ impl Caveat {
             return None;
         }
         let server_is_busy = measured.server_busy_share().is_some_and(|share| share >= SERVER_BUSY);
-        if server_is_busy || busiest(&measured.workers) >= GENERATOR_BUSY {
+        if server_is_busy || busiest(measured) >= GENERATOR_BUSY {
             return None;
         }
         let gap_ns = measured.connection_gap_ns()?;

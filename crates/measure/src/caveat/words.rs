@@ -104,6 +104,13 @@ impl Caveat {
                 "",
                 "Pin them to different CPUs, or put the generator on another machine",
             ),
+            Self::SharedCore { cpus } => Finding::new(
+                "The server shared a core with others: two CPUs that are threads of one core slow \
+                 each other at every instruction",
+                shared_core(cpus),
+                "Name CPUs of different cores (`server.cpus`, `load.cpus`), or take a machine with \
+                 more cores",
+            ),
             Self::HostDrops { datagrams, of_server } => Finding::new(
                 "Full sockets on the generator's host dropped datagrams; they are not the \
                  generator's",
@@ -229,9 +236,10 @@ impl Caveat {
                 "Look at it over time, end what else runs on this machine, and measure longer",
             ),
             Self::ServerNotWatched { reason } => Finding::new(
-                "The server's CPU and memory could not be watched",
+                "The server's CPU and memory were not watched",
                 reason.clone(),
-                "Run dnslab on the server's machine, with permission to read its process",
+                "Run dnslab on the server's machine, as root or as its owner, and leave \
+                 `server.watch` at `true`",
             ),
             Self::CutShort { measured_ns } => Finding::new(
                 "The run was ended before its time",
@@ -263,6 +271,13 @@ fn add_worker(workers: Option<u32>) -> String {
         }
         None => "Add a worker with a CPU of its own (`--workers`)".to_owned(),
     }
+}
+
+/// The CPUs that share a core with the server's as a figure.
+fn shared_core(cpus: &[usize]) -> String {
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    let numbers: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    format!("CPU{plural} {} of load or other servers", numbers.join(", "))
 }
 
 /// The send lag as a figure.
@@ -365,6 +380,7 @@ mod tests {
             (Caveat::CutShort { measured_ns: 1_500_000_000 }, "1.50 s"),
             (Caveat::CertificateNotVerified, "--insecure"),
             (Caveat::SharedCpus, "shared CPUs"),
+            (Caveat::SharedCore { cpus: vec![1, 3] }, "CPUs 1, 3 of load"),
             (Caveat::Other { text: "The moon was full.".into() }, "The moon was full."),
         ];
         for (caveat, expected) in cases {

@@ -97,7 +97,7 @@ impl LimitFigures {
             servers: ServerUse::of(server, chain, measured),
             server_udp_drops: udp_drops.unwrap_or(0),
             workers: WorkerUse::of_all(measured),
-            generator_busy_share: busiest(&measured.workers),
+            generator_busy_share: busiest(measured),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             connections_held_share: most_held(&measured.workers),
             failed_connections_share: failed_share(measured),
@@ -372,8 +372,8 @@ impl LimitFigures {
 }
 
 /// Busy share of the busiest worker, in [0, 1]; 0 without workers.
-pub(crate) fn busiest(workers: &[WorkerFacts]) -> f64 {
-    workers.iter().map(WorkerFacts::busy_share).fold(0.0, f64::max)
+pub(crate) fn busiest(measured: &Measured) -> f64 {
+    WorkerUse::of_all(measured).iter().map(|worker| worker.busy_share).fold(0.0, f64::max)
 }
 
 /// The longest share of the time in which connections of a worker waited for their turn, in [0, 1].

@@ -3,19 +3,23 @@
 use std::collections::BTreeSet;
 
 use super::{LimitKind, SERVER_BUSY};
-use crate::{ChainPart, Measured, ServerFacts, UNDER_TEST, WorkerFacts};
+use crate::resources::with_interrupts;
+use crate::{ChainPart, CpuShare, Measured, ServerFacts, ThreadShare, UNDER_TEST, WorkerFacts};
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerUse {
     /// [`UNDER_TEST`], or the role of the [`ChainPart`].
     pub role: String,
-    /// CPU use in [0, 1] of the CPUs that it was given; `None` if it was not watched.
+    /// CPU use in [0, 1] of the CPUs that it was given, with the interrupts there; `None` if it was not
+    /// watched.
     pub busy_share: Option<f64>,
     /// How many CPUs it was given.
     pub cpus: usize,
     /// Which they are; empty if it was not pinned.
     pub pinned: Vec<usize>,
+    /// What its busiest threads used, the busiest first.
+    pub threads: Vec<ThreadShare>,
 }
 
 /// What one load worker used of its CPU over the measured window.
@@ -23,14 +27,25 @@ pub struct ServerUse {
 pub struct WorkerUse {
     /// The CPU that it was pinned to.
     pub cpu: Option<usize>,
-    /// CPU use in [0, 1].
+    /// CPU use in [0, 1], with the interrupts on its CPU.
     pub busy_share: f64,
 }
 
 impl WorkerUse {
     /// The workers of a run.
     pub(crate) fn of_all(measured: &Measured) -> Vec<Self> {
-        let of = |worker: &WorkerFacts| Self { cpu: worker.cpu, busy_share: worker.busy_share() };
+        let resources = &measured.resources;
+        let of = |worker: &WorkerFacts| {
+            let its = |share: &&CpuShare| Some(share.cpu) == worker.cpu;
+            let (own, cpu) = (worker.busy_share(), resources.load_cpus.iter().find(its));
+            let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| match measured.turns {
+                None => with_interrupts(own, *irq, *used, resources.irq_apart),
+                // What others use of the CPU in their turns is not this worker's.
+                Some(_) if resources.irq_apart == Some(true) => (own + irq).min(1.0),
+                Some(_) => own,
+            });
+            Self { cpu: worker.cpu, busy_share }
+        };
         measured.workers.iter().map(of).collect()
     }
 }
@@ -40,15 +55,17 @@ impl ServerUse {
     pub(crate) fn of(server: &ServerFacts, chain: &[ChainPart], measured: &Measured) -> Vec<Self> {
         let under_test = Self {
             role: UNDER_TEST.to_owned(),
-            busy_share: measured.server_busy_share(),
+            busy_share: measured.server_used_share(),
             cpus: measured.resources.cpus,
             pinned: server.cpus.clone(),
+            threads: measured.threads_of(&measured.resources),
         };
         let behind = chain.iter().map(|part| Self {
             role: part.role.clone(),
-            busy_share: measured.busy_share_of(&part.resources),
+            busy_share: measured.used_share_of(&part.resources),
             cpus: part.resources.cpus,
             pinned: part.server.cpus.clone(),
+            threads: measured.threads_of(&part.resources),
         });
         std::iter::once(under_test).chain(behind).collect()
     }
@@ -168,6 +185,7 @@ mod tests {
             busy_share: Some(busy_share),
             cpus: pinned.len(),
             pinned,
+            threads: Vec::new(),
         }
     }
 

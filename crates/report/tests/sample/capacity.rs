@@ -34,6 +34,7 @@ pub(crate) fn write_rate(path: &Path) -> Result<ResultsDirectory, ResultsError> 
             p99_ns: Some(if is_over { 2_000_000_000 } else { (3e6 * p50_ms) as u64 }),
             limit: None,
             horizon_ns: None,
+            server_busy_share: Some(0.42),
         };
         steps.push(Step {
             case: case(&format!("rate-{at}"), &steps),
@@ -92,6 +93,7 @@ pub(crate) fn write_window(path: &Path) -> Result<ResultsDirectory, ResultsError
                     p99_ns: p50_ns.map(|ns| 3 * ns),
                     limit: None,
                     horizon_ns: None,
+                    server_busy_share: None,
                 }),
             });
         }

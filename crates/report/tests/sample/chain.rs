@@ -183,6 +183,7 @@ fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
         cpus: vec![cpu],
         notes: vec![format!("The {role} keeps its defaults towards its upstream.")],
         seed: None,
+        ..ServerFacts::default()
     }
 }
 

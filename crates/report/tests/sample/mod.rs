@@ -143,6 +143,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             cpus: vec![0],
             notes: vec!["Response rate limiting is off: it would measure the limiter.".to_owned()],
             seed: None,
+            ..ServerFacts::default()
         },
         chain: Vec::new(),
         laboratory: None,
@@ -222,6 +223,7 @@ fn measured(
         version: "TLSv1.3".to_owned(),
         cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
         verified: true,
+        ..Tls::default()
     });
     Measured {
         window_ns,
@@ -327,10 +329,7 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
             cpu_ns,
             memory_octets: 48 * 1_048_576 + (at.max(0) as u64) * (of.p50_ms * 50_000.0) as u64,
             context_switches: at.max(0) as u64 * 900,
-            udp_drops: 0,
-            steal_ns: 0,
-            machine_ns: 0,
-            log_octets: 0,
+            ..ResourceSample::default()
         }
     });
     ResourceSeries {
@@ -338,6 +337,7 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
         cpu_source: "cgroup v2".to_owned(),
         memory_source: "cgroup v1".to_owned(),
         cpus: 1,
+        ..ResourceSeries::default()
     }
 }
 

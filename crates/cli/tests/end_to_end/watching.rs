@@ -1,0 +1,266 @@
+//! Who watches a server that somebody else runs: by its port, by its process, by its unit, as root,
+//! as its owner, and not at all.
+
+use std::fs;
+use std::io;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use dnslab_measure::{Caveat, RunRecord};
+
+use crate::command::{Done, Running, program};
+use crate::evidence::{measured, valid_records};
+use crate::room::{Room, SHORT};
+use crate::running_server::{RunningBind, queries};
+
+/// Why the server of a run was not watched; `None` if it was.
+pub(crate) fn unwatched(record: &RunRecord) -> Option<&str> {
+    record.caveats.iter().find_map(|caveat| match caveat {
+        Caveat::ServerNotWatched { reason } => Some(reason.as_str()),
+        _ => None,
+    })
+}
+
+/// The arguments of a short load on a server.
+fn load<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
+    let load =
+        ["load", target, "--queries", "queries", "--duration", "300ms", "--warm-up", "100ms"];
+    [&load, further].concat()
+}
+
+/// A room with the query file, and a BIND of root's.
+fn room_with_bind(address: &str) -> (Room, RunningBind) {
+    let room = Room::with_load();
+    let bind = RunningBind::start(&room.path().join("bind"), address);
+    room.write("queries", &queries());
+    (room, bind)
+}
+
+/// Checks that the one valid record of the room says what the test's BIND used.
+#[track_caller]
+fn is_watched(room: &Room, done: &Done) -> RunRecord {
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!(unwatched(&record), None, "{done}");
+    let measured = measured(&record);
+    assert!(measured.server_busy_share().is_some_and(|share| share > 0.0), "{done}");
+    assert!(measured.server_cpu_per_query_ns().is_some_and(|ns| ns > 0.0), "{done}");
+    assert!(
+        measured.resources.peak_memory_octets().is_some_and(|octets| octets > 1 << 20),
+        "{done}"
+    );
+    let last = measured.resources.samples.last().unwrap();
+    assert!(last.context_switches > 0, "{last:?}");
+    let server = &record.server;
+    // BIND has a thread for the loop, and further ones beside it.
+    assert!(server.threads > 1 && !server.cpus.is_empty(), "{server:?}");
+    assert!(server.version.starts_with("9."), "{server:?}");
+    assert_eq!(server.command.first().map(String::as_str), Some("/usr/sbin/named"), "{server:?}");
+    assert!(!measured.resources.threads.is_empty(), "{done}");
+    record
+}
+
+#[test]
+fn it_is_found_by_its_port_or_by_name() {
+    let (room, bind) = room_with_bind("127.0.0.1");
+    let pid = format!("server.pid={}", bind.pid());
+    let encrypted = ["--transport", "dot", "--insecure"];
+    for (number, (transport, further)) in
+        [("udp", vec![]), ("tcp", vec!["--transport", "tcp"]), ("udp", vec!["--set", &pid])]
+            .into_iter()
+            .chain([("dot", encrypted.to_vec())])
+            .enumerate()
+    {
+        let target = bind.target(transport);
+        let done = room.dnslab(&load(&target, &further)).exits_with(0);
+        is_watched(&room, &done);
+        done.prints("server CPU");
+        fs::rename(room.path().join("results"), room.path().join(format!("kept-{number}")))
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_capacity_says_what_the_server_used() {
+    let (room, bind) = room_with_bind("::1");
+    let target = bind.target("udp");
+    let search = ["capacity", &target, "--queries", "queries", "--max", "2000", "--from", "1000"];
+    let step = ["--step-duration", "300ms", "--warm-up", "100ms", "--repeats", "1"];
+    let done = room.dnslab(&[&search[..], &step].concat()).exits_with(0);
+    for record in crate::evidence::records(&room.results()) {
+        assert_eq!(unwatched(&record), None, "{done}");
+        assert!(measured(&record).server_cpu_per_query_ns().is_some(), "{done}");
+    }
+}
+
+#[test]
+fn a_wrong_process_or_unit_is_an_error_before_the_load() {
+    let (room, bind) = room_with_bind("127.0.0.1");
+    let target = bind.target("udp");
+    let own = format!("server.pid={}", std::process::id());
+    let gone = "server.pid=4194304";
+    let unit = "server.unit=no-such-thing.service";
+    let (pid, port) = (bind.pid(), bind.plain.port());
+    let cases = [
+        (gone, "the process 4194304 is not there".to_owned()),
+        (
+            own.as_str(),
+            format!("does not listen on 127.0.0.1:{port} (udp); process {pid} named does"),
+        ),
+        (unit, "the unit no-such-thing.service has no control group".to_owned()),
+    ];
+    for (set, expected) in cases {
+        let done = room.dnslab(&load(&target, &["--set", set]));
+        let done = done.exits_with(2).complains(&expected).complains("ss -lntup");
+        assert!(room.results_so_far().is_none(), "{done}");
+    }
+}
+
+#[test]
+fn it_can_be_left_alone() {
+    let (room, bind) = room_with_bind("127.0.0.1");
+    let target = bind.target("udp");
+    let done = room.dnslab(&load(&target, &["--set", "server.watch=false"])).exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!(unwatched(&record), Some("it was switched off (`server.watch = false`)"), "{done}");
+    assert!(measured(&record).resources.samples.is_empty(), "{done}");
+    assert!(record.server.version.is_empty(), "it was asked: {:?}", record.server);
+}
+
+#[test]
+fn a_started_server_can_be_left_alone() {
+    let room = Room::with_load();
+    room.experiment(&format!(
+        "repeat.runs = 1\nserver.watch = false\n{SHORT}[[variant]]\nname = \"a\"\n"
+    ));
+    let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!(unwatched(&record), Some("it was switched off (`server.watch = false`)"), "{done}");
+    assert!(measured(&record).server_counters.is_none(), "{done}");
+    let kept = fs::read_to_string(room.results().path().join("experiment.toml")).unwrap();
+    assert!(kept.contains("server.watch = false"), "{kept}");
+}
+
+/// A control group that is called like a unit, with one process. It goes when this is dropped.
+struct TestUnit(PathBuf);
+
+impl TestUnit {
+    /// `None` where this user may make no groups.
+    fn of(pid: u32, name: &str) -> Option<Self> {
+        let unified = Path::new("/sys/fs/cgroup/unified");
+        let root = if unified.exists() { unified } else { Path::new("/sys/fs/cgroup") };
+        let folder = root.join(name);
+        fs::create_dir(&folder).ok()?;
+        let unit = Self(folder);
+        fs::write(unit.0.join("cgroup.procs"), pid.to_string()).ok()?;
+        Some(unit)
+    }
+}
+
+impl Drop for TestUnit {
+    fn drop(&mut self) {
+        let parent = self.0.parent().expect("it was made below a folder").join("cgroup.procs");
+        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
+            fs::write(&parent, pid).ok();
+        }
+        for _ in 0..100 {
+            match fs::remove_dir(&self.0) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+#[test]
+fn it_is_found_by_its_unit() {
+    let (room, bind) = room_with_bind("127.0.0.1");
+    let name = format!("dnslab-test-{}.service", std::process::id());
+    let Some(unit) = TestUnit::of(bind.pid(), &name) else {
+        assert!(!rustix::process::geteuid().is_root(), "root can make a control group");
+        return;
+    };
+    let (target, set) = (bind.target("udp"), format!("server.unit={name}"));
+    let done = room.dnslab(&load(&target, &["--set", &set])).exits_with(0);
+    let record = is_watched(&room, &done);
+    let source = &measured(&record).resources.cpu_source;
+    assert_eq!(source, "cgroup v2 cpu.stat", "{done}");
+    fs::rename(room.path().join("results"), room.path().join("kept")).unwrap();
+    // The unit is there, but what it ran is not in it any more.
+    let parent = unit.0.parent().unwrap().join("cgroup.procs");
+    fs::write(parent, bind.pid().to_string()).unwrap();
+    let done = room.dnslab(&load(&target, &["--set", &set])).exits_with(2);
+    done.complains(&format!("the unit {name} has no processes"));
+}
+
+/// Runs `dnslab` as `nobody`.
+fn as_nobody(room: &Room, arguments: &[&str]) -> Done {
+    room.open_to_all();
+    // The build's folder need not be readable for `nobody`.
+    let copy = room.path().join("dnslab");
+    if !copy.exists() {
+        fs::copy(program(), &copy).unwrap();
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).args(arguments);
+    Running::start(command, room.path()).finish()
+}
+
+#[test]
+fn an_ordinary_user_is_told_who_may_watch() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can be two users.
+        return;
+    }
+    let (room, bind) = room_with_bind("127.0.0.1");
+    let target = bind.target("udp");
+    let done = as_nobody(&room, &load(&target, &[])).exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    let port = bind.plain.port();
+    let reason = format!("port {port} belongs to a process of another user: run as root");
+    assert!(unwatched(&record).is_some_and(|it| it.starts_with(&reason)), "{done}");
+    done.prints(&reason);
+    fs::rename(room.path().join("results"), room.path().join("kept")).unwrap();
+    // What everybody may know of a process is enough, if it is named.
+    let pid = format!("server.pid={}", bind.pid());
+    let done = as_nobody(&room, &load(&target, &["--set", &pid])).exits_with(0);
+    is_watched(&room, &done);
+}
+
+/// A server of `nobody`, watched by `nobody`.
+#[test]
+fn an_owner_may_watch_without_being_root() {
+    if !rustix::process::geteuid().is_root() {
+        // Then every other test is this one.
+        return;
+    }
+    let room = Room::with_load();
+    room.open_to_all();
+    room.write("queries", &queries());
+    room.write("zone", &crate::running_server::zone());
+    let copy = room.path().join("dnslab");
+    fs::copy(program(), &copy).unwrap();
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).args([
+        "serve",
+        "--zone",
+        "zone",
+        "--threads",
+        "2",
+        "--listen",
+        &free.to_string(),
+    ]);
+    let server = Running::start(command, room.path());
+    let listens = || server.stderr().contains("serving ").then_some(());
+    crate::processes::wait_for("it listens", || server.so_far(), listens);
+    let target = free.to_string();
+    let done = as_nobody(&room, &load(&target, &[])).exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!(unwatched(&record), None, "{done}");
+    assert!(measured(&record).server_cpu_per_query_ns().is_some_and(|ns| ns > 0.0), "{done}");
+}

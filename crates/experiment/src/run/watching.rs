@@ -1,0 +1,66 @@
+//! Who watches the server under test, and why nobody does.
+
+use dnslab_lab::{ExternalServer, NotFound, Watched};
+use dnslab_measure::ServerFacts;
+
+use crate::{Server, Variant};
+
+/// Why a server is not watched though it could be.
+pub(super) const SWITCHED_OFF: &str = "it was switched off (`server.watch = false`)";
+
+/// Why a server that was watched has no figures.
+pub(super) const NOT_COVERED: &str = "the samples do not cover the measured window: did it end, or \
+    start anew?";
+
+/// What is watched of an external server, or why nothing is.
+pub(super) type Watch = Result<Watched, String>;
+
+/// The facts of an external server that answers already, and what is watched of it.
+///
+/// # Errors
+/// When a process or unit was named that is not the server.
+pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFound> {
+    let unknown = |reason: &str| ServerFacts {
+        kind: variant.server.kind_name().to_owned(),
+        notes: vec![format!("it was not configured by dnslab, and not watched: {reason}")],
+        ..ServerFacts::default()
+    };
+    if !variant.server.watch {
+        return Ok((unknown(SWITCHED_OFF), Err(SWITCHED_OFF.to_owned())));
+    }
+    let Server::External { target, identity, .. } = &variant.server.server else {
+        return Ok((unknown(NOT_COVERED), Err(NOT_COVERED.to_owned())));
+    };
+    match ExternalServer::find(identity, variant.load.transport, *target) {
+        Ok(server) => {
+            let version = server.version(variant.load.transport, *target).unwrap_or_default();
+            Ok((ServerFacts { version, ..server.facts().clone() }, Ok(server.watched())))
+        }
+        Err(error) if error.is_fault() => Err(error),
+        Err(error) => {
+            let reason = error.to_string();
+            Ok((unknown(&reason), Err(reason)))
+        }
+    }
+}
+
+/// What is wrong with the process or the unit that is to be watched; `None` if nothing is.
+pub(super) fn lacking(variant: &Variant) -> Option<String> {
+    let error = find(variant)?.err().filter(NotFound::is_fault)?;
+    variant.server.watch.then(|| error.to_string())
+}
+
+/// Those of `allowed` that an external server on this machine may use, if it may not use all of
+/// them: the others are free for the load.
+pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>> {
+    let server = find(variant)?.ok()?;
+    let own: Vec<usize> =
+        server.cpus().iter().copied().filter(|cpu| allowed.contains(cpu)).collect();
+    (!own.is_empty() && own.len() < allowed.len()).then_some(own)
+}
+
+/// Looks for the processes of an external server; `None` for one that dnslab starts.
+fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
+    let Server::External { target, identity, .. } = &variant.server.server else { return None };
+    Some(ExternalServer::find(identity, variant.load.transport, *target))
+}

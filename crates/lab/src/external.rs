@@ -1,0 +1,443 @@
+//! Servers that somebody else started: which processes of this machine they are.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::fs;
+use std::net::SocketAddr;
+
+use dnslab_measure::ServerFacts;
+use dnslab_wire::Transport;
+
+use crate::cgroup::{self, CpuSource, MemorySource, Sources, Unit};
+use crate::cpus::Cores;
+use crate::sampler::{Processes, Watched};
+use crate::server::chaos;
+use crate::sockets::{self, Entry};
+use crate::{cpus, descendants, ports};
+
+/// How the processes of an external server are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Identity {
+    /// By the address that it answers at.
+    #[default]
+    Address,
+    /// By its first process.
+    Process(u32),
+    /// By the name of its systemd unit, e.g. `named.service`.
+    Unit(String),
+}
+
+/// Why an external server cannot be watched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotFound {
+    /// This machine does not have the address.
+    #[error(
+        "it runs on another host, or in a network of its own on this one: then name it by \
+         `server.pid` or `server.unit`"
+    )]
+    Elsewhere,
+    /// This machine has the address, but none of its sockets receives what is sent there.
+    #[error("no process listens on {address} ({transport}) in this network")]
+    NobodyListens {
+        /// Where the queries go.
+        address: SocketAddr,
+        /// Over which transport.
+        transport: Transport,
+    },
+    /// The socket is there, but this user may not see whose it is.
+    #[error(
+        "port {port} belongs to a process of another user: run as root or as that user, or name \
+         it by `server.pid` or `server.unit`"
+    )]
+    OtherUser {
+        /// The port.
+        port: u16,
+    },
+    /// Even root sees no process that has the socket.
+    #[error("port {port} belongs to a process outside this container: run dnslab outside")]
+    Outside {
+        /// The port.
+        port: u16,
+    },
+    /// There is no such process.
+    #[error("the process {pid} is not there\n  hint:    {REMEDY}")]
+    ProcessGone {
+        /// Its id.
+        pid: u32,
+    },
+    /// There is no such unit.
+    #[error(
+        "the unit {unit} has no control group under /sys/fs/cgroup: it does not run, or not as a \
+         unit of systemd\n  hint:    `systemctl status` shows the group of a unit; or {REMEDY}"
+    )]
+    UnitGone {
+        /// Its name.
+        unit: String,
+    },
+    /// There is such a unit, but nothing runs in it.
+    #[error("the unit {unit} has no processes\n  hint:    start it, or {REMEDY}")]
+    UnitEmpty {
+        /// Its name.
+        unit: String,
+    },
+    /// What was named is there, but somebody else gets the queries.
+    #[error("{named} does not listen on {address} ({transport}){}\n  hint:    {REMEDY}", of(owner))]
+    NotListening {
+        /// What was named.
+        named: String,
+        /// Where the queries go.
+        address: SocketAddr,
+        /// Over which transport.
+        transport: Transport,
+        /// Who listens there, if that is known.
+        owner: Option<(u32, String)>,
+    },
+}
+
+/// What to do about a process or unit that is not the server.
+const REMEDY: &str = "`ss -lntup` names the process of each port; without `server.pid` and \
+    `server.unit` the server is found by its port";
+
+/// Who listens instead, as the rest of a sentence.
+fn of(owner: &Option<(u32, String)>) -> String {
+    owner.as_ref().map_or_else(String::new, |(pid, name)| format!("; process {pid} {name} does"))
+}
+
+/// An external server whose processes are known.
+#[derive(Clone, Debug)]
+pub struct ExternalServer {
+    processes: Processes,
+    sources: Sources,
+    /// Its sockets at the address of the load.
+    sockets: HashSet<u64>,
+    /// CPUs that it may use, ascending.
+    cpus: Vec<usize>,
+    facts: ServerFacts,
+}
+
+impl ExternalServer {
+    /// Finds the server that answers at `address` over `transport`, without a word to it.
+    ///
+    /// # Errors
+    /// When it cannot be watched. A process or unit that was named and is wrong is to be taken for
+    /// a fault of the one who named it, see [`NotFound::is_fault`].
+    pub fn find(
+        identity: &Identity,
+        transport: Transport,
+        address: SocketAddr,
+    ) -> Result<Self, NotFound> {
+        let (processes, sources) = match identity {
+            Identity::Address => by_address(transport, address)?,
+            Identity::Process(pid) => by_process(*pid)?,
+            Identity::Unit(unit) => by_unit(unit)?,
+        };
+        let now = processes.now();
+        let named = match identity {
+            Identity::Address => None,
+            Identity::Process(pid) => {
+                let name = descendants::name(*pid).unwrap_or_default();
+                Some(format!("the process {pid} {name}"))
+            }
+            Identity::Unit(unit) => Some(format!("the unit {unit}")),
+        };
+        if let Some(named) = named {
+            check_listens(named, &now, transport, address)?;
+        }
+        let cpus = affinity(&now);
+        let facts = facts(&now, &cpus);
+        let receivers = sockets::nearest(&network_of(&now), transport, address);
+        let sockets = receivers.iter().map(|entry| entry.inode).collect();
+        Ok(Self { processes, sources, sockets, cpus, facts })
+    }
+
+    /// What a sampler needs to know of it.
+    #[must_use]
+    pub fn watched(&self) -> Watched {
+        Watched::of_external(
+            self.processes.clone(),
+            self.sources.clone(),
+            self.cpus.clone(),
+            self.sockets.clone(),
+        )
+    }
+
+    /// The CPUs that it may use (sched_getaffinity(2)), ascending.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// The server as it runs, for the record, without its version.
+    #[must_use]
+    pub fn facts(&self) -> &ServerFacts {
+        &self.facts
+    }
+
+    /// What it says of its version (`version.bind CH TXT`), asked over UDP at `address`; at the UDP
+    /// port of its own for a transport that has another one. `None` if it does not tell, or only to
+    /// others.
+    #[must_use]
+    pub fn version(&self, transport: Transport, address: SocketAddr) -> Option<String> {
+        let plain = match transport {
+            Transport::Udp | Transport::Tcp => Some(address),
+            _ => self.plain_address(address),
+        };
+        chaos::texts(plain?, "version.bind.").ok()?.into_iter().next()
+    }
+
+    /// Where it takes UDP, if it has a socket for that at the address, the lowest port first:
+    /// that of plain DNS is below those of QUIC, which do not answer it.
+    fn plain_address(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let own: HashSet<u64> =
+            self.processes.now().into_iter().flat_map(sockets::inodes_of).collect();
+        let waits = |entry: &Entry| {
+            let at = SocketAddr::new(address.ip(), entry.local.port());
+            own.contains(&entry.inode)
+                && entry.remote.port() == 0
+                && sockets::covers(entry.local, at)
+        };
+        let table = sockets::table("self", Transport::Udp);
+        let port = table.iter().filter(|entry| waits(entry)).map(|it| it.local.port()).min()?;
+        Some(SocketAddr::new(address.ip(), port))
+    }
+}
+
+impl NotFound {
+    /// True if a process or a unit was named that is not the server; false if all that is lacking
+    /// is permission or nearness, and the load may go on without a watch.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        match self {
+            Self::Elsewhere
+            | Self::NobodyListens { .. }
+            | Self::OtherUser { .. }
+            | Self::Outside { .. } => false,
+            Self::ProcessGone { .. }
+            | Self::UnitGone { .. }
+            | Self::UnitEmpty { .. }
+            | Self::NotListening { .. } => true,
+        }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => formatter.write_str("its port"),
+            Self::Process(pid) => write!(formatter, "process {pid}"),
+            Self::Unit(unit) => write!(formatter, "unit {unit}"),
+        }
+    }
+}
+
+/// The processes that have the sockets which receive what is sent to `address`.
+fn by_address(transport: Transport, address: SocketAddr) -> Result<(Processes, Sources), NotFound> {
+    if !ports::is_local(address.ip()) {
+        return Err(NotFound::Elsewhere);
+    }
+    let receivers = sockets::nearest("thread-self", transport, address);
+    if receivers.is_empty() {
+        return Err(NotFound::NobodyListens { address, transport });
+    }
+    let owners = sockets::owners(&receivers);
+    if owners.is_empty() {
+        let port = address.port();
+        return Err(match rustix::process::geteuid().is_root() {
+            true => NotFound::Outside { port },
+            false => NotFound::OtherUser { port },
+        });
+    }
+    Ok((Processes::Trees(owners), Sources::PROCESSES))
+}
+
+/// A process that was named.
+fn by_process(pid: u32) -> Result<(Processes, Sources), NotFound> {
+    if descendants::tree(pid).is_empty() {
+        return Err(NotFound::ProcessGone { pid });
+    }
+    Ok((Processes::Trees(vec![pid]), Sources::PROCESSES))
+}
+
+/// A unit that was named.
+fn by_unit(name: &str) -> Result<(Processes, Sources), NotFound> {
+    let unit = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
+    let Unit { folder, .. } = match cgroup::unit(&unit) {
+        None => return Err(NotFound::UnitGone { unit }),
+        Some(found) if found.processes.is_empty() => return Err(NotFound::UnitEmpty { unit }),
+        Some(found) => found,
+    };
+    let cpu = Some(CpuSource::V2(folder.clone())).filter(|source| source.read_ns().is_some());
+    let memory =
+        Some(MemorySource::V2(folder.clone())).filter(|source| source.read_octets().is_some());
+    let sources = Sources {
+        cpu: cpu.unwrap_or(CpuSource::Processes),
+        memory: memory.unwrap_or(MemorySource::Processes),
+    };
+    Ok((Processes::Group(folder), sources))
+}
+
+/// Makes sure that what was named gets the queries, as far as this user may know: a process in
+/// another network namespace may get them by way of an address translation.
+fn check_listens(
+    named: String,
+    processes: &[u32],
+    transport: Transport,
+    address: SocketAddr,
+) -> Result<(), NotFound> {
+    let own = fs::read_link("/proc/thread-self/ns/net").ok();
+    let is_here =
+        |pid: &u32| own.is_some() && fs::read_link(format!("/proc/{pid}/ns/net")).ok() == own;
+    let may_see = |pid: &u32| fs::read_dir(format!("/proc/{pid}/fd")).is_ok();
+    if !processes.iter().all(|pid| is_here(pid) && may_see(pid)) {
+        return Ok(());
+    }
+    let receivers = match ports::is_local(address.ip()) {
+        true => sockets::nearest("thread-self", transport, address),
+        false => Vec::new(),
+    };
+    let inodes: HashSet<u64> = receivers.iter().map(|entry| entry.inode).collect();
+    if processes.iter().any(|pid| !sockets::inodes_of(*pid).is_disjoint(&inodes)) {
+        return Ok(());
+    }
+    let owner = sockets::owners(&receivers).into_iter().next();
+    let owner = owner.map(|pid| (pid, descendants::name(pid).unwrap_or_default()));
+    Err(NotFound::NotListening { named, address, transport, owner })
+}
+
+/// Whose socket tables show the sockets of these processes.
+fn network_of(processes: &[u32]) -> String {
+    processes.first().map_or_else(|| "thread-self".to_owned(), ToString::to_string)
+}
+
+/// CPUs that some thread of these processes may use and that are there, ascending.
+fn affinity(processes: &[u32]) -> Vec<usize> {
+    let threads = processes.iter().flat_map(|pid| {
+        let folder = format!("/proc/{pid}/task");
+        descendants::numbers_in(&folder)
+            .into_iter()
+            .map(move |tid| format!("{folder}/{tid}/status"))
+    });
+    let allowed: BTreeSet<usize> = threads
+        .filter_map(|path| allowed_list(&fs::read_to_string(path).ok()?))
+        .flatten()
+        .collect();
+    let online = cpus::online();
+    allowed.into_iter().filter(|cpu| online.contains(cpu)).collect()
+}
+
+/// `Cpus_allowed_list` of a `status` file, which names CPUs that are not there, too.
+fn allowed_list(status: &str) -> Option<Vec<usize>> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    cpus::parse_list(list).ok()
+}
+
+/// What `/proc` tells of the server.
+fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
+    let threads =
+        processes.iter().map(|pid| descendants::numbers_in(&format!("/proc/{pid}/task")).len());
+    let threads: usize = threads.sum();
+    let names: Vec<String> = processes
+        .iter()
+        .map(|pid| format!("{pid} {}", descendants::name(*pid).unwrap_or_default()))
+        .collect();
+    let plural = if names.len() == 1 { "process" } else { "processes" };
+    ServerFacts {
+        kind: "external".to_owned(),
+        command: processes.first().map(|pid| command(*pid)).unwrap_or_default(),
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        cpus: cpus.to_vec(),
+        core_siblings: Cores::of_this_machine().siblings(cpus),
+        notes: vec![format!(
+            "it ran already: dnslab watched its {plural} ({}) and configured nothing; its threads \
+             are all that it has, not those that it was configured for",
+            names.join(", ")
+        )],
+        ..ServerFacts::default()
+    }
+}
+
+/// The command line of a process.
+fn command(pid: u32) -> Vec<String> {
+    let octets = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&octets);
+    text.split('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+
+    use super::*;
+
+    /// What is found by `identity` of a socket of this very process.
+    #[track_caller]
+    fn check(identity: &Identity, bind: &str, ask: &str) {
+        let udp = UdpSocket::bind((bind, 0)).unwrap();
+        let tcp = TcpListener::bind((bind, 0)).unwrap();
+        let at = |port| SocketAddr::new(ask.parse().unwrap(), port);
+        let own = std::process::id();
+        for (transport, port) in [
+            (Transport::Udp, udp.local_addr().unwrap().port()),
+            (Transport::Doq, udp.local_addr().unwrap().port()),
+            (Transport::Tcp, tcp.local_addr().unwrap().port()),
+            (Transport::Dot, tcp.local_addr().unwrap().port()),
+        ] {
+            let found = ExternalServer::find(identity, transport, at(port)).unwrap();
+            // The tests are the server and the observer, who is no part of the server.
+            match &found.processes {
+                Processes::Trees(roots) => assert_eq!(roots, &[own], "{transport} {bind}"),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(found.sockets.len(), 1, "{transport} {bind}");
+            assert!(!found.cpus().is_empty(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_found_by_its_port() {
+        for (bind, ask) in [
+            ("127.0.0.1", "127.0.0.1"),
+            ("0.0.0.0", "127.0.0.1"),
+            ("::1", "::1"),
+            ("::", "::1"),
+            ("::", "127.0.0.1"),
+        ] {
+            check(&Identity::Address, bind, ask);
+            check(&Identity::Process(std::process::id()), bind, ask);
+        }
+    }
+
+    #[test]
+    fn reasons_are_the_true_ones() {
+        let find = |identity: &Identity, address: &str| {
+            let address = address.parse().unwrap();
+            let found = ExternalServer::find(identity, Transport::Udp, address);
+            let error = found.err().unwrap_or_else(|| panic!("{identity} was found"));
+            (error.to_string(), error.is_fault())
+        };
+        let (text, is_fault) = find(&Identity::Address, "192.0.2.1:53");
+        assert!(text.starts_with("it runs on another host") && !is_fault, "{text}");
+        // The port was free a moment ago, and nobody else takes it from this address.
+        let free = UdpSocket::bind("127.200.1.1:0").unwrap().local_addr().unwrap().to_string();
+        let (text, is_fault) = find(&Identity::Address, &free);
+        assert!(text.starts_with("no process listens on 127.200.1.1") && !is_fault, "{text}");
+        let (text, is_fault) = find(&Identity::Process(u32::MAX), "127.0.0.1:53");
+        assert!(text.starts_with("the process 4294967295 is not there") && is_fault, "{text}");
+        let (text, is_fault) = find(&Identity::Unit("no-such-unit".to_owned()), "127.0.0.1:53");
+        assert!(text.contains("no-such-unit.service has no control group") && is_fault, "{text}");
+        assert!(text.contains("hint:"), "{text}");
+        // This process is there, but has no socket at that address.
+        let (text, is_fault) = find(&Identity::Process(std::process::id()), &free);
+        assert!(text.contains("does not listen on 127.200.1.1") && is_fault, "{text}");
+    }
+
+    #[test]
+    fn the_affinity_is_read() {
+        let status = "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-3,6\n";
+        assert_eq!(allowed_list(status), Some(vec![0, 1, 2, 3, 6]));
+        assert_eq!(allowed_list("Name:\tx\n"), None);
+        // Other tests may have pinned threads of their own; none can leave what is allowed.
+        let own = affinity(&[std::process::id()]);
+        assert!(!own.is_empty() && own.iter().all(|cpu| cpus::online().contains(cpu)), "{own:?}");
+    }
+}

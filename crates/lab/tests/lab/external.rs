@@ -1,0 +1,93 @@
+//! Servers that somebody else started, here the test itself: which processes they are found to be.
+
+use std::time::{Duration, Instant};
+
+use crate::program::guard;
+use crate::support::{PATIENCE, ask, spec, wait_until};
+use dnslab_lab::{
+    ExternalServer, FileSystem, GuardSpec, Identity, RunningProcess, RunningServer, Sampler,
+    ServerKind, Watched,
+};
+use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
+
+/// A server of this kind with two threads or processes; what is found of it on each transport.
+#[track_caller]
+fn check(kind: ServerKind, address: &str, transports: &[Transport], least_processes: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec(kind, folder.path(), address, transports);
+    spec.threads = 2;
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server =
+        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    for &transport in transports {
+        let address = server.address(transport).unwrap();
+        let found = ExternalServer::find(&Identity::Address, transport, address)
+            .unwrap_or_else(|error| panic!("{kind} over {transport}: {error}"));
+        let facts = found.facts();
+        assert!(facts.threads as usize >= least_processes, "{kind}: {facts:?}");
+        let named = facts.notes[0].matches(program_name(kind)).count();
+        assert!(named >= least_processes, "{kind} over {transport}: {facts:?}");
+        assert!(!found.cpus().is_empty(), "{kind}: {facts:?}");
+        // TLS has a port of its own, where nobody answers over UDP.
+        let version = found.version(transport, address).unwrap_or_default();
+        assert!(version.bytes().any(|letter| letter.is_ascii_digit()), "{kind}: {version:?}");
+
+        let sampler = Sampler::start(found.watched());
+        let origin = Instant::now();
+        ask(folder.path(), transport, address).unwrap();
+        let series = sampler.finish(origin);
+        let [first, .., last] = series.samples.as_slice() else { panic!("{kind}: {series:?}") };
+        assert!(last.cpu_ns >= first.cpu_ns && last.memory_octets > 500_000, "{kind}: {series:?}");
+    }
+    server.stop().unwrap();
+}
+
+fn program_name(kind: ServerKind) -> &'static str {
+    match kind {
+        ServerKind::Bind => "named",
+        ServerKind::Knot => "knotd",
+        _ => "nsd",
+    }
+}
+
+#[test]
+fn threads_of_one_process_are_found() {
+    check(ServerKind::Bind, "127.0.0.1", &[Udp, Tcp, Dot], 1);
+    check(ServerKind::Knot, "::1", &[Udp, Tcp], 1);
+}
+
+/// Each process of NSD has a socket of its own at the port (SO_REUSEPORT).
+#[test]
+fn all_processes_of_one_port_are_found() {
+    check(ServerKind::Nsd, "127.0.0.1", &[Udp, Tcp], 2);
+}
+
+/// Two processes, of which one has all the work.
+#[test]
+fn the_busiest_thread_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = GuardSpec {
+        command: ["sh", "-c", "sleep 1000 & while :; do :; done"].map(str::to_owned).to_vec(),
+        directory: folder.path().to_owned(),
+        log: folder.path().join("server.log"),
+        cpus: Vec::new(),
+        network: None,
+        file_system: FileSystem::Shared,
+    };
+    let process = RunningProcess::start(&guard(), &spec).unwrap();
+    let stat = || std::fs::read_to_string(format!("/proc/{}/schedstat", process.pid())).unwrap();
+    let used_ns = || stat().split(' ').next().unwrap().parse::<u64>().unwrap();
+    wait_until("it runs", || used_ns() > 50_000_000);
+    let watched = Watched::new(process.pid(), process.sources().clone(), 2);
+    let sampler = Sampler::start(watched);
+    let origin = Instant::now();
+    let before = used_ns();
+    wait_until("0.3 s are used", || used_ns() > before + 300_000_000);
+    let inside = i64::try_from(origin.elapsed().as_nanos()).unwrap();
+    std::thread::sleep(Duration::from_millis(10));
+    let series = sampler.finish_over(origin, (0, inside));
+    let [busiest] = series.threads.as_slice() else { panic!("{:?}", series.threads) };
+    assert_eq!(busiest.name, "sh");
+    // How much that is of a CPU is the machine's affair.
+    assert!(busiest.share > 0.0 && busiest.share <= 1.0, "{busiest:?}");
+}
