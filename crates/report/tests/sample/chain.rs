@@ -182,6 +182,7 @@ fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
         threads: 1,
         cpus: vec![cpu],
         notes: vec![format!("The {role} keeps its defaults towards its upstream.")],
+        ..ServerFacts::default()
     }
 }
 

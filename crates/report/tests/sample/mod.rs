@@ -140,6 +140,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             threads: 1,
             cpus: vec![0],
             notes: vec!["Response rate limiting is off: it would measure the limiter.".to_owned()],
+            ..ServerFacts::default()
         },
         chain: Vec::new(),
         laboratory: None,
@@ -219,6 +220,7 @@ fn measured(
         version: "TLSv1.3".to_owned(),
         cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
         verified: true,
+        ..Tls::default()
     });
     Measured {
         window_ns,

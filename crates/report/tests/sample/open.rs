@@ -68,6 +68,7 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
             versions: vec!["TLSv1.3".to_owned()],
             resumption: true,
             early_data: of.transport == "doq",
+            ..TlsFacts::default()
         }),
         http_method: of.transport.starts_with("doh").then(|| "POST".to_owned()),
         edns: "payload size 1232, DO, padding to 128 octets, cookies".to_owned(),
