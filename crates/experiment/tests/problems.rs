@@ -218,7 +218,10 @@ fn loads() {
         ),
         (
             "certificate_of_external",
-            format!("{external}\nserver.certificate = \"chain\"\nload.transport = \"dot\""),
+            format!(
+                "{}\nload.transport = \"dot\"",
+                external.replace(" }", ", certificate = \"chain\" }")
+            ),
         ),
         ("signatures_on_embedded", "load.tsig_file = \"key.txt\"".into()),
     ];
