@@ -99,14 +99,16 @@ fn a_capacity_says_what_the_server_used() {
 fn a_wrong_process_or_unit_is_an_error_before_the_load() {
     let (room, bind) = room_with_bind("127.0.0.1");
     let target = bind.target("udp");
-    let own = format!("server.pid={}", std::process::id());
+    // The test itself would be right: the server is its child.
+    let mut sleep = Command::new("sleep").arg("1000").spawn().unwrap();
+    let other = format!("server.pid={}", sleep.id());
     let gone = "server.pid=4194304";
     let unit = "server.unit=no-such-thing.service";
     let (pid, port) = (bind.pid(), bind.plain.port());
     let cases = [
         (gone, "the process 4194304 is not there".to_owned()),
         (
-            own.as_str(),
+            other.as_str(),
             format!("does not listen on 127.0.0.1:{port} (udp); process {pid} named does"),
         ),
         (unit, "the unit no-such-thing.service has no control group".to_owned()),
@@ -116,6 +118,8 @@ fn a_wrong_process_or_unit_is_an_error_before_the_load() {
         let done = done.exits_with(2).complains(&expected).complains("ss -lntup");
         assert!(room.results_so_far().is_none(), "{done}");
     }
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
 }
 
 #[test]
