@@ -111,7 +111,10 @@ fn configuration(spec: &ServerSpec) -> String {
     notify no;
 {minimal}    tcp-clients {tcp_clients};
     tcp-listen-queue 1024;
+    tcp-initial-timeout {idle};
     tcp-idle-timeout {idle};
+    tcp-keepalive-timeout {idle};
+    tcp-advertised-timeout {idle};
     querylog {querylog};
 {dnstap}    interface-interval 0;
 }};
@@ -249,7 +252,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              limits on clients are not what is measured"
         ),
         format!(
-            "tcp-idle-timeout {IDLE_SECONDS} s (default 30 s): the load alone decides when \
+            "tcp-initial-timeout, tcp-idle-timeout, and with EDNS TCP keepalive tcp-keepalive-timeout and \
+             tcp-advertised-timeout {IDLE_SECONDS} s (default 30 s each): the load alone decides when \
              connections are opened"
         ),
         "response rate limiting is off, as it is by default".to_owned(),
@@ -307,8 +311,9 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
             .to_owned(),
         validation.to_owned(),
         way.to_owned(),
-        "the cache and the limit on queries in work are the defaults (max-cache-size 90 % of the \
-         memory, recursive-clients 1000)"
+        "the cache and the limits on queries in work are the defaults (max-cache-size 90 % of the memory, \
+         prefetch 2 9, recursive-clients 1000, clients-per-query 10 rising to 100): beyond them BIND \
+         drops, which is loss in the results"
             .to_owned(),
         "transfers, notifies and remote control are off".to_owned(),
     ]

@@ -209,6 +209,12 @@ impl ServerSpec {
         self.connections.saturating_add(SPARE_CONNECTIONS).max(LEAST_CONNECTIONS)
     }
 
+    /// Twice [`ServerSpec::connection_limit`], for servers that shorten their time-outs from half of their
+    /// limit on: so the expected connections never take more than half of it.
+    pub(super) fn halved_connection_limit(&self) -> u32 {
+        self.connection_limit().saturating_mul(2)
+    }
+
     /// True if a transport is asked for that takes a socket of the server for each connection.
     pub(crate) fn has_stream(&self) -> bool {
         self.transports.iter().any(|transport| transport.runs_over_tcp())
