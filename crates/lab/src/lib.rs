@@ -50,6 +50,7 @@ mod server;
 pub mod sockets;
 mod sys;
 mod timers;
+mod written;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
@@ -61,7 +62,8 @@ pub use root::{FileSystem, RootError, find_in_root};
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
-    DNSTAP_LOG, EmbeddedSettings, Installed, Logging, Needs, Ports, QUERY_LOG, Rendered,
-    RenderedFile, ServerKind, ServerSpec, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls,
+    DNSTAP_LOG, EmbeddedSettings, Installed, LogDestination, LogFile, LogPrefix, Logging, Needs,
+    Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, Rendered, RenderedFile, Rotation, SYSLOG_SOCKET,
+    ServerKind, ServerSpec, Suffix, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls,
     Version, ZoneFile, check_connections, find, render,
 };

@@ -1,6 +1,6 @@
 //! A thread that watches what a server uses, every 0.1 s.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use dnslab_measure::{ResourceSample, ResourceSeries};
 use crate::cgroup::{CpuSource, MemorySource, Sources};
 use crate::descendants;
 use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
+use crate::written::WrittenTally;
 
 /// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured
 /// in a build without optimisation), so the watch takes at most 1 % of one CPU, and a run of ten
@@ -154,11 +155,17 @@ struct Watch<'a> {
     watched: &'a Watched,
     threads: ThreadTally,
     drops: DropTally,
+    logs: WrittenTally,
 }
 
 impl<'a> Watch<'a> {
     fn new(watched: &'a Watched) -> Self {
-        Self { watched, threads: ThreadTally::default(), drops: DropTally::new(watched.pid) }
+        Self {
+            watched,
+            threads: ThreadTally::default(),
+            drops: DropTally::new(watched.pid),
+            logs: WrittenTally::default(),
+        }
     }
 
     /// Takes a sample; tries again at once, some times, when it is missed.
@@ -209,15 +216,10 @@ impl<'a> Watch<'a> {
             udp_drops: self.drops.read(processes),
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
-            log_octets: self.watched.logs.iter().map(|log| size(log)).sum(),
+            log_octets: self.logs.read(&self.watched.logs),
         };
         Some((at, sample))
     }
-}
-
-/// Octets in a file; 0 while it is not there.
-fn size(path: &Path) -> u64 {
-    path.metadata().map_or(0, |facts| facts.len())
 }
 
 /// `at` relative to `origin`, nanoseconds.

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use dnslab_lab::ServerKind;
 use dnslab_lab::root::is_name;
-use dnslab_lab::{Logging, ServerKind};
 use dnslab_wire::Transport;
 
 use super::experiment::EXTERNAL;
@@ -27,13 +27,22 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 17] = [
+const FITS: [(&str, Fits); 26] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.binary", INSTALLED),
     ("server.root", INSTALLED),
     ("server.extra", INSTALLED),
     ("server.query_log", INSTALLED),
+    ("server.log.to", INSTALLED),
+    ("server.log.folder", INSTALLED),
+    ("server.log.size_mib", INSTALLED),
+    ("server.log.versions", INSTALLED),
+    ("server.log.suffix", INSTALLED),
+    ("server.log.buffered", INSTALLED),
+    ("server.log.print_time", INSTALLED),
+    ("server.log.print_category", INSTALLED),
+    ("server.log.print_severity", INSTALLED),
     ("server.dnstap", INSTALLED),
     ("server.dnssec", FORWARDING),
     ("server.cache", FORWARDING),
@@ -87,10 +96,7 @@ impl Check<'_> {
             server,
             verification,
             zone: zone(settings),
-            logging: Logging {
-                query_log: settings.is_true("server.query_log"),
-                dnstap: settings.is_true("server.dnstap"),
-            },
+            logging: self.logging(settings),
             dnssec: settings.is_true("server.dnssec"),
             without_cache: !settings.is_true("server.cache"),
         }

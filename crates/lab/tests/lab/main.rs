@@ -4,6 +4,7 @@ mod chain;
 mod forwarders;
 mod guard;
 mod hosts;
+mod logs;
 mod program;
 mod roots;
 mod sampler;
