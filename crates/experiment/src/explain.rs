@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dnslab_lab::ServerKind;
 use dnslab_lab::hosts::{self, LinkSettings};
+use dnslab_lab::{LogDestination, ServerKind};
 use dnslab_measure::SkippedVariant;
 use dnslab_traffic::duration_text;
 
@@ -110,8 +110,13 @@ fn ns(ns: u64) -> String {
 fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, String)> {
     let settings = &variant.server;
     let mut extras = Vec::new();
+    extras.extend(settings.logging.query_log.as_ref().map(|log| match log.to {
+        LogDestination::File(_) => "query log",
+        LogDestination::Syslog => "query log to syslog",
+        LogDestination::StandardError => "query log to standard error",
+        LogDestination::Null => "query log that is dropped",
+    }));
     for (is_on, what) in [
-        (settings.logging.query_log, "query log"),
         (settings.logging.dnstap, "dnstap"),
         (settings.dnssec, "validating"),
         (settings.without_cache, "without a cache"),

@@ -1,7 +1,7 @@
 //! Chains of servers and their hosts, as they may and may not be written.
 
 use dnslab_experiment::{ChainPlace, HostsChoice, Queries, Variant, check_text};
-use dnslab_lab::ServerKind;
+use dnslab_lab::{LogDestination, QueryLog, ServerKind};
 use dnslab_wire::Transport;
 
 fn text(lines: &str) -> String {
@@ -82,6 +82,23 @@ fn what_cannot_stand_in_a_chain_is_told() {
         (&format!("{FORWARDER}server.dnssec = true"), "needs an upstream with signatures"),
         ("server.dnssec = true", "`server.dnssec` does not fit a server of kind `embedded`"),
         ("server.dnstap = true", "`server.dnstap` does not fit a server of kind `embedded`"),
+        ("server.log.to = \"null\"", "`server.log.to` does not fit a server of kind `embedded`"),
+        (
+            "server.kind = \"bind\"\nserver.query_log = true\nserver.log.to = \"syslog\"",
+            "`server.query_log` and `server.log.to` say the same",
+        ),
+        (
+            "server.kind = \"bind\"\nserver.log.to = \"syslog\"\nserver.log.size_mib = 5",
+            "`server.log.size_mib` has no effect: no query log goes into a file",
+        ),
+        (
+            "server.kind = \"bind\"\nserver.log.to = \"file\"\nserver.log.versions = 3",
+            "`server.log.versions` has no effect: no file is rotated",
+        ),
+        (
+            "server.kind = \"bind\"\nserver.log.print_time = false",
+            "`server.log.print_time` has no effect: there is no query log",
+        ),
         (
             &format!("{FORWARDER}load.popular_names = 5\nload.queries = \"q\""),
             "`load.queries` and `load.popular_names` exclude each other",
@@ -95,6 +112,24 @@ fn what_cannot_stand_in_a_chain_is_told() {
         let all: Vec<&str> = problems.as_slice().iter().map(|it| it.message.as_str()).collect();
         assert!(all.iter().any(|it| it.contains(expected)), "{lines}\n{all:?}");
     }
+}
+
+/// The short key for a query log and the long one are the same, and the later layer holds.
+#[test]
+fn a_query_log_is_a_file_unless_it_is_told_otherwise() {
+    let logs = |lines: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let text = text(&format!("server.kind = \"bind\"\n{lines}"));
+        let experiment = check_text(&text, &sets).unwrap();
+        experiment.variants[0].server.logging.query_log.clone()
+    };
+    let file = logs("server.query_log = true", &[]);
+    assert_eq!(file, Some(QueryLog::default()));
+    assert_eq!(logs("server.log.to = \"file\"", &[]), file);
+    assert_eq!(logs("server.log.to = \"syslog\"", &["server.query_log=true"]), file);
+    assert_eq!(logs("server.log.to = \"syslog\"", &["server.query_log=false"]), None);
+    let syslog = logs("server.query_log = true", &["server.log.to=syslog"]);
+    assert_eq!(syslog.map(|log| log.to), Some(LogDestination::Syslog));
 }
 
 /// What is written for all variants is a slip only if none of them uses it.

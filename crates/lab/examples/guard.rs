@@ -56,6 +56,7 @@ fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode 
         log: Path::new(directory).join("server.log"),
         cpus: Vec::new(),
         network: None,
+        standard_error: None,
         file_system,
     };
     match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {

@@ -17,7 +17,7 @@ use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -63,6 +63,9 @@ pub struct GuardSpec {
     pub directory: PathBuf,
     /// File that its standard output and error are appended to.
     pub log: PathBuf,
+    /// File that the guard copies its standard error to, through a pipe; `None` to append it to the log.
+    #[serde(default)]
+    pub standard_error: Option<PathBuf>,
     /// CPUs that the server may use; empty for all that dnslab may use.
     pub cpus: Vec<usize>,
     /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the guard.
@@ -163,19 +166,23 @@ fn supervise() -> ExitCode {
         // Without this, children that the server leaves behind would be adopted by init.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let groups = Groups::create();
-        let server = spawn(&spec, &groups).inspect_err(|_| groups.remove())?;
-        Ok((server, groups, events))
+        let (server, reader) = spawn(&spec, &groups).inspect_err(|_| groups.remove())?;
+        Ok((server, reader, groups, events))
     });
     match started {
         Err(error) => {
             say(&Report::Failed { reason: error.to_string() });
             ExitCode::FAILURE
         }
-        Ok((server, groups, events)) => {
+        Ok((server, reader, groups, events)) => {
             let pid = server.as_raw_nonzero().get().unsigned_abs();
             say(&Report::Started { pid, sources: groups.sources.clone() });
             let report = watch(server, &groups, &events);
             groups.remove();
+            // Nobody holds the pipe any more, so this ends; what is in it belongs to the log.
+            if let Some(reader) = reader {
+                reader.join().ok();
+            }
             say(&Report::Exited(report));
             ExitCode::SUCCESS
         }
@@ -225,9 +232,20 @@ fn forward_input(sender: &Sender<Event>) {
     sender.send(Event::Stop(GRACE)).ok();
 }
 
-/// Starts the stage that enters the groups and then becomes the server.
-fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<Pid> {
+/// Starts the stage that enters the groups and then becomes the server; and the thread that reads its
+/// standard error, if that goes through a pipe.
+fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandle<()>>)> {
     let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
+    let (standard_error, reader) = match &spec.standard_error {
+        None => (Stdio::from(log.try_clone()?), None),
+        Some(path) => {
+            let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+            let (mut pipe, end) = io::pipe()?;
+            // A full disk ends the reading, and then the writing, as it does for a server's own file.
+            let copy = move || drop(io::copy(&mut pipe, &mut file));
+            (Stdio::from(end), Some(thread::spawn(copy)))
+        }
+    };
     let stage = launch::Stage {
         command: spec.command.clone(),
         groups: groups.folders.clone(),
@@ -244,10 +262,10 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<Pid> {
         // Else a server built for systemd reports to whoever supervises dnslab.
         .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log)
+        .stdout(log)
+        .stderr(standard_error)
         .spawn()?;
-    Ok(Pid::from_child(&child))
+    Ok((Pid::from_child(&child), reader))
 }
 
 /// Waits until the server has ended, by itself or on request, and clears away what it left.

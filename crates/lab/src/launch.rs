@@ -107,6 +107,11 @@ pub(crate) fn file_limit() -> u64 {
     rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(FILES).min(FILES)
 }
 
+/// The hard limit on file descriptors, up to which a server may raise its own; `None` for no limit.
+pub(crate) fn hard_file_limit() -> Option<u64> {
+    rustix::process::getrlimit(Resource::Nofile).maximum
+}
+
 /// Raises the soft limit on file descriptors to what the hard one allows: 1,024, a frequent soft
 /// limit, is fewer than the TCP clients that the adapters configure.
 fn raise_file_limit() {

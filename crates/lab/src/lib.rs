@@ -54,6 +54,7 @@ mod sys;
 mod threads;
 mod timers;
 mod tls_library;
+mod written;
 
 pub use certificate::{CertificateKind, UnknownCertificateKind};
 pub use cgroup::{CpuSource, MemorySource, Sources};
@@ -67,7 +68,8 @@ pub use root::{FileSystem, RootError, find_in_root};
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
-    DNSTAP_LOG, EmbeddedSettings, Installed, Logging, Needs, Ports, QUERY_LOG, Rendered,
-    RenderedFile, ServerKind, ServerSpec, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls,
+    DNSTAP_LOG, EmbeddedSettings, Installed, LogDestination, LogFile, LogPrefix, Logging, Needs,
+    Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, Rendered, RenderedFile, Rotation, SYSLOG_SOCKET,
+    ServerKind, ServerSpec, Suffix, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls,
     Version, ZoneFile, check_connections, find, render,
 };

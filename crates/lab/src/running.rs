@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::net::SocketAddr;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::ServerFacts;
@@ -18,7 +20,9 @@ use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Probe};
 use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
-use crate::server::{self, Installed, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY};
+use crate::server::{
+    self, Installed, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
+};
 use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports, tls_library};
 
@@ -70,17 +74,17 @@ impl RunningServer {
         check_addresses(spec.kind, spec.network.as_deref(), &addresses)?;
         let authority = prepare(spec, &rendered)?;
         let log = spec.directory.join(LOG);
+        // The guard's working directory is ours, from which a relative path would start.
+        let directory = absolute(&spec.directory)?;
         let guarded = GuardSpec {
             command: rendered.command.clone(),
-            directory: spec.directory.clone(),
-            log: LOG.into(),
+            log: directory.join(LOG),
+            standard_error: spec.logging.standard_error().map(|name| directory.join(name)),
+            directory: directory.clone(),
             cpus: spec.cpus.clone(),
             network: spec.network.clone(),
             file_system: root.as_ref().map_or(FileSystem::Shared, Root::file_system),
         };
-        // Relative to the guard's working directory, which is ours: make both absolute.
-        let guarded =
-            GuardSpec { log: absolute(&log)?, directory: absolute(&spec.directory)?, ..guarded };
         let process = RunningProcess::start(guard, &guarded)?;
         if let Err(reason) = ready::wait(&process, &addresses, probe, timeout) {
             // First the end, so that the log is whole.
@@ -249,6 +253,9 @@ fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, La
     if let Some(tls) = spec.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref()) {
         bring(&tls.authority, &folder.join(UPSTREAM_AUTHORITY))?;
     }
+    if let Some(logs) = spec.logging.folder() {
+        link_log_folder(logs, folder)?;
+    }
     for file in &rendered.files {
         let path = folder.join(file.name);
         fs::write(&path, &file.content).map_err(refused("write", &path))?;
@@ -257,6 +264,17 @@ fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, La
         return Ok(None);
     }
     Ok(Some(certificate::create(folder, spec.address, spec.certificate)?.authority))
+}
+
+/// Makes a folder of this process's own in `logs`, and a symbolic link to it in the server's folder. Not
+/// the file is linked: a server that rotates it would rename the link.
+fn link_log_folder(logs: &Path, folder: &Path) -> Result<(), LabError> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let own = absolute(logs)?.join(format!("dnslab-query-log-{}-{number}", std::process::id()));
+    fs::create_dir(&own).map_err(refused("create", &own))?;
+    let link = folder.join(QUERY_LOG_FOLDER);
+    symlink(&own, &link).map_err(refused("create", &link))
 }
 
 /// Copies a file into the server's folder, unless it lies there already.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use crate::descendants;
 use crate::interrupts::{self, CpuTime, CpuTimes};
 use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
 use crate::threads::ThreadLog;
+use crate::written::WrittenTally;
 
 /// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured
 /// in a build without optimisation), so the watch takes at most 1 % of one CPU, and a run of ten
@@ -271,12 +272,18 @@ struct Watch<'a> {
     threads: ThreadTally,
     drops: DropTally,
     seen: Seen,
+    logs: WrittenTally,
 }
 
 impl<'a> Watch<'a> {
     fn new(watched: &'a Watched) -> Self {
-        let drops = DropTally::new(&watched.sockets);
-        Self { watched, threads: ThreadTally::default(), drops, seen: Seen::new() }
+        Self {
+            watched,
+            threads: ThreadTally::default(),
+            drops: DropTally::new(&watched.sockets),
+            seen: Seen::new(),
+            logs: WrittenTally::default(),
+        }
     }
 
     /// Takes a sample; tries again at once, some times, when it is missed.
@@ -337,17 +344,12 @@ impl<'a> Watch<'a> {
             udp_drops: self.drops.read(processes),
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
-            log_octets: self.watched.logs.iter().map(|log| size(log)).sum(),
+            log_octets: self.logs.read(&self.watched.logs),
             irq_ns: own.irq_ns,
             cpus_used_ns: own.used_ns,
         });
         Some(())
     }
-}
-
-/// Octets in a file; 0 while it is not there.
-fn size(path: &Path) -> u64 {
-    path.metadata().map_or(0, |facts| facts.len())
 }
 
 /// `at` relative to `origin`, nanoseconds.

@@ -69,6 +69,73 @@ fn logs_cost_and_are_weighed() {
 }
 
 #[test]
+fn each_cause_of_a_query_logs_cost_is_one_variant() {
+    let room = Room::with_load();
+    let settings = [
+        "server.zone.records=2_000",
+        "load.duration=5s",
+        "load.warm_up=100ms",
+        "load.queries_in_all=20_000",
+        "repeat.runs=1",
+        "load.clients=2",
+        "load.outstanding=4",
+        // Filled some times by these queries.
+        "variant.rotated.server.log.size_mib=1",
+        "variant.rotated.server.log.versions=1",
+    ];
+    let needs = [("syslog", "/dev/log"), ("slow-disk", "/mnt/slow-disk"), ("memory", "/dev/shm")];
+    let missing = needs.iter().filter(|(_, path)| !Path::new(path).exists()).count();
+    let records = study(&room, "query-log-causes", &settings, 17 - missing);
+    let octets_per_query = |variant: &str| {
+        let record = of(&records, variant);
+        let (counted, sent) = counted_and_sent(record);
+        assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
+        let last = measured(record).resources.samples.last().expect("it was watched");
+        last.log_octets / sent
+    };
+    for variant in ["none", "null", "threads-2", "cpus-2"] {
+        assert_eq!(octets_per_query(variant), 0, "{variant}");
+    }
+    // A line has the client, the name and more; 60 octets are fewer than any has.
+    for variant in ["file-bare", "file", "file-full", "rotated", "stderr", "both", "cpus-2-file"] {
+        let octets = octets_per_query(variant);
+        assert!(octets > 60, "{variant}: {octets} octets for each query");
+    }
+    assert!(octets_per_query("file-bare") + 20 < octets_per_query("file"), "the time");
+    assert!(octets_per_query("file") + 10 < octets_per_query("file-full"), "queries: info:");
+    let rotated = room.results().path().join("runs/rotated-1/server");
+    assert!(!rotated.join("query.log.0").exists(), "old files are removed after the run");
+}
+
+/// Servers that shorten their time-outs when they are full are not full: each client makes one connection,
+/// though it asks every half second only.
+#[track_caller]
+fn connections_are_kept(lines: &str) {
+    let room = Room::with_load();
+    room.experiment(&format!(
+        "{lines}server.threads = 1\n[load]\ntransport = \"dot\"\nclients = 1_000\nrate = 2_000\n\
+         timeout = \"20s\"\nwarm_up = \"1s\"\nduration = \"3s\"\n\
+         [repeat]\nruns = 1\n[[variant]]\nname = \"kept\"\n"
+    ));
+    let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let records = valid_records(&room.results(), 1);
+    let measured = measured(&records[0]);
+    let [before, during] =
+        [&measured.warm_up, &measured.counters].map(|phase| phase.connections.full_handshakes);
+    assert_eq!(before + during, 1_000, "{done}");
+}
+
+#[test]
+fn unbound_keeps_the_connections_of_a_thousand_clients() {
+    connections_are_kept("server.kind = \"unbound\"\nupstream.kind = \"embedded\"\n");
+}
+
+#[test]
+fn nsd_keeps_the_connections_of_a_thousand_clients() {
+    connections_are_kept("server.kind = \"nsd\"\n");
+}
+
+#[test]
 fn forwarders_ask_over_tls_and_the_upstream_counts() {
     let room = Room::with_load();
     let settings = ["load.popular_names=40", "load.queries_in_all=40", "repeat.runs=1"];

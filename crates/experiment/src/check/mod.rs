@@ -6,6 +6,7 @@ mod experiment;
 mod fits;
 mod laboratory;
 mod load;
+mod logging;
 mod query;
 mod server;
 mod settings;

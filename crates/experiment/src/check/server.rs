@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use dnslab_lab::root::is_name;
-use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
+use dnslab_lab::{CertificateKind, Identity, ServerKind};
 use dnslab_wire::Transport;
 
 use super::experiment::EXTERNAL;
@@ -27,7 +27,7 @@ const EXTERNAL_ONLY: Fits = |kind| kind.is_none();
 const FORWARDING: Fits = |kind| kind.is_some_and(ServerKind::forwards);
 
 /// Keys that mean something to some kinds of server only.
-const FITS: [(&str, Fits); 21] = [
+const FITS: [(&str, Fits); 30] = [
     ("server.threads", STARTED),
     ("server.cpus", STARTED),
     ("server.certificate", STARTED),
@@ -35,6 +35,15 @@ const FITS: [(&str, Fits); 21] = [
     ("server.root", INSTALLED),
     ("server.extra", INSTALLED),
     ("server.query_log", INSTALLED),
+    ("server.log.to", INSTALLED),
+    ("server.log.folder", INSTALLED),
+    ("server.log.size_mib", INSTALLED),
+    ("server.log.versions", INSTALLED),
+    ("server.log.suffix", INSTALLED),
+    ("server.log.buffered", INSTALLED),
+    ("server.log.print_time", INSTALLED),
+    ("server.log.print_category", INSTALLED),
+    ("server.log.print_severity", INSTALLED),
     ("server.dnstap", INSTALLED),
     ("server.dnssec", FORWARDING),
     ("server.cache", FORWARDING),
@@ -93,10 +102,7 @@ impl Check<'_> {
             verification,
             certificate: certificate(settings, kind, transport),
             zone: zone(settings),
-            logging: Logging {
-                query_log: settings.is_true("server.query_log"),
-                dnstap: settings.is_true("server.dnstap"),
-            },
+            logging: self.logging(settings),
             dnssec: settings.is_true("server.dnssec"),
             without_cache: !settings.is_true("server.cache"),
             watch: settings.is_true("server.watch"),

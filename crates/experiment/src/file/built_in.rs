@@ -8,12 +8,13 @@ use crate::error::ExperimentError;
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
-pub const BUILT_IN: [(&str, &str); 8] = [
+pub const BUILT_IN: [(&str, &str); 9] = [
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
     ("forwarders-idle", include_str!("../../../../experiments/forwarders-idle.toml")),
     ("forwarding", include_str!("../../../../experiments/forwarding.toml")),
     ("idm", include_str!("../../../../experiments/idm.toml")),
+    ("query-log-causes", include_str!("../../../../experiments/query-log-causes.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),
     ("transports", include_str!("../../../../experiments/transports.toml")),
     ("waiting", include_str!("../../../../experiments/waiting.toml")),

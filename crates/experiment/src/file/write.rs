@@ -4,7 +4,7 @@ mod chain;
 
 use std::fmt::Write as _;
 
-use dnslab_lab::{Identity, Logging};
+use dnslab_lab::{Identity, LogDestination, LogFile, LogPrefix, QueryLog, Rotation, Suffix};
 use dnslab_load::{Method, Mode, TlsVersions};
 use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
@@ -149,12 +149,12 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
             lines.push(("server.authority", quoted(&path.to_string_lossy())));
         }
     }
-    let Logging { query_log, dnstap } = settings.logging;
-    for (path, is_on) in [
-        ("server.query_log", query_log),
-        ("server.dnstap", dnstap),
-        ("server.dnssec", settings.dnssec),
-    ] {
+    if let Some(query_log) = &settings.logging.query_log {
+        log_lines(query_log, lines);
+    }
+    for (path, is_on) in
+        [("server.dnstap", settings.logging.dnstap), ("server.dnssec", settings.dnssec)]
+    {
         if is_on {
             lines.push((path, "true".to_owned()));
         }
@@ -168,6 +168,36 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
     lines.push(("server.zone.name", quoted(&settings.zone.name)));
     lines.push(("server.zone.records", settings.zone.records.to_string()));
     lines.push(("server.zone.ttl", quoted(&format!("{}s", settings.zone.ttl_s))));
+}
+
+/// Where the query log goes, and its form.
+fn log_lines(log: &QueryLog, lines: &mut Lines) {
+    let word = match &log.to {
+        LogDestination::File(_) => "file",
+        LogDestination::Syslog => "syslog",
+        LogDestination::StandardError => "stderr",
+        LogDestination::Null => "null",
+    };
+    lines.push(("server.log.to", quoted(word)));
+    if let LogDestination::File(LogFile { folder, is_buffered, rotation }) = &log.to {
+        if let Some(folder) = folder {
+            lines.push(("server.log.folder", quoted(&folder.to_string_lossy())));
+        }
+        if let Some(Rotation { size_mib, versions, suffix }) = rotation {
+            let suffix = match suffix {
+                Suffix::Increment => "increment",
+                Suffix::Timestamp => "timestamp",
+            };
+            lines.push(("server.log.size_mib", size_mib.to_string()));
+            lines.push(("server.log.versions", versions.to_string()));
+            lines.push(("server.log.suffix", quoted(suffix)));
+        }
+        lines.push(("server.log.buffered", is_buffered.to_string()));
+    }
+    let LogPrefix { time, category, severity } = log.print;
+    lines.push(("server.log.print_time", time.to_string()));
+    lines.push(("server.log.print_category", category.to_string()));
+    lines.push(("server.log.print_severity", severity.to_string()));
 }
 
 /// Where and how a started server runs.

@@ -207,7 +207,65 @@ const TOP_AND_SERVER: &[Key] = &[
         "server.query_log",
         Form::Boolean,
         Preset::Value("false"),
-        "An installed server writes a line for each query into a file; its size is measured",
+        "An installed server writes a line for each query into a file; its size is measured. The same as \
+         `server.log.to = \"file\"`",
+    ),
+    Key::new(
+        "server.log.to",
+        Form::Choice(&["none", "file", "syslog", "stderr", "null"]),
+        Preset::Value("\"none\""),
+        "Where an installed server writes a line for each query: into a file, to the syslog daemon at \
+         /dev/log, to standard error (a pipe that dnslab reads into a file), or to BIND's channel null, \
+         which formats it and drops it. The size of what is written is measured, but for syslog",
+    ),
+    Key::new(
+        "server.log.folder",
+        Form::Path,
+        Preset::Absent("the run's folder"),
+        "Existing folder in which the file of the query log is written, e.g. on another disk; what \
+         is written there is removed after the run",
+    ),
+    Key::new(
+        "server.log.size_mib",
+        Form::Count { least: 1, most: 1_000_000 },
+        Preset::Absent("no rotation"),
+        "Size of the file from which on a new one is begun, in units of 1,048,576 octets",
+    ),
+    Key::new(
+        "server.log.versions",
+        Form::Count { least: 1, most: 10_000 },
+        Preset::Value("5"),
+        "Old files that are kept where the file is rotated",
+    ),
+    Key::new(
+        "server.log.suffix",
+        Form::Choice(&["increment", "timestamp"]),
+        Preset::Value("\"increment\""),
+        "How old files are named: by their age, or by their time",
+    ),
+    Key::new(
+        "server.log.buffered",
+        Form::Boolean,
+        Preset::Value("false"),
+        "The file is written when a buffer is full, not after each line",
+    ),
+    Key::new(
+        "server.log.print_time",
+        Form::Boolean,
+        Preset::Value("true"),
+        "The time stands before each line",
+    ),
+    Key::new(
+        "server.log.print_category",
+        Form::Boolean,
+        Preset::Value("false"),
+        "The category stands before each line",
+    ),
+    Key::new(
+        "server.log.print_severity",
+        Form::Boolean,
+        Preset::Value("false"),
+        "The severity stands before each line",
     ),
     Key::new(
         "server.dnstap",

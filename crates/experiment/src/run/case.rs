@@ -110,7 +110,9 @@ impl Case<'_> {
 
     /// True if the server writes logs and has no room left for them.
     fn disk_is_full(&self) -> bool {
-        self.variant.server.logging != Logging::default() && leftovers::is_full(self.folder)
+        let logging = &self.variant.server.logging;
+        let folders = [Some(self.folder), logging.folder()];
+        *logging != Logging::default() && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
     /// The load as it is asked for, on a server that is up.

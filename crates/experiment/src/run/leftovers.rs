@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, host};
+use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, QUERY_LOG_FOLDER, host};
 
 /// Octets of a query log that are kept: some hundred lines, to see what was written.
 const KEPT: u64 = 64 * 1024;
@@ -15,21 +15,40 @@ const LARGE: u64 = 4 * 1024 * 1024;
 /// A disk with less room than this is full: what is written next will be cut.
 const ROOM: u64 = 1024 * 1024;
 
-/// Shortens the query log, and removes dnstap files and zones that are large. Their sizes are in the record,
-/// and `dnslab make zone` makes the same zone again.
+/// Shortens the query log, and removes its old files, its own folder, and dnstap files and zones that are
+/// large. Their sizes are in the record, and `dnslab make zone` makes the same zone again.
 ///
 /// What cannot be removed stays; it is in nobody's way but the disk's.
 pub(super) fn clear(folder: &Path) {
     for path in files(folder) {
+        if path.ends_with(QUERY_LOG_FOLDER) {
+            bring_home(&path).ok();
+            continue;
+        }
         let size = path.metadata().map_or(0, |facts| facts.len());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_remade = name == DNSTAP_LOG || name.ends_with(".zone") || name.ends_with(".jnl");
+        let is_old_log = name.strip_prefix(QUERY_LOG).is_some_and(|suffix| suffix.starts_with('.'));
         if name == QUERY_LOG && size > KEPT {
             shorten(&path).ok();
-        } else if is_remade && size > LARGE {
+        } else if is_old_log || (is_remade && size > LARGE) {
             fs::remove_file(&path).ok();
         }
     }
+}
+
+/// Copies the beginning of a query log from its own folder into the server's, and removes that folder and
+/// the link to it.
+fn bring_home(link: &Path) -> io::Result<()> {
+    let own = fs::read_link(link)?;
+    let here = link.with_file_name(QUERY_LOG);
+    let copied = File::open(own.join(QUERY_LOG)).and_then(|log| {
+        io::copy(&mut log.take(KEPT), &mut File::create(&here)?)?;
+        shorten(&here)
+    });
+    fs::remove_dir_all(own)?;
+    fs::remove_file(link)?;
+    copied
 }
 
 /// True if the disk under `folder` has no room left.
@@ -82,6 +101,28 @@ mod tests {
         assert!(
             !exists(DNSTAP_LOG) && !exists("a.zone") && exists("b.zone") && exists("server.log")
         );
+    }
+
+    #[test]
+    fn old_logs_and_a_folder_of_their_own_go() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (server, own) = (folder.path().join("server"), other.path().join("own"));
+        fs::create_dir(&server).unwrap();
+        fs::create_dir(&own).unwrap();
+        fs::write(server.join("query.log.0"), "an old one").unwrap();
+        fs::write(server.join("query.logbook"), "another's").unwrap();
+        let lines: String = (0..10_000).map(|line| format!("query {line:05}\n")).collect();
+        fs::write(own.join(QUERY_LOG), &lines).unwrap();
+        fs::write(own.join("query.log.0"), &lines).unwrap();
+        std::os::unix::fs::symlink(&own, server.join(QUERY_LOG_FOLDER)).unwrap();
+        clear(folder.path());
+        let kept = fs::read_to_string(server.join(QUERY_LOG)).unwrap();
+        assert!(lines.starts_with(&kept) && kept.ends_with('\n') && kept.len() > 60_000, "{kept}");
+        let mut left: Vec<_> =
+            fs::read_dir(&server).unwrap().map(|it| it.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [QUERY_LOG, "query.logbook"]);
+        assert!(!own.exists());
     }
 
     #[test]

@@ -399,7 +399,8 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
             upstream: asked_over.get(place + 1).map(|(_, transport)| *transport),
             validates: is_front && settings.dnssec,
             without_cache: is_front && settings.without_cache,
-            logging: if is_front { settings.logging } else { Logging::default() },
+            logging: if is_front { settings.logging.clone() } else { Logging::default() },
+            is_in_root: server.root().is_some(),
         };
         installed.can(&needs).map_err(LabError::Unsupported)?;
     }

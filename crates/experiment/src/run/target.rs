@@ -238,8 +238,8 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     }
     spec.trust_anchor = settings.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
     spec.without_cache = settings.without_cache;
-    spec.logging = settings.logging;
     spec.certificate = settings.certificate;
+    spec.logging = settings.logging.clone();
     spec.network = site.laboratory.network("server");
     let threads = || u32::try_from(site.cpus.len()).unwrap_or(1);
     spec.threads = process.and_then(|process| process.threads).unwrap_or_else(threads).max(1);

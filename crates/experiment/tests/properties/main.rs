@@ -10,7 +10,10 @@ use dnslab_experiment::{
     ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant,
     Verification, ZoneSettings, check_text, render,
 };
-use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
+use dnslab_lab::{
+    CertificateKind, Identity, LogDestination, LogFile, LogPrefix, Logging, QueryLog, Rotation,
+    ServerKind, Suffix,
+};
 use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
     ClientBehaviour, Connect, Pace, Quota, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
@@ -94,21 +97,42 @@ fn server() -> impl Strategy<Value = Server> {
     prop_oneof![embedded, installed, external]
 }
 
+/// Any query log.
+fn query_log() -> impl Strategy<Value = QueryLog> {
+    let suffix = prop::sample::select(&[Suffix::Increment, Suffix::Timestamp][..]);
+    let rotation = (1u32..=1_000_000, 1u32..=10_000, suffix)
+        .prop_map(|(size_mib, versions, suffix)| Rotation { size_mib, versions, suffix });
+    let file = (option::of(path()), any::<bool>(), option::of(rotation))
+        .prop_map(|(folder, is_buffered, rotation)| LogFile { folder, is_buffered, rotation });
+    let to = prop_oneof![
+        file.prop_map(LogDestination::File),
+        Just(LogDestination::Syslog),
+        Just(LogDestination::StandardError),
+        Just(LogDestination::Null),
+    ];
+    let print = any::<[bool; 3]>().prop_map(|[time, category, severity]| LogPrefix {
+        time,
+        category,
+        severity,
+    });
+    (to, print).prop_map(|(to, print)| QueryLog { to, print })
+}
+
 /// Any server on a transport, with the verification that fits both.
 fn server_settings(transport: Transport) -> impl Strategy<Value = ServerSettings> {
     let zone = ("[a-z0-9_-]{1,20}(\\.[a-z]{1,20}){0,3}", 1u32..=10_000_000, 0u32..1 << 31)
         .prop_map(|(name, records, ttl_s)| ZoneSettings { name, records, ttl_s });
     let certificate = prop::sample::select(&CertificateKind::ALL[..]);
-    let further = (any::<[bool; 5]>(), zone, certificate);
+    let further = (any::<[bool; 4]>(), option::of(query_log()), zone, certificate);
     (server(), option::of(path()), further).prop_map(move |(server, authority, further)| {
-        let (flags, zone, certificate) = further;
+        let (flags, query_log, zone, certificate) = further;
         let is_external = matches!(server, Server::External { .. });
         let verification = transport.is_encrypted().then_some(match authority {
             None => Verification::Off,
             Some(path) if is_external => Verification::Authority(path),
             Some(_) => Verification::RunAuthority,
         });
-        let [query_log, dnstap, dnssec, without_cache, watch] = flags;
+        let [dnstap, dnssec, without_cache, watch] = flags;
         let is_installed = matches!(server, Server::Installed { .. });
         let logging = match is_installed {
             true => Logging { query_log, dnstap },

@@ -203,6 +203,7 @@ fn run(
         network: None,
         cpus: Vec::new(),
         // A build as an ordinary user mounts nothing.
+        standard_error: None,
         file_system: if has_rights { FileSystem::OwnMounts } else { FileSystem::Shared },
     };
     let process = RunningProcess::start(request.guard, &spec)?;

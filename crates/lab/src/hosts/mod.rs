@@ -408,6 +408,7 @@ fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, 
         directory,
         cpus: Vec::new(),
         network: None,
+        standard_error: None,
         file_system: FileSystem::Shared,
     })
 }

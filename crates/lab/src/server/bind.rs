@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, DNSTAP_LOG, IDLE_SECONDS, Logging, QUERY_LOG, Rendered, RenderedFile,
-    ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version, bind_statistics, trust_anchor_words,
+    Access, Adapter, DNSTAP_LOG, IDLE_SECONDS, Logging, Rendered, RenderedFile, ServerSpec,
+    UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics, trust_anchor_words,
 };
 use crate::certificate;
 use crate::running::LOG;
@@ -70,11 +70,11 @@ impl Adapter for Bind {
         Ok(())
     }
 
-    fn logs(&self, version: &Version, logging: Logging) -> Result<(), String> {
+    fn logs(&self, version: &Version, logging: &Logging) -> Result<(), String> {
         if logging.dnstap && !version.is_at_least(9, 11) {
             return Err(format!("BIND {version} writes no dnstap: it came with 9.11"));
         }
-        Ok(())
+        bind_logging::is_known(version, logging)
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
@@ -111,7 +111,10 @@ fn configuration(spec: &ServerSpec) -> String {
     notify no;
 {minimal}    tcp-clients {tcp_clients};
     tcp-listen-queue 1024;
+    tcp-initial-timeout {idle};
     tcp-idle-timeout {idle};
+    tcp-keepalive-timeout {idle};
+    tcp-advertised-timeout {idle};
     querylog {querylog};
 {dnstap}    interface-interval 0;
 }};
@@ -127,21 +130,14 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         tcp_clients = spec.connection_limit(),
         // In units of 0.1 s.
         idle = IDLE_SECONDS * 10,
-        querylog = if spec.logging.query_log { "yes" } else { "no" },
+        querylog = if spec.logging.query_log.is_some() { "yes" } else { "no" },
         dnstap = if spec.logging.dnstap {
             format!("    dnstap {{ auth; client; }};\n    dnstap-output file \"{DNSTAP_LOG}\";\n")
         } else {
             String::new()
         },
         control = spec.ports.control,
-        logging = if spec.logging.query_log {
-            format!(
-                "logging {{\n    channel queries {{ file \"{QUERY_LOG}\"; severity info; \
-                 print-time yes; }};\n    category queries {{ queries; }};\n}};\n"
-            )
-        } else {
-            String::new()
-        },
+        logging = spec.logging.query_log.as_ref().map(bind_logging::statement).unwrap_or_default(),
         data = data(spec),
         extra = spec.extra_text(),
     )
@@ -249,7 +245,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              limits on clients are not what is measured"
         ),
         format!(
-            "tcp-idle-timeout {IDLE_SECONDS} s (default 30 s): the load alone decides when \
+            "tcp-initial-timeout, tcp-idle-timeout, and with EDNS TCP keepalive tcp-keepalive-timeout and \
+             tcp-advertised-timeout {IDLE_SECONDS} s (default 30 s each): the load alone decides when \
              connections are opened"
         ),
         "response rate limiting is off, as it is by default".to_owned(),
@@ -265,9 +262,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         ],
         Some(upstream) => forwarder_notes(spec, upstream),
     });
-    notes.push(match spec.logging.query_log {
-        true => format!("queries are logged into the file {QUERY_LOG}, with their time (querylog)"),
-        false => "the query log is off".to_owned(),
+    notes.push(match &spec.logging.query_log {
+        Some(log) => bind_logging::note(log),
+        None => "the query log is off".to_owned(),
     });
     if spec.logging.dnstap {
         notes.push(format!(
@@ -307,8 +304,9 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
             .to_owned(),
         validation.to_owned(),
         way.to_owned(),
-        "the cache and the limit on queries in work are the defaults (max-cache-size 90 % of the \
-         memory, recursive-clients 1000)"
+        "the cache and the limits on queries in work are the defaults (max-cache-size 90 % of the memory, \
+         prefetch 2 9, recursive-clients 1000, clients-per-query 10 rising to 100): beyond them BIND \
+         drops, which is loss in the results"
             .to_owned(),
         "transfers, notifies and remote control are off".to_owned(),
     ]
@@ -317,8 +315,8 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::ServerKind;
     use crate::server::tests::{forwarder, shown, spec};
+    use crate::server::{QueryLog, ServerKind};
 
     #[test]
     fn all_transports() {
@@ -355,7 +353,7 @@ mod tests {
     fn forwarding_to_udp_with_both_logs() {
         let both = [Transport::Udp, Transport::Tcp];
         let mut spec = forwarder(ServerKind::Bind, &both, Transport::Udp);
-        spec.logging = Logging { query_log: true, dnstap: true };
+        spec.logging = Logging { query_log: Some(QueryLog::default()), dnstap: true };
         insta::assert_snapshot!(shown(&spec));
     }
 
@@ -378,11 +376,11 @@ mod tests {
         let forwards = |minor| Transport::ALL.map(|it| Bind.forwards(&version(minor), it).is_ok());
         assert_eq!(forwards(18), [true, true, false, false, false, false]);
         assert_eq!(forwards(20), [true, true, true, false, false, false]);
-        let logging = Logging { query_log: true, dnstap: true };
+        let logging = Logging { query_log: Some(QueryLog::default()), dnstap: true };
         assert_eq!(
-            Bind.logs(&version(10), logging).unwrap_err(),
+            Bind.logs(&version(10), &logging).unwrap_err(),
             "BIND 9.10.1 writes no dnstap: it came with 9.11"
         );
-        assert_eq!(Bind.logs(&version(18), logging), Ok(()));
+        assert_eq!(Bind.logs(&version(18), &logging), Ok(()));
     }
 }

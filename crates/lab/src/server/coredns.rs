@@ -19,6 +19,10 @@ use crate::certificate;
 /// Name of the configuration.
 const CONFIGURATION: &str = "Corefile";
 
+/// Queries that a client may keep outstanding on one connection of HTTPS or QUIC: more than the window of
+/// most loads, which shall decide.
+const STREAMS: u32 = 1_000;
+
 /// The transports that have a scheme of their own in the addresses.
 const SCHEMES: [(Transport, &str); 4] = [
     (Transport::Dot, "tls"),
@@ -50,10 +54,14 @@ impl Adapter for CoreDns {
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
         let missing = match transport {
-            Transport::Doh3 if version.is_at_least(1, 14) => return Ok(()),
-            Transport::Doh3 => "DNS over HTTP/3 that dnslab counts on: 1.14 has",
+            Transport::Doh2 | Transport::Doq | Transport::Doh3 if version.is_at_least(1, 15) => {
+                return Ok(());
+            }
+            Transport::Doh2 | Transport::Doq | Transport::Doh3 => {
+                "limits on connections over HTTPS and QUIC that can all be raised: 1.15 has"
+            }
             _ if version.is_at_least(1, 11) => return Ok(()),
-            _ => "timeouts that can be configured, nor DNS over QUIC: they came with 1.11",
+            _ => "timeouts that can be configured: they came with 1.11",
         };
         Err(format!("CoreDNS {version} has no {missing}"))
     }
@@ -118,17 +126,46 @@ fn configuration(spec: &ServerSpec) -> String {
         read {IDLE_SECONDS}s
         idle {IDLE_SECONDS}s
     }}
-    errors
+{limits}    errors
     prometheus 127.0.0.1:{control}
 {cache}{forward}{extra}}}
 ",
         keys = keys.join(" "),
+        limits = limits(spec),
         address = spec.address,
         control = spec.ports.control,
         cache = if spec.without_cache { "" } else { "    cache\n" },
         forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
         extra = spec.extra_text(),
     )
+}
+
+/// The limits of the transports that have some: on connections, on the streams of each, and over QUIC on
+/// the queries in work of all of them.
+fn limits(spec: &ServerSpec) -> String {
+    let connections = spec.connection_limit();
+    let plugin = |transport, name: &str, more: &str| {
+        if !spec.serves(transport) {
+            return String::new();
+        }
+        format!(
+            "    {name} {{\n        max_connections {connections}\n        max_streams {STREAMS}\n{more}    \
+             }}\n"
+        )
+    };
+    let pool = format!("        worker_pool_size {}\n", pool_size(spec));
+    [
+        plugin(Transport::Doh2, "https", ""),
+        plugin(Transport::Doh3, "https3", ""),
+        plugin(Transport::Doq, "quic", &pool),
+    ]
+    .concat()
+}
+
+/// Queries over QUIC that are in work at one time: CoreDNS's own number, unless more clients are expected.
+fn pool_size(spec: &ServerSpec) -> u32 {
+    const PRESET: u32 = 1_024;
+    spec.connection_limit().max(PRESET)
 }
 
 /// Everything is forwarded to the one upstream.
@@ -172,10 +209,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if spec.has_plain() {
         notes.push("CoreDNS opens UDP and TCP together".to_owned());
     }
-    if spec.transports.iter().any(|transport| transport.is_quic()) {
-        notes.push(
-            "at most 256 streams on one QUIC connection (max_streams, the default)".to_owned(),
-        );
+    if spec.transports.iter().any(|it| it.is_http() || it.is_quic()) {
+        notes.push(format!(
+            "max_connections {} (default 200: more are rejected) and max_streams {STREAMS} (default 250 for \
+             HTTP/2, 256 over QUIC) of the plugins https, https3 and quic; worker_pool_size {} (default \
+             1024) for DNS over QUIC: the limits on clients are not what is measured",
+            spec.connection_limit(),
+            pool_size(spec)
+        ));
     }
     let Some(upstream) = &spec.upstream else { return notes };
     notes.push(match (&upstream.tls, upstream.transport) {

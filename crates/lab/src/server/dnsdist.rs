@@ -163,6 +163,10 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "maxInFlight {IN_FLIGHT} (default 0, one query at a time on a connection): the window of \
              the load decides how many queries are outstanding"
         ),
+        "no limit on the number, the queries or the age of clients' connections (setMaxTCPConnectionsPerClient, \
+         setMaxTCPQueriesPerConnection, setMaxTCPConnectionDuration, maxConcurrentTCPConnections: 0, the \
+         defaults); 10000 may wait for a thread (setMaxTCPQueuedConnections, the default)"
+            .to_owned(),
         "any client may ask; there are no rules, so no rate limits; it does not ask its makers for \
          security news"
             .to_owned(),
@@ -177,8 +181,10 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     let Some(upstream) = &spec.upstream else { return notes };
     notes.push(match (&upstream.tls, upstream.transport) {
         (Some(_), _) => {
-            "connections to the upstream are opened, kept and resumed as dnsdist does by \
-                         default; its certificate is verified (OpenSSL)"
+            "connections to the upstream are opened, kept (10 idle ones for each thread, \
+                         setMaxCachedTCPConnectionsPerDownstream) and resumed as dnsdist does by default: one \
+                         query at a time on each (maxInFlight of newServer 0); its certificate is verified \
+                         (OpenSSL)"
                 .to_owned()
         }
         (None, Transport::Tcp) => {

@@ -190,7 +190,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if spec.serves(Transport::Tcp) {
         notes.push(format!(
             "max-tcp-connections {} (default 20): the limit on clients is not what is measured; it \
-             answers each connection in a process of its own",
+             answers each connection in a process of its own, which ends after 100 queries or 150 s \
+             (TCP_MAX_QUERIES and CHILD_LIFETIME, compiled in): clients connect anew then",
             spec.connection_limit()
         ));
     }

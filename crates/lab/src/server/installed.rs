@@ -65,7 +65,7 @@ pub struct Installed {
 }
 
 /// What an experiment needs of a server, by which a version is judged before anything is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// How it is asked.
     pub transport: Transport,
@@ -77,6 +77,8 @@ pub struct Needs {
     pub without_cache: bool,
     /// What it writes of each query.
     pub logging: Logging,
+    /// It runs in a root folder of its own.
+    pub is_in_root: bool,
 }
 
 impl Needs {
@@ -87,7 +89,8 @@ impl Needs {
             upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
             validates: spec.trust_anchor.is_some(),
             without_cache: spec.without_cache,
-            logging: spec.logging,
+            logging: spec.logging.clone(),
+            is_in_root: spec.root.is_some(),
         })
     }
 }
@@ -129,7 +132,8 @@ impl Installed {
                 adapter.title()
             ));
         }
-        adapter.logs(&self.version, needs.logging)
+        adapter.logs(&self.version, &needs.logging)?;
+        needs.logging.is_possible(needs.is_in_root)
     }
 }
 

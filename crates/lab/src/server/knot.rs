@@ -226,8 +226,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              (default: one per CPU, and at least 10 for TCP)"
         ),
         format!(
-            "tcp-max-clients {tcp_clients} (default: half of the file descriptors): the limit on \
-             clients is not what is measured"
+            "tcp-max-clients {tcp_clients} (default: half of the file descriptors), divided among the TCP \
+             workers: the limit on clients is not what is measured, and no time-out depends on it"
         ),
         format!(
             "tcp-idle-timeout {IDLE_SECONDS} s (default 10 s): the load alone decides when \
@@ -238,6 +238,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              CPU in the middle of a message keeps its connection",
             io_timeout_ms(spec)
         ),
+        "10 connections may wait to be accepted (TCP_BACKLOG_SIZE, compiled in)".to_owned(),
         "no journal and no zone file written back; transfers are off, as they are by default"
             .to_owned(),
         "response rate limiting (a module) is off, as it is by default".to_owned(),

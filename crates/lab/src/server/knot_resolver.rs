@@ -233,6 +233,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         },
         "a cache of 100 MB (the default) in a file of the run's folder, which is empty at the start"
             .to_owned(),
+        "128 connections may wait to be accepted (TCP_BACKLOG_DEFAULT, compiled in); the modules prefetch, \
+         predict and serve_stale are not loaded, as by default"
+            .to_owned(),
         "the module stats is loaded: its counters are read during the run".to_owned(),
     ];
     if let Some(upstream) = &spec.upstream {

@@ -4,6 +4,7 @@
 //! configuration. A server that somebody else runs has no adapter: nothing is started.
 
 mod bind;
+mod bind_logging;
 mod bind_statistics;
 pub(crate) mod chaos;
 mod control;
@@ -15,6 +16,7 @@ mod http;
 mod installed;
 mod knot;
 mod knot_resolver;
+mod logging;
 mod metrics;
 mod nsd;
 mod pdns_recursor;
@@ -33,9 +35,12 @@ use dnslab_wire::Transport;
 use crate::LabError;
 pub use installed::{Installed, Needs, Version, find};
 pub(crate) use installed::{ask_version, is_executable, look_up};
+pub use logging::{
+    DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,
+    Rotation, SYSLOG_SOCKET, Suffix,
+};
 pub use spec::{
-    DNSTAP_LOG, EmbeddedSettings, Logging, Ports, QUERY_LOG, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, UpstreamTls, ZoneFile,
+    EmbeddedSettings, Ports, ServerSpec, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
 };
 
 /// The servers that dnslab can start.
@@ -252,11 +257,11 @@ pub(crate) trait Adapter: Sync {
     ///
     /// # Errors
     /// When it cannot.
-    fn logs(&self, version: &Version, logging: Logging) -> Result<(), String> {
+    fn logs(&self, version: &Version, logging: &Logging) -> Result<(), String> {
         let _ = version;
         match logging {
-            Logging { query_log: false, dnstap: false } => Ok(()),
-            Logging { query_log: true, .. } => {
+            Logging { query_log: None, dnstap: false } => Ok(()),
+            Logging { query_log: Some(_), .. } => {
                 Err(format!("dnslab does not know how {} logs queries", self.title()))
             }
             Logging { dnstap: true, .. } => {

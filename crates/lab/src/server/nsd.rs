@@ -105,7 +105,7 @@ zone:
         threads = spec.threads,
         reuseport = if spec.threads > 1 { "    reuseport: yes\n" } else { "" },
         listeners = listeners(spec),
-        tcp_clients = spec.connection_limit(),
+        tcp_clients = spec.halved_connection_limit(),
         origin = spec.origin(),
         file = spec.zone_file_name(),
         extra = spec.extra_text(),
@@ -152,7 +152,7 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let tcp_clients = spec.connection_limit();
+    let tcp_clients = spec.halved_connection_limit();
     let mut notes = vec![
         format!("{} server processes (server-count), as the experiment says", spec.threads),
         "rrl-ratelimit 0 and rrl-whitelist-ratelimit 0 (default 200 and 2000 answers per second \
@@ -161,8 +161,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "minimal-responses yes: the answer alone is compared, not optional records beside it"
             .to_owned(),
         format!(
-            "tcp-count {tcp_clients} per process (default 100), tcp-query-count 0 (no limit, the \
-             default): the limits on clients are not what is measured"
+            "tcp-count {tcp_clients} per process (default 100), twice the expected clients and some: above \
+             half of it NSD gives a new connection an idle time-out of 200 ms (handle_tcp_accept in its \
+             server.c; nsd.conf(5) does not say it); tcp-query-count 0 (no limit, the default)"
         ),
         format!(
             "tcp-timeout {IDLE_SECONDS} s (the default): the load alone decides when \

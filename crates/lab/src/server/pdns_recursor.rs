@@ -178,13 +178,16 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             spec.threads
         ),
         format!(
-            "max-tcp-clients {} (default 128), client-tcp-timeout {IDLE_SECONDS} s (default 2 s), \
+            "max-tcp-clients {} (default 128; max-tcp-per-client and max-tcp-queries-per-connection have no \
+             limit, the default), client-tcp-timeout {IDLE_SECONDS} s (default 2 s), \
              max-concurrent-requests-per-tcp-connection {IN_FLIGHT} (default 10): the limits on \
              clients are not what is measured",
             spec.connection_limit()
         ),
         "the caches and the limit on queries in work are the defaults (1000000 records, 500000 \
-         packets, max-mthreads 2048); there are no rate limits"
+         packets, minimum-ttl-override 1 s, max-mthreads 2048); there are no rate limits; an upstream that \
+         leaves 64 queries in succession unanswered is not asked for 60 s (server-down-max-fails, \
+         server-down-throttle-time, the defaults)"
             .to_owned(),
         validation.to_owned(),
         "any client may ask (allow-from), and the upstream may be on any address (dont-query empty)"

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dnslab_wire::Transport;
 
-use super::{LEAST_CONNECTIONS, SPARE_CONNECTIONS, ServerKind};
+use super::{LEAST_CONNECTIONS, Logging, SPARE_CONNECTIONS, ServerKind};
 use crate::{CertificateKind, LabError};
 
 /// What is asked of a server.
@@ -118,29 +118,6 @@ pub struct UpstreamTls {
 /// Name of the upstream's authority inside a forwarder's folder.
 pub const UPSTREAM_AUTHORITY: &str = "upstream-authority.pem";
 
-/// What a server writes of each query.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Logging {
-    /// A line for each query into the file [`QUERY_LOG`] of its folder.
-    pub query_log: bool,
-    /// dnstap messages of queries and answers into the file [`DNSTAP_LOG`] of its folder.
-    pub dnstap: bool,
-}
-
-impl Logging {
-    /// The names of the files that are written.
-    pub(crate) fn files(self) -> impl Iterator<Item = &'static str> {
-        let files = [(self.query_log, QUERY_LOG), (self.dnstap, DNSTAP_LOG)];
-        files.into_iter().filter(|(is_written, _)| *is_written).map(|(_, name)| name)
-    }
-}
-
-/// Name of the query log inside the server's folder.
-pub const QUERY_LOG: &str = "query.log";
-
-/// Name of the dnstap file inside the server's folder (frame streams, dnstap.proto).
-pub const DNSTAP_LOG: &str = "dnstap.fstrm";
-
 /// The ports of a server: one for each transport, but UDP and TCP share one (RFC 7766, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
@@ -214,6 +191,12 @@ impl ServerSpec {
     /// The limit on concurrent connections that the server is configured with.
     pub(super) fn connection_limit(&self) -> u32 {
         self.connections.saturating_add(SPARE_CONNECTIONS).max(LEAST_CONNECTIONS)
+    }
+
+    /// Twice [`ServerSpec::connection_limit`], for servers that shorten their time-outs from half of their
+    /// limit on: so the expected connections never take more than half of it.
+    pub(super) fn halved_connection_limit(&self) -> u32 {
+        self.connection_limit().saturating_mul(2)
     }
 
     /// True if a transport is asked for that takes a socket of the server for each connection.

@@ -120,6 +120,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             .to_owned(),
         "Stubby opens UDP and TCP together".to_owned(),
         "it counts nothing that could be read".to_owned(),
+        "clients' connections over TCP are closed after 5 s without a query, and 16 may wait to be accepted \
+         (DOWNSTREAM_IDLE_TIMEOUT and TCP_LISTEN_BACKLOG in the server.c of getdns, compiled in)"
+            .to_owned(),
+        "timeout 5 s (the default) for an answer; an upstream whose connections over TLS fail twice in \
+         succession is left alone for longer and longer, up to an hour (tls_connection_retries 2, \
+         tls_backoff_time 3600, the defaults)"
+            .to_owned(),
     ];
     let Some(upstream) = &spec.upstream else { return notes };
     notes.push(match (&upstream.tls, upstream.transport) {

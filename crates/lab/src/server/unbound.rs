@@ -14,7 +14,7 @@ use super::{
     Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
     Upstream, Version, control,
 };
-use crate::certificate;
+use crate::{certificate, launch};
 
 /// Name of the configuration.
 const CONFIGURATION: &str = "unbound.conf";
@@ -22,6 +22,14 @@ const CONFIGURATION: &str = "unbound.conf";
 /// The Unix socket for commands, in the server's folder. Unbound takes what has no `/` at its beginning
 /// for a host's name; and the folder's own path may be longer than a socket's.
 const CONTROL: &str = "unbound.ctl";
+
+/// Queries that a client may keep outstanding on one connection of HTTP/2: more than the window of most
+/// loads, which shall decide.
+const HTTP_STREAMS: u32 = 1_000;
+
+/// File descriptors that a thread of Unbound counts besides the buffers of its TCP clients, generously
+/// (`checkrlimits` in its daemon/unbound.c).
+const OTHER_FILES_OF_A_THREAD: u64 = 50;
 
 /// The adapter of `unbound`.
 pub(super) struct Unbound;
@@ -54,6 +62,10 @@ impl Adapter for Unbound {
         Err(format!("Unbound {version} has no {missing}"))
     }
 
+    fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
+        has_files(spec, launch::hard_file_limit())
+    }
+
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
         match transport {
             Transport::Udp | Transport::Tcp | Transport::Dot => Ok(()),
@@ -84,9 +96,26 @@ impl Adapter for Unbound {
     }
 }
 
+/// Refuses what Unbound would end over with `too much tcp. not enough fds.`: each thread counts a file
+/// descriptor for each of its TCP buffers at each of its addresses.
+fn has_files(spec: &ServerSpec, limit: Option<u64>) -> Result<(), String> {
+    let Some(limit) = limit else { return Ok(()) };
+    let addresses = listening_ports(spec).count() as u64;
+    let buffers = u64::from(spec.halved_connection_limit());
+    let needed = u64::from(spec.threads) * (addresses * buffers + OTHER_FILES_OF_A_THREAD);
+    if needed <= limit {
+        return Ok(());
+    }
+    Err(format!(
+        "Unbound with {} threads and {} TCP clients counts {needed} file descriptors, but a process may \
+         open {limit}: use fewer clients or fewer threads, or raise the hard limit (`ulimit -Hn`)",
+        spec.threads, spec.connections
+    ))
+}
+
 /// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
-    let connections = spec.connection_limit();
+    let connections = spec.halved_connection_limit();
     let modules = if spec.trust_anchor.is_some() { "validator iterator" } else { "iterator" };
     format!(
         "server:
@@ -132,20 +161,18 @@ remote-control:
     )
 }
 
-/// The statements for the address, and for the transports that are not asked for.
+/// The statements for the address.
 fn listeners(spec: &ServerSpec) -> String {
-    let (address, ports) = (spec.address, spec.ports);
-    let mut text = String::new();
-    let mut listen = |port: u16| text.push_str(&format!("    interface: {address}@{port}\n"));
-    if spec.has_plain() {
-        listen(ports.plain);
-    }
-    for transport in [Transport::Dot, Transport::Doh2] {
-        if spec.serves(transport) {
-            listen(ports.of(transport));
-        }
-    }
-    text
+    let line = |port| format!("    interface: {}@{port}\n", spec.address);
+    listening_ports(spec).map(line).collect()
+}
+
+/// The ports of the transports that are asked for; UDP and TCP share one.
+fn listening_ports(spec: &ServerSpec) -> impl Iterator<Item = u16> {
+    let plain = spec.has_plain().then_some(spec.ports.plain);
+    let encrypted = [Transport::Dot, Transport::Doh2].into_iter();
+    let encrypted = encrypted.filter(|transport| spec.serves(*transport));
+    plain.into_iter().chain(encrypted.map(|transport| spec.ports.of(transport)))
 }
 
 /// Certificate of the encrypted transports, and what the upstream's is verified with.
@@ -163,7 +190,7 @@ fn tls(spec: &ServerSpec) -> String {
     }
     if spec.serves(Transport::Doh2) {
         text.push_str(&format!(
-            "    https-port: {}\n    http-endpoint: \"{}\"\n    http-max-streams: 1000\n",
+            "    https-port: {}\n    http-endpoint: \"{}\"\n    http-max-streams: {HTTP_STREAMS}\n",
             spec.ports.doh2, spec.http_path
         ));
     }
@@ -186,7 +213,7 @@ fn forward_zone(upstream: &Upstream) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let connections = spec.connection_limit();
+    let connections = spec.halved_connection_limit();
     let validation = match spec.trust_anchor {
         Some(_) => {
             "it validates, from the trust anchor of the laboratory's root, and does not tell the \
@@ -201,15 +228,31 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             .to_owned(),
         validation.to_owned(),
         format!(
-            "incoming-num-tcp {connections} (default 10), tcp-idle-timeout {IDLE_SECONDS} s (default \
-             30 s): the limits on clients are not what is measured"
+            "incoming-num-tcp {connections} in each thread (default 10), twice the expected clients and \
+             some: below half of them free Unbound cuts its idle time-out to 1 %, then to 0.2 %, below a \
+             fifth to 200 ms (unbound.conf(5), tcp-idle-timeout); a buffer takes 5 KB of memory before \
+             it is used"
+        ),
+        format!(
+            "tcp-idle-timeout {IDLE_SECONDS} s (default 30 s): the load alone decides when connections are \
+             opened"
         ),
         "the caches are the defaults (msg-cache-size 4 MB, rrset-cache-size 4 MB)".to_owned(),
-        "rate limits are off, as they are by default; any client may ask".to_owned(),
+        "rate limits are off, as they are by default; any client may ask; the limits on queries in work \
+         are the defaults (num-queries-per-thread 1024 with jostle-timeout 200 ms; in 1.20 and in Debian's \
+         1.17.1 also wait-limit 1000 for one address and discard-timeout 1.9 s): beyond them it drops, \
+         which is loss in the results"
+            .to_owned(),
         "extended statistics are on: its counters are read during the run; of an upstream over TCP or \
          TLS they have the connections only"
             .to_owned(),
     ];
+    if spec.serves(Transport::Doh2) {
+        notes.push(format!(
+            "http-max-streams {HTTP_STREAMS} (default 100): the window of the load decides how many \
+             queries are outstanding"
+        ));
+    }
     notes.extend(spec.upstream.as_ref().map(way_to));
     notes
 }
@@ -277,6 +320,21 @@ mod tests {
         spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
         spec.extra = Some("server:\n    verbosity: 2".to_owned());
         insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn more_buffers_than_files_are_refused() {
+        let mut spec = forwarder(ServerKind::Unbound, &[Transport::Dot], Transport::Udp);
+        spec.connections = 9_500;
+        spec.threads = 1;
+        assert_eq!(has_files(&spec, Some(20_000)), Ok(()));
+        spec.threads = 2;
+        assert_eq!(has_files(&spec, None), Ok(()));
+        assert_eq!(
+            has_files(&spec, Some(20_000)).unwrap_err(),
+            "Unbound with 2 threads and 9500 TCP clients counts 38500 file descriptors, but a process \
+             may open 20000: use fewer clients or fewer threads, or raise the hard limit (`ulimit -Hn`)"
+        );
     }
 
     #[test]

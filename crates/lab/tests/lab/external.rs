@@ -67,6 +67,7 @@ fn all_processes_of_one_port_are_found() {
 fn the_busiest_thread_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let spec = GuardSpec {
+        standard_error: None,
         command: ["sh", "-c", "sleep 1000 & while :; do :; done"].map(str::to_owned).to_vec(),
         directory: folder.path().to_owned(),
         log: folder.path().join("server.log"),

@@ -12,8 +12,8 @@ use crate::support::{
     PATIENCE, ask, ask_for, groups_of, nobody, parent, spec as authoritative, wait_until,
 };
 use dnslab_lab::{
-    DNSTAP_LOG, LabError, Logging, QUERY_LOG, RunningServer, ServerKind, ServerSpec, Upstream,
-    UpstreamTls, ZoneFile, certificate, find, ports,
+    DNSTAP_LOG, LabError, Logging, QUERY_LOG, QueryLog, RunningServer, ServerKind, ServerSpec,
+    Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
 };
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
@@ -263,7 +263,7 @@ fn queries_are_logged() {
             spec =
                 forwarder(spec.kind, folder.path(), ("127.0.0.1", &[Udp]), authority.upstream(Udp));
         }
-        spec.logging = Logging { query_log: true, dnstap: true };
+        spec.logging = Logging { query_log: Some(QueryLog::default()), dnstap: true };
         let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
         let asked = server.count().unwrap().finish(Instant::now());
         let tapped = [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED].map(|it| asked.total(it));

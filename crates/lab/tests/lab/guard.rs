@@ -22,6 +22,7 @@ fn start(folder: &Path, command: &[&str]) -> RunningProcess {
         log: folder.join("server.log"),
         cpus: Vec::new(),
         network: None,
+        standard_error: None,
         file_system: FileSystem::Shared,
     };
     RunningProcess::start(&guard(), &spec).unwrap()
@@ -184,6 +185,7 @@ fn cpus_are_taken() {
         log: folder.path().join("server.log"),
         cpus: vec![last],
         network: None,
+        standard_error: None,
         file_system: FileSystem::Shared,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
@@ -200,6 +202,7 @@ fn a_guard_that_cannot_work_says_why() {
         log: "/nonexistent/server.log".into(),
         cpus: Vec::new(),
         network: None,
+        standard_error: None,
         file_system: FileSystem::Shared,
     };
     let error = RunningProcess::start(&guard(), &spec).unwrap_err();

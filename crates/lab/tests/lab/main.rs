@@ -5,6 +5,7 @@ mod external;
 mod forwarders;
 mod guard;
 mod hosts;
+mod logs;
 mod program;
 mod roots;
 mod sampler;

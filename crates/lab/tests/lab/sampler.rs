@@ -17,6 +17,7 @@ fn spin(folder: &std::path::Path) -> RunningProcess {
         log: folder.join("server.log"),
         cpus: Vec::new(),
         network: None,
+        standard_error: None,
         file_system: FileSystem::Shared,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
@@ -78,6 +79,7 @@ fn an_idle_process_uses_nothing() {
         log: folder.path().join("server.log"),
         cpus: Vec::new(),
         network: None,
+        standard_error: None,
         file_system: FileSystem::Shared,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();

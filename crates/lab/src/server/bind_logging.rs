@@ -1,0 +1,146 @@
+//! The query log of BIND: its statement, and what the record says of it. Options: BIND 9 Administrator
+//! Reference Manual, chapter 8, "logging Block".
+
+use super::{LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Suffix, Version};
+
+/// Whether this version writes such a query log; why not, as a sentence.
+pub(super) fn is_known(version: &Version, logging: &Logging) -> Result<(), String> {
+    let rotation = logging.query_log.as_ref().and_then(rotation);
+    let is_by_time = rotation.is_some_and(|rotation| rotation.suffix == Suffix::Timestamp);
+    if is_by_time && !version.is_at_least(9, 12) {
+        return Err(format!("BIND {version} names no old logs by time: it came with 9.12"));
+    }
+    Ok(())
+}
+
+/// The statement for the query log.
+pub(super) fn statement(log: &QueryLog) -> String {
+    let destination = match &log.to {
+        LogDestination::Syslog => "syslog daemon;".to_owned(),
+        LogDestination::StandardError => "stderr;".to_owned(),
+        LogDestination::Null => "null;".to_owned(),
+        LogDestination::File(file) => {
+            let path = log.file().expect("a log in a file has one");
+            let rotation = file.rotation.as_ref().map(rotation_options).unwrap_or_default();
+            let buffered = if file.is_buffered { " buffered yes;" } else { "" };
+            format!("file \"{}\"{rotation};{buffered}", path.display())
+        }
+    };
+    let prefix = [("time", log.print.time), ("category", log.print.category)];
+    let prefix = prefix.into_iter().chain([("severity", log.print.severity)]);
+    let prefix: String =
+        prefix.filter(|(_, is_on)| *is_on).map(|(it, _)| format!(" print-{it} yes;")).collect();
+    format!(
+        "logging {{\n    channel queries {{ {destination} severity info;{prefix} }};\n    category \
+         queries {{ queries; }};\n}};\n"
+    )
+}
+
+/// When and how a file is rotated, as options of the file.
+fn rotation_options(rotation: &Rotation) -> String {
+    let Rotation { size_mib, versions, suffix } = rotation;
+    let suffix = match suffix {
+        Suffix::Increment => "",
+        Suffix::Timestamp => " suffix timestamp",
+    };
+    format!(" versions {versions} size {size_mib}m{suffix}")
+}
+
+/// The rotation of a query log, if it has one.
+fn rotation(log: &QueryLog) -> Option<Rotation> {
+    match &log.to {
+        LogDestination::File(LogFile { rotation, .. }) => *rotation,
+        _ => None,
+    }
+}
+
+/// What is said of the query log.
+pub(super) fn note(log: &QueryLog) -> String {
+    let destination = match &log.to {
+        LogDestination::Syslog => {
+            "to syslog, facility daemon: the daemon that reads them is not among the figures of the \
+             server, and what it writes is not counted as octets of log"
+                .to_owned()
+        }
+        LogDestination::StandardError => format!(
+            "to standard error, a pipe that dnslab's guard reads into the file {QUERY_LOG}: the reader is \
+             not among the figures of the server"
+        ),
+        LogDestination::Null => {
+            "to the channel null: each line is formatted, and then dropped".to_owned()
+        }
+        LogDestination::File(file) => {
+            let place = match &file.folder {
+                Some(folder) => format!("a file in {}", folder.display()),
+                None => format!("the file {QUERY_LOG}"),
+            };
+            let how = match file.is_buffered {
+                true => "written when the buffer is full (buffered yes; default no)",
+                false => "written after each line (buffered no, the default)",
+            };
+            let rotation = match file.rotation {
+                Some(Rotation { size_mib, versions, .. }) => {
+                    format!("a new file after {size_mib} MiB, {versions} old ones are kept")
+                }
+                None => "one file without a limit (the default)".to_owned(),
+            };
+            format!("into {place}, {how}, {rotation}")
+        }
+    };
+    let print = &log.print;
+    let parts = [(print.time, "time"), (print.category, "category"), (print.severity, "severity")];
+    let parts: Vec<&str> = parts.iter().filter(|(is_on, _)| *is_on).map(|(_, it)| *it).collect();
+    let before = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
+    format!(
+        "queries are logged (querylog) {destination}; before each message: {before}; all threads share \
+         one lock, which is held while a line is formatted and written (isc_log_doit in BIND's \
+         lib/isc/log.c)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::LogPrefix;
+
+    #[test]
+    fn each_destination_and_form_of_the_query_log() {
+        let rotation = |suffix| Some(Rotation { size_mib: 100, versions: 5, suffix });
+        let file = |is_buffered, rotation, folder: Option<&str>| {
+            let folder = folder.map(Into::into);
+            LogDestination::File(LogFile { folder, is_buffered, rotation })
+        };
+        let cases = [
+            (file(false, None, None), "file \"query.log\"; severity info; print-time yes;"),
+            (
+                file(true, rotation(Suffix::Increment), None),
+                "file \"query.log\" versions 5 size 100m; buffered yes; severity info; print-time yes;",
+            ),
+            (
+                file(false, rotation(Suffix::Timestamp), Some("/srv/slow")),
+                "file \"query-log/query.log\" versions 5 size 100m suffix timestamp; severity info; \
+                 print-time yes;",
+            ),
+            (LogDestination::Syslog, "syslog daemon; severity info; print-time yes;"),
+            (LogDestination::StandardError, "stderr; severity info; print-time yes;"),
+            (LogDestination::Null, "null; severity info; print-time yes;"),
+        ];
+        for (to, expected) in cases {
+            let text = statement(&QueryLog { to, ..QueryLog::default() });
+            assert!(text.contains(&format!("channel queries {{ {expected} }};")), "{text}");
+        }
+        let print = LogPrefix { time: false, category: true, severity: true };
+        let text = statement(&QueryLog { print, ..QueryLog::default() });
+        assert!(
+            text.contains("severity info; print-category yes; print-severity yes; }"),
+            "{text}"
+        );
+        let old = Version { text: "9.11.1".to_owned(), numbers: [9, 11, 1] };
+        let to = file(false, rotation(Suffix::Timestamp), None);
+        let query_log = Some(QueryLog { to, ..QueryLog::default() });
+        assert_eq!(
+            is_known(&old, &Logging { query_log, dnstap: false }).unwrap_err(),
+            "BIND 9.11.1 names no old logs by time: it came with 9.12"
+        );
+    }
+}
