@@ -18,6 +18,8 @@ pub(crate) struct Live {
     /// How many runs are to be made, and how long they will take together.
     runs: usize,
     estimated: Duration,
+    /// Number of the next run that ends, of how many.
+    next: (usize, usize),
 }
 
 impl Live {
@@ -32,7 +34,7 @@ impl Live {
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_prefix(format!("{:.0}s", estimated.as_secs_f64()));
         bar.set_style(style.progress_chars("━━─"));
-        Self { bar, run: String::new(), runs, estimated }
+        Self { bar, run: String::new(), runs, estimated, next: (1, runs) }
     }
 
     /// The bar goes away; what was printed above it stays.
@@ -57,9 +59,10 @@ impl Observer for Live {
     fn round_begins(&mut self, cases: &[CaseId], number: usize, count: usize) {
         self.run = match cases {
             [case] => format!("[{number}/{count}] {}, run {}", case.variant, case.repetition),
-            [first, ..] => format!("round {}", first.repetition),
+            [first, ..] => format!("[{number}/{count}] round {}", first.repetition),
             [] => String::new(),
         };
+        self.next = (number, count);
         self.bar.set_message(format!("{}: starting the servers", self.run));
         let lasts = self.estimated.as_millis() as f64 / self.runs.max(1) as f64;
         let done = self.runs.saturating_sub(count + 1 - number) as f64;
@@ -90,6 +93,9 @@ impl Observer for Live {
             (RunStatus::Failed { reason, .. }, _) => format!("FAILED: {reason}"),
             (RunStatus::Valid, None) => "nothing was measured".to_owned(),
         };
-        self.print(format!("{}, run {}: {outcome}", record.variant, record.repetition));
+        let (number, count) = self.next;
+        self.next.0 += 1;
+        let run = format!("[{number}/{count}] {}, run {}", record.variant, record.repetition);
+        self.print(format!("{run}: {outcome}"));
     }
 }

@@ -142,7 +142,7 @@ fn combinations() {
         ),
         ("port_for_started_server", "server.address = \"127.0.0.1:5300\"".into()),
         ("more_workers_than_clients", "load = { clients = 2, workers = 3 }".into()),
-        ("more_cpus_than_clients", "load.cpus = [0, 1, 2, 3, 4]".into()),
+        ("more_cpus_than_clients", "load = { clients = 4, cpus = [0, 1, 2, 3, 4] }".into()),
         ("workers_and_cpus_differ", "load = { workers = 3, cpus = [0, 1] }".into()),
     ];
     for (name, lines) in cases {

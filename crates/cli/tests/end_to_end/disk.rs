@@ -14,7 +14,11 @@ use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
 /// away with the command; what was on it is copied out first, into `kept`.
 #[track_caller]
 fn run_on(room: &Room, size: &str) -> Done {
-    run_this_on(room, size, &format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"))
+    run_this_on(
+        room,
+        size,
+        &format!("repeat = {{ runs = 2, alternate = \"runs\" }}\n{SHORT}{UDP_AND_TCP}"),
+    )
 }
 
 /// As [`run_on`], with an experiment of these lines.

@@ -11,8 +11,10 @@ use crate::processes::{orphaned_groups, ports_are_free, processes_of};
 use crate::room::Room;
 
 /// The built-in experiment, shortened to seconds.
-const SHORTENED: [&str; 7] = [
+const SHORTENED: [&str; 9] = [
     "run",
+    "--set",
+    "common.duration=200ms",
     "--set",
     "load.duration=300ms",
     "--set",
@@ -99,9 +101,11 @@ fn the_server_counted_what_we_counted() {
             before.rsplit(' ').next().unwrap().parse().unwrap()
         };
         let (received, answered) = (count("received"), count("answered"));
-        let measured = measured(&record);
-        let sent = measured.counters.sent + measured.warm_up.sent;
-        let ours = measured.counters.outcomes.answered + measured.warm_up.outcomes.answered;
+        let common = record.common_load.as_ref().map(|common| &common.measured);
+        let loads = [Some(measured(&record)), common];
+        let parts = || loads.into_iter().flatten().flat_map(|of| [&of.counters, &of.warm_up]);
+        let sent: u64 = parts().map(|part| part.sent).sum();
+        let ours: u64 = parts().map(|part| part.outcomes.answered).sum();
         // The probe for readiness asks too, once or, on a slow machine, some more times.
         let probes = 1..=20;
         if record.variant == "udp" {
