@@ -123,7 +123,7 @@ pub(crate) struct Plan {
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) traffic: Traffic,
-    /// Closed loop: queries outstanding per client [default: 100]
+    /// Closed loop: queries outstanding per client [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "rate")]
     pub(crate) outstanding: Option<u32>,
     /// Open loop: queries per second over all clients; also steps:10000,20000/5s or
@@ -147,7 +147,7 @@ pub(crate) struct Traffic {
     #[arg(long, default_value = "udp")]
     pub(crate) transport: String,
     /// Simulated clients, each with sockets of its own
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) clients: u32,
     /// Load before the measured window
     #[arg(long, default_value = "1s")]

@@ -12,7 +12,7 @@ use dnslab_load::Mode;
 
 /// Time that one run takes besides its load, about: the server starts, loads its zone, is asked until it
 /// answers, and stops.
-pub const START_AND_STOP: Duration = Duration::from_millis(600);
+pub const START_AND_STOP: Duration = Duration::from_millis(400);
 
 /// The runs in the order of execution.
 ///

@@ -77,8 +77,8 @@ fn built_ins_are_right_and_those_to_begin_with_are_short() {
     }
     let (experiment, _) = load("encryption", &[]).unwrap();
     let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names, ["udp", "tcp", "dot"]);
-    assert_eq!(Plan::new(&experiment, &[]).cases.len(), 30);
+    assert_eq!(names, ["udp", "tcp", "dot", "dot-coming-and-going"]);
+    assert_eq!(Plan::new(&experiment, &[]).cases.len(), 32);
 }
 
 /// What docs/IDM.md tells people to give, and the zone that it tells them to make.

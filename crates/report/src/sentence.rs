@@ -371,8 +371,8 @@ pub(crate) mod tests {
             Metric::AnsweredQps,
             [0.03, -0.03, 0.09],
             Verdict::CannotTell { more_runs: Some(4) },
-            "cannot tell whether dot answers fewer or more queries per second than udp: the \
-             interval -3 % to +9 % is too wide; about 4 more runs of each would do.",
+            "cannot tell whether dot answers fewer or more queries per second than udp: too little is \
+             certain (95 % interval -3 % to +9 %); about 4 more rounds would do.",
         );
         check(
             Metric::LatencyP95,

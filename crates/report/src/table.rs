@@ -169,6 +169,12 @@ fn doubts(variant: &VariantSummary, which: Notes) -> Vec<String> {
     let others = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
     texts.extend(others.map(|caveat| variant_caveat_text(caveat, variant.valid_runs)));
     texts.extend(second_queries(variant));
+    texts.extend(variant.drift.map(|drift| {
+        format!(
+            "The answered rate drifted by {} from the first round to the last.",
+            number::change(drift)
+        )
+    }));
     texts
 }
 

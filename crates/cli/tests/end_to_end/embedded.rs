@@ -23,28 +23,30 @@ const SHORTENED: [&str; 9] = [
     "repeat.runs=2",
 ];
 
+const VARIANTS: [&str; 4] = ["udp", "tcp", "dot", "dot-coming-and-going"];
+
 /// Everything that the shortened built-in experiment must have done.
 #[track_caller]
 fn check(room: &Room, done: Done) {
-    let done = done.exits_with(0).prints("What does encrypting DNS cost?").prints("6 runs of 3");
+    let done = done.exits_with(0).prints("What does encrypting DNS cost?").prints("8 runs of 4");
     let results = room.results();
     let session = results.session().unwrap_or_else(|error| panic!("{error}{done}"));
-    assert_eq!(session.variants, ["udp", "tcp", "dot"], "{done}");
-    assert_eq!(session.plan.len(), 6, "{done}");
-    let records = valid_records(&results, 6);
+    assert_eq!(session.variants, VARIANTS, "{done}");
+    assert_eq!(session.plan.len(), 8, "{done}");
+    let records = valid_records(&results, 8);
     for (place, record) in records.iter().enumerate() {
-        let line = format!("[{}/6] {}, run {}: ", place + 1, record.variant, record.repetition);
+        let line = format!("[{}/8] {}, run {}: ", place + 1, record.variant, record.repetition);
         assert!(done.stdout.contains(&line), "no line `{line}`: {done}");
         let samples = &measured(record).resources.samples;
         assert!(samples.len() >= 3, "{}: the server was not watched: {samples:?}", label(record));
         let tls = measured(record).tls.as_ref();
-        assert_eq!(tls.map(|tls| tls.verified), (record.variant == "dot").then_some(true));
+        assert_eq!(tls.map(|tls| tls.verified), record.variant.starts_with("dot").then_some(true));
     }
     // One sentence per difference: each of these begins with the variant it is about.
     let summary = Summary::of(&session, &records);
     assert!(summary.comparisons.len() >= 10, "{done}");
-    for variant in ["tcp", "dot"] {
-        let expected = summary.comparisons.iter().filter(|it| it.variant == variant).count();
+    for variant in &VARIANTS[1..] {
+        let expected = summary.comparisons.iter().filter(|it| it.variant == *variant).count();
         let about = [format!("{variant} "), format!("cannot tell whether {variant} ")];
         let is_sentence = |line: &&str| {
             about.iter().any(|start| line.starts_with(start.as_str())) && line.ends_with('.')
@@ -52,7 +54,7 @@ fn check(room: &Room, done: Done) {
         let sentences = done.stdout.lines().filter(is_sentence).count();
         assert_eq!(sentences, expected, "the sentences about {variant}: {done}");
     }
-    report_is_whole(&results, &["udp", "tcp", "dot"]);
+    report_is_whole(&results, &VARIANTS);
     let done = done.prints("answered qps").prints("to baseline").prints("closed loop");
     let page = results.path().join("report.html");
     let named = done.stdout.lines().find_map(|line| line.strip_prefix("report: "));
@@ -91,7 +93,7 @@ fn the_server_counted_what_we_counted() {
     let room = Room::with_load();
     room.dnslab(&SHORTENED).exits_with(0);
     let results = room.results();
-    for record in valid_records(&results, 6) {
+    for record in valid_records(&results, 8) {
         let name = label(&record);
         let folder = results.path().join("runs").join(&name);
         let log = fs::read_to_string(folder.join("server/server.log")).unwrap();
@@ -128,8 +130,8 @@ fn the_report_is_written_even_if_nobody_reads_the_table() {
     command.args(["-c", "\"$@\" | head -1", "sh"]).arg(program()).args(SHORTENED);
     let done = Running::start(command, room.path()).finish().exits_with(0);
     let results = room.results();
-    valid_records(&results, 6);
-    report_is_whole(&results, &["udp", "tcp", "dot"]);
+    valid_records(&results, 8);
+    report_is_whole(&results, &VARIANTS);
     done.errors(0);
 }
 
@@ -137,6 +139,6 @@ fn the_report_is_written_even_if_nobody_reads_the_table() {
 fn a_dry_run_shows_the_plan_alone() {
     let room = Room::quiet();
     let done = room.dnslab(&["run", "--dry-run", "--set", "repeat.runs=2"]).exits_with(0);
-    let done = done.prints("variant udp, the baseline").prints("6 runs, about ");
+    let done = done.prints("variant udp, the baseline").prints("8 runs, about ");
     assert!(room.results_so_far().is_none(), "{done}");
 }

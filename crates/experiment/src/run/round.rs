@@ -15,12 +15,12 @@ use super::case::{Applied, Case, Fault, Prepared, Watching};
 /// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
 const SAMPLES_AROUND: Duration = Duration::from_millis(120);
 
-/// The shortest slice of a common load, and what does not count at its ends.
+/// The shortest slice of open loops, and what does not count at its ends.
 ///
 /// In an open loop an answer may wait for the next query of its connection, 40 ms at most (delayed
 /// acknowledgements); the last one of each connection would do so in every slice. So queries that
 /// become due in the last 45 ms of a slice do not count.
-const COMMON: SlicePlan = SlicePlan {
+const OPEN_LOOP: SlicePlan = SlicePlan {
     slice: Duration::from_millis(100),
     lead: Duration::from_millis(5),
     tail: Duration::from_millis(45),
@@ -134,9 +134,10 @@ impl Round<'_> {
         members: &[Prepared<'_>],
         common: Option<CommonRate>,
     ) -> Vec<Result<LoadSpec, String>> {
-        let plan = match common {
-            Some(_) => SlicePlan { slice: COMMON.slice.max(self.slices.slice), ..COMMON },
-            None => self.slices,
+        let is_open = |of: &Prepared<'_>| matches!(of.case.variant.load.mode, Mode::Open { .. });
+        let plan = match common.is_some() || members.iter().any(is_open) {
+            true => SlicePlan { slice: OPEN_LOOP.slice.max(self.slices.slice), ..OPEN_LOOP },
+            false => self.slices,
         };
         let count = members.len();
         let mut specs: Vec<Result<LoadSpec, String>> = members

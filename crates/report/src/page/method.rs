@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use dnslab_measure::statistics::WORD_ERROR;
 use dnslab_measure::{LoadMode, RunRecord, Session};
 
 use super::html::escape;
@@ -24,27 +25,25 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
         ("Logs", logs(records)),
         (
             "Repetition",
-            format!(
-                "Runs of the variants are interleaved in a random order drawn from seed {}. The \
-                 warm-up of each run is measured, but in no figure.",
-                session.seed
-            ),
+            repetition(session),
         ),
         (
             "Interval",
-            "The unit of statistics is the run, not the query. 95 % bootstrap intervals of the \
-             mean, and of the relative difference of two means, over the valid runs, widened for \
-             the small number of runs."
+            "The unit of statistics is the round, not the query. Differences are those of the \
+             logarithms inside each round; their intervals are Student's, of 95 % for each by itself. \
+             A variant's own figure has a 95 % bootstrap interval of the mean, widened for the small \
+             number of rounds."
                 .to_owned(),
         ),
         (
             "Four words",
             format!(
-                "Costs: the whole interval is on the worse side of the baseline, and not inside \
-                 the margin. Gains: the same on the better side. No difference seen: the whole \
-                 interval is inside the margin of {}. Cannot tell: the interval is too wide for \
-                 any of the three.",
-                number::size(session.margin)
+                "Costs and gains: it is certain that there is a difference, and on which side. No \
+                 difference seen: it is certain that there is none as large as the margin of {}. \
+                 Cannot tell: neither is certain. All words of this report together are wrong in at \
+                 most {} of reports (Holm's procedure).",
+                number::size(session.margin),
+                number::size(WORD_ERROR)
             ),
         ),
         (
@@ -61,6 +60,30 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
     }
     html.push_str("</dl>\n</section>\n");
     html
+}
+
+/// How the variants alternate.
+fn repetition(session: &Session) -> String {
+    let seed = session.seed;
+    let tail = "The warm-up is measured, but in no figure.";
+    match session.slice_ns {
+        Some(slice_ns) => format!(
+            "In each round the servers of all variants are started freshly and are up together. The \
+             load goes to them in turns of {}, in balanced random order drawn from seed {seed}; \
+             connections stay open. The beginning of each turn does not count. {tail}",
+            number::duration(slice_ns as f64)
+        ),
+        None => {
+            let because = match session.whole_runs_because.as_str() {
+                "" => String::new(),
+                reason => format!(" Variants do not take turns in slices: {reason}."),
+            };
+            format!(
+                "Whole runs of the variants alternate, each with servers that are started freshly, in \
+                 balanced random order drawn from seed {seed}.{because} {tail}"
+            )
+        }
+    }
 }
 
 /// What a closed and an open loop mean, as far as the runs used them.
