@@ -151,9 +151,10 @@ fn provenance_has_every_server_of_the_chain() {
 fn many_variants_are_told_in_few_words() {
     let [page, table, _] = &*FORWARDERS;
     let heading = between(page, "<h1", "</h1>");
-    assert!(heading.contains("of 13 variants 11 cost, from <strong>2.6\u{a0}% fewer</strong>"));
+    // Two or three rounds make none of that many differences certain.
+    assert!(heading.contains("of 13 variants of 13 it cannot be told"), "{heading}");
     assert_eq!(between(page, "<h2>In words</h2>", "<details>").matches("<li>").count(), 13);
-    assert!(page.contains("the other metrics: 65 sentences"));
+    assert!(page.contains("the other metrics: 78 sentences"));
     let open = between(page, "<h2>Difference from", "<details>");
     assert_eq!(open.matches("<circle").count(), 2 * 13, "one metric, for both widths");
     assert!(open.contains(">dnsmasq-stubby-closing</text>"), "its whole name");
