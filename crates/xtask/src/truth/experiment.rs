@@ -67,7 +67,11 @@ impl Experiment {
             }
             Kind::LimitServerCpu => Self::new(&[("a", with("server.busy = \"100us\""))], &short),
             Kind::LimitWindow => Self::new(&[("a", with("server.delay = \"20ms\""))], &short),
-            Kind::LimitNetwork => Self::new(&[("a", with("server.loss = \"5%\""))], &short),
+            Kind::LimitNetwork => {
+                // The loopback interface loses nothing, so this takes hosts, and they take root.
+                let lossy = [&short[..], &["lab.hosts=auto", "link.server.loss=5%"]].concat();
+                Self::new(&[("a", with("load.rate = 5_000"))], &lossy)
+            }
             Kind::LimitRate => Self::new(&[("a", with("load.rate = 5_000"))], &short),
             Kind::LimitGenerator => {
                 let keys = "load.rate = 20_000\nload.queries_per_connection = 1\n\
@@ -86,10 +90,11 @@ impl Experiment {
     /// The same at smoke size.
     pub(crate) fn tiny(mut self) -> Self {
         let has_common = !self.settings.iter().any(|it| it == "common.duration=0s");
-        let tiny = ["load.duration=100ms", "load.warm_up=50ms", "repeat.runs=3"];
-        self.settings = tiny.map(str::to_owned).to_vec();
+        let lengths = ["load.duration=", "common.duration=", "repeat.runs="];
+        self.settings.retain(|it| !lengths.iter().any(|length| it.starts_with(length)));
         let common = if has_common { "common.duration=100ms" } else { "common.duration=0s" };
-        self.settings.push(common.to_owned());
+        let tiny = ["load.duration=100ms", "load.warm_up=50ms", "repeat.runs=3", common];
+        self.settings.extend(tiny.map(str::to_owned));
         self
     }
 }

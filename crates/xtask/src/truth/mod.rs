@@ -48,7 +48,8 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
         .prefix("dnslab-truth-")
         .tempdir()
         .context("cannot make a temporary folder")?;
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let default = root.context("xtask has no workspace around it")?.join("docs");
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
         None if options.smoke => scratch.path().to_owned(),
@@ -116,4 +117,26 @@ fn said(played: &Played) -> String {
     };
     let name = page::name(played.kind);
     format!("{name}, {}, {:.0} s: {found}", played.transport, played.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_that_of_the_log() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let made = page::page(&log::read(&docs.join(LOG)).unwrap());
+        let written = fs::read_to_string(docs.join(PAGE)).unwrap();
+        assert_eq!(written, made, "write it anew: cargo xtask truth --for 0s");
+    }
+
+    #[test]
+    fn the_next_experiment_is_expected_to_take_as_long_as_the_longest() {
+        let of = |seconds| Played { seconds, ..page::tests::played(Kind::Same, 0) };
+        let played = [of(40.0), of(50.0), of(45.0)];
+        assert_eq!(expected(&played, Kind::Same), Duration::from_secs(50));
+        assert_eq!(expected(&played, Kind::Loss), EXPECTED);
+        assert_eq!((count(&played, Kind::Same), count(&played, Kind::Loss)), (3, 0));
+    }
 }

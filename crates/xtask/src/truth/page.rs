@@ -87,6 +87,9 @@ pub(crate) fn page(all: &[Played]) -> String {
     let played: Vec<&Played> = all.iter().filter(|it| it.failure.is_none()).collect();
     let mut page = HEAD.to_owned();
     page += &format!("\n{}", answer(&played));
+    if all.is_empty() {
+        return page + "\n" + TAIL;
+    }
     page += &tables::same(&played);
     page += &tables::costs(&played);
     page += &tables::planted(&played);
@@ -289,7 +292,9 @@ pub(crate) mod tests {
 
     #[test]
     fn an_empty_log_says_so() {
-        assert!(page(&[]).contains("**Nothing has been played"));
+        let page = page(&[]);
+        assert!(page.contains("**Nothing has been played"), "{page}");
+        assert!(!page.contains("| ---"), "{page}");
     }
 
     #[test]

@@ -202,7 +202,9 @@ pub(crate) fn planted(played: &[&Played]) -> String {
 pub(crate) fn limits(played: &[&Played]) -> String {
     let mut text =
         "\n## A known limit\n\nShort experiments of two runs each, with a limit that is known \
-                    ([METHODOLOGY.md](METHODOLOGY.md), \"Planted differences\").\n\n"
+                    ([METHODOLOGY.md](METHODOLOGY.md), \"Planted differences\"). The network \
+                    loses 5 % of the packets between two hosts, which are network namespaces and \
+                    take root's privileges.\n\n"
             .to_owned();
     text += "| limit | runs that name it | 95 % interval | named instead |\n";
     text += "| --- | --- | --- | --- |\n";
