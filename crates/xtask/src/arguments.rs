@@ -19,6 +19,27 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure dnslab's load engine against dnsperf on this machine, in alternation
     Versus(Options),
+    /// Play experiments whose truth is known, and write docs/TRUTH.md
+    Truth(TruthOptions),
+}
+
+/// `cargo xtask truth`
+#[derive(Debug, Args)]
+pub(crate) struct TruthOptions {
+    /// How long to play, e.g. 40m; no experiment is begun that would not end in time. With 0s, the
+    /// page is written anew from the log
+    #[arg(long = "for", value_name = "TIME", default_value = "40m", value_parser = length)]
+    pub(crate) length: Duration,
+    /// Smoke size: one tiny experiment of each kind; says whether everything works, not how true
+    /// the method is
+    #[arg(long, conflicts_with = "length")]
+    pub(crate) smoke: bool,
+    /// The dnslab to measure with [default: built for release by cargo]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnslab: Option<PathBuf>,
+    /// Folder of truth.jsonl and TRUTH.md [default: docs; with --smoke, a temporary one]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// `cargo xtask versus`
@@ -105,6 +126,20 @@ impl Options {
     pub(crate) fn warm_up(&self) -> Duration {
         Duration::from_millis(if self.smoke { 100 } else { 500 })
     }
+}
+
+/// A length with its unit: s, m or h.
+fn length(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a length such as 0s, 40m or 8h");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        _ => return Err(wrong()),
+    };
+    let count: u32 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    Ok(Duration::from_secs(u64::from(count) * seconds))
 }
 
 /// A length in seconds. Above 30 s, the far end's ring of milliseconds would come round.

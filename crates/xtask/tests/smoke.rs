@@ -1,6 +1,8 @@
-//! `versus` at smoke size, with the real reflector, BIND and dnsperf: every work leaves its figures,
-//! and nothing is left behind, also when it is interrupted. How fast anything is, is not judged.
+//! `versus` and `truth` at smoke size, with the real reflector, BIND and dnsperf: every work leaves
+//! its figures, and nothing is left behind, also when it is interrupted. How fast or how true
+//! anything is, is not judged.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -123,10 +125,86 @@ fn what_is_missing_is_named_with_its_remedy() {
     check(&dnslab, &["--seconds", "31"], &["not between 0.1 and 30"]);
 }
 
+#[test]
+fn every_kind_of_known_truth_is_played_and_added_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = temporary(folder.path());
+    let dnslab = dnslab();
+    let truth = |arguments: &[&str]| {
+        let mut command = xtask(&temporary, "truth", &dnslab);
+        command.arg("--folder").arg(folder.path()).args(arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", shown(&output));
+        assert_nothing_left(pid, &temporary);
+        fs::read_to_string(folder.path().join("TRUTH.md")).unwrap()
+    };
+    let page = truth(&["--smoke"]);
+    let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    assert_eq!((kinds.len(), lines.len()), (12, 12), "{log}");
+    for line in &lines {
+        assert_eq!(line["failure"], Value::Null, "{line}");
+        let kind = line["kind"].as_str().unwrap();
+        // A run on a busy machine may be invalid, and then there is nothing to compare.
+        let is_whole = line["invalid_runs"] == 0;
+        if kind.starts_with("limit-") {
+            assert!(!is_whole || line["limits"][0].is_string(), "{line}");
+            continue;
+        }
+        assert!(!is_whole || line["comparisons"][0]["metric"].is_string(), "{line}");
+        assert_eq!(kind.starts_with("cost-"), line["busy_ns"].as_u64().is_some(), "{line}");
+        assert_eq!(kind == "loss", line["lost"][1].as_u64().is_some(), "{line}");
+    }
+    for part in ["| equal variants, default length | 1 of 100 |", "by 1 of 50 experiments"] {
+        assert!(page.contains(part), "no {part} in\n{page}");
+    }
+    // Without time nothing is added, and the page stays what it is.
+    assert_eq!(truth(&["--for", "0s"]), page);
+    assert_eq!(fs::read_to_string(folder.path().join("truth.jsonl")).unwrap(), log);
+}
+
+#[test]
+fn interrupted_portions_end_after_their_experiment_and_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = temporary(folder.path());
+    let mut count = 0;
+    for portion in 1..=2 {
+        let mut command = xtask(&temporary, "truth", &dnslab());
+        command.args(["--smoke", "--folder"]).arg(folder.path());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let begun = Instant::now();
+        while !has_results(&temporary) {
+            assert!(child.try_wait().unwrap().is_none(), "{}", shown(&end_of(child)));
+            assert!(begun.elapsed() < PATIENCE, "no experiment began");
+            thread::sleep(Duration::from_millis(50));
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = end_of(child);
+        assert!(output.status.success(), "{}", shown(&output));
+        assert_nothing_left(pid, &temporary);
+        let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
+        let before = count;
+        count = log.lines().count();
+        assert!((before + 1..before + 12).contains(&count), "{log}");
+        let page = fs::read_to_string(folder.path().join("TRUTH.md")).unwrap();
+        let row = format!("| equal variants, default length | {portion} of 100 |");
+        assert!(page.contains(&row), "no {row} in\n{page}");
+    }
+}
+
 /// `xtask versus` with this dnslab; its temporary files are below `temporary`.
 fn versus(temporary: &Path, dnslab: &Path) -> Command {
+    xtask(temporary, "versus", dnslab)
+}
+
+/// `xtask` with this subcommand and this dnslab; its temporary files are below `temporary`.
+fn xtask(temporary: &Path, subcommand: &str, dnslab: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command.env("TMPDIR", temporary).arg("versus").arg("--dnslab").arg(dnslab);
+    command.env("TMPDIR", temporary).arg(subcommand).arg("--dnslab").arg(dnslab);
     command
 }
 

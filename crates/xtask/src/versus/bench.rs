@@ -10,13 +10,13 @@ use dnslab_wire::Transport;
 use super::dnslab::{Dnslab, Length, Room};
 use super::dnsperf::Dnsperf;
 use super::figures::median;
-use super::process::Stop;
 use super::reflector::Reflector;
 use super::sample::{Finding, Load, Mode, Sample};
 use super::server::Server;
 use super::windows::judge;
 use super::zone::ZoneFiles;
 use crate::arguments::{Options, Work};
+use crate::process::Stop;
 
 /// How often a run is tried.
 const ATTEMPTS: u32 = 3;

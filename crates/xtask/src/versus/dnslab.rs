@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, bail};
 use dnslab_measure::{ResultsDirectory, RunRecord, RunStatus};
 use dnslab_wire::Transport;
 
-use super::process::{Finished, Place, Stop, output, run};
 use super::sample::{Finding, Load, Mode};
+use crate::process::{Finished, Place, Stop, output, run};
 
 /// Exit code of a command line that dnslab does not understand.
 const BAD_INPUT: i32 = 2;

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, bail};
 use dnslab_wire::Transport;
 
 use super::dnslab::{Length, Room, TIMEOUT};
-use super::process::{Finished, Place, run};
 use super::sample::{Finding, Load, Mode};
+use crate::process::{Finished, Place, run};
 
 /// What a run may take beyond its length: dnsperf waits 5 s for its last answers.
 const SLACK: Duration = Duration::from_secs(30);

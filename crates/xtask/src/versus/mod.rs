@@ -2,11 +2,9 @@
 //! the same way. `docs/BENCHMARKS.md` says what is measured, and what can fool it.
 
 mod bench;
-mod dnslab;
+pub(crate) mod dnslab;
 mod dnsperf;
 mod figures;
-mod machine;
-mod process;
 mod reflector;
 mod sample;
 mod server;
@@ -25,14 +23,15 @@ use dnslab_measure::Fact;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 
+use crate::process::Stop;
 use bench::Bench;
 use dnslab::Dnslab;
 use dnsperf::Dnsperf;
-use process::Stop;
 use sample::Sample;
 use table::{Comparison, HorizonRow, PacingRow};
 
 use crate::arguments::{Options, Work};
+use crate::machine;
 
 /// What came of one work, and in the end of all.
 #[derive(Debug, Default, Serialize)]

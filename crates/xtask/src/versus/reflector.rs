@@ -11,8 +11,8 @@ use std::process::{self, Command};
 use anyhow::{Context as _, Result, bail};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::process::output;
 use super::windows::KEPT_MS;
+use crate::process::output;
 use crate::sys::BpfArray;
 
 /// Beginning of the names of our namespaces; the process id follows.
@@ -224,7 +224,7 @@ fn remove_stale() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::versus::process::Place;
+    use crate::process::Place;
 
     /// The kernel drops an answer whose checksum is wrong, so every length of a query is tried. And
     /// what was answered was counted.

@@ -9,10 +9,10 @@ use dnslab_lab::certificate::{self, CertificateFiles, CertificateKind};
 use dnslab_lab::{Ports, ports};
 use dnslab_wire::Transport;
 
-use super::process::{Place, Running};
 use super::sample::{Load, Mode};
 use super::zone::{ORIGIN, ZoneFiles};
 use crate::arguments::Work;
+use crate::process::{Place, Running};
 
 /// Both servers listen on the loopback device. `named` listens only on addresses that a device has.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

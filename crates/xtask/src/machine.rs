@@ -31,14 +31,23 @@ pub(crate) struct CpuTime {
 impl CpuTime {
     /// The time of CPU number `cpu` until now; zero where the kernel does not say.
     pub(crate) fn now(cpu: usize) -> Self {
-        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-        Self::parse(&text, cpu).unwrap_or_default()
+        Self::read(&format!("cpu{cpu}"))
     }
 
-    /// Reads the line of one CPU.
-    fn parse(text: &str, cpu: usize) -> Option<Self> {
-        let name = format!("cpu{cpu}");
-        let line = text.lines().find(|line| line.split_ascii_whitespace().next() == Some(&name))?;
+    /// The time of all CPUs together until now; zero where the kernel does not say.
+    pub(crate) fn of_all() -> Self {
+        Self::read("cpu")
+    }
+
+    /// The time in the line `name` of /proc/stat.
+    fn read(name: &str) -> Self {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self::parse(&text, name).unwrap_or_default()
+    }
+
+    /// Reads the line `name`.
+    fn parse(text: &str, name: &str) -> Option<Self> {
+        let line = text.lines().find(|line| line.split_ascii_whitespace().next() == Some(name))?;
         // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
         let ticks: Option<Vec<u64>> =
             line.split_ascii_whitespace().skip(1).take(8).map(|word| word.parse().ok()).collect();
@@ -63,13 +72,13 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share() {
-        let before = CpuTime::parse("cpu  9 9\ncpu1 1 1 1 1 1 1 1 1 5 5\n", 1).unwrap();
-        let after = CpuTime::parse("cpu1 90 1 1 1 1 1 1 12 5 5", 1).unwrap();
+        let before = CpuTime::parse("cpu  9 9\ncpu1 1 1 1 1 1 1 1 1 5 5\n", "cpu1").unwrap();
+        let after = CpuTime::parse("cpu1 90 1 1 1 1 1 1 12 5 5", "cpu1").unwrap();
         assert_eq!(before, CpuTime { total: 8, steal: 1 });
         assert_eq!(after.stolen_since(before), 0.11);
         assert_eq!(after.stolen_since(after), 0.0);
-        assert_eq!(CpuTime::parse("cpu1 1 2", 1), None);
-        assert_eq!(CpuTime::parse("cpu10 1 1 1 1 1 1 1 1", 1), None);
+        assert_eq!(CpuTime::parse("cpu1 1 2", "cpu1"), None);
+        assert_eq!(CpuTime::parse("cpu10 1 1 1 1 1 1 1 1", "cpu1"), None);
     }
 
     #[test]

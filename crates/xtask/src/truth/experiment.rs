@@ -1,0 +1,120 @@
+//! The experiments as files of `dnslab run`: the built-in one with other variants.
+
+use super::plan::Kind;
+
+/// The default experiment as it is built in.
+const DEFAULT: &str = include_str!("../../../../experiments/encryption.toml");
+/// The variants of an experiment with equal variants; the first one is the baseline.
+const EQUAL: [&str; 3] = ["a", "b", "c"];
+/// Difference of the two delays of [`Kind::Delay`].
+pub(crate) const PLANTED_DELAY_NS: f64 = 100_000.0;
+/// Planted share of lost answers of [`Kind::Loss`].
+pub(crate) const PLANTED_LOSS: f64 = 0.005;
+
+/// An experiment to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Experiment {
+    /// Its file.
+    pub(crate) file: String,
+    /// Keys that are set for this run alone, `KEY=VALUE`.
+    pub(crate) settings: Vec<String>,
+}
+
+impl Experiment {
+    /// The default experiment with these variants, the first one being the baseline. Each variant
+    /// is its name and its keys, one a line.
+    fn new(variants: &[(&str, String)], settings: &[&str]) -> Self {
+        let cases = DEFAULT.find("[[variant]]").unwrap_or(DEFAULT.len());
+        let mut file = String::new();
+        for line in DEFAULT[..cases].lines() {
+            match (line.starts_with("baseline"), variants.first()) {
+                (true, Some((name, _))) => file += &format!("baseline = \"{name}\"\n"),
+                _ => file += &format!("{line}\n"),
+            }
+        }
+        for (name, keys) in variants {
+            file += &format!("\n[[variant]]\nname = \"{name}\"\n{keys}\n");
+        }
+        Self { file, settings: settings.iter().map(|it| (*it).to_owned()).collect() }
+    }
+
+    /// The experiment of a kind; `busy_ns` is the planted CPU time of each answer, where the kind
+    /// has one.
+    pub(crate) fn of(kind: Kind, transport: &str, busy_ns: u64) -> Self {
+        let plain = format!("load.transport = \"{transport}\"");
+        let with = |keys: &str| format!("{plain}\n{keys}");
+        let short = ["repeat.runs=2", "common.duration=0s"];
+        match kind {
+            Kind::Same => Self::new(&EQUAL.map(|name| (name, plain.clone())), &[]),
+            Kind::SameQuarter => Self::new(
+                &EQUAL.map(|name| (name, plain.clone())),
+                &["load.duration=150ms", "common.duration=100ms"],
+            ),
+            Kind::Cost3 | Kind::Cost5 | Kind::Cost10 => {
+                let busy = with(&format!("server.busy = \"{busy_ns}ns\""));
+                Self::new(&[("plain", plain), ("busy", busy)], &[])
+            }
+            Kind::Delay => {
+                let [sooner, later] =
+                    ["100us", "200us"].map(|delay| with(&format!("server.delay = \"{delay}\"")));
+                Self::new(&[("sooner", sooner), ("later", later)], &[])
+            }
+            Kind::Loss => {
+                // A closed loop stands still for the time-out after each loss.
+                let open = with("load.rate = 20_000");
+                let lossy = format!("{open}\nserver.loss = \"0.5%\"");
+                Self::new(&[("plain", open), ("lossy", lossy)], &["common.duration=0s"])
+            }
+            Kind::LimitServerCpu => Self::new(&[("a", with("server.busy = \"100us\""))], &short),
+            Kind::LimitWindow => Self::new(&[("a", with("server.delay = \"20ms\""))], &short),
+            Kind::LimitNetwork => {
+                // The loopback interface loses nothing, so this takes hosts, and they take root.
+                let lossy = [&short[..], &["lab.hosts=auto", "link.server.loss=5%"]].concat();
+                Self::new(&[("a", with("load.rate = 5_000"))], &lossy)
+            }
+            Kind::LimitRate => Self::new(&[("a", with("load.rate = 5_000"))], &short),
+            Kind::LimitGenerator => {
+                let keys = "load.rate = 20_000\nload.queries_per_connection = 1\n\
+                            load.resumption = false";
+                Self::new(&[("a", with(keys))], &short)
+            }
+        }
+    }
+
+    /// The experiment that says what an answer costs without a planted cost.
+    pub(crate) fn calibration(transport: &str) -> Self {
+        let plain = format!("load.transport = \"{transport}\"");
+        Self::new(&[("plain", plain)], &["repeat.runs=3", "common.duration=0s"])
+    }
+
+    /// The same at smoke size.
+    pub(crate) fn tiny(mut self) -> Self {
+        let has_common = !self.settings.iter().any(|it| it == "common.duration=0s");
+        let lengths = ["load.duration=", "common.duration=", "repeat.runs="];
+        self.settings.retain(|it| !lengths.iter().any(|length| it.starts_with(length)));
+        let common = if has_common { "common.duration=100ms" } else { "common.duration=0s" };
+        let tiny = ["load.duration=100ms", "load.warm_up=50ms", "repeat.runs=3", common];
+        self.settings.extend(tiny.map(str::to_owned));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_variants_differ_from_the_default_experiment() {
+        let same = Experiment::of(Kind::Same, "dot", 0);
+        let head = DEFAULT.split("[[variant]]").next().unwrap();
+        for line in head.lines().filter(|line| !line.starts_with("baseline")) {
+            assert!(same.file.contains(line), "`{line}` is not in {}", same.file);
+        }
+        assert!(same.file.contains("\nbaseline = \"a\"\n"), "{}", same.file);
+        assert_eq!(same.file.matches("\n[[variant]]\n").count(), 3, "{}", same.file);
+        assert_eq!(same.settings, Vec::<String>::new());
+        let cost = Experiment::of(Kind::Cost5, "udp", 230);
+        assert!(cost.file.contains("server.busy = \"230ns\""), "{}", cost.file);
+        assert_eq!(cost.file.matches("\n[[variant]]\n").count(), 2, "{}", cost.file);
+    }
+}

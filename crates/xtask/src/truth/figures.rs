@@ -1,0 +1,113 @@
+//! The statistics of the page.
+
+/// Quantile 0.975 of the standard normal distribution.
+const Z: f64 = 1.959_963_985;
+
+/// A share of so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// How many are meant.
+    pub(crate) part: u64,
+    /// Out of how many.
+    pub(crate) of: u64,
+}
+
+impl Share {
+    /// How many of these are true.
+    pub(crate) fn of(facts: impl IntoIterator<Item = bool>) -> Self {
+        facts.into_iter().fold(Self::default(), |share, fact| Self {
+            part: share.part + u64::from(fact),
+            of: share.of + 1,
+        })
+    }
+
+    /// The share, in [0, 1]; 0 of none.
+    pub(crate) fn value(self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.part as f64 / self.of as f64 }
+    }
+
+    /// 95 % interval of the true share (Wilson 1927, without correction of continuity); all of
+    /// [0, 1] of none.
+    pub(crate) fn interval(self) -> (f64, f64) {
+        if self.of == 0 {
+            return (0.0, 1.0);
+        }
+        let (count, share) = (self.of as f64, self.value());
+        let scale = 1.0 + Z * Z / count;
+        let centre = (share + Z * Z / (2.0 * count)) / scale;
+        let variance = share * (1.0 - share) / count + Z * Z / (4.0 * count * count);
+        let half = Z * variance.sqrt() / scale;
+        ((centre - half).max(0.0), (centre + half).min(1.0))
+    }
+}
+
+/// Mean of some values and its 95 % interval by Student's t; `None` of fewer than four.
+pub(crate) fn mean(values: &[f64]) -> Option<(f64, f64, f64)> {
+    if values.len() < 4 {
+        return None;
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let half = student(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
+    Some((mean, mean - half, mean + half))
+}
+
+/// Quantile 0.975 of Student's t: an expansion at the normal distribution (Abramowitz and Stegun,
+/// 26.7.5), within 1 % from three degrees of freedom on.
+fn student(freedom: f64) -> f64 {
+    let first = (Z.powi(3) + Z) / 4.0;
+    let second = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
+    let third = (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0;
+    Z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
+}
+
+/// The median; `None` of nothing.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_shares_are_wilsons() {
+        let check = |part, of, low: f64, high: f64| {
+            let found = Share { part, of }.interval();
+            let near = (found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5;
+            assert!(near, "{part} of {of}: {found:?}");
+        };
+        // Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in
+        // Medicine 17 (1998), table I, method 3.
+        check(81, 263, 0.2553, 0.3662);
+        check(15, 148, 0.0624, 0.1605);
+        check(0, 20, 0.0, 0.1611);
+        check(1, 29, 0.0061, 0.1718);
+        check(0, 0, 0.0, 1.0);
+    }
+
+    #[test]
+    fn means_have_intervals_by_student() {
+        // Quantiles of any table of the t distribution.
+        for (freedom, quantile) in [(3.0, 3.182), (5.0, 2.571), (10.0, 2.228), (99.0, 1.984)] {
+            let found = student(freedom);
+            assert!((found / quantile - 1.0).abs() < 0.01, "{freedom}: {found}");
+        }
+        assert_eq!(mean(&[1.0, 2.0, 3.0]), None);
+        let (mean, low, high) = mean(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!(mean, 3.0);
+        assert!((low - 1.037).abs() < 0.01 && (high - 4.963).abs() < 0.01, "{low} {high}");
+    }
+
+    #[test]
+    fn medians_of_even_and_odd_counts() {
+        assert_eq!(median([]), None);
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+}

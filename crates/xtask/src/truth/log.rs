@@ -1,0 +1,169 @@
+//! The log of all experiments that were played: a file with one line of JSON for each.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+use super::METHOD;
+use super::plan::Kind;
+
+/// One experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Played {
+    /// Version of the method, [`METHOD`] when it was played.
+    pub(crate) method: u32,
+    /// The day, as in 2026-11-22; empty if there are no results.
+    pub(crate) date: String,
+    /// Model of the CPU.
+    pub(crate) cpu: String,
+    /// The kernel.
+    pub(crate) kernel: String,
+    /// What `dnslab --version` said.
+    pub(crate) dnslab: String,
+    /// How long the experiment took.
+    pub(crate) seconds: f64,
+    /// Share of the time of all CPUs that the hypervisor took meanwhile, in [0, 1].
+    pub(crate) stolen: f64,
+    /// What was played.
+    pub(crate) kind: Kind,
+    /// Over which transport.
+    pub(crate) transport: String,
+    /// `repeat.seed`.
+    pub(crate) seed: u64,
+    /// Planted CPU time of each answer, where the kind has one.
+    #[serde(default)]
+    pub(crate) busy_ns: Option<u64>,
+    /// What the report says.
+    #[serde(default)]
+    pub(crate) comparisons: Vec<Compared>,
+    /// Of the last variant, queries that were lost and queries in all, over all rounds.
+    #[serde(default)]
+    pub(crate) lost: Option<[u64; 2]>,
+    /// The limit of each valid run of a kind that plants one.
+    #[serde(default)]
+    pub(crate) limits: Vec<String>,
+    /// Runs that were not valid.
+    #[serde(default)]
+    pub(crate) invalid_runs: u64,
+    /// Why there is no report.
+    #[serde(default)]
+    pub(crate) failure: Option<String>,
+}
+
+/// One difference of a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Compared {
+    /// The variant that is compared.
+    pub(crate) variant: String,
+    /// What is compared.
+    pub(crate) metric: String,
+    /// Relative difference and its interval.
+    pub(crate) difference: Estimate,
+    /// Difference in the metric's own unit: ns, qps, octets.
+    #[serde(default)]
+    pub(crate) absolute: Option<Estimate>,
+    /// `costs`, `gains`, `no-difference-seen` or `cannot-tell`.
+    pub(crate) verdict: String,
+}
+
+/// A value with its 95 % interval; an end that is missing is unbounded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Estimate {
+    /// The value.
+    pub(crate) value: Option<f64>,
+    /// Lower end.
+    pub(crate) low: Option<f64>,
+    /// Upper end.
+    pub(crate) high: Option<f64>,
+}
+
+impl Estimate {
+    /// Whether the interval holds a value.
+    pub(crate) fn holds(self, truth: f64) -> bool {
+        self.low.is_none_or(|low| low <= truth) && self.high.is_none_or(|high| truth <= high)
+    }
+
+    /// Half the width of the interval, if it is bounded.
+    pub(crate) fn half_width(self) -> Option<f64> {
+        Some((self.high? - self.low?) / 2.0)
+    }
+}
+
+impl Compared {
+    /// Whether the report says that there is a difference.
+    pub(crate) fn is_mark(&self) -> bool {
+        matches!(self.verdict.as_str(), "costs" | "gains")
+    }
+}
+
+/// The experiments of the present method in the log at `path`; none if there is no log.
+///
+/// # Errors
+/// When the log cannot be read, or a line of the present method is damaged.
+pub(crate) fn read(path: &Path) -> Result<Vec<Played>> {
+    /// What every line has, of whatever method.
+    #[derive(Deserialize)]
+    struct Version {
+        method: u32,
+    }
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut played = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let place = || format!("{}:{}: not a line of this log", path.display(), number + 1);
+        let version: Version = serde_json::from_str(line).with_context(place)?;
+        if version.method == METHOD {
+            played.push(serde_json::from_str(line).with_context(place)?);
+        }
+    }
+    Ok(played)
+}
+
+/// Appends an experiment to the log.
+///
+/// # Errors
+/// When the log cannot be written.
+pub(crate) fn append(path: &Path, played: &Played) -> Result<()> {
+    let line = serde_json::to_string(played).context("cannot write an experiment as JSON")? + "\n";
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    file.write_all(line.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_other_methods_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("truth.jsonl");
+        assert_eq!(read(&path).unwrap(), []);
+        let played = crate::truth::page::tests::played(Kind::Cost5, 7);
+        fs::write(&path, format!("{{\"method\":{},\"kind\":\"gone\"}}\n", METHOD + 1)).unwrap();
+        append(&path, &played).unwrap();
+        assert_eq!(read(&path).unwrap(), [played]);
+        fs::write(&path, "{}\n").unwrap();
+        let error = format!("{:#}", read(&path).unwrap_err());
+        assert!(error.contains("truth.jsonl:1"), "{error}");
+    }
+
+    #[test]
+    fn an_unbounded_interval_holds_everything() {
+        let of = |low, high| Estimate { value: Some(0.0), low, high };
+        assert!(of(None, None).holds(9.0));
+        assert!(of(Some(-1.0), Some(1.0)).holds(1.0));
+        assert!(!of(Some(-1.0), Some(1.0)).holds(1.1));
+        assert_eq!(of(Some(-1.0), Some(2.0)).half_width(), Some(1.5));
+        assert_eq!(of(Some(-1.0), None).half_width(), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! `cargo xtask truth`: experiments whose truth is known, played with the default experiment, and
+//! the page that says how often dnslab was right.
+//!
+//! Every experiment is one line of `truth.jsonl`, so portions from several days and machines add up.
+//! The page is made of that file alone.
+
+mod experiment;
+mod figures;
+mod log;
+mod page;
+mod plan;
+mod play;
+mod tables;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use log::Played;
+use plan::{Kind, TARGETS};
+use play::Player;
+
+use crate::arguments::TruthOptions;
+use crate::process::Stop;
+use crate::versus::dnslab::Dnslab;
+
+/// Version of the method. It is raised when something changes that can move a figure of the page:
+/// the load engine, the schedule of a round, the statistics, the default experiment, the kinds of
+/// experiments. Lines of other versions stay in the log, and count no more.
+pub(crate) const METHOD: u32 = 1;
+/// What an experiment is expected to take before one of its kind was played.
+const EXPECTED: Duration = Duration::from_secs(75);
+/// Name of the log in its folder.
+const LOG: &str = "truth.jsonl";
+/// Name of the page in its folder.
+const PAGE: &str = "TRUTH.md";
+
+/// Plays experiments for a time, and writes the page anew.
+///
+/// # Errors
+/// When dnslab cannot be run, when two experiments in succession leave no report, or when the log
+/// or the page cannot be read or written.
+pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
+    let stop = Stop::listen()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("dnslab-truth-")
+        .tempdir()
+        .context("cannot make a temporary folder")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let default = root.context("xtask has no workspace around it")?.join("docs");
+    let folder = match &options.folder {
+        Some(folder) => folder.clone(),
+        None if options.smoke => scratch.path().to_owned(),
+        None => default,
+    };
+    let (log_path, page_path) = (folder.join(LOG), folder.join(PAGE));
+    let mut played = log::read(&log_path)?;
+    let mut player = None;
+    let (begun, mut failed_before) = (Instant::now(), false);
+    for number in 0.. {
+        let kind = if options.smoke {
+            let Some((kind, _)) = TARGETS.get(number) else { break };
+            *kind
+        } else {
+            plan::next(|kind| count(&played, kind))
+        };
+        let late = begun.elapsed() + expected(&played, kind) > options.length;
+        if stop.is_set() || (late && !options.smoke) {
+            break;
+        }
+        if player.is_none() {
+            let dnslab = Dnslab::find(options.dnslab.as_deref())?;
+            player = Some(Player::new(dnslab, scratch.path(), options.smoke));
+        }
+        let Some(player) = &mut player else { break };
+        let line = player.play(kind, count(&played, kind))?;
+        log::append(&log_path, &line)?;
+        println!("{}", said(&line));
+        if let (true, Some(failure)) = (failed_before, &line.failure) {
+            bail!("two experiments in succession left no report, the last one: {failure}");
+        }
+        failed_before = line.failure.is_some();
+        played.push(line);
+    }
+    fs::write(&page_path, page::page(&played))
+        .with_context(|| format!("cannot write {}", page_path.display()))?;
+    println!("{} experiments in all: {}", played.len(), page_path.display());
+    Ok(())
+}
+
+/// How many experiments of a kind there are.
+fn count(played: &[Played], kind: Kind) -> u32 {
+    played.iter().filter(|it| it.kind == kind).count() as u32
+}
+
+/// What an experiment of a kind takes: as long as the longest one so far.
+fn expected(played: &[Played], kind: Kind) -> Duration {
+    let seconds = played.iter().filter(|it| it.kind == kind).map(|it| it.seconds);
+    seconds.reduce(f64::max).map_or(EXPECTED, Duration::from_secs_f64)
+}
+
+/// An experiment in one line.
+fn said(played: &Played) -> String {
+    let marks: Vec<String> = played
+        .comparisons
+        .iter()
+        .filter(|it| it.is_mark())
+        .map(|it| format!("{} {} {}", it.variant, it.verdict, it.metric))
+        .collect();
+    let found = match (&played.failure, played.kind.limit()) {
+        (Some(failure), _) => format!("no report: {failure}"),
+        (None, Some(_)) => format!("limit: {}", played.limits.join(", ")),
+        (None, None) if marks.is_empty() => "no marks".to_owned(),
+        (None, None) => marks.join(", "),
+    };
+    let name = page::name(played.kind);
+    format!("{name}, {}, {:.0} s: {found}", played.transport, played.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_that_of_the_log() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let made = page::page(&log::read(&docs.join(LOG)).unwrap());
+        let written = fs::read_to_string(docs.join(PAGE)).unwrap();
+        assert_eq!(written, made, "write it anew: cargo xtask truth --for 0s");
+    }
+
+    #[test]
+    fn the_next_experiment_is_expected_to_take_as_long_as_the_longest() {
+        let of = |seconds| Played { seconds, ..page::tests::played(Kind::Same, 0) };
+        let played = [of(40.0), of(50.0), of(45.0)];
+        assert_eq!(expected(&played, Kind::Same), Duration::from_secs(50));
+        assert_eq!(expected(&played, Kind::Loss), EXPECTED);
+        assert_eq!((count(&played, Kind::Same), count(&played, Kind::Loss)), (3, 0));
+    }
+}

@@ -1,0 +1,151 @@
+//! Which experiments are played, how many of each, and which one is next.
+
+use serde::{Deserialize, Serialize};
+
+/// An experiment whose truth is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// Three equal variants, at the default length.
+    Same,
+    /// Three equal variants, at a quarter of the default length.
+    SameQuarter,
+    /// Each answer costs about 3 % more CPU time.
+    #[serde(rename = "cost-3")]
+    Cost3,
+    /// Each answer costs about 5 % more CPU time.
+    #[serde(rename = "cost-5")]
+    Cost5,
+    /// Each answer costs about 10 % more CPU time.
+    #[serde(rename = "cost-10")]
+    Cost10,
+    /// Each answer comes 0.1 ms later.
+    Delay,
+    /// Half a percent of the answers is lost.
+    Loss,
+    /// The server's CPU is the limit.
+    LimitServerCpu,
+    /// The clients' window is the limit.
+    LimitWindow,
+    /// Loss between server and clients is the limit.
+    LimitNetwork,
+    /// The asked rate is the limit.
+    LimitRate,
+    /// The load generator is the limit.
+    LimitGenerator,
+}
+
+/// All kinds, with how many experiments of each are wanted.
+pub(crate) const TARGETS: [(Kind, u32); 12] = [
+    (Kind::Same, 100),
+    (Kind::SameQuarter, 100),
+    (Kind::Cost3, 50),
+    (Kind::Cost5, 50),
+    (Kind::Cost10, 50),
+    (Kind::Delay, 20),
+    (Kind::Loss, 10),
+    (Kind::LimitServerCpu, 5),
+    (Kind::LimitWindow, 5),
+    (Kind::LimitNetwork, 5),
+    (Kind::LimitRate, 5),
+    (Kind::LimitGenerator, 5),
+];
+
+impl Kind {
+    /// How many experiments of this kind are wanted.
+    pub(crate) fn target(self) -> u32 {
+        TARGETS.iter().find(|(kind, _)| *kind == self).map_or(0, |(_, target)| *target)
+    }
+
+    /// The planted cost as a share of the server's CPU time per answer.
+    pub(crate) fn cost(self) -> Option<f64> {
+        match self {
+            Self::Cost3 => Some(0.03),
+            Self::Cost5 => Some(0.05),
+            Self::Cost10 => Some(0.1),
+            _ => None,
+        }
+    }
+
+    /// The limit that is planted, by its name in records.
+    pub(crate) fn limit(self) -> Option<&'static str> {
+        match self {
+            Self::LimitServerCpu => Some("server-cpu"),
+            Self::LimitWindow => Some("window"),
+            Self::LimitNetwork => Some("network"),
+            Self::LimitRate => Some("rate"),
+            Self::LimitGenerator => Some("generator"),
+            _ => None,
+        }
+    }
+
+    /// The transport of experiment number `done`, from 0: where all three make sense, they take
+    /// turns.
+    pub(crate) fn transport(self, done: u32) -> &'static str {
+        match self {
+            Self::LimitGenerator => "dot",
+            Self::Same | Self::SameQuarter | Self::Cost3 | Self::Cost5 | Self::Cost10 => {
+                ["udp", "tcp", "dot"][done as usize % 3]
+            }
+            _ => "udp",
+        }
+    }
+
+    /// The seed of experiment number `done`, from 0: no two experiments share one.
+    pub(crate) fn seed(self, done: u32) -> u64 {
+        let place = TARGETS.iter().position(|(kind, _)| *kind == self).unwrap_or(0);
+        place as u64 * 10_000 + u64::from(done) + 1
+    }
+}
+
+/// The kind whose share of its target is lowest, the first one of several; `done` gives how many
+/// experiments of a kind there are. Beyond the targets it goes on in the same proportions.
+pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Kind {
+    let mut lowest = TARGETS[0];
+    for (kind, target) in TARGETS {
+        let share = |kind, other_target| u64::from(done(kind)) * u64::from(other_target);
+        if share(kind, lowest.1) < share(lowest.0, target) {
+            lowest = (kind, target);
+        }
+    }
+    lowest.0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn all_kinds_reach_their_targets_together() {
+        let mut done: HashMap<Kind, u32> = HashMap::new();
+        let all: u32 = TARGETS.iter().map(|(_, target)| target).sum();
+        for played in 0..all {
+            if played == TARGETS.len() as u32 {
+                assert_eq!(done.len(), TARGETS.len(), "one of each comes first");
+            }
+            for (kind, target) in TARGETS {
+                let due = f64::from(played) / f64::from(all) * f64::from(target);
+                let count = f64::from(done.get(&kind).copied().unwrap_or(0));
+                assert!((count - due).abs() <= 3.0, "{kind:?}: {count} of {due} after {played}");
+            }
+            *done.entry(next(|kind| done.get(&kind).copied().unwrap_or(0))).or_default() += 1;
+        }
+        for (kind, target) in TARGETS {
+            assert_eq!(done[&kind], target, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_experiments_share_a_seed() {
+        let mut seeds: Vec<u64> = TARGETS
+            .iter()
+            .flat_map(|(kind, target)| (0..2 * target).map(|done| kind.seed(done)))
+            .collect();
+        let count = seeds.len();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), count);
+    }
+}

@@ -1,0 +1,231 @@
+//! One experiment: `dnslab run`, and what its report says.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use dnslab_measure::{ResultsDirectory, RunStatus};
+use serde::Deserialize;
+
+use super::METHOD;
+use super::experiment::Experiment;
+use super::log::{Compared, Estimate, Played};
+use super::plan::Kind;
+use crate::machine::{self, CpuTime};
+use crate::process::Running;
+use crate::versus::dnslab::Dnslab;
+
+/// What an experiment may take. The default one takes less than a minute.
+const LONGEST: Duration = Duration::from_secs(600);
+/// How often a running experiment is looked at. Each look takes microseconds.
+const LOOK: Duration = Duration::from_millis(100);
+/// Exit code of a command line or an experiment file that dnslab does not understand.
+const BAD_INPUT: i32 = 2;
+/// The metric of the planted cost.
+pub(crate) const CPU: &str = "server-cpu-per-query";
+
+/// Plays experiments.
+#[derive(Debug)]
+pub(crate) struct Player {
+    /// The program.
+    dnslab: Dnslab,
+    /// Folder for files and results.
+    folder: PathBuf,
+    /// Whether everything is tiny.
+    smoke: bool,
+    /// CPU time per answer of each transport without a planted cost, as far as it was asked for.
+    cpu_ns: HashMap<&'static str, f64>,
+}
+
+/// What is read of `summary.json`.
+#[derive(Debug, Deserialize)]
+struct Report {
+    variants: Vec<Variant>,
+    #[serde(default)]
+    comparisons: Vec<Comparison>,
+}
+
+/// A variant in `summary.json`.
+#[derive(Debug, Deserialize)]
+struct Variant {
+    name: String,
+    #[serde(default)]
+    metrics: HashMap<String, Estimate>,
+    outcomes: Outcomes,
+}
+
+/// What became of the queries of a variant.
+#[derive(Debug, Deserialize)]
+struct Outcomes {
+    due: u64,
+    answered: u64,
+}
+
+/// A difference in `summary.json`.
+#[derive(Debug, Deserialize)]
+struct Comparison {
+    variant: String,
+    metric: String,
+    difference: Estimate,
+    #[serde(default)]
+    absolute: Option<Estimate>,
+    verdict: Verdict,
+}
+
+/// Its verdict.
+#[derive(Debug, Deserialize)]
+struct Verdict {
+    verdict: String,
+}
+
+impl Player {
+    /// Plays in `folder`, which is there and stays.
+    pub(crate) fn new(dnslab: Dnslab, folder: &Path, smoke: bool) -> Self {
+        Self { dnslab, folder: folder.to_owned(), smoke, cpu_ns: HashMap::new() }
+    }
+
+    /// Plays experiment number `done` of a kind, from 0. One that leaves no report is a line, too.
+    ///
+    /// # Errors
+    /// When dnslab cannot be started, or does not understand the experiment.
+    pub(crate) fn play(&mut self, kind: Kind, done: u32) -> Result<Played> {
+        let (transport, seed) = (kind.transport(done), kind.seed(done));
+        let busy_ns = match kind.cost() {
+            Some(share) => Some((self.cpu_ns(transport, seed)? * share).round() as u64),
+            None => None,
+        };
+        let experiment = Experiment::of(kind, transport, busy_ns.unwrap_or(0));
+        let (begun, before) = (Instant::now(), CpuTime::of_all());
+        let result = self.run(experiment, seed);
+        let fact = |name: &str| {
+            let facts = machine::facts();
+            facts.into_iter().find(|fact| fact.name == name).map_or(String::new(), |it| it.value)
+        };
+        let mut played = Played {
+            method: METHOD,
+            date: String::new(),
+            cpu: fact("CPU"),
+            kernel: fact("kernel"),
+            dnslab: self.dnslab.version.clone(),
+            seconds: (begun.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            stolen: CpuTime::of_all().stolen_since(before),
+            kind,
+            transport: transport.to_owned(),
+            seed,
+            busy_ns,
+            comparisons: Vec::new(),
+            lost: None,
+            limits: Vec::new(),
+            invalid_runs: 0,
+            failure: None,
+        };
+        match result? {
+            Ok(path) => take(&path, &mut played)?,
+            Err(failure) => played.failure = Some(failure),
+        }
+        Ok(played)
+    }
+
+    /// The server's CPU time per answer over a transport without a planted cost; measured once.
+    fn cpu_ns(&mut self, transport: &'static str, seed: u64) -> Result<f64> {
+        if let Some(known) = self.cpu_ns.get(transport) {
+            return Ok(*known);
+        }
+        let path = match self.run(Experiment::calibration(transport), seed)? {
+            Ok(path) => path,
+            Err(failure) => bail!("cannot measure the CPU time of an answer: {failure}"),
+        };
+        let report = report(&path)?;
+        let cpu = report.variants.first().and_then(|it| it.metrics.get(CPU)?.value);
+        let cpu = cpu.with_context(|| format!("{} has no {CPU}", path.display()))?;
+        self.cpu_ns.insert(transport, cpu);
+        Ok(cpu)
+    }
+
+    /// Runs an experiment to its end, also when a signal comes; gives its results directory, or
+    /// what dnslab said when it left none.
+    fn run(&self, experiment: Experiment, seed: u64) -> Result<Result<PathBuf, String>> {
+        let experiment = if self.smoke { experiment.tiny() } else { experiment };
+        let (file, results) = (self.folder.join("experiment.toml"), self.folder.join("results"));
+        fs::write(&file, &experiment.file)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        if results.exists() {
+            fs::remove_dir_all(&results).context("cannot remove the last results")?;
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(&self.dnslab.path).arg("run").arg(&file);
+        command.arg("--results").arg(&results);
+        command.args(["--set", &format!("repeat.seed={seed}")]);
+        for setting in &experiment.settings {
+            command.args(["--set", setting]);
+        }
+        // Ctrl-C goes to a whole group of processes, and this one is to end its work.
+        command.process_group(0);
+        let output = self.folder.join("output");
+        let mut running = Running::start(&mut command, &output)?;
+        let begun = Instant::now();
+        let ended = loop {
+            if let Some(ended) = running.collect()? {
+                break ended;
+            }
+            if begun.elapsed() > LONGEST {
+                return Ok(Err(format!("it was not done after {LONGEST:?}")));
+            }
+            thread::sleep(LOOK);
+        };
+        let said = fs::read(&output).context("cannot read what dnslab said")?;
+        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        if ended.status.code() == Some(BAD_INPUT) {
+            bail!("dnslab does not understand an experiment; is it of another version? {said}");
+        }
+        let entry = fs::read_dir(&results).ok().and_then(|mut entries| entries.next()?.ok());
+        let path = entry.map(|entry| entry.path()).filter(|it| it.join("summary.json").exists());
+        let last = || said.lines().last().unwrap_or("it said nothing").to_owned();
+        Ok(path.ok_or_else(last))
+    }
+}
+
+/// Reads `summary.json` in a results directory.
+fn report(path: &Path) -> Result<Report> {
+    let file = path.join("summary.json");
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("cannot understand {}", file.display()))
+}
+
+/// Takes over what the results say.
+fn take(path: &Path, played: &mut Played) -> Result<()> {
+    let report = report(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // Its name begins with the time of its start: 20261122T110130Z.
+    if let (Some(year), Some(month), Some(day)) = (name.get(..4), name.get(4..6), name.get(6..8)) {
+        played.date = format!("{year}-{month}-{day}");
+    }
+    if played.kind == Kind::Loss {
+        let lossy = report.variants.iter().find(|variant| variant.name == "lossy");
+        let lost = |it: &Variant| [it.outcomes.due - it.outcomes.answered, it.outcomes.due];
+        played.lost = lossy.map(lost);
+    }
+    let compared = |it: Comparison| Compared {
+        variant: it.variant,
+        metric: it.metric,
+        difference: it.difference,
+        absolute: it.absolute,
+        verdict: it.verdict.verdict,
+    };
+    played.comparisons = report.comparisons.into_iter().map(compared).collect();
+    for record in ResultsDirectory::open(path)?.runs()? {
+        if record.status != RunStatus::Valid {
+            played.invalid_runs += 1;
+        } else if played.kind.limit().is_some() {
+            let kind = serde_json::to_value(record.limit.kind).context("a limit has no name")?;
+            played.limits.push(kind.as_str().unwrap_or("unnamed").to_owned());
+        }
+    }
+    Ok(())
+}

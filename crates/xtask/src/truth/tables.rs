@@ -1,0 +1,252 @@
+//! The tables of the page, one for each kind of question.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::experiment::{PLANTED_DELAY_NS, PLANTED_LOSS};
+use super::figures::{Share, mean, median};
+use super::log::{Compared, Played};
+use super::page::{name, percent, shown};
+use super::plan::{Kind, TARGETS};
+use super::play::CPU;
+
+/// The metric of the answered rate.
+const RATE: &str = "answered-qps";
+/// The metric of the median latency at the common load.
+const MEDIAN: &str = "latency-p50";
+
+/// The experiments of some kinds.
+pub(crate) fn of<'a>(played: &[&'a Played], kinds: &[Kind]) -> Vec<&'a Played> {
+    played.iter().filter(|it| kinds.contains(&it.kind)).copied().collect()
+}
+
+/// All differences of some experiments, of one metric or of all.
+fn differences<'a>(
+    played: &'a [&Played],
+    metric: Option<&'a str>,
+) -> impl Iterator<Item = &'a Compared> {
+    let all = played.iter().flat_map(|it| &it.comparisons);
+    all.filter(move |it| metric.is_none_or(|metric| it.metric == metric))
+}
+
+/// Experiments with equal variants whose report says that something differs.
+pub(crate) fn false_marks(same: &[&Played]) -> Share {
+    Share::of(same.iter().map(|it| it.comparisons.iter().any(Compared::is_mark)))
+}
+
+/// Intervals that hold 0, of one metric or of all.
+pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Share {
+    Share::of(differences(same, metric).map(|it| it.difference.holds(0.0)))
+}
+
+/// Intervals of the CPU time per query, in ns, that hold the planted one.
+pub(crate) fn holds_planted(costs: &[&Played]) -> Share {
+    let held = |it: &&Played| {
+        let cpu = it.comparisons.iter().find(|compared| compared.metric == CPU)?;
+        Some(cpu.absolute?.holds(it.busy_ns? as f64))
+    };
+    Share::of(costs.iter().filter_map(held))
+}
+
+/// Whether a planted cost was found in the CPU time per query or the answered rate.
+pub(crate) fn is_found(it: &Played) -> bool {
+    has_verdict(it, "costs", &[CPU, RATE])
+}
+
+/// Whether the report has this verdict for one of these metrics.
+fn has_verdict(it: &Played, verdict: &str, metrics: &[&str]) -> bool {
+    it.comparisons.iter().any(|it| it.verdict == verdict && metrics.contains(&it.metric.as_str()))
+}
+
+/// The median of half the width of the relative intervals of a metric.
+fn width(played: &[&Played], metric: &str) -> String {
+    let widths = differences(played, Some(metric)).filter_map(|it| it.difference.half_width());
+    median(widths).map_or_else(|| "-".to_owned(), |width| format!("±{}", percent(width)))
+}
+
+/// How long experiments took: median and longest.
+fn seconds(played: &[&Played]) -> String {
+    let all = || played.iter().map(|it| it.seconds);
+    match (median(all()), all().reduce(f64::max)) {
+        (Some(median), Some(longest)) => format!("{median:.0} s, at most {longest:.0} s"),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Equal variants: false marks, coverage, and width against time.
+pub(crate) fn same(played: &[&Played]) -> String {
+    let lengths = [Kind::Same, Kind::SameQuarter].map(|kind| (kind, of(played, &[kind])));
+    let mut text = "\n## Equal variants\n\nThree variants, `a`, `b` and `c`, that differ in nothing: \
+                    all over UDP, all over TCP or all over DoT, in turn. A false mark is a \"costs\" or \
+                    a \"gains\" anywhere in the report.\n\n"
+        .to_owned();
+    text += "| length | reports | with a false mark | 95 % interval |\n| --- | --- | --- | --- |\n";
+    for (kind, of_kind) in &lengths {
+        let count = format!("{} of {}", of_kind.len(), kind.target());
+        let _ = writeln!(text, "| {} | {count} | {} |", name(*kind), shown(false_marks(of_kind)));
+    }
+    let both = of(played, &[Kind::Same, Kind::SameQuarter]);
+    let mut metrics: Vec<&str> = Vec::new();
+    for it in differences(&both, None) {
+        if !metrics.contains(&it.metric.as_str()) {
+            metrics.push(&it.metric);
+        }
+    }
+    text += "\nThe true difference is 0. A 95 % interval should hold it in 95 of 100:\n\n\
+             | metric | intervals that hold 0 | 95 % interval |\n| --- | --- | --- |\n";
+    for metric in metrics {
+        let _ = writeln!(text, "| {metric} | {} |", shown(holds_zero(&both, Some(metric))));
+    }
+    text += "\nWidth against time (medians; the width is that of the 95 % interval of the relative \
+             difference):\n\n| length | transport | time | answered rate | CPU time per query | median \
+             latency |\n| --- | --- | --- | --- | --- | --- |\n";
+    for (kind, of_kind) in &lengths {
+        for transport in ["udp", "tcp", "dot"] {
+            let over: Vec<&Played> =
+                of_kind.iter().filter(|it| it.transport == transport).copied().collect();
+            if over.is_empty() {
+                continue;
+            }
+            let [rate, cpu, latency] = [RATE, CPU, MEDIAN].map(|metric| width(&over, metric));
+            let (length, time) = (name(*kind), seconds(&over));
+            let _ =
+                writeln!(text, "| {length} | {transport} | {time} | {rate} | {cpu} | {latency} |");
+        }
+    }
+    text
+}
+
+/// Planted CPU time: how often it was found.
+pub(crate) fn costs(played: &[&Played]) -> String {
+    let mut text = "\n## A known cost of CPU time\n\nThe server of one variant is busy for a known time \
+                    with each answer (`server.busy`), about this much of what an answer costs it \
+                    otherwise, over UDP, TCP and DoT in turn. Found: the report says \"costs\". The \
+                    interval is that of the CPU time per query in ns, and should hold the planted \
+                    time.\n\n"
+        .to_owned();
+    text += "| planted | experiments | found in CPU time per query | 95 % interval | found there or in \
+             the answered rate | 95 % interval | \"no difference\" said of CPU time | interval holds \
+             the planted time | 95 % interval | width | time |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+    for kind in [Kind::Cost3, Kind::Cost5, Kind::Cost10] {
+        let of_kind = of(played, &[kind]);
+        let by_cpu = Share::of(of_kind.iter().map(|it| has_verdict(it, "costs", &[CPU])));
+        let by_any = Share::of(of_kind.iter().map(|it| is_found(it)));
+        let none =
+            of_kind.iter().filter(|it| has_verdict(it, "no-difference-seen", &[CPU])).count();
+        let _ = writeln!(
+            text,
+            "| {} | {} of {} | {} | {} | {none} | {} | {} | {} |",
+            name(kind),
+            of_kind.len(),
+            kind.target(),
+            shown(by_cpu),
+            shown(by_any),
+            shown(holds_planted(&of_kind)),
+            width(&of_kind, CPU),
+            seconds(&of_kind)
+        );
+    }
+    text
+}
+
+/// Planted latency and planted loss.
+pub(crate) fn planted(played: &[&Played]) -> String {
+    let (delay, loss) = (of(played, &[Kind::Delay]), of(played, &[Kind::Loss]));
+    let medians: Vec<&Compared> = differences(&delay, Some(MEDIAN)).collect();
+    let held = |it: &&Compared| Some(it.absolute?.holds(PLANTED_DELAY_NS));
+    let latency = Share::of(medians.iter().filter_map(held));
+    let found = Share::of(delay.iter().map(|it| has_verdict(it, "costs", &[MEDIAN])));
+    let value = median(medians.iter().filter_map(|it| it.absolute?.value));
+    let value = value.map_or_else(|| "-".to_owned(), |ns| format!("{:.1} us", ns / 1e3));
+    let shares: Vec<Share> =
+        loss.iter().filter_map(|it| it.lost.map(|[part, of]| Share { part, of })).collect();
+    let holds = |share: &Share| {
+        let (low, high) = share.interval();
+        (low..=high).contains(&PLANTED_LOSS)
+    };
+    let all = shares.iter().fold(Share::default(), |all, share| Share {
+        part: all.part + share.part,
+        of: all.of + share.of,
+    });
+    let lost = if all.of == 0 { "-".into() } else { format!("{:.3} %", all.value() * 100.0) };
+    let seen = Share::of(shares.iter().map(|share| share.part > 0));
+    let mut text = "\n## A known latency, a known loss\n\nLatency: `server.delay` of 200 us against \
+                    100 us, both with the timer's own lateness, so the medians at the common load \
+                    differ by 100 us. Loss: `server.loss` of 0.5 % in an open loop of 20,000 queries \
+                    per second; its interval is that of a share of so many queries. It is found if \
+                    the report counts lost queries at all.\n\n"
+        .to_owned();
+    text += "| planted | experiments | measured | found | 95 % interval | interval holds the truth | \
+             95 % interval |\n| --- | --- | --- | --- | --- | --- | --- |\n";
+    let _ = writeln!(
+        text,
+        "| 0.1 ms later | {} of {} | {value} (median) | {} | {} |",
+        delay.len(),
+        Kind::Delay.target(),
+        shown(found),
+        shown(latency)
+    );
+    let _ = writeln!(
+        text,
+        "| 0.5 % of the answers lost | {} of {} | {lost} (all together) | {} | {} |",
+        loss.len(),
+        Kind::Loss.target(),
+        shown(seen),
+        shown(Share::of(shares.iter().map(holds)))
+    );
+    text
+}
+
+/// Planted limits: what each run said.
+pub(crate) fn limits(played: &[&Played]) -> String {
+    let mut text =
+        "\n## A known limit\n\nShort experiments of two runs each, with a limit that is known \
+                    ([METHODOLOGY.md](METHODOLOGY.md), \"Planted differences\"). The network \
+                    loses 5 % of the packets between two hosts, which are network namespaces and \
+                    take root's privileges.\n\n"
+            .to_owned();
+    text += "| limit | runs that name it | 95 % interval | named instead |\n";
+    text += "| --- | --- | --- | --- |\n";
+    for (kind, limit) in TARGETS.iter().filter_map(|(kind, _)| Some((*kind, kind.limit()?))) {
+        let of_kind = of(played, &[kind]);
+        let named = || of_kind.iter().flat_map(|it| &it.limits);
+        let mut others: BTreeMap<&str, u32> = BTreeMap::new();
+        for other in named().filter(|it| *it != limit) {
+            *others.entry(other).or_default() += 1;
+        }
+        let others: Vec<String> =
+            others.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+        let others = if others.is_empty() { "-".to_owned() } else { others.join(", ") };
+        let right = Share::of(named().map(|it| it == limit));
+        let _ = writeln!(text, "| {} | {} | {others} |", name(kind), shown(right));
+    }
+    text
+}
+
+/// Whether the place of a variant in the file matters.
+pub(crate) fn position(played: &[&Played]) -> String {
+    let same = of(played, &[Kind::Same, Kind::SameQuarter]);
+    let mut text =
+        "\n## Does the place in the file matter?\n\nThe mean difference of `b` and of `c` \
+                    from `a` in the answered rate, over all experiments with equal variants. Its \
+                    interval must hold 0.\n\n"
+            .to_owned();
+    text += "| variant | experiments | mean difference | 95 % interval | |\n";
+    text += "| --- | --- | --- | --- | --- |\n";
+    for variant in ["b", "c"] {
+        let rates = differences(&same, Some(RATE)).filter(|it| it.variant == variant);
+        let values: Vec<f64> = rates.filter_map(|it| it.difference.value).collect();
+        let found = mean(&values).map_or_else(
+            || "- | - | too few experiments".to_owned(),
+            |(mean, low, high)| {
+                let holds =
+                    if low <= 0.0 && 0.0 <= high { "holds 0" } else { "**does not hold 0**" };
+                let [mean, low, high] = [mean, low, high].map(|it| format!("{:+.2} %", it * 100.0));
+                format!("{mean} | {low} to {high} | {holds}")
+            },
+        );
+        let _ = writeln!(text, "| `{variant}` | {} | {found} |", values.len());
+    }
+    text
+}
