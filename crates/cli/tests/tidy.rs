@@ -38,8 +38,9 @@ const RULES: [fn(&Source<'_>) -> Vec<Finding>; 9] = [
     long_file,
 ];
 
-/// A file longer than this many lines is to be divided.
-const LONGEST_FILE: usize = 450;
+/// A file longer than this many lines is to be divided: it holds more than one subject, or one that
+/// nobody reads in one go.
+const LONGEST_FILE: usize = 600;
 
 /// Files that are longer than [`LONGEST_FILE`], with their present length: it may only fall, and
 /// the entry with it.

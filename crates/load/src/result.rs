@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use dnslab_measure::{
-    Counters, Histogram, LoadFacts, Measured, ResourceSeries, TlsFacts, TurnsTaken, WorkerFacts,
+    Counters, Histogram, LoadFacts, Measured, NetworkDrops, ResourceSeries, TlsFacts, TurnsTaken,
+    WorkerFacts,
 };
 
 use dnslab_traffic::Turns;
@@ -52,29 +53,10 @@ pub(crate) fn finish(
         let end = interval.at_ns + interval.length_ns;
         interval.own_ns = spec.turns.as_ref().map(|turns| turns.own_between(interval.at_ns, end));
     }
-    let mut measured = Measured {
-        window_ns: until.saturating_sub(phases.measured_from).max(1),
-        window_start_ns: phases.measured_from,
-        sent_in_window: 0,
-        answered_in_window: 0,
-        turns: spec.turns.as_ref().map(|turns| taken(turns, phases.measured_from, until)),
-        counters: Counters::default(),
-        warm_up: Counters::default(),
-        latency: Histogram::new(),
-        service_time: Histogram::new(),
-        send_lag: Histogram::new(),
-        connect_time: Histogram::new(),
-        handshake_time: Histogram::new(),
-        resumed_handshake_time: Histogram::new(),
-        early_data_time: Histogram::new(),
-        pacing,
-        network,
-        intervals: series,
-        resources: ResourceSeries::default(),
-        server_counters: None,
-        workers: Vec::new(),
-        tls: None,
-    };
+    let mut measured = nothing_counted(spec, phases, until);
+    measured.intervals = series;
+    measured.pacing = pacing;
+    measured.network = network;
     let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
     let mut signature_example = None;
     for (shard, end) in ends.into_iter().enumerate() {
@@ -128,6 +110,33 @@ pub(crate) fn finish(
         last_connection_end,
         cut_short,
     })
+}
+
+/// A measured window that ends at `until`, in which nothing was counted yet.
+fn nothing_counted(spec: &LoadSpec, phases: Phases, until: Nanos) -> Measured {
+    Measured {
+        window_ns: until.saturating_sub(phases.measured_from).max(1),
+        window_start_ns: phases.measured_from,
+        sent_in_window: 0,
+        answered_in_window: 0,
+        turns: spec.turns.as_ref().map(|turns| taken(turns, phases.measured_from, until)),
+        counters: Counters::default(),
+        warm_up: Counters::default(),
+        latency: Histogram::new(),
+        service_time: Histogram::new(),
+        send_lag: Histogram::new(),
+        connect_time: Histogram::new(),
+        handshake_time: Histogram::new(),
+        resumed_handshake_time: Histogram::new(),
+        early_data_time: Histogram::new(),
+        pacing: None,
+        network: NetworkDrops::default(),
+        intervals: Vec::new(),
+        resources: ResourceSeries::default(),
+        server_counters: None,
+        workers: Vec::new(),
+        tls: None,
+    }
 }
 
 /// What of the measured window was the load's own.

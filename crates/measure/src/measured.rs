@@ -115,6 +115,9 @@ pub struct CertificateFacts {
     pub octets: u64,
 }
 
+/// A slice holds this many answers of the same client, one after another, at least.
+const SLICES_FOR_ANSWER: u64 = 5;
+
 /// How a load took turns with others on the same timeline: what of the measured window was its own,
 /// and what of that counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,6 +220,21 @@ impl Measured {
     #[must_use]
     pub fn due_qps(&self) -> f64 {
         self.counters.outcomes.due as f64 * 1e9 / self.own_ns() as f64
+    }
+
+    /// What is wrong with a load that takes turns if its answers come too late for its slices: most
+    /// of what is measured of a slice would be that it was empty.
+    #[must_use]
+    pub fn slower_than_slices(&self) -> Option<String> {
+        let slice_ns = self.turns.as_ref()?.slice_ns;
+        let median_ns = self.service_time.quantile_ns(0.5).unwrap_or(u64::MAX);
+        (median_ns > slice_ns / SLICES_FOR_ANSWER).then(|| {
+            format!(
+                "half of the answers took more than a {SLICES_FOR_ANSWER}th of a slice of {} ms: set \
+                 `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
+                slice_ns / 1_000_000
+            )
+        })
     }
 
     /// The part of the measured window that was this load's own, nanoseconds; all of it, if it took

@@ -14,7 +14,7 @@ use crate::watching::unwatched;
 /// Calls `dnslab load TARGET` with a short load and these further arguments.
 #[track_caller]
 fn load(room: &Room, target: &str, further: &[&str]) -> Done {
-    let short = ["load", target, "--duration", "300ms", "--warm-up", "100ms"];
+    let short = ["load", target, "--duration", "300ms", "--warm-up", "1500ms"];
     room.dnslab(&[&short, further].concat())
 }
 

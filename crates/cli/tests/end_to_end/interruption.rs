@@ -7,15 +7,21 @@ use dnslab_measure::{Caveat, ResultsDirectory, RunStatus};
 use rustix::process::Signal;
 
 use crate::command::Running;
-use crate::evidence::{files, is_intact, label, records, report_is_whole, valid_records};
+use crate::evidence::{files, is_intact, label, measured, records, report_is_whole, valid_records};
 use crate::processes::{guard_of, kill, processes_of, wait_for, working_server};
 use crate::room::{Room, UDP_AND_TCP};
 
-/// Starts four runs of `kind`, 1 s each.
+/// Starts four runs of `kind`, 1 s each, one after another.
 #[track_caller]
 fn start(room: &Room, kind: &str) -> Running {
+    start_alternating(room, kind, "runs")
+}
+
+/// Starts two rounds of two runs of `kind`, 1 s each.
+#[track_caller]
+fn start_alternating(room: &Room, kind: &str, alternate: &str) -> Running {
     let lines = format!(
-        "server.kind = \"{kind}\"\nrepeat.runs = 2\n\
+        "server.kind = \"{kind}\"\nrepeat.runs = 2\nrepeat.alternate = \"{alternate}\"\n\
          [load]\nduration = \"1s\"\nwarm_up = \"0s\"\n{UDP_AND_TCP}"
     );
     room.experiment(&lines);
@@ -111,6 +117,25 @@ fn what_ctrl_c_left_out_is_resumed() {
     let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
     for record in records(&results) {
         assert!(!record.caveats.iter().any(is_cut), "{}: {:?}", label(&record), record.caveats);
+    }
+}
+
+/// In slices a round is whole or it is made again.
+#[test]
+fn a_round_that_ctrl_c_cut_short_is_made_again() {
+    let room = Room::with_load();
+    let mut running = start_alternating(&room, "embedded", "slices");
+    wait_for_load(&room, &running, 2);
+    running.press_ctrl_c();
+    running.finish().exits_with(130);
+    let results = room.results();
+    assert!(processes_of(room.path()).is_empty(), "{:?}", processes_of(room.path()));
+    let mut before = finished(&results);
+    before.retain(|(path, _)| path.starts_with("udp-1") || path.starts_with("tcp-1"));
+    assert!(!before.is_empty());
+    resume(&room, &before, 2);
+    for record in records(&results) {
+        assert!(measured(&record).turns.is_some(), "{}", label(&record));
     }
 }
 

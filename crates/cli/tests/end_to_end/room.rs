@@ -16,7 +16,8 @@ use crate::command::{Done, Running, program};
 static LOAD: Mutex<()> = Mutex::new(());
 
 /// A short load on a small zone, in the words of an experiment file.
-pub(crate) const SHORT: &str = "[load]\nduration = \"300ms\"\nwarm_up = \"100ms\"\n";
+pub(crate) const SHORT: &str =
+    "[load]\nclients = 10\noutstanding = 5\nduration = \"300ms\"\nwarm_up = \"100ms\"\n";
 
 /// Two variants, UDP and TCP.
 pub(crate) const UDP_AND_TCP: &str = "[[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\

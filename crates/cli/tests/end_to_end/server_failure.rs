@@ -31,7 +31,7 @@ enum Victim {
 fn check_death(kind: &str, victim: Victim) {
     let room = Room::with_load();
     room.experiment(&format!(
-        "server.kind = \"{kind}\"\nrepeat.runs = 2\n\
+        "server.kind = \"{kind}\"\nrepeat = {{ runs = 2, alternate = \"runs\" }}\n\
          [load]\nduration = \"1s\"\nwarm_up = \"0s\"\ntimeout = \"500ms\"\n{UDP_AND_TCP}"
     ));
     let running = room.start(&["run", "./experiment.toml"]);

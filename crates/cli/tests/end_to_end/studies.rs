@@ -240,7 +240,7 @@ fn a_plan_starts_nothing() {
         plan.prints("client ---- server -- 2ms, 1 % lost -- upstream, each a network namespace");
     let plan = plan.prints("variant unbound-udp, the baseline").prints("  relay     Stubby (0.");
     let plan = plan.prints("answers after lognormal:median=1ms,sigma=1, closes after 200 queries");
-    assert!(plan.stdout.contains("54 runs, about "), "{plan}");
+    assert!(plan.stdout.contains("90 runs, about "), "{plan}");
     assert!(!room.path().join("results").exists());
     let same = room.dnslab(&["run", "forwarders", "--dry-run", "--set", "link.upstream.loss=1%"]);
     assert_eq!(same.exits_with(0).stdout, plan.stdout);

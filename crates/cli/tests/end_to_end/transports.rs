@@ -15,7 +15,7 @@ fn load(room: &Room, target: &str, transport: Transport, further: &[&str]) -> Ru
     let number = (1..).find(|number| !room.path().join(format!("results-{number}")).exists());
     let results = format!("results-{}", number.unwrap_or_default());
     let mut words = vec!["load", target, "--transport", transport.name(), "--results", &results];
-    words.extend(["--queries", "queries", "--duration", "300ms", "--warm-up", "100ms"]);
+    words.extend(["--queries", "queries", "--duration", "300ms", "--warm-up", "1500ms"]);
     if transport.is_encrypted() {
         words.extend(["--authority", certificate::AUTHORITY]);
     }

@@ -27,7 +27,7 @@ pub(crate) fn unwatched(record: &RunRecord) -> Option<&str> {
 /// The arguments of a short load on a server.
 fn load<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     let load =
-        ["load", target, "--queries", "queries", "--duration", "300ms", "--warm-up", "100ms"];
+        ["load", target, "--queries", "queries", "--duration", "300ms", "--warm-up", "1500ms"];
     [&load, further].concat()
 }
 
@@ -87,7 +87,7 @@ fn a_capacity_says_what_the_server_used() {
     let (room, bind) = room_with_bind("::1");
     let target = bind.target("udp");
     let search = ["capacity", &target, "--queries", "queries", "--max", "2000", "--from", "1000"];
-    let step = ["--step-duration", "300ms", "--warm-up", "100ms", "--repeats", "1"];
+    let step = ["--step-duration", "300ms", "--warm-up", "1500ms", "--repeats", "1"];
     let done = room.dnslab(&[&search[..], &step].concat()).exits_with(0);
     for record in crate::evidence::records(&room.results()) {
         assert_eq!(unwatched(&record), None, "{done}");

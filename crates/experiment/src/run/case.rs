@@ -265,6 +265,9 @@ impl Case<'_> {
             };
             return RunStatus::Invalid { reason };
         }
+        if let Some(reason) = measured.slower_than_slices() {
+            return RunStatus::Invalid { reason };
+        }
         let limit = self.variant.expect.wrong_limit;
         // What cannot be read is no right answer either.
         let wrong = answers.wrong + outcomes.malformed;

@@ -64,6 +64,8 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some("it has hosts of its own")
     } else if !variant.laboratory.chain.is_empty() {
         Some("its server forwards, and its cache fills from the start of the load on")
+    } else if matches!(&server.server, Server::Embedded { delay: Some(_), .. }) {
+        Some("its answers are delayed on purpose, and may come after its turn")
     } else if server.logging != Logging::default() {
         Some("its server writes logs, also behind its own turns")
     } else if load.most_queries.is_some() {
