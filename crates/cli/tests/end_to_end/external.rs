@@ -7,15 +7,15 @@ use dnslab_measure::{Caveat, LoadMode, Measured, RunRecord, RunStatus};
 
 use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
-use crate::room::{Room, SHORT, UDP_AND_TCP};
+use crate::room::{Room, SHORT, UDP_AND_TCP, with_few_clients};
 use crate::running_server::{RunningBind, queries};
 use crate::watching::unwatched;
 
 /// Calls `dnslab load TARGET` with a short load and these further arguments.
 #[track_caller]
 fn load(room: &Room, target: &str, further: &[&str]) -> Done {
-    let short = ["load", target, "--duration", "300ms", "--warm-up", "1500ms"];
-    room.dnslab(&[&short, further].concat())
+    let short = ["load", target, "--duration", "300ms", "--warm-up", "300ms"];
+    room.dnslab(&with_few_clients(&[&short, further].concat()))
 }
 
 /// The one valid record of a load on the test's own BIND at `address`, asked the names of the

@@ -52,7 +52,8 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     let outcomes = &measured(of("lossy")).counters.outcomes;
     let lost = outcomes.due - outcomes.answered;
     assert!(is_near(lost, outcomes.due, 0.1), "{lost} of {} lost: {done}", outcomes.due);
-    assert_eq!(of("lossy").limit.kind, LimitKind::Network, "{done}");
+    // Between loopback addresses no network loses anything.
+    assert_eq!(of("lossy").limit.kind, LimitKind::Unclear, "{done}");
 }
 
 /// All seeds of a run by what draws from them; the load first.

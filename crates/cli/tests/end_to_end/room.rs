@@ -23,6 +23,12 @@ pub(crate) const SHORT: &str =
 pub(crate) const UDP_AND_TCP: &str = "[[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\
     [[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n";
 
+/// The words of a command with few clients, where it does not say how many itself.
+pub(crate) fn with_few_clients(words: &[&str]) -> Vec<String> {
+    let few = if words.contains(&"--clients") { &[][..] } else { &["--clients", "10"] };
+    words.iter().chain(few).map(|word| (*word).to_owned()).collect()
+}
+
 /// A folder for one test; commands run in it. It stays when the test fails.
 pub(crate) struct Room {
     folder: TempDir,

@@ -5,7 +5,7 @@ use dnslab_measure::{Caveat, RunRecord, RunStatus};
 use dnslab_wire::Transport;
 
 use crate::evidence::{records, valid_records};
-use crate::room::{Room, SHORT};
+use crate::room::Room;
 use crate::running_server::{RunningBind, queries, serve};
 
 /// An open loop over TCP of `rate` queries per second on 20 connections.
@@ -98,10 +98,11 @@ fn clients_that_a_running_server_does_not_serve() {
 #[test]
 fn clients_that_a_started_server_does_not_serve() {
     let room = Room::with_load();
-    room.experiment(&format!(
-        "repeat.runs = 1\n[server]\nkind = \"nsd\"\nextra = \"server:\\n tcp-count: 3\"\n{SHORT}\
-         transport = \"tcp\"\nclients = 200\noutstanding = 1\n\n[[variant]]\nname = \"tcp\"\n"
-    ));
+    room.experiment(
+        "repeat.runs = 1\n[server]\nkind = \"nsd\"\nextra = \"server:\\n tcp-count: 3\"\n\
+         [load]\nduration = \"300ms\"\nwarm_up = \"100ms\"\n\
+         transport = \"tcp\"\nclients = 200\noutstanding = 1\n\n[[variant]]\nname = \"tcp\"\n",
+    );
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(3);
     let told = reason(&room);
     assert!(told.contains(" of 200 clients"), "{told}{done}");

@@ -5,7 +5,7 @@ use dnslab_measure::{ResultsDirectory, RunRecord};
 use dnslab_wire::Transport;
 
 use crate::evidence::{measured, report_is_whole, valid_records};
-use crate::room::{Room, folders};
+use crate::room::{Room, folders, with_few_clients};
 use crate::running_server::{queries, serve};
 
 /// One valid run of `dnslab load` over `transport`, verified, with these further arguments.
@@ -15,12 +15,12 @@ fn load(room: &Room, target: &str, transport: Transport, further: &[&str]) -> Ru
     let number = (1..).find(|number| !room.path().join(format!("results-{number}")).exists());
     let results = format!("results-{}", number.unwrap_or_default());
     let mut words = vec!["load", target, "--transport", transport.name(), "--results", &results];
-    words.extend(["--queries", "queries", "--duration", "300ms", "--warm-up", "1500ms"]);
+    words.extend(["--queries", "queries", "--duration", "300ms", "--warm-up", "300ms"]);
     if transport.is_encrypted() {
         words.extend(["--authority", certificate::AUTHORITY]);
     }
     words.extend(further);
-    let done = room.dnslab(&words).exits_with(0);
+    let done = room.dnslab(&with_few_clients(&words)).exits_with(0);
     let found = folders(&room.path().join(&results));
     let results = ResultsDirectory::open(&found[0]).unwrap();
     report_is_whole(&results, &["load"]);

@@ -26,8 +26,18 @@ pub(crate) fn unwatched(record: &RunRecord) -> Option<&str> {
 
 /// The arguments of a short load on a server.
 fn load<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
-    let load =
-        ["load", target, "--queries", "queries", "--duration", "300ms", "--warm-up", "1500ms"];
+    let load = [
+        "load",
+        target,
+        "--queries",
+        "queries",
+        "--duration",
+        "300ms",
+        "--warm-up",
+        "500ms",
+        "--clients",
+        "10",
+    ];
     [&load, further].concat()
 }
 

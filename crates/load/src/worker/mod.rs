@@ -429,7 +429,9 @@ impl<'a> Worker<'a> {
             send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
             clients: self.orders.clients,
             open_clients: self.open_clients,
-            served_clients: self.orders.keeps_open.then(|| self.served_clients()),
+            // A client at the end of its quota is between two connections.
+            served_clients: (self.orders.keeps_open && self.orders.quota.is_none())
+                .then(|| self.served_clients()),
             held: self.held,
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
             pauses: self.pauses,
