@@ -595,10 +595,10 @@ mod tests {
         check(long_file, "crates/wire/src/a.rs", &lines(LONGEST_FILE + 1), &[LONGEST_FILE + 1]);
         check(long_file, "crates/wire/tests/a.rs", &lines(LONGEST_FILE + 1), &[]);
         let complains = |lines, known| !length_within(lines, known).is_empty();
-        assert!(!complains(500, Some(500)));
-        assert!(complains(501, Some(500)));
-        assert!(complains(499, Some(500)));
-        assert!(complains(LONGEST_FILE, Some(500)));
+        assert!(!complains(700, Some(700)));
+        assert!(complains(701, Some(700)));
+        assert!(complains(699, Some(700)));
+        assert!(complains(LONGEST_FILE, Some(700)));
     }
 
     #[test]
