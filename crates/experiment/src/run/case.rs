@@ -92,6 +92,8 @@ impl Case<'_> {
                 if stop.load(Ordering::Relaxed) {
                     record.caveats.push(Caveat::CutShort { measured_ns: 0 });
                 }
+                // Before the record is written, which needs room.
+                leftovers::clear(self.folder);
                 Err(record.into())
             }
         }
@@ -163,7 +165,7 @@ impl Case<'_> {
         &self,
         (started, server): (String, ServerFacts),
         (main, chain, unwatched): (LoadResult, Vec<ChainPart>, Option<String>),
-        common: Option<LoadResult>,
+        common: Option<(LoadResult, Vec<ChainPart>)>,
         laboratory: Option<LaboratoryFacts>,
         end: &Ending,
     ) -> RunRecord {
@@ -177,7 +179,7 @@ impl Case<'_> {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
         };
-        let common_load = common.map(|common| {
+        let common_load = common.map(|(common, chain)| {
             let (limit, caveats) =
                 self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
             CommonLoad { load: common.facts, measured: common.measured, caveats, limit }
@@ -423,8 +425,8 @@ impl Prepared<'_> {
         let Self { case, started, cpus, laboratory, target } = self;
         let (common, common_fault) = match common {
             None => (None, None),
-            Some(Applied { result, fault, .. }) => match result {
-                Ok(result) => (Some(result), fault),
+            Some(Applied { result, chain, fault, .. }) => match result {
+                Ok(result) => (Some((result, chain)), fault),
                 Err(reason) => (None, fault.or(Some(Fault::Refused { reason }))),
             },
         };
