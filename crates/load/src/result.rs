@@ -2,10 +2,7 @@
 
 use std::time::Instant;
 
-use dnslab_measure::{
-    Counters, Histogram, LoadFacts, Measured, NetworkDrops, ResourceSeries, TlsFacts, TurnsTaken,
-    WorkerFacts,
-};
+use dnslab_measure::{LoadFacts, Measured, TlsFacts, TurnsTaken, WorkerFacts};
 
 use dnslab_traffic::Turns;
 use dnslab_wire::Transport;
@@ -117,25 +114,8 @@ fn nothing_counted(spec: &LoadSpec, phases: Phases, until: Nanos) -> Measured {
     Measured {
         window_ns: until.saturating_sub(phases.measured_from).max(1),
         window_start_ns: phases.measured_from,
-        sent_in_window: 0,
-        answered_in_window: 0,
         turns: spec.turns.as_ref().map(|turns| taken(turns, phases.measured_from, until)),
-        counters: Counters::default(),
-        warm_up: Counters::default(),
-        latency: Histogram::new(),
-        service_time: Histogram::new(),
-        send_lag: Histogram::new(),
-        connect_time: Histogram::new(),
-        handshake_time: Histogram::new(),
-        resumed_handshake_time: Histogram::new(),
-        early_data_time: Histogram::new(),
-        pacing: None,
-        network: NetworkDrops::default(),
-        intervals: Vec::new(),
-        resources: ResourceSeries::default(),
-        server_counters: None,
-        workers: Vec::new(),
-        tls: None,
+        ..Measured::default()
     }
 }
 

@@ -142,7 +142,7 @@ pub struct TurnsTaken {
 }
 
 /// What a run measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Length of the measured window, nanoseconds; shorter than asked if the run was cut short.
     pub window_ns: u64,
