@@ -33,6 +33,10 @@ const OTHER_FILES: u64 = 64;
 /// Time between the last worker's readiness and the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
 
+/// Longest time between two connections at the start. Some servers take one connection, then serve all
+/// that have asked, then take the next; and their listening sockets queue as few as ten.
+const LONGEST_CONNECT_GAP: Nanos = 1_000_000;
+
 /// What a load tells while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
@@ -249,6 +253,12 @@ impl Start<'_> {
     fn orders<'s>(&'s self, clock: Clock, stop: &'s AtomicBool, reports: Reports) -> Orders<'s> {
         let (spec, behaviour) = (self.spec, &self.spec.behaviour);
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
+        let opens_at_start = behaviour.connect == Connect::AtStart;
+        let connects_until = match spec.transport.is_connection() && opens_at_start {
+            true => self.phases.measured_from / 2,
+            false => 0,
+        };
+        let lanes = u64::from(self.client_count() * behaviour.connections);
         Orders {
             clock,
             phases: self.phases,
@@ -263,8 +273,13 @@ impl Start<'_> {
             quota: behaviour.queries_per_connection,
             seed: spec.seed,
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
-            opens_at_start: behaviour.connect == Connect::AtStart,
-            keeps_open: behaviour.connect == Connect::AtStart && behaviour.idle.is_none(),
+            opens_at_start,
+            connect_gap: (connects_until / lanes.max(1)).min(LONGEST_CONNECT_GAP),
+            sends_from: match spec.mode {
+                Mode::Closed { .. } => connects_until,
+                Mode::Open { .. } => 0,
+            },
+            keeps_open: opens_at_start && behaviour.idle.is_none(),
             most_open: most_open(spec.workers),
             sources: spec.sources.as_ref(),
             subnets: spec.subnets.as_ref(),

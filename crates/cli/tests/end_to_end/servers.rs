@@ -25,7 +25,7 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
         (format!("server.kind={kind}"), format!("server.address={address}"));
     let runs_are = format!("repeat.runs={runs}");
     let mut arguments = vec!["run", "transports", "--set", &kind_is, "--set", &address_is];
-    for short in ["load.duration=300ms", "load.warm_up=100ms", &runs_are] {
+    for short in ["load.duration=300ms", "load.warm_up=300ms", &runs_are] {
         arguments.extend(["--set", short]);
     }
     let done = room.dnslab(&arguments).exits_with(0);

@@ -52,6 +52,10 @@ pub(crate) struct Orders<'a> {
     pub(crate) idle: Nanos,
     /// Clients open their lanes when the load begins, without something to send.
     pub(crate) opens_at_start: bool,
+    /// Time between two lanes' first connections at the start.
+    pub(crate) connect_gap: Nanos,
+    /// Closed loop: nothing is sent before.
+    pub(crate) sends_from: Nanos,
     /// And again when they are lost.
     pub(crate) keeps_open: bool,
     /// Sockets that this worker may have open at once.
@@ -70,10 +74,19 @@ pub(crate) struct Orders<'a> {
 }
 
 impl Orders<'_> {
-    /// The load may send now: it takes no turns, or this one is its own.
+    /// The load may send now: its clients have had their time to connect, and it takes no turns, or this
+    /// one is its own.
     #[inline]
     pub(crate) fn has_turn(&self, now: Nanos) -> bool {
-        self.turns.is_none_or(|turns| turns.is_own(now))
+        now >= self.sends_from && self.turns.is_none_or(|turns| turns.is_own(now))
+    }
+
+    /// When the next turn begins, if it is not now.
+    fn next_turn(&self, now: Nanos) -> Option<Nanos> {
+        if now < self.sends_from && self.turns.is_none_or(|turns| turns.is_own(self.sends_from)) {
+            return Some(self.sends_from);
+        }
+        self.turns?.next_own(now.max(self.sends_from))
     }
 
     /// How much of a span of the timeline is the load's own.
@@ -252,6 +265,8 @@ impl<'a> Worker<'a> {
     /// When the kernel lacks what the loop stands on.
     pub(crate) fn run(mut self) -> std::io::Result<WorkerEnd> {
         for number in 0..self.lanes.len() as u32 {
+            self.lanes[number as usize].reconnect_at =
+                u64::from(number).saturating_mul(self.orders.connect_gap);
             self.list(number);
         }
         let mut events = Vec::with_capacity(EVENTS);
@@ -321,7 +336,7 @@ impl<'a> Worker<'a> {
     fn note_turn(&mut self, now: Nanos) {
         let has_turn = self.orders.has_turn(now);
         let is_closed = matches!(self.demand, Demand::Closed { .. });
-        if has_turn && !self.had_turn && is_closed && self.orders.turns.is_some() {
+        if has_turn && !self.had_turn && is_closed {
             (0..self.lanes.len() as u32).for_each(|number| self.list(number));
         }
         self.had_turn = has_turn;
@@ -380,7 +395,7 @@ impl<'a> Worker<'a> {
         let interval = self.orders.phases.interval;
         let mut wake = (now + LONGEST_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
-        earlier(self.orders.turns.filter(|_| !self.had_turn).and_then(|turns| turns.next_own(now)));
+        earlier(self.orders.next_turn(now).filter(|_| !self.had_turn));
         earlier(self.demand.next_due().filter(|_| now < self.until && self.left > 0));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
