@@ -59,7 +59,7 @@ fn the_example_of_the_design_is_right() {
     assert_eq!(dot.load.transport, Transport::Dot);
     assert_eq!(dot.load.mode, Mode::Closed { outstanding: 100 });
     assert_eq!(dot.load.queries, Queries::Zone(TypeMix::default()));
-    assert_eq!(dot.load.horizon, Duration::from_micros(50));
+    assert_eq!(dot.load.horizon, Duration::from_micros(20));
     assert_eq!((dot.expect.rcode, dot.expect.wrong_limit), (0, 0.001));
     assert_eq!(experiment.variant("udp").unwrap().server.verification, None);
 }

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use dnslab_carrier::Method;
 use dnslab_measure::Interval;
-use dnslab_traffic::{Arrivals, Connect, Picker, Schedule};
+use dnslab_traffic::{Arrivals, Connect, Picker, Purpose, Schedule, stream};
 use dnslab_wire::{Cookie, Transport};
-use rand::{Rng as _, SeedableRng as _};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use rand::Rng as _;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
@@ -355,8 +354,7 @@ impl Start<'_> {
         if !self.spec.cookies {
             return Vec::new();
         }
-        let seed = self.spec.seed ^ u64::from(self.shard).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut random = stream(self.spec.seed, Purpose::Cookies, self.shard);
         (0..self.client_count()).map(|_| Cookie::new(random.random())).collect()
     }
 

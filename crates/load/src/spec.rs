@@ -206,7 +206,7 @@ impl LoadSpec {
             seed: 1,
             expected: None,
             tls: None,
-            horizon: Duration::from_micros(50),
+            horizon: Duration::from_micros(20),
             behaviour: ClientBehaviour::default(),
             sources: None,
             subnets: None,

@@ -142,11 +142,13 @@ impl Limit {
     ///    but on a loopback address no network loses anything, and that is unclear.
     /// 7. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
     ///    server did not answer in time, and did not use its CPUs either.
-    /// 8. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    /// 8. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
+    ///    time, though not on it so long: something else had the CPU.
+    /// 9. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
     ///    number in flight (answered rate times mean latency) is the window within 25 %.
-    /// 9. **Unclear** otherwise.
+    /// 10. **Unclear** otherwise.
     ///
-    /// Without the server's CPU figures rules 6 and 8 cannot be told from a busy server, so they do
+    /// Without the server's CPU figures rules 6, 8 and 9 cannot be told from a busy server, so they do
     /// not apply, and what would be unclear is **unknown**.
     ///
     /// Where the kernel keeps the time of interrupts apart from that of threads, it counts as used
@@ -160,6 +162,7 @@ impl Limit {
             .or_else(|| figures.not_taken())
             .or_else(|| figures.lost_datagrams())
             .or_else(|| figures.not_in_time())
+            .or_else(|| figures.crowded())
             .or_else(|| figures.window())
             .unwrap_or_else(|| (figures.nobody(), figures.what_is_known()));
         Self { kind, evidence }
@@ -205,6 +208,7 @@ mod tests {
             server_udp_drops: 0,
             workers: Vec::new(),
             generator_busy_share: 0.5,
+            generator_wanted_share: 0.5,
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,
@@ -361,6 +365,18 @@ mod tests {
         // Losses besides are the network's.
         let both = LimitFigures { lost_datagram_share: 0.012, is_loopback: false, ..late() };
         check(both, LimitKind::Network, &["were lost", told]);
+    }
+
+    #[test]
+    fn crowded() {
+        let wanted = |share| LimitFigures { generator_wanted_share: share, ..closed() };
+        let told = "on its CPU or waited for it for 95 %";
+        check(wanted(0.95), LimitKind::Unclear, &[told, "worker used 50 % of a CPU"]);
+        check(wanted(0.89), LimitKind::Window, &[]);
+        // An open loop has no window, and sends late where that is so.
+        check(LimitFigures { generator_wanted_share: 0.95, ..open() }, LimitKind::Rate, &[]);
+        let unwatched = LimitFigures { servers: unwatched(), ..wanted(0.95) };
+        check(unwatched, LimitKind::Unknown, &[]);
     }
 
     #[test]

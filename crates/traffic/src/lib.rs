@@ -56,6 +56,7 @@ pub use popular::popular_names;
 pub use queries::QueryList;
 pub use query_file::{LineFault, LineProblem, QueryFileError};
 pub use quota::Quota;
+pub use random::{Purpose, stream};
 pub use rate::{Rate, RateError};
 pub use source_addresses::{SourceAddresses, SourceAddressesError};
 pub use turns::{SlicePlan, Turns};

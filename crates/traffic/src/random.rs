@@ -6,18 +6,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// What random numbers are drawn for. Each purpose has a stream of its own, so that drawing more
 /// for one changes nothing in the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// The gaps between arrivals.
     Pace,
     /// The choice of queries.
     Choice,
     /// The types that the names of a zone are asked for.
     Types,
+    /// The cookies of clients (RFC 7873).
+    Cookies,
 }
 
 /// The stream of one worker for one purpose. The streams of one seed are at least 2^128 numbers
 /// apart (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021).
-pub(crate) fn stream(seed: u64, purpose: Purpose, shard: u32) -> Xoshiro256PlusPlus {
+#[must_use]
+pub fn stream(seed: u64, purpose: Purpose, shard: u32) -> Xoshiro256PlusPlus {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     for _ in 0..=purpose as u32 {
         random.long_jump();

@@ -83,7 +83,7 @@ pub(super) const LOAD: &[Key] = &[
     Key::new(
         "load.horizon",
         Form::Duration { least: Duration::ZERO, most: SECOND, whole_seconds: false },
-        Preset::Value("\"50us\""),
+        Preset::Value("\"20us\""),
         "Longest time for which sends and receives are gathered into one system call",
     ),
     Key::new(

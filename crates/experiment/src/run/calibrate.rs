@@ -50,7 +50,7 @@ const CLOSED_DELAY: Duration = Duration::from_millis(40);
 
 /// Longest time for which the closed loop gathers: the preset of `load.horizon`, so that what is
 /// measured is what experiments use. The open loop of the other checks gathers nothing.
-const HORIZON: Duration = Duration::from_micros(50);
+const HORIZON: Duration = Duration::from_micros(20);
 
 /// Each figure is the median of this many loads: another guest of the machine may spoil one.
 const REPEATS: usize = 3;

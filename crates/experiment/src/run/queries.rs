@@ -82,31 +82,46 @@ pub(super) fn zone(settings: &ZoneSettings) -> Result<SyntheticZone, QueriesErro
 
 /// Query lists by what they were made from. A list of a million queries takes a second to make, and
 /// variants mostly share one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct QueryLists {
-    made: Vec<(Queries, ZoneSettings, QueryOptions, Arc<QueryList>)>,
-    /// The experiment's: a mix of types has one order in all its runs.
-    seed: u64,
+    made: Vec<(Source, Arc<QueryList>)>,
+}
+
+/// What a list is made from.
+#[derive(Clone, Debug, PartialEq)]
+struct Source {
+    queries: Queries,
+    zone: ZoneSettings,
+    options: QueryOptions,
+    /// Where something is drawn: names, or the order of several types.
+    seed: Option<u64>,
 }
 
 impl QueryLists {
-    /// No lists yet, for an experiment with this seed.
-    pub(super) fn new(seed: u64) -> Self {
-        Self { made: Vec::new(), seed }
-    }
-
-    /// The list of a variant.
-    pub(super) fn of(&mut self, variant: &Variant) -> Result<Arc<QueryList>, QueriesError> {
-        let (queries, zone, options) =
-            (&variant.load.queries, &variant.server.zone, &variant.load.options);
-        let known = self.made.iter().find(|(made_of, made_zone, made_options, _)| {
-            (made_of, made_zone, made_options) == (queries, zone, options)
-        });
-        if let Some((_, _, _, list)) = known {
+    /// The list of a variant in the repetition with this seed. Lists of other seeds are forgotten.
+    pub(super) fn of(
+        &mut self,
+        variant: &Variant,
+        seed: u64,
+    ) -> Result<Arc<QueryList>, QueriesError> {
+        let queries = variant.load.queries.clone();
+        let is_drawn = match &queries {
+            Queries::Popular(_) => true,
+            Queries::Zone(types) => types.weights().len() > 1,
+            Queries::File(_) => false,
+        };
+        let source = Source {
+            seed: is_drawn.then_some(seed),
+            queries,
+            zone: variant.server.zone.clone(),
+            options: variant.load.options.clone(),
+        };
+        self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
+        if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
             return Ok(Arc::clone(list));
         }
-        let list = Arc::new(make(queries, zone, options, self.seed)?);
-        self.made.push((queries.clone(), zone.clone(), options.clone(), Arc::clone(&list)));
+        let list = Arc::new(make(&source.queries, &source.zone, &source.options, seed)?);
+        self.made.push((source, Arc::clone(&list)));
         Ok(list)
     }
 }

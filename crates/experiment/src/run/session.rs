@@ -155,10 +155,11 @@ impl Session {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
         // What is wrong with a query file is said before anything is made.
-        let mut lists = QueryLists::new(experiment.seed);
+        let mut lists = QueryLists::default();
+        let seed = seed_of(experiment.seed, 1);
         for case in plan.cases.iter().filter(|case| case.repetition == 1) {
             if let Some(variant) = experiment.variant(&case.variant) {
-                lists.of(variant)?;
+                lists.of(variant, seed)?;
                 queries::subnets(variant)?;
                 queries::tsig(variant)?;
             }
@@ -204,7 +205,7 @@ impl Session {
         let file = results.path().join("experiment.toml");
         let (experiment, _) = crate::load(&file.to_string_lossy(), &[])?;
         let facts = results.session()?;
-        let lists = RefCell::new(QueryLists::new(experiment.seed));
+        let lists = RefCell::new(QueryLists::default());
         let session = Self { experiment, results, facts, guard, lists };
         for case in &session.facts.plan {
             replaced::settle(&session.results, case)?;

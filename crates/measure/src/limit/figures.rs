@@ -50,6 +50,9 @@ pub struct LimitFigures {
     pub workers: Vec<WorkerUse>,
     /// Busy share of the busiest worker, in [0, 1].
     pub generator_busy_share: f64,
+    /// Share of the time for which the worker that others kept from its CPU most was on it or waited
+    /// for it, in [0, 1].
+    pub generator_wanted_share: f64,
     /// Answers dropped at the generator's full UDP sockets.
     pub generator_drops: u64,
     /// Share of the time in which connections waited for their turn in the generator, in [0, 1], of
@@ -98,6 +101,7 @@ impl LimitFigures {
             server_udp_drops: udp_drops.unwrap_or(0),
             workers: WorkerUse::of_all(measured),
             generator_busy_share: busiest(measured),
+            generator_wanted_share: most_wanted(measured),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             connections_held_share: most_held(&measured.workers),
             failed_connections_share: failed_share(measured),
@@ -298,7 +302,22 @@ impl LimitFigures {
         })
     }
 
-    /// Rule 7: the window.
+    /// Rule 7: a closed loop whose worker had its CPU too seldom.
+    pub(super) fn crowded(&self) -> Finding {
+        self.server_busy_share()?;
+        self.window_size()?;
+        let share = percent(self.generator_wanted_share);
+        (self.generator_wanted_share >= GENERATOR_BUSY).then(|| {
+            let evidence = format!(
+                "a load worker was on its CPU or waited for it for {share} of the time, since \
+                 something else was there; {}",
+                self.what_is_known()
+            );
+            (LimitKind::Unclear, evidence)
+        })
+    }
+
+    /// Rule 8: the window.
     pub(super) fn window(&self) -> Finding {
         self.server_busy_share()?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);
@@ -306,7 +325,7 @@ impl LimitFigures {
         near.then(|| (LimitKind::Window, format!("{}, while {}", self.little(), self.server_use())))
     }
 
-    /// Rule 8: unclear, or unknown if the server was not watched.
+    /// Rule 9: unclear, or unknown if the server was not watched.
     pub(super) fn nobody(&self) -> LimitKind {
         match self.server_busy_share() {
             Some(_) => LimitKind::Unclear,
@@ -374,6 +393,12 @@ impl LimitFigures {
 /// Busy share of the busiest worker, in [0, 1]; 0 without workers.
 pub(crate) fn busiest(measured: &Measured) -> f64 {
     WorkerUse::of_all(measured).iter().map(|worker| worker.busy_share).fold(0.0, f64::max)
+}
+
+/// The longest share of the time for which a worker was on its CPU or waited for it, in [0, 1].
+fn most_wanted(measured: &Measured) -> f64 {
+    let wanted = |worker: &WorkerFacts| worker.busy_share() + worker.waited_share();
+    measured.workers.iter().map(wanted).fold(0.0, f64::max)
 }
 
 /// The longest share of the time in which connections of a worker waited for their turn, in [0, 1].

@@ -72,6 +72,7 @@ mod tests {
             server_udp_drops: 0,
             workers: Vec::new(),
             generator_busy_share: 0.4,
+            generator_wanted_share: 0.4,
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,

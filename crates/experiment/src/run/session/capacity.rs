@@ -232,11 +232,11 @@ impl CapacitySession {
         observer: &mut dyn CapacityObserver,
     ) -> Result<RunRecord, CapacityError> {
         let session = &self.session;
-        let queries = session.lists.borrow_mut().of(variant).map_err(SessionError::from)?;
         let folder = session.results.run_path(id);
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
         // No two runs get the same arrivals: what is odd about one would be so in all.
         let seed = seed_of(session.experiment.seed, number);
+        let queries = session.lists.borrow_mut().of(variant, seed).map_err(SessionError::from)?;
         let case = Case {
             variant,
             id,

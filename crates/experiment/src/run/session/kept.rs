@@ -32,14 +32,15 @@ impl Session {
         let names = || self.facts.variants.join(", ");
         let found = self.experiment.variant(variant);
         let found = found.ok_or_else(|| wrong(format!("there is none; there are {}", names())))?;
-        let queries = self.lists.borrow_mut().of(found)?;
+        let seed = seed_of(self.experiment.seed, 1);
+        let queries = self.lists.borrow_mut().of(found, seed)?;
         let folder = self.results.path().join("kept");
         let id = CaseId { variant: found.name.clone(), repetition: 1 };
         let case = Case {
             variant: found,
             id: &id,
             position: 0,
-            seed: seed_of(self.experiment.seed, 1),
+            seed,
             queries: &Arc::clone(&queries),
             folder: &folder,
             guard: &self.guard,

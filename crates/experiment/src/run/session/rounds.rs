@@ -189,13 +189,13 @@ impl Session {
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &Interval),
     ) -> Result<Vec<RunRecord>, SessionError> {
-        let queries: Vec<_> = variants
-            .iter()
-            .map(|variant| Ok(self.lists.borrow_mut().of(variant)?))
-            .collect::<Result<_, SessionError>>()?;
-        let folders: Vec<_> = ids.iter().map(folder).collect();
         let repetition = ids.first().map_or(0, |id| id.repetition);
         let seed = seed_of(self.experiment.seed, repetition);
+        let queries: Vec<_> = variants
+            .iter()
+            .map(|variant| Ok(self.lists.borrow_mut().of(variant, seed)?))
+            .collect::<Result<_, SessionError>>()?;
+        let folders: Vec<_> = ids.iter().map(folder).collect();
         let case = |place: usize| {
             let id = &ids[place];
             let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);

@@ -12,8 +12,8 @@ use crate::versus::table::HorizonRow;
 
 /// Transports.
 const TRANSPORTS: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Dot];
-/// Horizons, the preset in the middle.
-const HORIZONS: [&str; 3] = ["0us", "50us", "200us"];
+/// Horizons, the preset among them.
+const HORIZONS: [&str; 4] = ["0us", "20us", "50us", "200us"];
 /// Clients.
 const CLIENTS: u32 = 4;
 /// Outstanding queries over all clients: no more than fit the socket buffer of a server that was
