@@ -8,7 +8,7 @@ use dnslab_experiment::{
     TlsChoice, Tsig, Verification, check_text, load,
 };
 use dnslab_lab::{CertificateKind, ServerKind};
-use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
 use dnslab_wire::{Edns, EdnsOption, Transport};
 
@@ -77,8 +77,8 @@ fn built_ins_are_right_and_those_to_begin_with_are_short() {
     }
     let (experiment, _) = load("encryption", &[]).unwrap();
     let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names, ["udp", "tcp", "dot", "dot-coming-and-going"]);
-    assert_eq!(Plan::new(&experiment, &[]).cases.len(), 32);
+    assert_eq!(names, ["udp", "tcp", "dot", "dot-coming-and-going", "dot-quickack"]);
+    assert_eq!(Plan::new(&experiment, &[]).cases.len(), 35);
 }
 
 /// What docs/IDM.md tells people to give, and the zone that it tells them to make.
@@ -230,7 +230,7 @@ fn clients_behave_as_written() {
         "load.connections=2",
         "load.queries_per_connection=200",
         "load.connection_quota=exact",
-        "load.quickack=true",
+        "load.quickack=open-loop",
         "load.idle=10s",
         "load.connect=on-demand",
         "load.truncated=ask-over-tcp",
@@ -247,7 +247,7 @@ fn clients_behave_as_written() {
     };
     assert_eq!(load.behaviour, expected);
     // Truncated answers are asked again over TCP.
-    assert!(load.quickack);
+    assert_eq!(load.quickack, Quickack::OpenLoop);
     let come_and_go = loaded(&["load.queries_per_connection=20"]).behaviour;
     assert_eq!(come_and_go.queries_per_connection, Some(Quota::Random(20)));
     assert_eq!(load.sources.unwrap().len(), 254);
@@ -263,7 +263,7 @@ fn clients_behave_as_written() {
 fn transports_take_what_they_have() {
     let text = "name = \"x\"\n[load]\ntls_versions = \"1.3\"\nearly_data = true\npadding = true\n\
                 http_method = \"get\"\nhttp_path = \"/q\"\ntruncated = \"ask-over-tcp\"\n\
-                receive_time = \"kernel\"\nkeepalive = true\nquickack = true\n\
+                receive_time = \"kernel\"\nkeepalive = true\nquickack = \"always\"\n\
                 tls_groups = [\"x25519mlkem768\", \"x25519\"]\ntls_records = \"shared\"\n\
                 [server]\ncertificate = \"chain\"\n";
     let variant = |transport: Transport| {
@@ -291,7 +291,8 @@ fn transports_take_what_they_have() {
         let again = load.behaviour.truncated == Truncated::AskOverTcp;
         assert_eq!(again, transport == Transport::Udp, "{name}");
         assert_eq!(load.receive_time == ReceiveTime::Kernel, again, "{name}");
-        assert_eq!(load.quickack, transport.runs_over_tcp() || again, "{name}");
+        let acknowledges = load.quickack == Quickack::Always;
+        assert_eq!(acknowledges, transport.runs_over_tcp() || again, "{name}");
         let edns = load.options.edns.clone().unwrap_or_default();
         assert_eq!(edns.padding.is_some(), transport.is_encrypted(), "{name}");
         let asks = matches!(transport, Transport::Tcp | Transport::Dot);

@@ -198,7 +198,7 @@ fn loads() {
         ("types_of_a_file", "load = { queries = \"names.txt\", types = \"A\" }".into()),
         ("types_of_no_form", "load.types = \"A:0,AAAA\"".into()),
         ("subnets_of_no_form", "load.client_subnets = \"10.0.0.0/8 by /4\"".into()),
-        ("quickack_over_udp", "load.quickack = true".into()),
+        ("quickack_over_udp", "load.quickack = \"always\"".into()),
         ("quota_of_nothing", "load.connection_quota = \"exact\"".into()),
         ("records_over_http", "load = { transport = \"doh2\", tls_records = \"shared\" }".into()),
         (

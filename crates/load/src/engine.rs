@@ -193,15 +193,15 @@ fn most_open(workers: u32) -> usize {
 }
 
 /// Intervals are 100 ms long, or longer so that there are at most 200 of them. Of a load that takes
-/// turns they are whole blocks, so that each has as much of its time as any other.
+/// turns again and again they are whole blocks, so that each has as much of its time as any other.
 fn phases(spec: &LoadSpec) -> Phases {
     let tenth = Duration::from_millis(100);
     let length = spec.warm_up + spec.duration;
     let unit = match &spec.turns {
-        Some(turns) => {
+        Some(turns) if 2 * u128::from(turns.block_ns()) <= length.as_nanos() => {
             tenth.as_nanos().div_ceil(u128::from(turns.block_ns())) * u128::from(turns.block_ns())
         }
-        None => tenth.as_nanos(),
+        _ => tenth.as_nanos(),
     };
     let units = length.as_nanos().div_ceil(200 * unit).max(1);
     Phases {
@@ -254,7 +254,7 @@ impl Start<'_> {
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
         let opens_at_start = behaviour.connect == Connect::AtStart;
         let connects_until = match spec.transport.is_connection() && opens_at_start {
-            true => self.phases.measured_from / 2,
+            true => self.first_counted() / 2,
             false => 0,
         };
         let lanes = u64::from(self.client_count() * behaviour.connections);
@@ -291,10 +291,16 @@ impl Start<'_> {
             http: &spec.http,
             receive_time: spec.receive_time,
             turns: spec.turns.as_ref(),
-            quickack: spec.quickack,
+            quickack: spec.quickack.applies(&spec.mode),
             stop,
             reports,
         }
+    }
+
+    /// When something counts for the first time.
+    fn first_counted(&self) -> Nanos {
+        let from = self.phases.measured_from;
+        self.spec.turns.as_ref().and_then(|turns| turns.first_counted(from)).unwrap_or(from)
     }
 
     fn pin(&self) -> Result<(), LoadError> {

@@ -37,7 +37,7 @@ pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
 pub use judge::Expected;
 pub use result::LoadResult;
-pub use spec::{HttpSettings, LoadSpec, Mode, ReceiveTime, UnknownReceiveTime};
+pub use spec::{HttpSettings, LoadSpec, Mode, Quickack, ReceiveTime, UnknownReceiveTime};
 pub use tls::{
     Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownRecords, UnknownTlsVersions,
     Verification,

@@ -50,6 +50,8 @@ pub(crate) fn finish(
         let end = interval.at_ns + interval.length_ns;
         interval.own_ns = spec.turns.as_ref().map(|turns| turns.own_between(interval.at_ns, end));
     }
+    // While others had their turn, it had no rate.
+    series.retain(|interval| interval.own_ns != Some(0));
     let mut measured = nothing_counted(spec, phases, until);
     measured.intervals = series;
     measured.pacing = pacing;
@@ -137,17 +139,26 @@ fn due(measured: &Measured) -> u64 {
     measured.warm_up.outcomes.due + measured.counters.outcomes.due
 }
 
+/// The warm-up and the measured window as far as they are this load's own.
+fn own_phases(spec: &LoadSpec) -> (Nanos, Nanos) {
+    let (warm_up, duration) = (nanos(spec.warm_up), nanos(spec.duration));
+    match &spec.turns {
+        None => (warm_up, duration),
+        Some(turns) if turns.is_single() => (turns.lead_ns(), turns.counted_between(0, Nanos::MAX)),
+        Some(turns) => (warm_up / u64::from(turns.loads()), duration / u64::from(turns.loads())),
+    }
+}
+
 fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
     let workers = spec.workers as usize;
-    // Its own part of the timeline.
-    let loads = spec.turns.as_ref().map_or(1, |turns| u64::from(turns.loads()));
+    let (warm_up_ns, duration_ns) = own_phases(spec);
     LoadFacts {
         transport: spec.transport.to_string(),
         target: spec.target.to_string(),
         clients: spec.clients,
         mode: spec.mode.facts(spec.warm_up, spec.duration),
-        duration_ns: nanos(spec.duration) / loads,
-        warm_up_ns: nanos(spec.warm_up) / loads,
+        duration_ns,
+        warm_up_ns,
         timeout_ns: nanos(spec.timeout),
         workers: spec.workers,
         cpus: spec
@@ -172,7 +183,8 @@ fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
         receive_time: spec.receive_time.to_string(),
         sources: spec.sources.as_ref().map(ToString::to_string),
         most_queries: spec.most_queries,
-        quickack: spec.quickack && (spec.transport.runs_over_tcp() || spec.retries_over_tcp()),
+        quickack: spec.quickack.applies(&spec.mode)
+            && (spec.transport.runs_over_tcp() || spec.retries_over_tcp()),
     }
 }
 

@@ -73,6 +73,41 @@ impl Default for HttpSettings {
     }
 }
 
+/// When the clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
+/// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Quickack {
+    /// Never, as the kernel is preset.
+    #[default]
+    Never,
+    /// In an open loop. In a closed one the next query follows an answer at once, and carries the
+    /// acknowledgement for nothing.
+    OpenLoop,
+    /// In every loop.
+    Always,
+}
+
+impl Quickack {
+    /// The name in experiment files and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::OpenLoop => "open-loop",
+            Self::Always => "always",
+        }
+    }
+
+    /// Whether clients of such a loop acknowledge at once.
+    pub(crate) fn applies(self, mode: &Mode) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OpenLoop => matches!(mode, Mode::Open { .. }),
+            Self::Always => true,
+        }
+    }
+}
+
 /// Whose clock says when a datagram came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReceiveTime {
@@ -180,9 +215,8 @@ pub struct LoadSpec {
     /// [`LoadSpec::duration`] are then those of the timeline that all of them share, and an open
     /// loop has its rate in its own slices.
     pub turns: Option<Turns>,
-    /// The clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
-    /// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
-    pub quickack: bool,
+    /// Whether the clients' kernel acknowledges what came over TCP at once.
+    pub quickack: Quickack,
 }
 
 impl LoadSpec {
@@ -216,7 +250,7 @@ impl LoadSpec {
             http: HttpSettings::default(),
             receive_time: ReceiveTime::default(),
             turns: None,
-            quickack: false,
+            quickack: Quickack::Never,
         }
     }
 
@@ -295,7 +329,8 @@ mod tests {
     #[test]
     fn the_horizon_is_applied_where_it_gathers() {
         let horizon_us = |clients, workers, mode| {
-            let spec = LoadSpec { clients, workers, mode, ..spec() };
+            let horizon = Duration::from_micros(50);
+            let spec = LoadSpec { clients, workers, mode, horizon, ..spec() };
             spec.effective_horizon().as_micros()
         };
         let closed = |outstanding| Mode::Closed { outstanding };

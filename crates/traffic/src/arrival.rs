@@ -109,6 +109,7 @@ mod tests {
             slice: Duration::from_millis(10),
             lead: Duration::ZERO,
             tail: Duration::ZERO,
+            mirrored: true,
         };
         for own in plan.turns(3, Duration::from_millis(600), 5) {
             let arrivals = || {

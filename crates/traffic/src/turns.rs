@@ -7,10 +7,6 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Slices in one block for each load: a block is a random order and the same order backwards, so
-/// that a drift which is steady over the block is the same for all loads.
-const SLICES_PER_BLOCK: u64 = 2;
-
 /// How a timeline is divided among loads that take turns.
 ///
 /// The machine changes slowly and the loads alternate fast, so that what it does to one load it does
@@ -24,6 +20,9 @@ pub struct SlicePlan {
     pub lead: Duration,
     /// End of each turn that is not counted: what becomes due in it may be answered after it.
     pub tail: Duration,
+    /// A block is a random order and the same order backwards, so that a drift which is steady over
+    /// the block is the same for all loads. Otherwise it is a random order: each load has one turn.
+    pub mirrored: bool,
 }
 
 impl SlicePlan {
@@ -31,7 +30,7 @@ impl SlicePlan {
     /// incomplete.
     #[must_use]
     pub fn length(&self, loads: usize, own: Duration) -> Duration {
-        let of_block = self.slice.as_nanos() * u128::from(SLICES_PER_BLOCK);
+        let of_block = self.slice.as_nanos() * u128::from(self.slices_per_block());
         let blocks = own.as_nanos().div_ceil(of_block.max(1)).max(1);
         let nanos = blocks * of_block * loads as u128;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -40,14 +39,18 @@ impl SlicePlan {
     /// Length of a block of `loads` loads.
     #[must_use]
     pub fn block(&self, loads: usize) -> Duration {
-        self.slice * u32::try_from(SLICES_PER_BLOCK * loads as u64).unwrap_or(u32::MAX)
+        self.slice * u32::try_from(self.slices_per_block() * loads as u64).unwrap_or(u32::MAX)
+    }
+
+    /// Slices of each load in one block.
+    fn slices_per_block(&self) -> u64 {
+        1 + u64::from(self.mirrored)
     }
 
     /// The turns of each of `loads` loads (at most 256) over a timeline of this length.
     ///
-    /// Each block has an order of its own, drawn from `seed`, forwards and then backwards. So every
-    /// load has as many slices as any other in each block, its mean place is the same, and which
-    /// load comes before it is as likely each of the others.
+    /// Each block has an order of its own, drawn from `seed`. So every load has as many slices as any
+    /// other in each block, and which load comes before it is as likely each of the others.
     #[must_use]
     pub fn turns(&self, loads: usize, length: Duration, seed: u64) -> Vec<Turns> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x736c_6963_6573_2121);
@@ -58,7 +61,9 @@ impl SlicePlan {
             let mut block: Vec<u8> = (0..loads).map(|load| load as u8).collect();
             block.shuffle(&mut random);
             order.extend(&block);
-            order.extend(block.iter().rev());
+            if self.mirrored {
+                order.extend(block.iter().rev());
+            }
         }
         let order: Arc<[u8]> = order.into();
         let of = |own: usize| Turns {
@@ -70,6 +75,7 @@ impl SlicePlan {
             order: Arc::clone(&order),
             own: own as u8,
             loads: loads as u32,
+            block_ns: nanos(self.block(loads)),
             slice_ns,
             lead_ns: nanos(self.lead),
             tail_ns: nanos(self.tail),
@@ -85,7 +91,7 @@ impl SlicePlan {
 /// use dnslab_traffic::SlicePlan;
 ///
 /// let ms = Duration::from_millis;
-/// let plan = SlicePlan { slice: ms(50), lead: ms(5), tail: ms(0) };
+/// let plan = SlicePlan { slice: ms(50), lead: ms(5), tail: ms(0), mirrored: true };
 /// let turns = plan.turns(2, ms(200), 1);
 /// // Two loads, four slices: forwards, then backwards.
 /// assert_ne!(turns[0].is_own(0), turns[1].is_own(0));
@@ -101,6 +107,7 @@ pub struct Turns {
     own: u8,
     /// How many loads take turns.
     loads: u32,
+    block_ns: u64,
     slice_ns: u64,
     lead_ns: u64,
     tail_ns: u64,
@@ -131,10 +138,16 @@ impl Turns {
         self.loads
     }
 
+    /// The load has one turn only.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.own_slices.len() == 1
+    }
+
     /// Length of a block, in which each load has as many slices as any other, nanoseconds.
     #[must_use]
     pub fn block_ns(&self) -> u64 {
-        self.slice_ns * SLICES_PER_BLOCK * u64::from(self.loads)
+        self.block_ns
     }
 
     /// True if the instant (nanoseconds of the timeline) lies in a slice of this load.
@@ -160,6 +173,13 @@ impl Turns {
         let slice = (at_ns / self.slice_ns) as usize;
         let next = self.own_slices.partition_point(|own| (*own as usize) <= slice);
         self.own_slices.get(next).map(|own| u64::from(*own) * self.slice_ns)
+    }
+
+    /// The first instant from this one on at which something of a slice of this load begins to count.
+    #[must_use]
+    pub fn first_counted(&self, from_ns: u64) -> Option<u64> {
+        let starts = self.own_slices.iter().map(|own| u64::from(*own) * self.slice_ns);
+        starts.map(|start| start + self.lead_ns).find(|counted| *counted >= from_ns)
     }
 
     /// The end of the slice that the instant lies in.
@@ -218,7 +238,7 @@ mod tests {
 
     /// Slices of 10 ms of which 2 ms lead and 1 ms tail do not count.
     fn plan() -> SlicePlan {
-        SlicePlan { slice: ms(10), lead: ms(2), tail: ms(1) }
+        SlicePlan { slice: ms(10), lead: ms(2), tail: ms(1), mirrored: true }
     }
 
     proptest! {
@@ -247,6 +267,20 @@ mod tests {
                     prop_assert_eq!(before, 10 * MS);
                 }
             }
+        }
+
+        #[test]
+        fn without_a_mirror_each_load_has_one_turn(loads in 1usize..7, seed: u64) {
+            let plan = SlicePlan { mirrored: false, ..plan() };
+            let length = plan.length(loads, ms(7));
+            prop_assert_eq!(length, ms(10) * loads as u32);
+            let turns = plan.turns(loads, length, seed);
+            let mut begins: Vec<u64> = turns.iter().filter_map(|own| own.first_counted(0)).collect();
+            begins.sort_unstable();
+            let expected: Vec<u64> = (0..loads as u64).map(|slice| (10 * slice + 2) * MS).collect();
+            prop_assert_eq!(begins, expected);
+            prop_assert!(turns.iter().all(Turns::is_single));
+            prop_assert!(turns.iter().all(|own| own.counted_between(0, u64::MAX) == 7 * MS));
         }
 
         #[test]

@@ -123,7 +123,6 @@ impl Client {
             lines.add_if(key, text.as_deref().map(toml_text));
         }
         let flags = [
-            ("load.quickack", self.quickack),
             ("load.early_data", self.early_data),
             ("load.recursion_desired", self.recursion_desired),
             ("load.dnssec_ok", self.dnssec_ok),
@@ -133,6 +132,7 @@ impl Client {
         for (key, is_given) in flags {
             lines.add_if(key, is_given.then(|| "true".to_owned()));
         }
+        lines.add_if("load.quickack", self.quickack.then(|| toml_text("always")));
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         lines.add_if("load.connections", number(self.connections));
         lines.add_if("load.queries_per_connection", number(self.queries_per_connection));

@@ -23,7 +23,7 @@ const SHORTENED: [&str; 9] = [
     "repeat.runs=2",
 ];
 
-const VARIANTS: [&str; 4] = ["udp", "tcp", "dot", "dot-coming-and-going"];
+const VARIANTS: [&str; 5] = ["udp", "tcp", "dot", "dot-coming-and-going", "dot-quickack"];
 
 /// Everything that the shortened built-in experiment must have done.
 #[track_caller]

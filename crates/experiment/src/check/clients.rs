@@ -1,7 +1,7 @@
 //! The clients of a variant, checked: their connections, addresses, TLS and HTTP.
 
 use dnslab_lab::ServerKind;
-use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsVersions};
+use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsVersions};
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Truncated};
 use dnslab_wire::Transport;
 
@@ -49,14 +49,19 @@ impl Check<'_> {
         count.map(if is_exact { Quota::Exact } else { Quota::Random })
     }
 
-    /// Whether clients acknowledge at once what comes over TCP.
+    /// When clients acknowledge at once what comes over TCP.
     pub(super) fn quickack(
         &mut self,
         settings: &Settings,
         transport: Transport,
         behaviour: &ClientBehaviour,
-    ) -> bool {
-        let is_asked = settings.is_true("load.quickack");
+    ) -> Quickack {
+        let asked = match settings.text("load.quickack").as_deref() {
+            Some("open-loop") => Quickack::OpenLoop,
+            Some("always") => Quickack::Always,
+            _ => Quickack::Never,
+        };
+        let is_asked = asked != Quickack::Never;
         let asks_again = behaviour.truncated == Truncated::AskOverTcp;
         let has_tcp = transport.runs_over_tcp() || asks_again;
         if let Some(place) = settings.place("load.quickack").filter(|_| is_asked) {
@@ -65,7 +70,7 @@ impl Check<'_> {
             let help = "remove it, or choose one of the transports tcp, dot, doh2";
             self.note_use(place, has_tcp, message.to_owned(), help);
         }
-        is_asked && has_tcp
+        if has_tcp { asked } else { Quickack::Never }
     }
 
     /// What clients make of TLS.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Laboratory;
 use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
-use dnslab_load::{HttpSettings, Mode, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_load::{HttpSettings, Mode, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Selection, SlicePlan, SourceAddresses, TypeMix,
 };
@@ -297,8 +297,8 @@ pub struct LoadSettings {
     pub tsig: Option<Tsig>,
     /// Whose clock says when a datagram came; the preset where there are none.
     pub receive_time: ReceiveTime,
-    /// What comes over TCP is acknowledged at once; false where there is none.
-    pub quickack: bool,
+    /// When what comes over TCP is acknowledged at once; never where there is none.
+    pub quickack: Quickack,
 }
 
 /// What clients make of TLS.

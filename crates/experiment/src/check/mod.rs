@@ -164,7 +164,7 @@ impl Check<'_> {
             let help = "make `repeat.slice` some ten times as long as `repeat.guard`";
             self.problems.push(Problem::new(message, place.mark("here")).help(help));
         }
-        SlicePlan { slice, lead, tail: Duration::ZERO }
+        SlicePlan { slice, lead, tail: Duration::ZERO, mirrored: true }
     }
 
     /// The variants that a variant is compared with: others of the same experiment.

@@ -272,7 +272,7 @@ fn client_lines(load: &LoadSettings, lines: &mut Lines) {
         lines.push(("load.receive_time", quoted(load.receive_time.name())));
     }
     if transport.runs_over_tcp() || behaviour.truncated == Truncated::AskOverTcp {
-        lines.push(("load.quickack", load.quickack.to_string()));
+        lines.push(("load.quickack", quoted(load.quickack.name())));
     }
     if let Some(sources) = &load.sources {
         lines.push(("load.sources", quoted(&sources.to_string())));

@@ -95,11 +95,12 @@ pub(super) const LOAD: &[Key] = &[
     ),
     Key::new(
         "load.quickack",
-        Form::Boolean,
-        Preset::Value("false"),
-        "TCP, DoT and DoH2: clients acknowledge what comes at once (TCP_QUICKACK, tcp(7)). By default \
-         the acknowledgement waits for the client's next query, 40 ms at most, and answers of a server \
-         with Nagle's algorithm wait for it",
+        Form::Choice(&["never", "open-loop", "always"]),
+        Preset::Value("\"never\""),
+        "TCP, DoT and DoH2: when clients acknowledge at once what comes (TCP_QUICKACK, tcp(7)). By \
+         default the acknowledgement waits for the client's next query, 40 ms at most, and answers of a \
+         server with Nagle's algorithm wait for it. In a closed loop the next query follows at once: \
+         `open-loop` is for the rate that is asked, or the common one, only",
     ),
     Key::new(
         "load.sources",

@@ -15,16 +15,24 @@ use super::case::{Applied, Case, Fault, Prepared, Watching};
 /// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
 const SAMPLES_AROUND: Duration = Duration::from_millis(120);
 
-/// The shortest slice of open loops, and what does not count at its ends.
+/// What does not count at the end of the turn of an open loop.
 ///
-/// In an open loop an answer may wait for the next query of its connection, 40 ms at most (delayed
-/// acknowledgements); the last one of each connection would do so in every slice. So queries that
-/// become due in the last 45 ms of a slice do not count.
-const OPEN_LOOP: SlicePlan = SlicePlan {
-    slice: Duration::from_millis(100),
-    lead: Duration::from_millis(5),
-    tail: Duration::from_millis(45),
-};
+/// An answer may wait for the next query of its connection, 40 ms at most (delayed acknowledgements);
+/// the last one of each connection would always do so.
+const OPEN_LOOP_TAIL: Duration = Duration::from_millis(45);
+
+/// The plan of open loops: each has all of its load in one turn, with its warm-up before what counts.
+///
+/// After a pause the kernel acknowledges the next 16 segments of a connection at once, so in short
+/// slices no answer would wait as it does for clients that keep asking.
+fn in_one_turn(warm_up: Duration, duration: Duration) -> SlicePlan {
+    SlicePlan {
+        slice: warm_up + duration + OPEN_LOOP_TAIL,
+        lead: warm_up,
+        tail: OPEN_LOOP_TAIL,
+        mirrored: false,
+    }
+}
 
 /// The load of a round that all cases are asked alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,11 +142,6 @@ impl Round<'_> {
         members: &[Prepared<'_>],
         common: Option<CommonRate>,
     ) -> Vec<Result<LoadSpec, String>> {
-        let is_open = |of: &Prepared<'_>| matches!(of.case.variant.load.mode, Mode::Open { .. });
-        let plan = match common.is_some() || members.iter().any(is_open) {
-            true => SlicePlan { slice: OPEN_LOOP.slice.max(self.slices.slice), ..OPEN_LOOP },
-            false => self.slices,
-        };
         let count = members.len();
         let mut specs: Vec<Result<LoadSpec, String>> = members
             .iter()
@@ -159,12 +162,20 @@ impl Round<'_> {
         }
         // The timeline is one: the longest that any of them asks for.
         let longest = |of: fn(&LoadSpec) -> Duration| {
-            let asked = specs.iter().flatten().map(of).max().unwrap_or_default();
-            plan.length(count, asked)
+            specs.iter().flatten().map(of).max().unwrap_or_default()
         };
-        let warm_up = longest(|spec| spec.warm_up);
-        let duration = longest(|spec| spec.duration);
-        let turns = plan.turns(count, warm_up + duration, self.seed);
+        let (warm_up, duration) = (longest(|spec| spec.warm_up), longest(|spec| spec.duration));
+        let is_open = specs.iter().flatten().any(|spec| matches!(spec.mode, Mode::Open { .. }));
+        let (plan, warm_up, length) = if is_open {
+            let plan = in_one_turn(warm_up, duration);
+            (plan, warm_up, plan.block(count))
+        } else {
+            let plan = self.slices;
+            let warm_up = plan.length(count, warm_up);
+            (plan, warm_up, warm_up + plan.length(count, duration))
+        };
+        let duration = length.saturating_sub(warm_up);
+        let turns = plan.turns(count, length, self.seed);
         for (spec, turns) in specs.iter_mut().zip(turns) {
             if let Ok(spec) = spec {
                 (spec.warm_up, spec.duration, spec.turns) = (warm_up, duration, Some(turns));

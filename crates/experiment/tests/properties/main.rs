@@ -14,7 +14,7 @@ use dnslab_lab::{
     CertificateKind, Identity, LogDestination, LogFile, LogPrefix, Logging, QueryLog, Rotation,
     ServerKind, Suffix,
 };
-use dnslab_load::{HttpSettings, Method, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_traffic::{
     ClientBehaviour, Connect, Pace, Quota, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
 };
@@ -258,7 +258,9 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
     let selection = prop::sample::select(&[Selection::InOrder, Selection::Uniform][..]);
     let receive_time = prop::sample::select(&ReceiveTime::ALL[..]);
     let threads = (1_024u32..=1_000_000, option::of(1u32..=1_024), cpus());
-    let clocks = (receive_time, any::<bool>());
+    let quickack =
+        proptest::sample::select(vec![Quickack::Never, Quickack::OpenLoop, Quickack::Always]);
+    let clocks = (receive_time, quickack);
     let asked = (queries, selection, any::<bool>(), option::of(edns(transport)), clocks);
     let clients = (behaviour(transport), tls_and_http(transport), identities());
     (mode(), times, threads, asked, clients).prop_map(
@@ -295,7 +297,10 @@ fn load(transport: Transport) -> impl Strategy<Value = LoadSettings> {
                 subnets,
                 tsig,
                 receive_time: if is_udp { receive_time } else { ReceiveTime::User },
-                quickack: quickack && (transport.runs_over_tcp() || asks_again),
+                quickack: match transport.runs_over_tcp() || asks_again {
+                    true => quickack,
+                    false => Quickack::Never,
+                },
             }
         },
     )
@@ -366,8 +371,8 @@ fn experiment() -> impl Strategy<Value = Experiment> {
             let (alternate, (slice, share), common) = rounds;
             // In whole milliseconds, and less than the slice.
             let lead = (slice.as_millis() as f64 * share).min(30_000.0) as u64;
-            let slices =
-                SlicePlan { slice, lead: Duration::from_millis(lead), tail: Duration::ZERO };
+            let lead = Duration::from_millis(lead);
+            let slices = SlicePlan { slice, lead, tail: Duration::ZERO, mirrored: true };
             let common = common.map(|(rate_qps, duration, warm_up)| CommonSettings {
                 rate_qps,
                 duration,

@@ -320,8 +320,9 @@ impl<'a> Worker<'a> {
         if self.time_at_start.is_none() && now >= self.orders.phases.measured_from {
             self.time_at_start = Some((now, ThreadTime::now()));
             let firsts = &self.lanes[..self.orders.clients as usize];
-            // A client that connects on demand is where it wants to be.
-            let could_send = |lane: &&Lane| lane.is_open() || !self.orders.keeps_open;
+            // A client that connects on demand, or is between two connections, is where it wants to be.
+            let keeps_open = self.orders.keeps_open && self.orders.quota.is_none();
+            let could_send = |lane: &&Lane| lane.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }

@@ -206,7 +206,7 @@ impl Caveat {
                     number::share(*share),
                     number::duration(*gap_ns as f64)
                 ),
-                "The server can set TCP_NODELAY; `load.quickack = true` makes the clients \
+                "The server can set TCP_NODELAY; `load.quickack = \"open-loop\"` makes the clients \
                  acknowledge at once, and shows the latency without the wait; real clients with \
                  such a gap between their queries wait too",
             ),
