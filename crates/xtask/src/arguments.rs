@@ -77,6 +77,8 @@ pub(crate) enum Work {
     Udp,
     /// Client CPU per answer over TCP, DoT and DoH (HTTP/2), against BIND
     Streams,
+    /// Answered rate of 100 clients with one query each over UDP, TCP and DoT, against BIND
+    Clients,
     /// Client CPU per answer over DoQ and DoH (HTTP/3) against that over DoT, on `dnslab serve`
     Quic,
     /// Pacing of an open loop, counted at the far end of the wire
@@ -89,14 +91,22 @@ pub(crate) enum Work {
 
 impl Work {
     /// All of them, in the order in which they run.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Udp, Self::Streams, Self::Quic, Self::Pacing, Self::Horizon, Self::ReceiveTime];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Udp,
+        Self::Streams,
+        Self::Clients,
+        Self::Quic,
+        Self::Pacing,
+        Self::Horizon,
+        Self::ReceiveTime,
+    ];
 
     /// The name on the command line and in the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
             Self::Streams => "streams",
+            Self::Clients => "clients",
             Self::Quic => "quic",
             Self::Pacing => "pacing",
             Self::Horizon => "horizon",

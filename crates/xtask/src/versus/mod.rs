@@ -129,6 +129,7 @@ fn measure(bench: &Bench<'_>, outcome: &mut Outcome) -> Result<Vec<String>> {
         let done = match work {
             Work::Udp => works::udp(bench),
             Work::Streams => works::streams(bench),
+            Work::Clients => works::clients(bench),
             Work::Quic => works::quic(bench),
             Work::Pacing => works::pacing(bench),
             Work::Horizon => works::horizon(bench),

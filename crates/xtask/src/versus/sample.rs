@@ -75,7 +75,7 @@ pub(crate) struct Sample {
 }
 
 /// What a program said of its run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Finding {
     /// Answered queries of the whole run, from the program's start to its end.
     pub(crate) answered: u64,
@@ -91,4 +91,6 @@ pub(crate) struct Finding {
     pub(crate) p99_us: Option<f64>,
     /// Median of what a query was sent behind its due instant, microseconds.
     pub(crate) send_lag_p50_us: Option<f64>,
+    /// What held the rate back; dnsperf does not say.
+    pub(crate) limit: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! What is measured, one file for each work.
 
+mod clients;
 mod horizon;
 mod pacing;
 mod quic;
@@ -7,6 +8,7 @@ mod receive_time;
 mod streams;
 mod udp;
 
+pub(crate) use clients::clients;
 pub(crate) use horizon::horizon;
 pub(crate) use pacing::pacing;
 pub(crate) use quic::quic;

@@ -1,0 +1,89 @@
+//! Answered rate with many clients of one query each, against BIND on the other core: what the
+//! transports cost by the figures of each program, and which program was itself at its end.
+
+use anyhow::{Context as _, Result};
+use dnslab_wire::Transport;
+
+use crate::arguments::Work;
+use crate::versus::Outcome;
+use crate::versus::bench::{Bench, figures, lost, median_of};
+use crate::versus::figures::Ratio;
+use crate::versus::sample::{Load, Mode, Sample};
+use crate::versus::server;
+use crate::versus::table::Comparison;
+
+/// Transports, the one that the others are held against first.
+const TRANSPORTS: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Dot];
+/// Clients, each with one query outstanding.
+const CLIENTS: u32 = 100;
+
+/// Measures each transport.
+pub(crate) fn clients(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
+    let transports = if bench.options.smoke { &TRANSPORTS[..1] } else { &TRANSPORTS[..] };
+    bench.await_ready(&mut server, transports)?;
+    let load =
+        |transport: &Transport| server.load(Work::Clients, *transport, CLIENTS, Mode::Window(CLIENTS));
+    let loads: Vec<Load<'_>> = transports.iter().map(load).collect();
+    let samples = bench.alternate(&loads, &bench.programs()?, None)?;
+    let mut outcome = Outcome::default();
+    for peer in &bench.peers {
+        for load in &loads {
+            outcome.comparisons.push(compare(&samples, &load.case(), &peer.name)?);
+        }
+    }
+    let peers = bench.peers.iter().map(|peer| peer.name.as_str());
+    for program in std::iter::once("dnslab").chain(peers) {
+        outcome.notes.push(costs(&samples, &loads, program)?);
+    }
+    outcome.samples = samples;
+    Ok(outcome)
+}
+
+/// The compared figure.
+fn answered(sample: &Sample) -> Option<f64> {
+    Some(sample.finding.answered_qps)
+}
+
+/// How much of its CPU a program used, if each answer took it as long in the window as in the whole
+/// run, in percent.
+fn busy(sample: &Sample) -> Option<f64> {
+    Some(sample.finding.answered_qps * sample.cpu_us_per_answer / 1e4)
+}
+
+/// dnslab against a peer over one transport.
+fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<Comparison> {
+    let ours = figures(samples, case, "dnslab", answered)?;
+    let theirs = figures(samples, case, peer, answered)?;
+    let own = median_of(samples, case, "dnslab", busy)?;
+    let other = median_of(samples, case, peer, busy)?;
+    let limits = samples.iter().filter(|it| it.case == case && it.program == "dnslab");
+    let mut limits: Vec<&str> = limits.filter_map(|it| it.finding.limit.as_deref()).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    Ok(Comparison {
+        work: Work::Clients,
+        case: case.to_owned(),
+        figure: "answered qps",
+        ours: ("dnslab".to_owned(), median_of(samples, case, "dnslab", answered)?),
+        theirs: (peer.to_owned(), median_of(samples, case, peer, answered)?),
+        ratio: Ratio::new(&ours, &theirs).context("no ratio of the answered rates")?,
+        lost: lost(samples, (case, case), peer)?,
+        aim: None,
+        beside: Some(format!("CPU {own:.0} and {other:.0} %; limit: {}", limits.join(", "))),
+    })
+}
+
+/// What each transport costs by the medians of one program.
+fn costs(samples: &[Sample], loads: &[Load<'_>], program: &str) -> Result<String> {
+    let mut rates = Vec::new();
+    for load in loads {
+        rates.push((load.transport.name(), median_of(samples, &load.case(), program, answered)?));
+    }
+    let (reference, first) = rates.first().copied().context("there is no transport")?;
+    let others: Vec<String> = rates[1..]
+        .iter()
+        .map(|(name, rate)| format!("{name} {:+.0} %", (rate / first - 1.0) * 100.0))
+        .collect();
+    Ok(format!("clients: against {reference}, {program} says {}", others.join(", ")))
+}
