@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dnslab_measure::{CpuShare, ResourceSample, ResourceSeries};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources};
 use crate::descendants;
@@ -344,12 +345,19 @@ impl<'a> Watch<'a> {
             udp_drops: self.drops.read(processes),
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
+            dnslab_ns: own_cpu_ns(),
             log_octets: self.logs.read(&self.watched.logs),
             irq_ns: own.irq_ns,
             cpus_used_ns: own.used_ns,
         });
         Some(())
     }
+}
+
+/// CPU time of this process, nanoseconds.
+fn own_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// `at` relative to `origin`, nanoseconds.

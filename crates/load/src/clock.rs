@@ -91,6 +91,11 @@ impl ThreadTime {
         Self { cpu, waited: waited.unwrap_or(0) }
     }
 
+    /// Both together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { cpu: self.cpu + other.cpu, waited: self.waited + other.waited }
+    }
+
     /// What was booked since `earlier`.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {

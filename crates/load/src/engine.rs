@@ -253,9 +253,10 @@ impl Start<'_> {
         let (spec, behaviour) = (self.spec, &self.spec.behaviour);
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
         let opens_at_start = behaviour.connect == Connect::AtStart;
-        let connects_until = match spec.transport.is_connection() && opens_at_start {
-            true => self.first_counted() / 2,
-            false => 0,
+        let (connects_from, connects_until) = match spec.transport.is_connection() && opens_at_start
+        {
+            true => self.time_to_connect(),
+            false => (0, 0),
         };
         let lanes = u64::from(self.client_count() * behaviour.connections);
         Orders {
@@ -273,7 +274,8 @@ impl Start<'_> {
             seed: spec.seed,
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
             opens_at_start,
-            connect_gap: (connects_until / lanes.max(1)).min(LONGEST_CONNECT_GAP),
+            connects_from,
+            connect_gap: ((connects_until - connects_from) / lanes.max(1)).min(LONGEST_CONNECT_GAP),
             sends_from: match spec.mode {
                 Mode::Closed { .. } => connects_until,
                 Mode::Open { .. } => 0,
@@ -301,6 +303,18 @@ impl Start<'_> {
     fn first_counted(&self) -> Nanos {
         let from = self.phases.measured_from;
         self.spec.turns.as_ref().and_then(|turns| turns.first_counted(from)).unwrap_or(from)
+    }
+
+    /// When its clients begin to connect at the start, and until when all are to have begun: the first
+    /// half of what comes before anything counts. Of a load that has one turn for all it is that of its
+    /// turn, so that no connection is idle before its load.
+    fn time_to_connect(&self) -> (Nanos, Nanos) {
+        let first = self.first_counted();
+        let lead = match &self.spec.turns {
+            Some(turns) if turns.is_single() => turns.lead_ns().min(first),
+            _ => first,
+        };
+        (first - lead, first - lead / 2)
     }
 
     fn pin(&self) -> Result<(), LoadError> {

@@ -58,6 +58,15 @@ pub enum Caveat {
         /// Mean time between two queries of one connection, nanoseconds.
         gap_ns: u64,
     },
+    /// Over TCP the first answer of most new connections came after 40 ms: the server leaves Nagle's
+    /// algorithm on, and holds it until the client has acknowledged what came with the handshake, which
+    /// the client's kernel does after that time.
+    FirstAnswersWait {
+        /// Answers that took 38 to 50 ms as a share of all, in [0, 1].
+        share: f64,
+        /// New connections as a share of the answers, in [0, 1].
+        connections: f64,
+    },
     /// Connections waited for their turn in the generator, which has a bounded number of them on
     /// their way, or open, at once.
     ConnectionsHeld {
@@ -241,6 +250,7 @@ impl Caveat {
             Self::Crowded { waited_share } => waited_share,
             Self::OtherProcesses { cpus } => cpus,
             Self::AnswersWaitForNextQuery { share, .. }
+            | Self::FirstAnswersWait { share, .. }
             | Self::ConnectionsHeld { share }
             | Self::Steal { share }
             | Self::Lost { share }

@@ -14,8 +14,8 @@ const RESOLUTION: f64 = 0.001;
 /// the servers.
 ///
 /// It is the sum of
-/// - the longest mean pause of a worker, or the horizon if that is longer: an answer waits in its socket
-///   for the end of the pause (`load.horizon`). Not where the kernel stamps the answers
+/// - the mean pause of a worker times the share of its time that it paused, the largest of all: an answer
+///   waits in its socket for the end of the pause (`load.horizon`). Not where the kernel stamps the answers
 ///   (`load.receive_time`): then none of the pause is in the latency;
 /// - in an open loop the median send lag: latency begins when a query is due, and until it was sent
 ///   nothing of it is the server's. Over a stream the lag may be the server's, which does not read; then
@@ -28,8 +28,8 @@ const RESOLUTION: f64 = 0.001;
 #[must_use]
 pub fn latency_floor_ns(load: &LoadFacts, measured: &Measured) -> f64 {
     let is_stamped = load.receive_time == "kernel" && load.transport == "udp";
-    let pauses = measured.workers.iter().filter_map(WorkerFacts::mean_pause_ns);
-    let pause_ns = if is_stamped { 0.0 } else { pauses.fold(load.horizon_ns as f64, f64::max) };
+    let pauses = measured.workers.iter().map(WorkerFacts::gathering_ns);
+    let pause_ns = if is_stamped { 0.0 } else { pauses.fold(0.0, f64::max) };
     let quantile = |histogram: &crate::Histogram| histogram.quantile_ns(0.5).unwrap_or(0) as f64;
     let lag_ns = match load.mode {
         LoadMode::Open { .. } => quantile(&measured.send_lag),

@@ -11,10 +11,10 @@ use crate::{
 pub struct WorkerFacts {
     /// CPU that the thread was pinned to.
     pub cpu: Option<usize>,
-    /// CPU time that the thread used in the measured window, nanoseconds.
+    /// CPU time that the thread used in the measured window, nanoseconds; of a load that takes turns, in
+    /// those.
     pub cpu_ns: u64,
-    /// Time in the measured window for which the thread could have run but another one had its CPU,
-    /// nanoseconds.
+    /// Time in the same for which the thread could have run but another one had its CPU, nanoseconds.
     #[serde(default)]
     pub waited_ns: u64,
     /// Length of the measured window as the thread saw it, nanoseconds.
@@ -68,6 +68,13 @@ impl WorkerFacts {
     #[must_use]
     pub fn mean_pause_ns(&self) -> Option<f64> {
         (self.pauses > 0).then(|| self.pause_ns as f64 / self.pauses as f64)
+    }
+
+    /// By how much the sleeps to gather what comes meanwhile delayed an answer on average, at most:
+    /// their mean length, times the share of the time that they were; nanoseconds.
+    #[must_use]
+    pub fn gathering_ns(&self) -> f64 {
+        self.mean_pause_ns().map_or(0.0, |pause| pause * self.share(self.pause_ns).min(1.0))
     }
 
     /// Share of the time that the thread waited for its CPU, in [0, 1].
@@ -136,8 +143,7 @@ pub struct TurnsTaken {
     pub counted_ns: u64,
     /// Answers received in the measured window, also while the time did not count.
     pub answered: u64,
-    /// CPU time that servers and workers of the other loads used in the measured window,
-    /// nanoseconds.
+    /// CPU time that the servers of the other loads used in the measured window, nanoseconds.
     pub others_cpu_ns: u64,
 }
 
@@ -235,6 +241,17 @@ impl Measured {
                 slice_ns / 1_000_000
             )
         })
+    }
+
+    /// How long the server needs for the queries of `window` that are outstanding when a turn ends, if
+    /// that may be more than the next turn leaves uncounted: it answers them beside the server whose turn
+    /// it is then. Nanoseconds; `None` where the load has one turn, or takes none.
+    #[must_use]
+    pub fn backlog_beyond_lead_ns(&self, window: u64) -> Option<f64> {
+        let turns = self.turns.as_ref().filter(|turns| turns.own_ns > turns.slice_ns)?;
+        // Two servers on one CPU.
+        let ns = 2.0 * window as f64 * 1e9 / self.answered_qps();
+        (ns.is_finite() && ns > turns.lead_ns as f64).then_some(ns)
     }
 
     /// The part of the measured window that was this load's own, nanoseconds; all of it, if it took

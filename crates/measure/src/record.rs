@@ -47,6 +47,9 @@ pub struct RunRecord {
     /// What was measured at a rate that all variants were asked alike; `None` without such a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_load: Option<CommonLoad>,
+    /// The experiment has a common load, and this run has none that counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_common_load: bool,
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
@@ -68,9 +71,13 @@ pub struct CommonLoad {
 }
 
 impl RunRecord {
-    /// What latencies and losses are compared of: the common load, if there was one.
+    /// What latencies and losses are compared of: the common load, if there was one. `None` if there
+    /// should have been one: other runs have their latencies from it.
     #[must_use]
     pub fn compared_times(&self) -> Option<&Measured> {
+        if self.lacks_common_load {
+            return None;
+        }
         let common = self.common_load.as_ref().map(|common| &common.measured);
         common.or(self.measured.as_ref())
     }

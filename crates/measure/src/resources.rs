@@ -22,6 +22,10 @@ pub struct ResourceSample {
     /// nanoseconds over all CPUs; 0 in records that do not have it.
     #[serde(default)]
     pub machine_ns: u64,
+    /// CPU time of dnslab itself, the load and all that watches, nanoseconds; 0 in records that do not have
+    /// it.
+    #[serde(default)]
+    pub dnslab_ns: u64,
     /// Size of the logs of queries that the server was told to write, octets; 0 without any and in
     /// records that do not have it.
     #[serde(default)]

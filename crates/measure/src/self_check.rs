@@ -162,6 +162,7 @@ impl Caveat {
             | Self::LinksNotPlayed { .. } => true,
             Self::ClosedLoop { .. }
             | Self::AnswersWaitForNextQuery { .. }
+            | Self::FirstAnswersWait { .. }
             | Self::Lost { .. }
             | Self::Truncated { .. }
             | Self::EmptyAnswers { .. }

@@ -201,11 +201,12 @@ impl<'a> VariantRuns<'a> {
         let mut network = NetworkDrops::default();
         for (record, measured) in &self.valid {
             counters.merge(&measured.counters);
-            let compared = record.compared_times().unwrap_or(measured);
-            latency.merge(&compared.latency);
-            outcomes.merge(&compared.counters.outcomes);
-            if record.load.window().is_none() || record.common_load.is_some() {
-                send_lag.merge(&compared.send_lag);
+            if let Some(compared) = record.compared_times() {
+                latency.merge(&compared.latency);
+                outcomes.merge(&compared.counters.outcomes);
+                if record.load.window().is_none() || record.common_load.is_some() {
+                    send_lag.merge(&compared.send_lag);
+                }
             }
             connections.add(measured);
             network.merge(&measured.network);
@@ -252,13 +253,18 @@ impl<'a> VariantRuns<'a> {
         }
     }
 
-    /// By how much the engine may have moved a latency that is compared, in the run where it is most.
+    /// By how much the engine may have moved a latency that is compared: the median over the runs, since
+    /// what one run has beyond the others is in the spread.
     fn latency_floor_ns(&self) -> f64 {
-        let floors = self.valid.iter().map(|(record, measured)| match &record.common_load {
-            Some(common) => latency_floor_ns(&common.load, &common.measured),
-            None => latency_floor_ns(&record.load, measured),
-        });
-        floors.fold(0.0, f64::max)
+        let compared = self.valid.iter().filter(|(record, _)| !record.lacks_common_load);
+        let mut floors: Vec<f64> = compared
+            .map(|(record, measured)| match &record.common_load {
+                Some(common) => latency_floor_ns(&common.load, &common.measured),
+                None => latency_floor_ns(&record.load, measured),
+            })
+            .collect();
+        floors.sort_by(f64::total_cmp);
+        floors.get(floors.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// The intended rate of the common load, as in the first valid run that has one.

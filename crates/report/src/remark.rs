@@ -28,6 +28,8 @@ pub(crate) fn held_back<'a>(variants: &[&'a VariantSummary]) -> Vec<&'a str> {
         match variant.limits.first().map(|limit| limit.kind) {
             Some(LimitKind::Generator | LimitKind::SharedCpu) => true,
             Some(LimitKind::Rate) => false,
+            // Whatever the load had to wait for, it kept the server busy.
+            _ if variant.limits.iter().all(|limit| limit.kind.has_servers_full()) => false,
             _ => doubtful(),
         }
     };

@@ -415,7 +415,7 @@ const EXPECT_AND_REPEAT: &[Key] = &[
             most: Duration::from_secs(30),
             whole_seconds: false,
         },
-        Preset::Value("\"5ms\""),
+        Preset::Value("\"10ms\""),
         "Beginning of each turn that is not counted; shorter than a slice",
     ),
     Key::new(

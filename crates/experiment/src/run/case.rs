@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{CounterWatch, GuardProgram, Logging, RunningServer, Sampler, cpus};
-use dnslab_load::{Expected, LoadResult, LoadSpec, Quickack};
+use dnslab_load::{Expected, LoadResult, LoadSpec, Mode, Quickack};
 use dnslab_measure::{
     CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts, Limit,
     LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
-    unserved,
+    number, unserved,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
@@ -165,34 +165,66 @@ impl Case<'_> {
         &self,
         (started, server): (String, ServerFacts),
         (main, chain, unwatched): (LoadResult, Vec<ChainPart>, Option<String>),
-        common: Option<(LoadResult, Vec<ChainPart>)>,
+        (common, wants_common): (Option<(LoadResult, Vec<ChainPart>)>, bool),
         laboratory: Option<LaboratoryFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let (limit, caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
+        let (limit, mut caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
         let LoadResult { facts, measured, wrong_example, last_connection_end, .. } = main;
         // Why nothing was answered: what the server said outweighs how connections ended.
         let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
         let why = main.signature_example.or(connection);
-        let status = self.status(&measured, end, wrong_example.as_deref(), why.as_deref());
+        let asked = self.variant.load.duration;
+        let status = self.status(&measured, asked, end, wrong_example.as_deref(), why.as_deref());
         let status = match unserved(&facts, &server, &measured) {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
         };
-        let common_load = common.map(|(common, chain)| {
-            let (limit, caveats) =
+        let common_load = common.and_then(|(common, chain)| {
+            let (limit, own_caveats) =
                 self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
-            CommonLoad { load: common.facts, measured: common.measured, caveats, limit }
+            if let Some(reason) = self.is_uncommon(&common, &server, &limit, end) {
+                let text =
+                    format!("The common load does not count, so latencies have none: {reason}.");
+                caveats.push(Caveat::Other { text });
+                return None;
+            }
+            let LoadResult { facts: load, measured, .. } = common;
+            Some(CommonLoad { load, measured, caveats: own_caveats, limit })
         });
         RunRecord {
             chain,
             laboratory,
             measured: Some(measured),
+            lacks_common_load: wants_common && common_load.is_none(),
             common_load,
             caveats,
             limit,
             ..self.empty(started, status, facts, server)
         }
+    }
+
+    /// Why the latencies of a common load are not those of the rate that all variants were asked:
+    /// it was no valid run by itself, or somebody was at the end of its CPUs.
+    fn is_uncommon(
+        &self,
+        common: &LoadResult,
+        server: &ServerFacts,
+        limit: &Limit,
+        end: &Ending,
+    ) -> Option<String> {
+        let LoadResult { facts, measured, wrong_example, .. } = common;
+        let asked = Duration::from_nanos(facts.duration_ns);
+        match self.status(measured, asked, end, wrong_example.as_deref(), None) {
+            RunStatus::Invalid { reason } => return Some(reason),
+            // Then the run is none.
+            RunStatus::Failed { .. } => return None,
+            RunStatus::Valid => {}
+        }
+        let is_full = limit.kind.has_servers_full()
+            || matches!(limit.kind, LimitKind::Generator | LimitKind::SharedCpu);
+        unserved(facts, server, measured)
+            .or_else(|| is_full.then(|| format!("the rate was too high: {}", limit.evidence)))
     }
 
     /// What bounded a load, and the reasons to doubt it.
@@ -236,6 +268,19 @@ impl Case<'_> {
             let example = wrong_example.unwrap_or_default().to_owned();
             caveats.push(Caveat::WrongAnswers { count: wrong, example });
         }
+        if let Mode::Closed { outstanding } = self.variant.load.mode
+            && let window = u64::from(self.variant.load.clients) * u64::from(outstanding)
+            && let Some(ns) = measured.backlog_beyond_lead_ns(window)
+        {
+            let text = format!(
+                "The server needs up to {} for the queries that are outstanding when its turn ends, and \
+                 part of that is in the figures of the variant after it. Set `repeat.guard = \"{:.0}ms\"` \
+                 and a `repeat.slice` five times as long.",
+                number::duration(ns),
+                (ns / 1e6).ceil()
+            );
+            caveats.push(Caveat::Other { text });
+        }
         if let Some(reason) = laboratory::not_played(self.variant) {
             caveats.push(Caveat::LinksNotPlayed { reason });
         }
@@ -247,10 +292,11 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the run counts. `why` is said where nothing was answered.
+    /// Whether a load of this length counts. `why` is said where nothing was answered.
     fn status(
         &self,
         measured: &Measured,
+        asked: Duration,
         end: &Ending,
         wrong_example: Option<&str>,
         why: Option<&str>,
@@ -285,7 +331,7 @@ impl Case<'_> {
             );
             return RunStatus::Invalid { reason };
         }
-        let (measured_for, asked) = (measured.own_ns(), self.variant.load.duration.as_nanos());
+        let (measured_for, asked) = (measured.own_ns(), asked.as_nanos());
         let due = outcomes.due + measured.warm_up.outcomes.due;
         let sent_all = self.variant.load.most_queries.is_some_and(|most| due >= most);
         if u128::from(measured_for) * 2 < asked && !sent_all {
@@ -354,6 +400,7 @@ impl Case<'_> {
             laboratory: None,
             measured: None,
             common_load: None,
+            lacks_common_load: false,
             caveats: Vec::new(),
             limit: Limit { kind: LimitKind::Unknown, evidence: "nothing was measured".to_owned() },
         }
@@ -415,12 +462,12 @@ impl Prepared<'_> {
     }
 
     /// Stops everything; the record of its loads. `is_whole` is false if a load that was planned
-    /// after the main one was never begun.
+    /// after the main one was never begun, `wants_common` if a common load was planned.
     pub(super) fn finish(
         self,
         main: Applied,
         common: Option<Applied>,
-        is_whole: bool,
+        (is_whole, wants_common): (bool, bool),
     ) -> RunRecord {
         let Self { case, started, cpus, laboratory, target } = self;
         let (common, common_fault) = match common {
@@ -437,7 +484,7 @@ impl Prepared<'_> {
             Ok(result) => case.record(
                 (started, target.facts),
                 (result, main.chain, main.unwatched),
-                common,
+                (common, wants_common),
                 facts,
                 &end,
             ),

@@ -83,6 +83,7 @@ impl Round<'_> {
         let common = self.common.filter(|_| members.iter().all(is_closed));
         let went_well =
             main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());
+        let wants_common = common.is_some();
         let common: Vec<Option<Applied>> = match common {
             Some(rate) if went_well && !stop.load(Ordering::Relaxed) => {
                 self.apply(&members, Some(rate), stop, &mut told).into_iter().map(Some).collect()
@@ -94,7 +95,7 @@ impl Round<'_> {
             places.into_iter().zip(members).zip(main).zip(common)
         {
             let is_whole = !interrupted || self.common.is_none() || common.is_some();
-            records[place] = Some(member.finish(main, common, is_whole));
+            records[place] = Some(member.finish(main, common, (is_whole, wants_common)));
         }
         records.into_iter().map(|record| record.expect("each case has its record")).collect()
     }
@@ -174,12 +175,14 @@ impl Round<'_> {
             let warm_up = plan.length(count, warm_up);
             (plan, warm_up, warm_up + plan.length(count, duration))
         };
-        let duration = length.saturating_sub(warm_up);
-        let turns = plan.turns(count, length, self.seed);
-        for (spec, turns) in specs.iter_mut().zip(turns) {
-            if let Ok(spec) = spec {
-                (spec.warm_up, spec.duration, spec.turns) = (warm_up, duration, Some(turns));
-            }
+        for (spec, turns) in specs.iter_mut().zip(plan.turns(count, length, self.seed)) {
+            let Ok(spec) = spec else { continue };
+            // What is measured of one turn is that turn, without its warm-up.
+            let first = turns.first_counted(0).filter(|_| is_open).map(Duration::from_nanos);
+            spec.warm_up = first.unwrap_or(warm_up);
+            let ends = first.map_or(length, |first| first + plan.slice - plan.lead);
+            spec.duration = ends.saturating_sub(spec.warm_up);
+            spec.turns = Some(turns);
         }
         specs
     }
@@ -222,28 +225,30 @@ fn visit_and_run(
     specs.iter().map(result).collect()
 }
 
-/// Tells each load what the others used, so that it is not taken for processes that nobody knows.
+/// Tells each load what the servers of the others used, so that it is not taken for processes that nobody
+/// knows.
 fn note_others(applied: &mut [Applied]) {
-    let used = |applied: &Applied| {
+    let used = |applied: &Applied, (from, to): (i64, i64)| -> u64 {
         let Ok(result) = &applied.result else { return 0 };
-        let (from, to) = result.measured.window();
         let behind = applied.chain.iter().map(|part| &part.resources);
         let servers = std::iter::once(&result.measured.resources).chain(behind);
-        let servers: u64 = servers.filter_map(|series| series.cpu_between_ns(from, to)).sum();
-        servers + workers_cpu(&result.measured)
+        servers.filter_map(|series| series.cpu_between_ns(from, to)).sum()
     };
-    let each: Vec<u64> = applied.iter().map(used).collect();
-    let all: u64 = each.iter().sum();
-    for (applied, own) in applied.iter_mut().zip(each) {
+    // In the window of each load, which is its own where it has one turn.
+    let others: Vec<u64> = applied
+        .iter()
+        .enumerate()
+        .map(|(own, of)| {
+            let Ok(LoadResult { measured, .. }) = &of.result else { return 0 };
+            let others = applied.iter().enumerate().filter(|(place, _)| *place != own);
+            others.map(|(_, other)| used(other, measured.window())).sum()
+        })
+        .collect();
+    for (applied, others) in applied.iter_mut().zip(others) {
         if let Ok(LoadResult { measured: Measured { turns: Some(turns), .. }, .. }) =
             &mut applied.result
         {
-            turns.others_cpu_ns = all - own;
+            turns.others_cpu_ns = others;
         }
     }
-}
-
-/// CPU time of the load's workers in the measured window, nanoseconds.
-fn workers_cpu(measured: &Measured) -> u64 {
-    measured.workers.iter().map(|worker| worker.cpu_ns).sum()
 }

@@ -401,7 +401,8 @@ impl Worker<'_> {
     pub(super) fn note_held(&mut self, now: Nanos) {
         if let Some(since) = self.held_since.take() {
             let window = self.orders.phases.measured_from..self.until;
-            self.held += now.min(window.end).saturating_sub(since.max(window.start));
+            let (from, to) = (since.max(window.start), now.min(window.end));
+            self.held += if self.had_turn { to.saturating_sub(from) } else { 0 };
         }
         let is_held = !self.to_open.is_empty() && self.connecting >= MOST_CONNECTING;
         self.held_since = is_held.then_some(now);

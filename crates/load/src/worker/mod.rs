@@ -52,7 +52,8 @@ pub(crate) struct Orders<'a> {
     pub(crate) idle: Nanos,
     /// Clients open their lanes when the load begins, without something to send.
     pub(crate) opens_at_start: bool,
-    /// Time between two lanes' first connections at the start.
+    /// When the first lane is opened at the start, and the time between two of them.
+    pub(crate) connects_from: Nanos,
     pub(crate) connect_gap: Nanos,
     /// Closed loop: nothing is sent before.
     pub(crate) sends_from: Nanos,
@@ -103,7 +104,7 @@ impl Orders<'_> {
 /// What a worker leaves behind.
 pub(crate) struct WorkerEnd {
     pub(crate) tally: Tally,
-    /// CPU time used in the measured window, and time waited for a CPU.
+    /// CPU time used in its turns of the measured window, and time waited for a CPU in them.
     pub(crate) time: ThreadTime,
     /// Length of the measured window as this thread saw it.
     pub(crate) elapsed: Nanos,
@@ -180,7 +181,7 @@ pub(crate) struct Worker<'a> {
     /// Channels that are there and were not open yet.
     connecting: usize,
     /// Clients that could send when the measured window began.
-    open_clients: u32,
+    open_clients: Option<u32>,
     /// Queries that are not due yet and may become so.
     left: u64,
     /// Queries that became due and have no outcome yet.
@@ -203,8 +204,12 @@ pub(crate) struct Worker<'a> {
     had_turn: bool,
     /// What the sockets had dropped shortly before the measured window.
     drops_before: Option<u64>,
-    time_at_start: Option<(Nanos, ThreadTime)>,
-    time_at_end: Option<(Nanos, ThreadTime)>,
+    /// Beginning and end of the measured window, as this thread saw them.
+    begins: Option<Nanos>,
+    ends: Option<Nanos>,
+    /// The thread's time at the beginning of the turn that goes on, and that of all turns before.
+    turn_since: Option<ThreadTime>,
+    time: ThreadTime,
     send_path: Option<&'static str>,
     agreed: Option<Tls>,
     last_end: Option<String>,
@@ -238,7 +243,7 @@ impl<'a> Worker<'a> {
             idle: VecDeque::new(),
             open: 0,
             connecting: 0,
-            open_clients: 0,
+            open_clients: None,
             left: most_queries,
             unsettled: 0,
             tally,
@@ -251,8 +256,10 @@ impl<'a> Worker<'a> {
             pauses: Pauses::default(),
             had_turn: false,
             drops_before: None,
-            time_at_start: None,
-            time_at_end: None,
+            begins: None,
+            ends: None,
+            turn_since: None,
+            time: ThreadTime::default(),
             send_path: None,
             agreed: None,
             last_end: None,
@@ -265,8 +272,8 @@ impl<'a> Worker<'a> {
     /// When the kernel lacks what the loop stands on.
     pub(crate) fn run(mut self) -> std::io::Result<WorkerEnd> {
         for number in 0..self.lanes.len() as u32 {
-            self.lanes[number as usize].reconnect_at =
-                u64::from(number).saturating_mul(self.orders.connect_gap);
+            let gaps = u64::from(number).saturating_mul(self.orders.connect_gap);
+            self.lanes[number as usize].reconnect_at = self.orders.connects_from + gaps;
             self.list(number);
         }
         let mut events = Vec::with_capacity(EVENTS);
@@ -317,18 +324,28 @@ impl<'a> Worker<'a> {
         if self.drops_before.is_none() && soon >= self.orders.phases.measured_from {
             self.drops_before = Some(self.drops());
         }
-        if self.time_at_start.is_none() && now >= self.orders.phases.measured_from {
-            self.time_at_start = Some((now, ThreadTime::now()));
+        if self.begins.is_none() && now >= self.orders.phases.measured_from {
+            self.begins = Some(now);
+            self.turn_since = self.had_turn.then(ThreadTime::now);
             let firsts = &self.lanes[..self.orders.clients as usize];
             // A client that connects on demand, or is between two connections, is where it wants to be.
             let keeps_open = self.orders.keeps_open && self.orders.quota.is_none();
             let could_send = |lane: &&Lane| lane.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
-            self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
+            self.open_clients = Some(u32::try_from(open).unwrap_or(u32::MAX));
         }
-        if self.time_at_end.is_none() && now >= self.until {
-            self.time_at_end = Some((now, ThreadTime::now()));
+        if self.ends.is_none() && now >= self.until {
+            self.end_turn();
+            self.ends = Some(now);
             self.note_open_at_end();
+        }
+    }
+
+    /// Adds up the thread's time in its own turns of the measured window. In those of others it answers
+    /// for late answers only, and waits for their threads.
+    fn end_turn(&mut self) {
+        if let Some(since) = self.turn_since.take() {
+            self.time = self.time.plus(ThreadTime::now().since(since));
         }
     }
 
@@ -339,6 +356,13 @@ impl<'a> Worker<'a> {
         let is_closed = matches!(self.demand, Demand::Closed { .. });
         if has_turn && !self.had_turn && is_closed {
             (0..self.lanes.len() as u32).for_each(|number| self.list(number));
+        }
+        match (has_turn, self.had_turn) {
+            (true, false) if self.begins.is_some() && self.ends.is_none() => {
+                self.turn_since = Some(ThreadTime::now());
+            }
+            (false, true) => self.end_turn(),
+            _ => {}
         }
         self.had_turn = has_turn;
     }
@@ -426,7 +450,7 @@ impl<'a> Worker<'a> {
         let began = self.orders.clock.now();
         std::thread::sleep(Duration::from_nanos(pause));
         let slept = self.orders.clock.now().saturating_sub(began);
-        if self.time_at_start.is_some() && self.time_at_end.is_none() {
+        if self.begins.is_some() && self.ends.is_none() {
             self.pauses.count += 1;
             self.pauses.time += slept;
         }
@@ -439,12 +463,12 @@ impl<'a> Worker<'a> {
     fn finish(mut self) -> WorkerEnd {
         let now = self.orders.clock.now();
         self.report_interval(now);
-        let (from, time_from) = self.time_at_start.unwrap_or((now, ThreadTime::now()));
-        let (to, time_to) = self.time_at_end.unwrap_or((now, ThreadTime::now()));
+        self.end_turn();
+        let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
             send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
             clients: self.orders.clients,
-            open_clients: self.open_clients,
+            open_clients: self.open_clients.unwrap_or(0),
             // A client at the end of its quota is between two connections.
             served_clients: (self.orders.keeps_open && self.orders.quota.is_none())
                 .then(|| self.served_clients()),
@@ -452,7 +476,7 @@ impl<'a> Worker<'a> {
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
             pauses: self.pauses,
             tally: self.tally,
-            time: time_to.since(time_from),
+            time: self.time,
             elapsed: self.orders.own_between(from, to),
             until: self.until,
             agreed: self.agreed,

@@ -115,7 +115,8 @@ impl Caveat {
             Self::rate_missed(load, measured),
             Self::send_lag(load, measured),
             Self::pacing(load, measured),
-            Self::horizon(load, measured),
+            Self::horizon(measured),
+            Self::first_answers_wait(load, measured),
             Self::generator_drops(measured),
             Self::host_drops(load, measured),
             Self::steal(load, server, chain, measured, host_cpus),
@@ -254,11 +255,10 @@ impl Caveat {
         (share_within < PACED).then_some(Self::Pacing { width_ns, share_within, p99_error })
     }
 
-    /// The median latency is below ten times the time for which sends and receives are gathered: the
-    /// horizon, or the mean pause where a machine cannot sleep for so short a time.
-    fn horizon(load: &LoadFacts, measured: &Measured) -> Option<Self> {
-        let pauses = measured.workers.iter().filter_map(WorkerFacts::mean_pause_ns);
-        let horizon_ns = load.horizon_ns.max(pauses.fold(0.0, f64::max) as u64);
+    /// The median latency is below ten times what the gathering of sends and receives added to an answer.
+    fn horizon(measured: &Measured) -> Option<Self> {
+        let added = measured.workers.iter().map(WorkerFacts::gathering_ns);
+        let horizon_ns = added.fold(0.0, f64::max) as u64;
         let p50_ns = measured.latency.quantile_ns(0.5)?;
         (p50_ns < HORIZONS.saturating_mul(horizon_ns))
             .then_some(Self::Horizon { horizon_ns, p50_ns })
@@ -311,7 +311,7 @@ impl Caveat {
         (waited_share > CROWDED).then_some(Self::Crowded { waited_share })
     }
 
-    /// Processes that are neither servers of the chain nor load used more than a tenth of a CPU in
+    /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
     /// the measured window.
     fn other_processes(chain: &[ChainPart], measured: &Measured) -> Option<Self> {
         let window = measured.window();
@@ -321,7 +321,10 @@ impl Caveat {
         let used = |series| Some(increase(series, window, |at| at.cpu_ns)?.0);
         // What one that was not watched used cannot be told from what others did.
         let server_ns: u64 = servers.map(used).sum::<Option<u64>>()?;
-        let load_ns: u64 = measured.workers.iter().map(|worker| worker.cpu_ns).sum();
+        let load_ns: u64 = match increase(&measured.resources, window, |at| at.dnslab_ns) {
+            Some((dnslab_ns, _)) if dnslab_ns > 0 => dnslab_ns,
+            _ => measured.workers.iter().map(|worker| worker.cpu_ns).sum(),
+        };
         let in_turns_ns = measured.turns.as_ref().map_or(0, |turns| turns.others_cpu_ns);
         let known_ns = server_ns + load_ns + in_turns_ns;
         let others_ns = used_ns.saturating_sub(known_ns);

@@ -4,8 +4,9 @@
 //! while an earlier one is not acknowledged. The client's kernel delays its acknowledgement by up to
 //! 40 ms (Linux; section 4.2.3.2 allows 500 ms), in the hope that it can go with data: with the next
 //! query. So once an answer is kept back, each leaves the server when the query after it comes, and
-//! what is measured is the gap between two queries of a connection. A closed loop hides it, for there
-//! the next query follows at once.
+//! what is measured is the gap between two queries of a connection. A closed loop on connections that
+//! stay hides it, for there the next query follows at once. The first answer of a connection over TLS waits
+//! in any loop: the server has sent a session ticket before, and nothing of the client is on its way.
 //!
 //! The evidence is direct: answers that took long come at once after a *later* query of their
 //! connection. Where an answer does not wait for that query, it comes at any time after it. Let `w` be
@@ -63,6 +64,35 @@ impl Caveat {
     }
 }
 
+/// The time for which Linux delays an acknowledgement at least (TCP_DELACK_MIN), and what a waking client
+/// and server add to it; nanoseconds.
+const HELD_BACK_NS: (u64, u64) = (38_000_000, 50_000_000);
+
+/// From this share of the answers on, those that were held back are seen in the 0.99 quantile.
+const FIRST_VISIBLE: f64 = 0.005;
+
+/// Of new connections, the share whose first answer was held back from which on the server is named.
+const FIRST_WAITED: f64 = 0.5;
+
+impl Caveat {
+    /// Over TCP or TLS: answers that took as long as a delayed acknowledgement are at least half as many as
+    /// the new connections, and at least 0.5 % of all; in a closed loop, too, since the first query of a
+    /// connection has no answer before it. Nothing is said where the median takes that long by itself.
+    pub(super) fn first_answers_wait(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let answered = measured.counters.outcomes.answered.max(1) as f64;
+        let connections = measured.counters.connections.opened as f64 / answered;
+        let times = &measured.service_time;
+        let (from, to) = HELD_BACK_NS;
+        let is_over_tcp = matches!(load.transport.as_str(), "tcp" | "dot" | "doh2");
+        if !is_over_tcp || times.quantile_ns(0.5)? >= from / 2 {
+            return None;
+        }
+        let share = times.share_at_most(to) - times.share_at_most(from);
+        (share >= FIRST_VISIBLE && share >= FIRST_WAITED * connections && connections > 0.0)
+            .then_some(Self::FirstAnswersWait { share, connections })
+    }
+}
+
 impl Measured {
     /// Mean time between two queries of one connection in the measured window, nanoseconds; `None`
     /// without connections or queries.
@@ -73,6 +103,6 @@ impl Measured {
         let ended = warm_up.lost + warm_up.closed + measured.lost + measured.closed;
         let kept = opened.saturating_sub(ended);
         let sent = self.sent_in_window;
-        (kept > 0 && sent > 0).then(|| self.window_ns as f64 * kept as f64 / sent as f64)
+        (kept > 0 && sent > 0).then(|| self.counted_ns() as f64 * kept as f64 / sent as f64)
     }
 }

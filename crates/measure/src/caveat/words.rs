@@ -210,6 +210,18 @@ impl Caveat {
                  acknowledge at once, and shows the latency without the wait; real clients with \
                  such a gap between their queries wait too",
             ),
+            Self::FirstAnswersWait { share, connections } => Finding::new(
+                "The first answer of a new connection came after 40 ms: the server leaves Nagle's \
+                 algorithm on, and holds it until the client has acknowledged what came with the \
+                 handshake, which the client's kernel does after that time",
+                format!(
+                    "{} of the answers took 38 to 50 ms; {} were the first of a connection",
+                    number::share(*share),
+                    number::share(*connections)
+                ),
+                "The server can set TCP_NODELAY; `load.quickack = \"always\"` makes the clients \
+                 acknowledge at once, and shows the latency without the wait",
+            ),
             Self::Lost { share } => Finding::new(
                 "Queries were not answered; each counts in the latency with its time-out at least",
                 number::share(*share),

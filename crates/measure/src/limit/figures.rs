@@ -84,14 +84,22 @@ impl LimitFigures {
         let (from, to) = measured.window();
         let udp_drops = measured.resources.growth_between(from, to, |at| at.udp_drops);
         let target = load.target.parse::<SocketAddr>();
+        // Of a turn some counts and some does not; at random arrivals the two have other rates, and what is
+        // due is of both.
+        let of_turn = |queries: u64| queries as f64 * 1e9 / measured.own_ns() as f64;
+        let is_paced = matches!(load.mode, LoadMode::Open { .. }) && measured.turns.is_some();
+        let (offered_qps, answered_qps) = match is_paced {
+            true => (of_turn(measured.counters.sent), of_turn(outcomes.answered)),
+            false => (measured.offered_qps(), measured.answered_qps()),
+        };
         Self {
             is_stream,
             is_loopback: target.is_ok_and(|target| target.ip().is_loopback()),
             mode: load.mode.clone(),
             clients: load.clients,
             due_qps: measured.due_qps(),
-            offered_qps: measured.offered_qps(),
-            answered_qps: measured.answered_qps(),
+            offered_qps,
+            answered_qps,
             answered: outcomes.answered,
             mean_latency_ns: measured.latency.mean_ns(),
             lost_datagrams,

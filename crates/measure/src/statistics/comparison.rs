@@ -114,7 +114,11 @@ impl Metric {
     pub fn of(self, record: &RunRecord) -> Option<f64> {
         let measured = record.measured.as_ref()?;
         let times = &record.compared_times()?.latency;
-        let latency = |quantile| Some(times.quantile_ns(quantile)? as f64);
+        // What reaches the time-out is the time-out: so many queries were lost.
+        let latency = |quantile| {
+            let ns = times.quantile_ns(quantile)?;
+            (ns < record.load.timeout_ns || record.load.timeout_ns == 0).then_some(ns as f64)
+        };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
             Self::LatencyMean => times.mean_ns(),
@@ -215,18 +219,18 @@ impl Comparison {
         let compare = |(pair, (differs, is_within)): (Pair, (bool, bool))| {
             let Pair { variant, against, metric, paired, floor } = pair;
             let is_more = paired.relative.value > 0.0;
-            let differs = differs && paired.absolute.value.abs() > floor;
+            let is_beyond_floor = paired.absolute.value.abs() > floor;
+            let differs = differs && is_beyond_floor;
             let verdict = match (is_within, differs) {
                 (true, _) => Verdict::NoDifferenceSeen,
                 (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
                 (false, true) => Verdict::Costs,
                 (false, false) => Verdict::CannotTell {
-                    // The strictest share of the error that this word can have to meet.
-                    more_runs: paired.more_pairs(
-                        margin,
-                        error * metric.weight() / weights,
-                        MAX_MORE_ROUNDS,
-                    ),
+                    // The strictest share of the error that this word can have to meet. No number of
+                    // rounds helps against the engine's own error.
+                    more_runs: paired
+                        .more_pairs(margin, error * metric.weight() / weights, MAX_MORE_ROUNDS)
+                        .filter(|_| is_beyond_floor),
                 },
             };
             Self {

@@ -76,10 +76,12 @@ impl Paired {
     }
 
     /// The fewest further pairs with which one of the two would fall to `error`, if mean and spread
-    /// stay as they are; `None` from one pair and beyond `most`.
+    /// stay as they are; `None` from one pair, if one pair alone gives the difference its sign, and beyond
+    /// `most`.
     #[must_use]
     pub fn more_pairs(&self, margin: f64, error: f64, most: u32) -> Option<u32> {
-        if self.pairs < 2 {
+        // If one pair alone gives the difference its sign, the spread is not what is missing.
+        if self.pairs < 2 || !self.is_of_all {
             return None;
         }
         (1..=most).find(|more| {

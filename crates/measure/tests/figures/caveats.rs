@@ -25,12 +25,17 @@ pub(crate) fn run() -> Run {
     }
 }
 
+impl Run {
+    pub(crate) fn caveats(&self) -> Vec<Caveat> {
+        Caveat::find(&self.load, &self.server, &[], &self.measured, self.host_cpus)
+    }
+}
+
 #[track_caller]
 pub(crate) fn check(change: impl FnOnce(&mut Run), expected: &[Caveat]) {
     let mut run = run();
     change(&mut run);
-    let Run { load, server, measured, host_cpus } = run;
-    assert_eq!(Caveat::find(&load, &server, &[], &measured, host_cpus), expected);
+    assert_eq!(run.caveats(), expected);
 }
 
 #[test]
@@ -272,12 +277,23 @@ fn full_sockets_of_the_host() {
 
 #[test]
 fn the_horizon() {
-    let horizon = |horizon_ns| move |run: &mut Run| run.load.horizon_ns = horizon_ns;
+    // Ten pauses in a second.
+    let paused = |mean_ns: u64| {
+        move |run: &mut Run| {
+            let worker = &mut run.measured.workers[0];
+            (worker.pause_ns, worker.pauses) = (10 * mean_ns, 10);
+        }
+    };
     let p50_ns = example::measured(1).latency.quantile_ns(0.5).unwrap();
-    check(horizon(p50_ns / 10), &[]);
-    let horizon_ns = p50_ns / 10 + 1;
-    check(horizon(horizon_ns), &[Caveat::Horizon { horizon_ns, p50_ns }]);
-    check(horizon(0), &[]);
+    // 3.162 ms, 3.162 % of the time: 99.98 us for an answer, with a median of 1,000.4 us.
+    check(paused(3_162_000), &[]);
+    check(paused(3_163_000), &[Caveat::Horizon { horizon_ns: 100_045, p50_ns }]);
+    // As long, but hardly ever.
+    check(
+        |run| (run.measured.workers[0].pause_ns, run.measured.workers[0].pauses) = (400_000, 1),
+        &[],
+    );
+    check(|run| run.load.horizon_ns = 900_000, &[]);
 }
 
 #[test]

@@ -136,6 +136,7 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         chain: Vec::new(),
         laboratory: None,
         common_load: None,
+        lacks_common_load: false,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
         limit: Limit { kind: LimitKind::Window, evidence: format!("run at {position}") },

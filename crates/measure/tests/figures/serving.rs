@@ -77,41 +77,69 @@ fn clients_that_are_not_served() {
 
 #[test]
 fn the_floor_of_a_latency() {
-    let floor_us = |change: fn(&mut Run)| {
+    let floor_us = |change: &dyn Fn(&mut Run)| {
         let mut run = run();
         run.load.horizon_ns = 0;
         change(&mut run);
         (latency_floor_ns(&run.load, &run.measured) / 1_000.0).round()
     };
     // 1 us, the send lag of 10 us, and a step of 1 us at the median of 1 ms.
-    assert_eq!(floor_us(|_| {}), 12.0);
+    assert_eq!(floor_us(&|_| {}), 12.0);
     let closed = |run: &mut Run| run.load.mode = LoadMode::Closed { outstanding: 1 };
-    assert_eq!(floor_us(closed), 2.0);
-    assert_eq!(floor_us(|run| run.load.horizon_ns = 50_000), 62.0);
-    // A machine that cannot sleep for so short a time; the worst of its workers counts.
+    assert_eq!(floor_us(&closed), 2.0);
+    // Nine tenths of the time in pauses of 90 us; the worst of its workers counts.
     let slept = |run: &mut Run| {
-        run.load.horizon_ns = 50_000;
         let mut second = run.measured.workers[0].clone();
-        (second.pause_ns, second.pauses) = (900_000, 10);
+        (second.pause_ns, second.pauses) = (900_000_000, 10_000);
         run.measured.workers.push(second);
     };
-    assert_eq!(floor_us(slept), 102.0);
+    assert_eq!(floor_us(&slept), 93.0);
     let stamped = |run: &mut Run| {
-        run.load.horizon_ns = 50_000;
+        slept(run);
         run.load.receive_time = "kernel".to_owned();
     };
-    assert_eq!(floor_us(stamped), 12.0);
+    assert_eq!(floor_us(&stamped), 12.0);
     // Streams have no stamps.
-    assert_eq!(
-        floor_us(|run| {
-            run.load.horizon_ns = 50_000;
-            run.load.receive_time = "kernel".to_owned();
-            run.load.transport = "tcp".to_owned();
-        }),
-        62.0
-    );
+    let over_tcp = |run: &mut Run| {
+        stamped(run);
+        run.load.transport = "tcp".to_owned();
+    };
+    assert_eq!(floor_us(&over_tcp), 93.0);
     let empty = |run: &mut Run| {
         (run.measured.latency, run.measured.send_lag) = (Histogram::new(), Histogram::new());
     };
-    assert_eq!(floor_us(empty), 1.0);
+    assert_eq!(floor_us(&empty), 1.0);
+}
+
+/// A thousand answers over DoT with `connections` new connections, of which `held` took 41 ms.
+fn coming_and_going(connections: u64, held: u64) -> impl FnOnce(&mut Run) {
+    move |run: &mut Run| {
+        run.load.transport = "dot".to_owned();
+        run.load.mode = LoadMode::Closed { outstanding: 1 };
+        run.measured.counters.connections.opened = connections;
+        let mut times = Histogram::new();
+        times.record_many_ns(41_000_000, held);
+        times.record_many_ns(1_000_000, 1_000 - held);
+        run.measured.service_time = times;
+    }
+}
+
+#[test]
+fn the_first_answer_of_a_connection() {
+    let is_told = |of: &dyn Fn(&mut Run)| {
+        let mut run = run();
+        of(&mut run);
+        let is_it = |caveat: &Caveat| matches!(caveat, Caveat::FirstAnswersWait { .. });
+        run.caveats().iter().any(is_it)
+    };
+    let case = |connections, held| is_told(&|run| coming_and_going(connections, held)(run));
+    assert!(case(50, 50) && case(50, 25));
+    assert!(!case(50, 24) && !case(5, 4));
+    // Nobody came, and yet some took so long; or all do.
+    assert!(!case(0, 50) && !case(900, 900));
+    let over_quic = |run: &mut Run| {
+        coming_and_going(50, 50)(run);
+        run.load.transport = "doq".to_owned();
+    };
+    assert!(!is_told(&over_quic));
 }

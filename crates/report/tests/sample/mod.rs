@@ -127,6 +127,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
     let window = if of.transport == "dot" { 1_000 } else { 400 };
     RunRecord {
         common_load: None,
+        lacks_common_load: false,
         format: RECORD_FORMAT,
         variant: of.name.to_owned(),
         repetition,

@@ -182,8 +182,8 @@ impl Bench<'_> {
             case: load.case(),
             program: program.name().to_owned(),
             round,
-            finding,
             cpu_us_per_answer: cpu_us / finding.answered as f64,
+            finding,
             pacing,
         })
     }

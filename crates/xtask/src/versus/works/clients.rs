@@ -22,8 +22,9 @@ pub(crate) fn clients(bench: &Bench<'_>) -> Result<Outcome> {
     let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
     let transports = if bench.options.smoke { &TRANSPORTS[..1] } else { &TRANSPORTS[..] };
     bench.await_ready(&mut server, transports)?;
-    let load =
-        |transport: &Transport| server.load(Work::Clients, *transport, CLIENTS, Mode::Window(CLIENTS));
+    let load = |transport: &Transport| {
+        server.load(Work::Clients, *transport, CLIENTS, Mode::Window(CLIENTS))
+    };
     let loads: Vec<Load<'_>> = transports.iter().map(load).collect();
     let samples = bench.alternate(&loads, &bench.programs()?, None)?;
     let mut outcome = Outcome::default();
