@@ -33,21 +33,25 @@ pub(crate) fn connection_bound(kind: &str) -> &'static str {
         "unbound" => "Unbound bounds them by `incoming-num-tcp` (default 10 for each thread)",
         "knot-resolver" => "Knot Resolver bounds them by its file descriptors (`ulimit -n`)",
         "dnsdist" => {
-            "dnsdist bounds them by `setMaxTCPClientThreads` (default 10), \
-             `setMaxTCPConnectionsPerClient` and `maxConcurrentTCPConnections`"
+            "dnsdist bounds them by `maxConcurrentTCPConnections` of each listener and by \
+             `setMaxTCPConnectionsPerClient` (no limit by default), and those that wait for a thread by \
+             `setMaxTCPQueuedConnections` (10,000)"
         }
         "pdns-recursor" => {
             "PowerDNS Recursor bounds them by `max-tcp-clients` (default 128) and \
              `max-tcp-per-client`"
         }
         "dnsmasq" => "dnsmasq bounds them by `max-tcp-connections` (default 20)",
-        "coredns" => "CoreDNS bounds them by its file descriptors (`ulimit -n`)",
+        "coredns" => {
+            "CoreDNS bounds them over HTTPS, HTTP/3 and QUIC by `max_connections` of the plugins `https`, \
+             `https3` and `quic` (default 200), over TCP and TLS by its file descriptors (`ulimit -n`)"
+        }
         "stubby" => "Stubby bounds them by its file descriptors (`ulimit -n`)",
         "embedded" => "the embedded server bounds them by `--max-connections`",
         _ => {
             "BIND bounds them by `tcp-clients` (default 150), Unbound by `incoming-num-tcp` (10), NSD \
              by `tcp-count` (100), Knot DNS by `tcp-max-clients`, dnsdist by \
-             `setMaxTCPClientThreads` (10), PowerDNS by `max-tcp-clients` (Recursor, 128) or \
+             `maxConcurrentTCPConnections`, PowerDNS by `max-tcp-clients` (Recursor, 128) or \
              `max-tcp-connections` (20)"
         }
     }

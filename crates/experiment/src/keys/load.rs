@@ -163,9 +163,9 @@ pub(super) const LOAD: &[Key] = &[
         "load.tls_groups",
         Form::Words(&["x25519", "secp256r1", "secp384r1", "x25519mlkem768"]),
         Preset::Value("[\"x25519\", \"secp256r1\", \"secp384r1\"]"),
-        "Key exchange groups that clients offer, the one they prefer first: it alone has a key share \
-         in the first packet. `x25519mlkem768` is the hybrid with ML-KEM-768 \
-         (draft-ietf-tls-ecdhe-mlkem) and needs TLS 1.3",
+        "Key exchange groups that clients offer, the one they prefer first: it has a key share in the \
+         first packet. `x25519mlkem768` is the hybrid with ML-KEM-768 (draft-ietf-tls-ecdhe-mlkem) and \
+         needs TLS 1.3. With it first, `x25519` has a key share too, if it is offered",
     ),
     Key::new(
         "load.tls_records",

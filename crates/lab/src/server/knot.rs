@@ -101,7 +101,7 @@ server:
 {listeners}
     udp-workers: {threads}
     tcp-workers: {threads}
-    background-workers: 1
+{tcp_reuseport}    background-workers: 1
     tcp-max-clients: {tcp_clients}
     tcp-idle-timeout: {IDLE_SECONDS}
     tcp-io-timeout: {io_timeout}
@@ -140,6 +140,7 @@ zone:
 {extra}",
         listeners = listeners(spec),
         threads = spec.threads,
+        tcp_reuseport = if spec.threads > 1 { "    tcp-reuseport: on\n" } else { "" },
         tcp_clients = spec.connection_limit(),
         io_timeout = io_timeout_ms(spec),
         origin = spec.origin(),
@@ -248,6 +249,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "the control socket cannot be switched off: it is a Unix socket in the run's folder"
             .to_owned(),
     ];
+    if spec.threads > 1 {
+        notes.push(
+            "tcp-reuseport on (default off): each TCP worker has a socket of its own, as each UDP worker \
+             has by default, and none waits for another at a shared one"
+                .to_owned(),
+        );
+    }
     if spec.serves(Transport::Doq) {
         notes.push(format!(
             "quic-max-clients {} (default 10000), quic-idle-close-timeout {IDLE_SECONDS} s \
@@ -285,6 +293,14 @@ mod tests {
             reason,
             "Knot DNS 3.2.6 has no DNS over QUIC on ordinary sockets: it came with 3.3"
         );
+    }
+
+    #[test]
+    fn one_worker_shares_its_socket_with_nobody() {
+        let mut spec = spec(ServerKind::Knot, &[Transport::Tcp]);
+        assert!(shown(&spec).contains("tcp-reuseport: on"));
+        spec.threads = 1;
+        assert!(!shown(&spec).contains("reuseport"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! PowerDNS Recursor 4 (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its
+//! PowerDNS Recursor (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its
 //! web server, `/metrics`.
 //!
 //! Blind spots of its counts: what the kernel dropped before it was read, and messages that cannot be
@@ -49,10 +49,13 @@ impl Adapter for PowerDnsRecursor {
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        if version.is_at_least(5, 2) {
+            return Err(format!(
+                "PowerDNS Recursor {version} reads old-style settings, which dnslab writes, only with \
+                 --enable-old-settings, which dnslab does not give it: 4.7 to 5.1 read them as they are"
+            ));
+        }
         let missing = match transport {
-            _ if version.is_at_least(5, 0) => {
-                "configuration that dnslab writes: from 5.0 on it is YAML"
-            }
             _ if !version.is_at_least(4, 7) => {
                 "option to ask no root server (hint-file no): 4.7 has"
             }
@@ -173,8 +176,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     };
     let mut notes = vec![
         format!(
-            "{} worker threads (threads), as the experiment says, and those that it has besides: one \
-             that hands out the queries, one for the web server",
+            "{} worker threads (threads), as the experiment says, and those that it has besides: up to 4.8 \
+             one that hands out the queries, from 5.0 on one for all queries over TCP (tcp-threads, the \
+             default), and one for the web server",
             spec.threads
         ),
         format!(
@@ -202,9 +206,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if let Some(upstream) = &spec.upstream {
         notes.push(match upstream.transport {
             Transport::Dot => {
-                "the upstream's certificate is not verified: PowerDNS Recursor 4 cannot \
-                               (its TLS is opportunistic); connections to it are opened, kept and \
-                               resumed as it does by default"
+                "the upstream's certificate is not verified: PowerDNS Recursor 4.7 to 5.1 \
+                               cannot (its TLS is opportunistic); connections to it are opened, kept \
+                               and resumed as it does by default"
                     .to_owned()
             }
             _ => {
@@ -287,7 +291,11 @@ mod tests {
         };
         assert_eq!(served([4, 8, 8]), [true, true, false, false, false, false]);
         assert_eq!(served([4, 6, 0]), [false; 6]);
-        assert_eq!(served([5, 0, 0]), [false; 6]);
+        assert_eq!(served([5, 0, 0]), served([4, 8, 8]));
+        assert_eq!(served([5, 1, 10]), served([4, 8, 8]));
+        assert_eq!(served([5, 2, 0]), [false; 6]);
+        let reason = PowerDnsRecursor.supports(&version([5, 2, 0]), Transport::Udp).unwrap_err();
+        assert!(reason.contains("--enable-old-settings"), "{reason}");
     }
 
     #[test]
