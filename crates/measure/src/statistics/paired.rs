@@ -278,28 +278,57 @@ mod tests {
         assert_eq!(drift(&[100.0; 6]), None);
     }
 
+    /// How the values of a variant scatter inside its round.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Noise {
+        /// Normally, on the logarithmic scale.
+        Normal,
+        /// By Student's t with three degrees of freedom: far values are frequent.
+        HeavyTails,
+        /// The reference normally, the variants by a log-normal distribution: they are often a little
+        /// below their mean, and now and then far above it.
+        OneSided,
+    }
+
+    impl Noise {
+        /// A value of mean 0 and standard deviation 1; `of_variant` is false for the reference.
+        fn draw(self, of_variant: bool, random: &mut Xoshiro256PlusPlus) -> f64 {
+            match self {
+                Self::HeavyTails => {
+                    random.sample(rand_distr::StudentT::new(3.0).unwrap()) / 3f64.sqrt()
+                }
+                Self::OneSided if of_variant => {
+                    // The exponential of a standard normal value.
+                    let (mean, deviation) = (0.5f64.exp(), (1f64.exp_m1() * 1f64.exp()).sqrt());
+                    (random.sample::<f64, _>(StandardNormal).exp() - mean) / deviation
+                }
+                Self::Normal | Self::OneSided => random.sample(StandardNormal),
+            }
+        }
+    }
+
     /// What is known of the method without a machine: simulated experiments of `rounds` rounds, two
-    /// variants against a baseline, `metrics` figures each, of which all share the noise of their
-    /// round. The share of intervals that hold the truth, and of reports with a false word.
-    fn simulate(rounds: usize, metrics: usize, truth: f64, seed: u64) -> (f64, f64) {
+    /// variants against a baseline, `metrics` figures each. All of them share the noise of their
+    /// round, and that of the baseline in it. The share of intervals that hold the truth, and of
+    /// reports with a false word.
+    fn simulate(rounds: usize, metrics: usize, truth: f64, noise: Noise) -> (f64, f64) {
         const EXPERIMENTS: usize = 4_000;
         const ERROR: f64 = 0.02;
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
         let (mut held, mut intervals, mut false_words) = (0, 0, 0);
         for _ in 0..EXPERIMENTS {
-            let mut found = Vec::new();
-            for _ in 0..2 * metrics {
-                let pairs: Vec<(f64, f64)> = (0..rounds)
-                    .map(|_| {
-                        let mut normal = || random.sample::<f64, _>(StandardNormal);
-                        // The round moves both by 6 %, each by itself by 2 %.
-                        let round = 0.06 * normal();
-                        let one = (round + 0.02 * normal()).exp();
-                        (one, (round + 0.02 * normal()).exp() * (1.0 + truth))
-                    })
-                    .collect();
-                found.push(Paired::of(&pairs).unwrap());
+            let mut comparisons = vec![Vec::new(); 2 * metrics];
+            for _ in 0..rounds {
+                // The round moves all by 6 %, each value by itself by 2 %.
+                let round = 0.06 * noise.draw(false, &mut random);
+                let below = (round + 0.02 * noise.draw(false, &mut random)).exp();
+                for pairs in &mut comparisons {
+                    let own = round + 0.02 * noise.draw(true, &mut random);
+                    pairs.push((below, own.exp() * (1.0 + truth)));
+                }
             }
+            let found: Vec<Paired> =
+                comparisons.iter().map(|pairs| Paired::of(pairs).unwrap()).collect();
             let holds = |of: &&Paired| (of.relative.low..=of.relative.high).contains(&truth);
             held += found.iter().filter(holds).count();
             intervals += found.len();
@@ -316,14 +345,41 @@ mod tests {
 
     /// The promise: 95 of 100 intervals hold the truth, and at most one report of a hundred has a
     /// false mark, or a false "no difference seen" where the difference is the margin. Bounds are
-    /// five standard errors wide.
+    /// five standard errors wide; the intervals of one experiment count as one fact for that.
     #[test]
     fn intervals_and_words_keep_their_promise() {
-        for (rounds, metrics, truth) in [(3, 2, 0.0), (5, 6, 0.0), (10, 8, 0.0), (10, 4, MARGIN)] {
-            let (held, false_words) = simulate(rounds, metrics, truth, 42);
-            let name = format!("{rounds} rounds, {metrics} metrics, truth {truth}");
-            assert!((0.94..=0.96).contains(&held), "{name}: {held}");
+        let cases = [
+            (Noise::Normal, 3, 2, 0.0),
+            (Noise::Normal, 5, 6, 0.0),
+            (Noise::Normal, 7, 7, MARGIN),
+            (Noise::Normal, 10, 8, 0.0),
+            (Noise::Normal, 10, 4, MARGIN),
+            (Noise::HeavyTails, 3, 2, 0.0),
+            (Noise::HeavyTails, 7, 7, 0.0),
+            (Noise::HeavyTails, 7, 7, MARGIN),
+            (Noise::HeavyTails, 10, 8, 0.0),
+            (Noise::OneSided, 3, 2, 0.0),
+            (Noise::OneSided, 7, 7, 0.0),
+            (Noise::OneSided, 7, 7, MARGIN),
+            (Noise::OneSided, 10, 8, 0.0),
+        ];
+        for (noise, rounds, metrics, truth) in cases {
+            let (held, false_words) = simulate(rounds, metrics, truth, noise);
+            let name = format!("{noise:?}, {rounds} rounds, {metrics} metrics, truth {truth}");
+            assert!((0.93..=0.97).contains(&held), "{name}: {held}");
             assert!(false_words <= 0.01 + 5.0 * 0.0016, "{name}: {false_words}");
         }
+    }
+
+    /// Where the promise is not kept. The noise of the variants is one-sided, the difference is the
+    /// margin, and there are 7 metrics: a false "no difference seen" is in 0.8 % of the reports of 7
+    /// rounds, in 1.2 % of 10, 1.8 % of 20 and 2.0 % of 40 (40,000 experiments each, standard error
+    /// 0.07 % at most). Without a difference, a false mark is in 1.1 % of 20 rounds and 1.2 % of 40.
+    /// The bound is 2 % and five standard errors.
+    #[test]
+    fn with_one_sided_noise_and_many_rounds_two_reports_of_a_hundred_are_false() {
+        let (held, false_words) = simulate(20, 7, MARGIN, Noise::OneSided);
+        assert!((0.93..=0.97).contains(&held), "{held}");
+        assert!(false_words <= 0.02 + 5.0 * 0.0022, "{false_words}");
     }
 }

@@ -20,6 +20,17 @@ pub(crate) struct Experiment {
     pub(crate) settings: Vec<String>,
 }
 
+/// How many variants the default experiment has, and how many comparisons of two variants.
+pub(crate) fn default_size() -> (usize, usize) {
+    let variants: Vec<&str> = DEFAULT.split("\n[[variant]]\n").skip(1).collect();
+    let with = |variant: &&str| {
+        let line = variant.lines().find(|line| line.starts_with("compare.with"));
+        line.map_or(1, |line| line.split(',').count())
+    };
+    // The baseline comes first, and is compared with nothing.
+    (variants.len(), variants.iter().skip(1).map(with).sum())
+}
+
 impl Experiment {
     /// The default experiment with these variants, the first one being the baseline. Each variant
     /// is its name and its keys, one a line.
@@ -102,6 +113,11 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_experiment_has_five_variants() {
+        assert_eq!(default_size(), (5, 5));
+    }
 
     #[test]
     fn only_the_variants_differ_from_the_default_experiment() {

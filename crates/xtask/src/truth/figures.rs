@@ -2,6 +2,12 @@
 
 /// Quantile 0.975 of the standard normal distribution.
 const Z: f64 = 1.959_963_985;
+/// From this many experiments on they are drawn anew.
+pub(crate) const FEWEST_DRAWN: usize = 20;
+/// How often they are drawn anew.
+const RESAMPLES: usize = 2_000;
+/// Where the draws begin: the page must come out alike each time.
+const SEED: u64 = 1;
 
 /// A share of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,16 +35,65 @@ impl Share {
     /// 95 % interval of the true share (Wilson 1927, without correction of continuity); all of
     /// [0, 1] of none.
     pub(crate) fn interval(self) -> (f64, f64) {
-        if self.of == 0 {
-            return (0.0, 1.0);
-        }
-        let (count, share) = (self.of as f64, self.value());
-        let scale = 1.0 + Z * Z / count;
-        let centre = (share + Z * Z / (2.0 * count)) / scale;
-        let variance = share * (1.0 - share) / count + Z * Z / (4.0 * count * count);
-        let half = Z * variance.sqrt() / scale;
-        ((centre - half).max(0.0), (centre + half).min(1.0))
+        if self.of == 0 { (0.0, 1.0) } else { wilson(self.value(), self.of as f64) }
     }
+
+    /// Several shares as one.
+    pub(crate) fn total(shares: &[Self]) -> Self {
+        shares.iter().fold(Self::default(), |all, share| Self {
+            part: all.part + share.part,
+            of: all.of + share.of,
+        })
+    }
+}
+
+/// 95 % interval of the share of all together, where each share is that of one experiment, and what
+/// is counted inside an experiment is not independent.
+///
+/// It is the percentile interval of a bootstrap that draws whole experiments. From fewer than
+/// [`FEWEST_DRAWN`] experiments, or if all have the same share, a bootstrap shows too little: then
+/// it is Wilson's, as if each experiment had told one thing alone. Where each has, it is Wilson's
+/// too.
+pub(crate) fn clustered(experiments: &[Share]) -> (f64, f64) {
+    let told: Vec<Share> = experiments.iter().filter(|it| it.of > 0).copied().collect();
+    let all = Share::total(&told);
+    if all.of == 0 || told.iter().all(|it| it.of == 1) {
+        return all.interval();
+    }
+    let is_same = |it: &Share| it.part * told[0].of == told[0].part * it.of;
+    if told.len() < FEWEST_DRAWN || told.iter().all(is_same) {
+        return wilson(all.value(), told.len() as f64);
+    }
+    let mut random = SEED;
+    let mut shares: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let drawn: Vec<Share> =
+                told.iter().map(|_| told[below(&mut random, told.len())]).collect();
+            Share::total(&drawn).value()
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    let tail = RESAMPLES / 40;
+    (shares[tail], shares[RESAMPLES - 1 - tail])
+}
+
+/// Wilson's 95 % interval of a share, in [0, 1], of so many, more than 0.
+fn wilson(share: f64, count: f64) -> (f64, f64) {
+    let scale = 1.0 + Z * Z / count;
+    let centre = (share + Z * Z / (2.0 * count)) / scale;
+    let variance = share * (1.0 - share) / count + Z * Z / (4.0 * count * count);
+    let half = Z * variance.sqrt() / scale;
+    ((centre - half).max(0.0), (centre + half).min(1.0))
+}
+
+/// A whole number drawn from 0 to below `end` (SplitMix64: Steele and others, "Fast Splittable
+/// Pseudorandom Number Generators", 2014).
+fn below(state: &mut u64, end: usize) -> usize {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    ((u128::from(mixed) * end as u128) >> 64) as usize
 }
 
 /// Mean of some values and its 95 % interval by Student's t; `None` of fewer than four.
@@ -89,6 +144,33 @@ mod tests {
         check(0, 20, 0.0, 0.1611);
         check(1, 29, 0.0061, 0.1718);
         check(0, 0, 0.0, 1.0);
+    }
+
+    #[test]
+    fn what_one_experiment_tells_is_not_independent() {
+        let near = |found: (f64, f64), low: f64, high: f64, by: f64| {
+            assert!((found.0 - low).abs() < by && (found.1 - high).abs() < by, "{found:?}");
+        };
+        // Four experiments of 40 in which all is wrong: as sure as 36 of 40, not as 504 of 560.
+        let mut experiments = vec![Share { part: 14, of: 14 }; 36];
+        experiments.extend([Share { part: 0, of: 14 }; 4]);
+        near(clustered(&experiments), 0.8, 0.975, 0.026);
+        assert_eq!(clustered(&experiments), clustered(&experiments));
+        // One wrong in all but one: nearly what 39 of 40 experiments say of 13 of 14.
+        let mut alike = vec![Share { part: 13, of: 14 }; 39];
+        alike.push(Share { part: 12, of: 14 });
+        near(clustered(&alike), 0.923, 0.928, 0.003);
+        // All the same, too few, one thing each, nothing.
+        near(clustered(&[Share { part: 14, of: 14 }; 40]), 0.912, 1.0, 0.001);
+        near(
+            clustered(&[Share { part: 14, of: 14 }, Share { part: 7, of: 14 }]),
+            0.198,
+            0.973,
+            0.001,
+        );
+        let one = [Share { part: 1, of: 1 }, Share { part: 0, of: 1 }, Share::default()];
+        assert_eq!(clustered(&one), Share { part: 1, of: 2 }.interval());
+        assert_eq!(clustered(&[]), (0.0, 1.0));
     }
 
     #[test]

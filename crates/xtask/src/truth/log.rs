@@ -99,30 +99,59 @@ impl Compared {
     }
 }
 
-/// The experiments of the present method in the log at `path`; none if there is no log.
+/// What is read of an experiment of another method, whose kinds and figures may be others.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Earlier {
+    /// Version of the method.
+    pub(crate) method: u32,
+    /// What was played, by its name then.
+    pub(crate) kind: String,
+    /// How long it took.
+    pub(crate) seconds: f64,
+    /// Planted CPU time of each answer, where the kind had one.
+    pub(crate) busy_ns: Option<u64>,
+    /// What the report said.
+    pub(crate) comparisons: Vec<Compared>,
+    /// Why there is no report.
+    pub(crate) failure: Option<String>,
+}
+
+/// A whole log, in the order of its lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Log {
+    /// The experiments of the present method.
+    pub(crate) played: Vec<Played>,
+    /// Those of all other methods.
+    pub(crate) earlier: Vec<Earlier>,
+}
+
+/// Reads the log at `path`; it is empty if there is none.
 ///
 /// # Errors
-/// When the log cannot be read, or a line of the present method is damaged.
-pub(crate) fn read(path: &Path) -> Result<Vec<Played>> {
+/// When the log cannot be read, or a line is damaged.
+pub(crate) fn read(path: &Path) -> Result<Log> {
     /// What every line has, of whatever method.
     #[derive(Deserialize)]
     struct Version {
         method: u32,
     }
+    let mut log = Log::default();
     if !path.exists() {
-        return Ok(Vec::new());
+        return Ok(log);
     }
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut played = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
         let place = || format!("{}:{}: not a line of this log", path.display(), number + 1);
         let version: Version = serde_json::from_str(line).with_context(place)?;
         if version.method == METHOD {
-            played.push(serde_json::from_str(line).with_context(place)?);
+            log.played.push(serde_json::from_str(line).with_context(place)?);
+        } else {
+            log.earlier.push(serde_json::from_str(line).with_context(place)?);
         }
     }
-    Ok(played)
+    Ok(log)
 }
 
 /// Appends an experiment to the log.
@@ -144,14 +173,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_other_methods_are_passed_over() {
+    fn lines_of_other_methods_are_kept_apart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("truth.jsonl");
-        assert_eq!(read(&path).unwrap(), []);
+        assert_eq!(read(&path).unwrap(), Log::default());
         let played = crate::truth::page::tests::played(Kind::Cost5, 7);
         fs::write(&path, format!("{{\"method\":{},\"kind\":\"gone\"}}\n", METHOD + 1)).unwrap();
         append(&path, &played).unwrap();
-        assert_eq!(read(&path).unwrap(), [played]);
+        let gone = Earlier { method: METHOD + 1, kind: "gone".into(), ..Earlier::default() };
+        assert_eq!(read(&path).unwrap(), Log { played: vec![played], earlier: vec![gone] });
         fs::write(&path, "{}\n").unwrap();
         let error = format!("{:#}", read(&path).unwrap_err());
         assert!(error.contains("truth.jsonl:1"), "{error}");

@@ -4,6 +4,8 @@
 //! Every experiment is one line of `truth.jsonl`, so portions from several days and machines add up.
 //! The page is made of that file alone.
 
+mod answer;
+mod earlier;
 mod experiment;
 mod figures;
 mod log;
@@ -18,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use log::Played;
+use log::{Log, Played};
 use plan::{Kind, TARGETS};
 use play::Player;
 
@@ -28,8 +30,9 @@ use crate::versus::dnslab::Dnslab;
 
 /// Version of the method. It is raised when something changes that can move a figure of the page:
 /// the load engine, the schedule of a round, the statistics, the default experiment, the kinds of
-/// experiments. Lines of other versions stay in the log, and count no more.
-pub(crate) const METHOD: u32 = 2;
+/// experiments. Lines of other versions stay in the log: the page gives
+/// what they said in a table of their own.
+pub(crate) const METHOD: u32 = 3;
 /// What an experiment is expected to take before one of its kind was played.
 const EXPECTED: Duration = Duration::from_secs(75);
 /// Name of the log in its folder.
@@ -56,7 +59,7 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
         None => default,
     };
     let (log_path, page_path) = (folder.join(LOG), folder.join(PAGE));
-    let mut played = log::read(&log_path)?;
+    let Log { mut played, earlier } = log::read(&log_path)?;
     let mut player = None;
     let (begun, mut failed_before) = (Instant::now(), false);
     for number in 0.. {
@@ -64,7 +67,11 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
             let Some((kind, _)) = TARGETS.get(number) else { break };
             *kind
         } else {
-            plan::next(|kind| count(&played, kind))
+            let Some(kind) = plan::next(|kind| count(&played, kind)) else {
+                println!("all kinds have reached their targets");
+                break;
+            };
+            kind
         };
         let late = begun.elapsed() + expected(&played, kind) > options.length;
         if stop.is_set() || (late && !options.smoke) {
@@ -84,9 +91,10 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
         failed_before = line.failure.is_some();
         played.push(line);
     }
-    fs::write(&page_path, page::page(&played))
+    let log = Log { played, earlier };
+    fs::write(&page_path, page::page(&log))
         .with_context(|| format!("cannot write {}", page_path.display()))?;
-    println!("{} experiments in all: {}", played.len(), page_path.display());
+    println!("{} experiments in all: {}", log.played.len(), page_path.display());
     Ok(())
 }
 

@@ -1,6 +1,10 @@
 //! Which experiments are played, how many of each, and which one is next.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
+
+use super::log::Played;
 
 /// An experiment whose truth is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -99,23 +103,31 @@ impl Kind {
 }
 
 /// The kind whose share of its target is lowest, the first one of several; `done` gives how many
-/// experiments of a kind there are. Beyond the targets it goes on in the same proportions.
-pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Kind {
-    let mut lowest = TARGETS[0];
-    for (kind, target) in TARGETS {
+/// experiments of a kind there are. `None` once all kinds have reached their targets.
+pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Option<Kind> {
+    let lacking = TARGETS.into_iter().filter(|(kind, target)| done(*kind) < *target);
+    let (kind, _) = lacking.reduce(|lowest, (kind, target)| {
         let share = |kind, other_target| u64::from(done(kind)) * u64::from(other_target);
-        if share(kind, lowest.1) < share(lowest.0, target) {
-            lowest = (kind, target);
-        }
-    }
-    lowest.0
+        if share(kind, lowest.1) < share(lowest.0, target) { (kind, target) } else { lowest }
+    })?;
+    Some(kind)
+}
+
+/// The experiments that count: of each kind the first ones of the log, up to its target.
+pub(crate) fn counted(played: &[Played]) -> Vec<&Played> {
+    let mut done: HashMap<Kind, u32> = HashMap::new();
+    let is_counted = |it: &&Played| {
+        let number = done.entry(it.kind).or_default();
+        *number += 1;
+        *number <= it.kind.target()
+    };
+    played.iter().filter(is_counted).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
+    use crate::truth::page::tests::played;
 
     #[test]
     fn all_kinds_reach_their_targets_together() {
@@ -130,11 +142,24 @@ mod tests {
                 let count = f64::from(done.get(&kind).copied().unwrap_or(0));
                 assert!((count - due).abs() <= 3.0, "{kind:?}: {count} of {due} after {played}");
             }
-            *done.entry(next(|kind| done.get(&kind).copied().unwrap_or(0))).or_default() += 1;
+            let kind = next(|kind| done.get(&kind).copied().unwrap_or(0)).unwrap();
+            *done.entry(kind).or_default() += 1;
         }
         for (kind, target) in TARGETS {
             assert_eq!(done[&kind], target, "{kind:?}");
         }
+        assert_eq!(next(|kind| done[&kind]), None, "play ends at the targets");
+        assert_eq!(next(|kind| done[&kind] - u32::from(kind == Kind::Loss)), Some(Kind::Loss));
+    }
+
+    #[test]
+    fn lines_beyond_a_target_are_not_counted() {
+        let mut log: Vec<Played> = (0..7).map(|_| played(Kind::LimitRate, 0)).collect();
+        log[6].seed = 7;
+        log.push(played(Kind::Loss, 0));
+        let found = counted(&log);
+        assert_eq!(found.len(), 6);
+        assert!(found.iter().all(|it| it.seed != 7));
     }
 
     #[test]

@@ -4,16 +4,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::experiment::{PLANTED_DELAY_NS, PLANTED_LOSS};
-use super::figures::{Share, mean, median};
+use super::figures::{Share, clustered, mean, median};
 use super::log::{Compared, Played};
-use super::page::{name, percent, shown};
+use super::page::{name, percent, shown, shown_in};
 use super::plan::{Kind, TARGETS};
-use super::play::CPU;
+pub(crate) use super::play::CPU;
 
 /// The metric of the answered rate.
 const RATE: &str = "answered-qps";
 /// The metric of the median latency at the common load.
-const MEDIAN: &str = "latency-p50";
+pub(crate) const MEDIAN: &str = "latency-p50";
+/// The metric of the server's memory.
+pub(crate) const MEMORY: &str = "peak-memory";
+/// Kinds with equal variants.
+pub(crate) const EQUAL: [Kind; 2] = [Kind::Same, Kind::SameQuarter];
+/// Kinds with a planted cost of CPU time.
+pub(crate) const COSTS: [Kind; 3] = [Kind::Cost3, Kind::Cost5, Kind::Cost10];
+/// Kinds whose planted difference is known to leave the memory as it is. Delayed answers are held in
+/// memory, so [`Kind::Delay`] is none.
+pub(crate) const UNMOVED: [Kind; 4] = [Kind::Cost3, Kind::Cost5, Kind::Cost10, Kind::Loss];
 
 /// The experiments of some kinds.
 pub(crate) fn of<'a>(played: &[&'a Played], kinds: &[Kind]) -> Vec<&'a Played> {
@@ -29,28 +38,48 @@ fn differences<'a>(
     all.filter(move |it| metric.is_none_or(|metric| it.metric == metric))
 }
 
-/// Experiments with equal variants whose report says that something differs.
+/// Reports of equal variants that say that something differs.
 pub(crate) fn false_marks(same: &[&Played]) -> Share {
-    Share::of(same.iter().map(|it| it.comparisons.iter().any(Compared::is_mark)))
+    let reports = same.iter().filter(|it| it.failure.is_none());
+    Share::of(reports.map(|it| it.comparisons.iter().any(Compared::is_mark)))
 }
 
-/// Intervals that hold 0, of one metric or of all.
-pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Share {
-    Share::of(differences(same, metric).map(|it| it.difference.holds(0.0)))
+/// Reports of [`UNMOVED`] kinds that say that the memory differs, of all that compare it.
+pub(crate) fn marks_beside(unmoved: &[&Played]) -> Share {
+    let memory = |it: &&&Played| it.comparisons.iter().any(|it| it.metric == MEMORY);
+    let is_marked = |it: &&Played| is_marked(it, MEMORY);
+    Share::of(unmoved.iter().filter(memory).map(is_marked))
 }
 
-/// Intervals of the CPU time per query, in ns, that hold the planted one.
-pub(crate) fn holds_planted(costs: &[&Played]) -> Share {
+/// Whether the report says that this metric differs.
+fn is_marked(it: &Played, metric: &str) -> bool {
+    it.comparisons.iter().any(|it| it.metric == metric && it.is_mark())
+}
+
+/// Of each experiment, the intervals that hold 0, of one metric or of all.
+pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Vec<Share> {
+    let of_one =
+        |it: &&Played| Share::of(differences(&[*it], metric).map(|it| it.difference.holds(0.0)));
+    same.iter().map(of_one).collect()
+}
+
+/// Of each experiment, the interval of the CPU time per query, in ns, if it holds the planted one.
+pub(crate) fn holds_planted(costs: &[&Played]) -> Vec<Share> {
     let held = |it: &&Played| {
         let cpu = it.comparisons.iter().find(|compared| compared.metric == CPU)?;
         Some(cpu.absolute?.holds(it.busy_ns? as f64))
     };
-    Share::of(costs.iter().filter_map(held))
+    costs.iter().map(|it| Share::of(held(it))).collect()
 }
 
-/// Whether a planted cost was found in the CPU time per query or the answered rate.
-pub(crate) fn is_found(it: &Played) -> bool {
-    has_verdict(it, "costs", &[CPU, RATE])
+/// Whether a planted difference was found in one of these metrics. Without a report it was not.
+pub(crate) fn is_found(it: &Played, metrics: &[&str]) -> bool {
+    has_verdict(it, "costs", metrics)
+}
+
+/// In how many experiments it was found in one of these metrics.
+pub(crate) fn found(played: &[&Played], metrics: &[&str]) -> Share {
+    Share::of(played.iter().map(|it| is_found(it, metrics)))
 }
 
 /// Whether the report has this verdict for one of these metrics.
@@ -75,7 +104,7 @@ fn seconds(played: &[&Played]) -> String {
 
 /// Equal variants: false marks, coverage, and width against time.
 pub(crate) fn same(played: &[&Played]) -> String {
-    let lengths = [Kind::Same, Kind::SameQuarter].map(|kind| (kind, of(played, &[kind])));
+    let lengths = EQUAL.map(|kind| (kind, of(played, &[kind])));
     let mut text = "\n## Equal variants\n\nThree variants, `a`, `b` and `c`, that differ in nothing: \
                     all over UDP, all over TCP or all over DoT, in turn. A false mark is a \"costs\" or \
                     a \"gains\" anywhere in the report.\n\n"
@@ -85,7 +114,7 @@ pub(crate) fn same(played: &[&Played]) -> String {
         let count = format!("{} of {}", of_kind.len(), kind.target());
         let _ = writeln!(text, "| {} | {count} | {} |", name(*kind), shown(false_marks(of_kind)));
     }
-    let both = of(played, &[Kind::Same, Kind::SameQuarter]);
+    let both = of(played, &EQUAL);
     let mut metrics: Vec<&str> = Vec::new();
     for it in differences(&both, None) {
         if !metrics.contains(&it.metric.as_str()) {
@@ -95,7 +124,7 @@ pub(crate) fn same(played: &[&Played]) -> String {
     text += "\nThe true difference is 0. A 95 % interval should hold it in 95 of 100:\n\n\
              | metric | intervals that hold 0 | 95 % interval |\n| --- | --- | --- |\n";
     for metric in metrics {
-        let _ = writeln!(text, "| {metric} | {} |", shown(holds_zero(&both, Some(metric))));
+        let _ = writeln!(text, "| {metric} | {} |", held(&holds_zero(&both, Some(metric))));
     }
     text += "\nWidth against time (medians; the width is that of the 95 % interval of the relative \
              difference):\n\n| length | transport | time | answered rate | CPU time per query | median \
@@ -116,22 +145,26 @@ pub(crate) fn same(played: &[&Played]) -> String {
     text
 }
 
+/// A share of intervals, given for each experiment: two cells of a table.
+fn held(experiments: &[Share]) -> String {
+    shown_in(Share::total(experiments), clustered(experiments))
+}
+
 /// Planted CPU time: how often it was found.
 pub(crate) fn costs(played: &[&Played]) -> String {
-    let mut text = "\n## A known cost of CPU time\n\nThe server of one variant is busy for a known time \
+    let mut text =
+        "\n## A known cost of CPU time\n\nThe server of one variant is busy for a known time \
                     with each answer (`server.busy`), about this much of what an answer costs it \
-                    otherwise, over UDP, TCP and DoT in turn. Found: the report says \"costs\". The \
-                    interval is that of the CPU time per query in ns, and should hold the planted \
-                    time.\n\n"
-        .to_owned();
+                    otherwise, over UDP, TCP and DoT in turn. Found: the report says \"costs\"; an \
+                    experiment without a report has found nothing. The interval is that of the CPU \
+                    time per query in ns, and should hold the planted time.\n\n"
+            .to_owned();
     text += "| planted | experiments | found in CPU time per query | 95 % interval | found there or in \
              the answered rate | 95 % interval | \"no difference\" said of CPU time | interval holds \
              the planted time | 95 % interval | width | time |\n\
              | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
-    for kind in [Kind::Cost3, Kind::Cost5, Kind::Cost10] {
+    for kind in COSTS {
         let of_kind = of(played, &[kind]);
-        let by_cpu = Share::of(of_kind.iter().map(|it| has_verdict(it, "costs", &[CPU])));
-        let by_any = Share::of(of_kind.iter().map(|it| is_found(it)));
         let none =
             of_kind.iter().filter(|it| has_verdict(it, "no-difference-seen", &[CPU])).count();
         let _ = writeln!(
@@ -140,9 +173,9 @@ pub(crate) fn costs(played: &[&Played]) -> String {
             name(kind),
             of_kind.len(),
             kind.target(),
-            shown(by_cpu),
-            shown(by_any),
-            shown(holds_planted(&of_kind)),
+            shown(found(&of_kind, &[CPU])),
+            shown(found(&of_kind, &[CPU, RATE])),
+            held(&holds_planted(&of_kind)),
             width(&of_kind, CPU),
             seconds(&of_kind)
         );
@@ -156,26 +189,23 @@ pub(crate) fn planted(played: &[&Played]) -> String {
     let medians: Vec<&Compared> = differences(&delay, Some(MEDIAN)).collect();
     let held = |it: &&Compared| Some(it.absolute?.holds(PLANTED_DELAY_NS));
     let latency = Share::of(medians.iter().filter_map(held));
-    let found = Share::of(delay.iter().map(|it| has_verdict(it, "costs", &[MEDIAN])));
     let value = median(medians.iter().filter_map(|it| it.absolute?.value));
     let value = value.map_or_else(|| "-".to_owned(), |ns| format!("{:.1} us", ns / 1e3));
-    let shares: Vec<Share> =
-        loss.iter().filter_map(|it| it.lost.map(|[part, of]| Share { part, of })).collect();
+    let lost = |it: &&Played| it.lost.map(|[part, of]| Share { part, of });
+    let shares: Vec<Share> = loss.iter().filter_map(lost).collect();
     let holds = |share: &Share| {
         let (low, high) = share.interval();
         (low..=high).contains(&PLANTED_LOSS)
     };
-    let all = shares.iter().fold(Share::default(), |all, share| Share {
-        part: all.part + share.part,
-        of: all.of + share.of,
-    });
+    let is_seen = |share: Share| holds(&share) && share.interval().0 > PLANTED_LOSS / 2.0;
+    let seen = Share::of(loss.iter().map(|it| lost(it).is_some_and(is_seen)));
+    let all = Share::total(&shares);
     let lost = if all.of == 0 { "-".into() } else { format!("{:.3} %", all.value() * 100.0) };
-    let seen = Share::of(shares.iter().map(|share| share.part > 0));
     let mut text = "\n## A known latency, a known loss\n\nLatency: `server.delay` of 200 us against \
                     100 us, both with the timer's own lateness, so the medians at the common load \
                     differ by 100 us. Loss: `server.loss` of 0.5 % in an open loop of 20,000 queries \
                     per second; its interval is that of a share of so many queries. It is found if \
-                    the report counts lost queries at all.\n\n"
+                    this interval holds 0.5 % and is all above 0.25 %.\n\n"
         .to_owned();
     text += "| planted | experiments | measured | found | 95 % interval | interval holds the truth | \
              95 % interval |\n| --- | --- | --- | --- | --- | --- | --- |\n";
@@ -184,7 +214,7 @@ pub(crate) fn planted(played: &[&Played]) -> String {
         "| 0.1 ms later | {} of {} | {value} (median) | {} | {} |",
         delay.len(),
         Kind::Delay.target(),
-        shown(found),
+        shown(found(&delay, &[MEDIAN])),
         shown(latency)
     );
     let _ = writeln!(
@@ -226,7 +256,7 @@ pub(crate) fn limits(played: &[&Played]) -> String {
 
 /// Whether the place of a variant in the file matters.
 pub(crate) fn position(played: &[&Played]) -> String {
-    let same = of(played, &[Kind::Same, Kind::SameQuarter]);
+    let same = of(played, &EQUAL);
     let mut text =
         "\n## Does the place in the file matter?\n\nThe mean difference of `b` and of `c` \
                     from `a` in the answered rate, over all experiments with equal variants. Its \

@@ -1,0 +1,111 @@
+//! What experiments of earlier methods said, so that raising `METHOD` hides nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::answer::LONGEST_SECONDS;
+use super::figures::Share;
+use super::log::{Compared, Earlier};
+use super::page::counts;
+use super::play::CPU;
+
+/// The table of the page; nothing without such experiments.
+pub(crate) fn earlier(lines: &[Earlier]) -> String {
+    let mut methods: BTreeMap<u32, Vec<&Earlier>> = BTreeMap::new();
+    for line in lines {
+        methods.entry(line.method).or_default().push(line);
+    }
+    if methods.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Earlier methods\n\nWhat can move a figure of this page makes a new method. \
+                    Experiments of earlier methods are not counted above. They are here, so that a \
+                    new method hides no bad record.\n\n\
+                    | method | experiments | without a report | reports of equal variants with a \
+                    false mark | 5 % found in CPU time within 60 s | intervals that held the truth |\n\
+                    | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for (method, of_it) in methods {
+        let failures = of_it.iter().filter(|it| it.failure.is_some()).count();
+        let reports = of_it.iter().filter(|it| it.failure.is_none() && is_same(it));
+        let marks = Share::of(reports.map(|it| it.comparisons.iter().any(Compared::is_mark)));
+        let found = Share::of(of_it.iter().filter(|it| it.kind == "cost-5").map(|it| is_found(it)));
+        let held = Share::of(of_it.iter().flat_map(|it| held(it)));
+        let _ = writeln!(
+            text,
+            "| {method} | {} | {failures} | {} | {} | {} |",
+            of_it.len(),
+            counts(marks),
+            counts(found),
+            counts(held)
+        );
+    }
+    text
+}
+
+/// Whether its variants were equal.
+fn is_same(it: &Earlier) -> bool {
+    matches!(it.kind.as_str(), "same" | "same-quarter")
+}
+
+/// Whether a planted cost was found in the CPU time, in time.
+fn is_found(it: &Earlier) -> bool {
+    let costs = |it: &Compared| it.metric == CPU && it.verdict == "costs";
+    it.seconds <= LONGEST_SECONDS && it.comparisons.iter().any(costs)
+}
+
+/// For each interval whose truth is known, whether it holds it: that of every metric of equal
+/// variants, and of the CPU time where CPU time was planted.
+fn held(it: &Earlier) -> Vec<bool> {
+    if is_same(it) {
+        return it.comparisons.iter().map(|it| it.difference.holds(0.0)).collect();
+    }
+    let Some(busy_ns) = it.busy_ns else { return Vec::new() };
+    let cpu = it.comparisons.iter().filter(|it| it.metric == CPU);
+    cpu.filter_map(|it| Some(it.absolute?.holds(busy_ns as f64))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::tests::played;
+    use super::super::plan::Kind;
+    use super::*;
+
+    #[test]
+    fn a_bad_record_stays_on_the_page() {
+        assert_eq!(earlier(&[]), "");
+        let of = |kind, name: &str, percent| {
+            let it = played(kind, percent);
+            Earlier {
+                method: 1,
+                kind: name.into(),
+                seconds: it.seconds,
+                busy_ns: it.busy_ns,
+                comparisons: it.comparisons,
+                failure: None,
+            }
+        };
+        let late = Earlier { seconds: 61.0, ..of(Kind::Cost5, "cost-5", 5) };
+        let gone = Earlier { method: 2, kind: "gone".into(), ..Earlier::default() };
+        let failed =
+            Earlier { method: 2, kind: "same".into(), failure: Some("no".into()), ..gone.clone() };
+        let log = [
+            of(Kind::Same, "same", 0),
+            of(Kind::Same, "same", 5),
+            of(Kind::Cost5, "cost-5", 5),
+            late,
+            gone,
+            failed,
+        ];
+        let text = earlier(&log);
+        let rows: Vec<&str> = text.lines().skip_while(|it| !it.starts_with("| ---")).collect();
+        // Of 8 and 8 intervals of equal variants the first 8 hold 0; both planted costs are held.
+        assert_eq!(
+            rows[1..],
+            [
+                "| 1 | 4 | 0 | 1 of 2 (50 %) | 1 of 2 (50 %) | 10 of 18 (56 %) |",
+                "| 2 | 2 | 1 | - | - | - |",
+            ]
+        );
+    }
+}
