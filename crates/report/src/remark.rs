@@ -29,7 +29,7 @@ pub(crate) fn held_back<'a>(variants: &[&'a VariantSummary]) -> Vec<&'a str> {
             Some(LimitKind::Generator | LimitKind::SharedCpu) => true,
             Some(LimitKind::Rate) => false,
             // Whatever the load had to wait for, it kept the server busy.
-            _ if variant.limits.iter().all(|limit| limit.kind.has_servers_full()) => false,
+            Some(_) if variant.limits.iter().all(|of| of.kind.has_servers_full()) => false,
             _ => doubtful(),
         }
     };

@@ -393,6 +393,9 @@ pub(crate) mod tests {
         )]);
         let in_one_run = |worst| vec![VariantCaveat { worst, runs: 1 }];
         summary.variants[0].caveats = in_one_run(Caveat::GeneratorLimited { busy_share: 0.99 });
+        // Whatever the load had to wait for: where it kept the server busy, it held nothing back.
+        assert!(!sentences(&summary, 0.02)[0].contains("generator"));
+        summary.variants[0].limits[0].kind = LimitKind::Window;
         let doubt = "the load generator held back udp.";
         assert!(sentences(&summary, 0.02)[0].ends_with(doubt));
         assert!(answer(&summary, 0.02).to_string().ends_with(doubt));
