@@ -28,14 +28,14 @@ const VARIANTS: [&str; 5] = ["udp", "tcp", "dot", "dot-coming-and-going", "dot-q
 /// Everything that the shortened built-in experiment must have done.
 #[track_caller]
 fn check(room: &Room, done: Done) {
-    let done = done.exits_with(0).prints("What does encrypting DNS cost?").prints("8 runs of 4");
+    let done = done.exits_with(0).prints("What does encrypting DNS cost?").prints("10 runs of 5");
     let results = room.results();
     let session = results.session().unwrap_or_else(|error| panic!("{error}{done}"));
     assert_eq!(session.variants, VARIANTS, "{done}");
-    assert_eq!(session.plan.len(), 8, "{done}");
-    let records = valid_records(&results, 8);
+    assert_eq!(session.plan.len(), 10, "{done}");
+    let records = valid_records(&results, 10);
     for (place, record) in records.iter().enumerate() {
-        let line = format!("[{}/8] {}, run {}: ", place + 1, record.variant, record.repetition);
+        let line = format!("[{}/10] {}, run {}: ", place + 1, record.variant, record.repetition);
         assert!(done.stdout.contains(&line), "no line `{line}`: {done}");
         let samples = &measured(record).resources.samples;
         assert!(samples.len() >= 3, "{}: the server was not watched: {samples:?}", label(record));
@@ -93,7 +93,7 @@ fn the_server_counted_what_we_counted() {
     let room = Room::with_load();
     room.dnslab(&SHORTENED).exits_with(0);
     let results = room.results();
-    for record in valid_records(&results, 8) {
+    for record in valid_records(&results, 10) {
         let name = label(&record);
         let folder = results.path().join("runs").join(&name);
         let log = fs::read_to_string(folder.join("server/server.log")).unwrap();
@@ -130,7 +130,7 @@ fn the_report_is_written_even_if_nobody_reads_the_table() {
     command.args(["-c", "\"$@\" | head -1", "sh"]).arg(program()).args(SHORTENED);
     let done = Running::start(command, room.path()).finish().exits_with(0);
     let results = room.results();
-    valid_records(&results, 8);
+    valid_records(&results, 10);
     report_is_whole(&results, &VARIANTS);
     done.errors(0);
 }
@@ -139,6 +139,6 @@ fn the_report_is_written_even_if_nobody_reads_the_table() {
 fn a_dry_run_shows_the_plan_alone() {
     let room = Room::quiet();
     let done = room.dnslab(&["run", "--dry-run", "--set", "repeat.runs=2"]).exits_with(0);
-    let done = done.prints("variant udp, the baseline").prints("8 runs, about ");
+    let done = done.prints("variant udp, the baseline").prints("10 runs, about ");
     assert!(room.results_so_far().is_none(), "{done}");
 }
