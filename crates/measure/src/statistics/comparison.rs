@@ -113,15 +113,14 @@ impl Metric {
     #[must_use]
     pub fn of(self, record: &RunRecord) -> Option<f64> {
         let measured = record.measured.as_ref()?;
-        let times = &record.compared_times()?.latency;
         // What reaches the time-out is the time-out: so many queries were lost.
         let latency = |quantile| {
-            let ns = times.quantile_ns(quantile)?;
+            let ns = record.compared_times()?.latency.quantile_ns(quantile)?;
             (ns < record.load.timeout_ns || record.load.timeout_ns == 0).then_some(ns as f64)
         };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
-            Self::LatencyMean => times.mean_ns(),
+            Self::LatencyMean => record.compared_times()?.latency.mean_ns(),
             Self::LatencyP50 => latency(0.5),
             Self::LatencyP95 => latency(0.95),
             Self::LatencyP99 => latency(0.99),

@@ -227,3 +227,16 @@ fn a_limit_judges_every_variant_but_the_baseline() {
     let alone = Summary { variants: vec![variant(&all, "udp").clone()], ..all };
     check("answered_qps=40%", &alone, &[]);
 }
+
+/// The rate and the CPU time are of the main load, which counts.
+#[test]
+fn a_run_without_its_common_load_lacks_the_latencies_alone() {
+    let mut run = record("udp", 0, 1_000);
+    let all: Vec<Metric> =
+        Metric::ALL.into_iter().filter(|metric| metric.of(&run).is_some()).collect();
+    assert!(all.contains(&Metric::AnsweredQps) && all.contains(&Metric::LatencyP99), "{all:?}");
+    run.lacks_common_load = true;
+    for metric in all {
+        assert_eq!(metric.of(&run).is_none(), metric.is_latency(), "{metric:?}");
+    }
+}
