@@ -99,7 +99,8 @@ impl Quickack {
     }
 
     /// Whether clients of such a loop acknowledge at once.
-    pub(crate) fn applies(self, mode: &Mode) -> bool {
+    #[must_use]
+    pub fn applies(self, mode: &Mode) -> bool {
         match self {
             Self::Never => false,
             Self::OpenLoop => matches!(mode, Mode::Open { .. }),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{CounterWatch, GuardProgram, Logging, RunningServer, Sampler, cpus};
-use dnslab_load::{Expected, LoadResult, LoadSpec, Mode, Quickack};
+use dnslab_load::{Expected, LoadResult, LoadSpec, Mode};
 use dnslab_measure::{
     CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts, Limit,
     LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
@@ -372,7 +372,7 @@ impl Case<'_> {
             receive_time: load.receive_time.to_string(),
             sources: load.sources.as_ref().map(ToString::to_string),
             most_queries: load.most_queries,
-            quickack: load.quickack == Quickack::Always,
+            quickack: load.quickack.applies(&load.mode),
         };
         let kind = self.variant.server.kind_name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };

@@ -23,8 +23,9 @@ const OPEN_LOOP_TAIL: Duration = Duration::from_millis(45);
 
 /// The plan of open loops: each has all of its load in one turn, with its warm-up before what counts.
 ///
-/// After a pause the kernel acknowledges the next 16 segments of a connection at once, so in short
-/// slices no answer would wait as it does for clients that keep asking.
+/// After a pause that is longer than its retransmission time-out the kernel acknowledges some segments
+/// of a connection at once, so in short slices hardly any answer would wait as it does for clients that
+/// keep asking.
 fn in_one_turn(warm_up: Duration, duration: Duration) -> SlicePlan {
     SlicePlan {
         slice: warm_up + duration + OPEN_LOOP_TAIL,

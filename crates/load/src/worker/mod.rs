@@ -181,7 +181,7 @@ pub(crate) struct Worker<'a> {
     /// Channels that are there and were not open yet.
     connecting: usize,
     /// Clients that could send when the measured window began.
-    open_clients: Option<u32>,
+    open_clients: u32,
     /// Queries that are not due yet and may become so.
     left: u64,
     /// Queries that became due and have no outcome yet.
@@ -243,7 +243,7 @@ impl<'a> Worker<'a> {
             idle: VecDeque::new(),
             open: 0,
             connecting: 0,
-            open_clients: None,
+            open_clients: 0,
             left: most_queries,
             unsettled: 0,
             tally,
@@ -332,7 +332,7 @@ impl<'a> Worker<'a> {
             let keeps_open = self.orders.keeps_open && self.orders.quota.is_none();
             let could_send = |lane: &&Lane| lane.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
-            self.open_clients = Some(u32::try_from(open).unwrap_or(u32::MAX));
+            self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
         if self.ends.is_none() && now >= self.until {
             self.end_turn();
@@ -468,7 +468,7 @@ impl<'a> Worker<'a> {
         WorkerEnd {
             send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
             clients: self.orders.clients,
-            open_clients: self.open_clients.unwrap_or(0),
+            open_clients: self.open_clients,
             // A client at the end of its quota is between two connections.
             served_clients: (self.orders.keeps_open && self.orders.quota.is_none())
                 .then(|| self.served_clients()),
