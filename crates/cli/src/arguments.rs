@@ -83,6 +83,8 @@ pub(crate) struct Run {
     /// them up, with how to enter their hosts, until Ctrl-C
     #[arg(long, value_name = "VARIANT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) keep: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 impl Run {
@@ -104,7 +106,26 @@ impl Default for Run {
             insecure: false,
             dry_run: false,
             keep: None,
+            output: Output::default(),
         }
+    }
+}
+
+/// What a command prints.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Output {
+    /// Print the result alone, and not what happens on the way
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print `summary.json` in the place of the result for people
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Output {
+    /// True if nothing is printed but the result.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.quiet || self.json
     }
 }
 
@@ -190,6 +211,8 @@ pub(crate) struct Traffic {
     pub(crate) results: PathBuf,
     #[command(flatten)]
     pub(crate) client: Client,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// `dnslab capacity`
@@ -249,6 +272,8 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub(crate) struct Report {
     /// Results directory
     pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// `dnslab doctor`

@@ -7,13 +7,13 @@ use dnslab_experiment::{
 use dnslab_measure::{
     Answer, End, Interval, Objective, Phase, RateSearch, Sought, Step, WindowSweep,
 };
-use dnslab_report::{capacity_answer, capacity_table, number, write_report};
+use dnslab_report::{capacity_screen, number, write_report};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::arguments::Capacity;
+use crate::arguments::{Capacity, Output};
 use crate::exit::{Exit, Failure};
 use crate::load::{toml_text, traffic_lines};
-use crate::{run, signals, terminal};
+use crate::{first_screen, run, signals, terminal};
 
 /// What a DNS service is mostly asked for: hardly a loss, and an answer before anybody notices.
 const OBJECTIVE: &str = "lost<0.1%, p99<10ms";
@@ -39,17 +39,21 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     };
     let sought = plan.sought.clone();
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
-    say!("{}\n", intent(&sought));
-    let mut steps = Steps::new(&sought);
+    let output = arguments.traffic.output;
+    if !output.is_quiet() {
+        say!("{}\n", intent(&sought));
+    }
+    let mut steps = Steps::new(&sought, output);
     let outcome = session.run(&stop, &mut steps).cloned();
     steps.bar.finish_and_clear();
     let capacity = outcome.map_err(failure)?;
-    let table = capacity_table(&capacity);
-    say!("\n{}\n", capacity_answer(&capacity));
-    say!("{}", terminal::table_or_turned(&table.header, &table.rows));
-    say!("{}", table.legend);
-    let paths = write_report(session.results())?;
-    say!("\nreport: {}", paths.page.display());
+    if output.json {
+        first_screen::print_json(&write_report(session.results())?)?;
+    } else {
+        terminal::show(&capacity_screen(&capacity, terminal::width()));
+        let paths = write_report(session.results())?;
+        say!("report: {}", paths.page.display());
+    }
     Ok(match (&capacity.end, capacity.answer()) {
         (Some(End::Interrupted), _) => {
             say!("\ninterrupted; what was measured is in the report");
@@ -138,19 +142,22 @@ struct Steps {
     unit: &'static str,
     bar: ProgressBar,
     step: String,
+    output: Output,
 }
 
 impl Steps {
-    fn new(sought: &Sought) -> Self {
-        let bar =
-            if terminal::is_live() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    fn new(sought: &Sought, output: Output) -> Self {
+        let bar = match terminal::is_live() && !output.is_quiet() {
+            true => ProgressBar::new_spinner(),
+            false => ProgressBar::hidden(),
+        };
         let style = ProgressStyle::with_template("{elapsed}  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         let unit = match sought {
             Sought::Rate(_) => "qps",
             Sought::Window(_) => "outstanding",
         };
-        Self { unit, bar, step: String::new() }
+        Self { unit, bar, step: String::new(), output }
     }
 }
 
@@ -180,7 +187,8 @@ impl CapacityObserver for Steps {
             )
         });
         let line = format!("{}: {figures}{}", self.step, dnslab_report::judged_text(&step.judged));
-        if self.bar.is_hidden() {
+        if self.output.is_quiet() {
+        } else if self.bar.is_hidden() {
             say!("{line}");
         } else {
             self.bar.println(line);

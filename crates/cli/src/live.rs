@@ -8,6 +8,7 @@ use dnslab_measure::{CaseId, Interval, RunRecord, RunStatus};
 use dnslab_report::{limit_name, number};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::arguments::Output;
 use crate::terminal;
 
 /// What is shown while runs are under way.
@@ -20,12 +21,13 @@ pub(crate) struct Live {
     estimated: Duration,
     /// Number of the next run that ends, of how many.
     next: (usize, usize),
+    output: Output,
 }
 
 impl Live {
     /// A view for so many runs that will take `estimated` altogether.
-    pub(crate) fn new(runs: usize, estimated: Duration) -> Self {
-        let bar = if terminal::is_live() {
+    pub(crate) fn new(runs: usize, estimated: Duration, output: Output) -> Self {
+        let bar = if terminal::is_live() && !output.is_quiet() {
             ProgressBar::new(u64::try_from(estimated.as_millis()).unwrap_or(u64::MAX))
         } else {
             ProgressBar::hidden()
@@ -34,7 +36,7 @@ impl Live {
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_prefix(format!("{:.0}s", estimated.as_secs_f64()));
         bar.set_style(style.progress_chars("━━─"));
-        Self { bar, run: String::new(), runs, estimated, next: (1, runs) }
+        Self { bar, run: String::new(), runs, estimated, next: (1, runs), output }
     }
 
     /// The bar goes away; what was printed above it stays.
@@ -42,11 +44,13 @@ impl Live {
         self.bar.finish_and_clear();
     }
 
-    fn print(&self, line: String) {
-        if self.bar.is_hidden() {
-            say!("{line}");
-        } else {
-            self.bar.println(line);
+    /// A line about a run. Where the bar shows how the runs go, only what went wrong stays.
+    fn print(&self, line: String, is_valid: bool) {
+        match (self.bar.is_hidden(), is_valid) {
+            (true, _) if self.output.is_quiet() => {}
+            (true, _) => say!("{line}"),
+            (false, true) => {}
+            (false, false) => self.bar.println(line),
         }
     }
 }
@@ -96,6 +100,6 @@ impl Observer for Live {
         let (number, count) = self.next;
         self.next.0 += 1;
         let run = format!("[{number}/{count}] {}, run {}", record.variant, record.repetition);
-        self.print(format!("{run}: {outcome}"));
+        self.print(format!("{run}: {outcome}"), record.status == RunStatus::Valid);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
         Failure::bad_input(anyhow!(rendered))
     })?;
     let mut session = run::begin(experiment, &traffic.results)?;
-    run::carry_out(&mut session, &[])
+    run::carry_out(&mut session, &[], traffic.output)
 }
 
 /// The arguments in the form of an experiment file, which checks them and goes into the results.

@@ -12,6 +12,7 @@ mod arguments;
 mod capacity;
 mod doctor;
 mod exit;
+mod first_screen;
 mod lab;
 mod limits;
 mod live;

@@ -12,12 +12,12 @@ use dnslab_lab::GuardProgram;
 use dnslab_measure::{
     CostLimit, Judgement, ResultsError, Ruling, RunStatus, SkippedVariant, Summary,
 };
-use dnslab_report::{answer, foremost, number, sentences, table, write_report};
+use dnslab_report::number;
 
-use crate::arguments::Run;
+use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::{signals, terminal};
+use crate::{first_screen, signals};
 
 /// Runs, or resumes, and reports.
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             begin(experiment, &arguments.results)?
         }
     };
-    let exit = carry_out(&mut session, &arguments.limit)?;
+    let exit = carry_out(&mut session, &arguments.limit, arguments.output)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => keep(&session, variant)?,
         _ => {}
@@ -109,16 +109,22 @@ pub(crate) fn failure(error: SessionError) -> Failure {
 }
 
 /// Does the runs that are missing, then shows and writes what came of all.
-pub(crate) fn carry_out(session: &mut Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+pub(crate) fn carry_out(
+    session: &mut Session,
+    limits: &[CostLimit],
+    output: Output,
+) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
-    show_plan(session.experiment(), &remaining, &session.facts().skipped);
-    say!();
-    let mut live = Live::new(remaining.cases.len(), remaining.estimated);
+    if !output.is_quiet() {
+        show_plan(session.experiment(), &remaining, &session.facts().skipped);
+        say!();
+    }
+    let mut live = Live::new(remaining.cases.len(), remaining.estimated, output);
     let end = session.run(&stop, &mut live);
     live.finish();
     let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
-    let exit = conclude(session, limits)?;
+    let exit = conclude(session, limits, output)?;
     if end.interrupted {
         let path = session.results().path().display();
         say!("\ninterrupted; to go on: dnslab run --resume {path}");
@@ -137,45 +143,25 @@ fn keep_hint(failure: Failure, session: &Session) -> Failure {
     Failure { exit: failure.exit, error: anyhow::anyhow!(hint) }
 }
 
+/// Says what will be measured, in how many rounds, and how long that takes.
 fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
-    say!("{}: {}", experiment.name, experiment.question);
-    let order: Vec<&str> = plan.cases.iter().map(|case| case.variant.as_str()).collect();
+    say!("{}", experiment.question);
+    let (runs, variants) = (plan.cases.len(), experiment.variants.len());
     let seconds = plan.estimated.as_secs_f64();
-    say!(
-        "{} runs of {} variants, baseline {}, about {seconds:.0} s: {}",
-        plan.cases.len(),
-        experiment.variants.len(),
-        experiment.baseline,
-        order.join(" ")
-    );
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (of_runs, of_variants) = (plural(runs), plural(variants));
+    say!("{runs} run{of_runs} of {variants} variant{of_variants}, about {seconds:.0} s");
     for skip in skipped {
         say!("not run: {}: {}", skip.variant, skip.reason);
     }
 }
 
-/// Shows the answer, the sentences and the table, writes the report, and judges.
-fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+/// Shows the first screen, writes the report, and judges.
+fn conclude(session: &Session, limits: &[CostLimit], output: Output) -> Result<Exit, Failure> {
     let results = session.results();
-    let records = results.runs()?;
-    let summary = Summary::of(session.facts(), &records);
-    let margin = session.facts().margin;
-    say!();
-    if !summary.comparisons.is_empty() {
-        say!("{}\n", answer(&summary, margin));
-    }
-    let (first, others) = foremost(&summary, sentences(&summary, margin));
-    for sentence in first {
-        say!("{sentence}");
-    }
-    if !others.is_empty() {
-        say!("({} sentences on the other metrics are in the report)", others.len());
-    }
-    say!();
-    show_table(&summary);
-    let paths = write_report(results)?;
-    say!("\nreport: {}", paths.page.display());
+    let summary = first_screen::show(results, Some(session.experiment()), output)?;
     let judged = judge(&summary, limits);
-    let all_count = records.iter().all(|record| record.status == RunStatus::Valid);
+    let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
     Ok(if !all_count {
         Exit::Invalid
     } else if judged.contains(&Ruling::Exceeded) {
@@ -185,16 +171,6 @@ fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     } else {
         Exit::Fine
     })
-}
-
-/// Shows the table of variants and the doubts about its figures.
-fn show_table(summary: &Summary) {
-    let table = table(summary);
-    say!("{}", terminal::table_or_turned(&table.header, &table.rows));
-    say!("{}\n", table.legend);
-    for (place, note) in table.notes.iter().enumerate() {
-        say!("[{}] {note}", dnslab_report::mark(place));
-    }
 }
 
 /// Holds every variant against the limits, and says of which one is exceeded or cannot be judged.

@@ -1,8 +1,10 @@
 //! Text for a person at a terminal.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 
+use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use dnslab_report::{Line, Look, Piece};
 
 /// Shows an error: the first line after `error:`, the causes that it does not name itself below.
 pub(crate) fn error(error: &anyhow::Error) {
@@ -25,6 +27,30 @@ pub(crate) fn is_live() -> bool {
     std::io::stderr().is_terminal()
 }
 
+/// Columns of a line where the output is no terminal.
+const UNKNOWN_WIDTH: usize = 100;
+
+/// Columns of the terminal.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size().map_or(UNKNOWN_WIDTH, |(width, _)| usize::from(width.0))
+}
+
+/// Shows lines, with their looks where the output is a terminal that wants them.
+pub(crate) fn show(lines: &[Line]) {
+    let mut out = anstream::stdout().lock();
+    for line in lines {
+        for Piece { look, text } in line {
+            let style = match look {
+                Look::Plain => Style::new(),
+                Look::Strong => Style::new().effects(Effects::BOLD),
+                Look::Dim => Style::new().effects(Effects::DIMMED),
+            };
+            write!(out, "{style}{text}{style:#}").ok();
+        }
+        writeln!(out).ok();
+    }
+}
+
 /// Lays out a table: the first column left, figures right.
 pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
@@ -40,24 +66,4 @@ pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.to_string()
-}
-
-/// Lays out a table that may be wider than the terminal: too wide, it is shown with one column for
-/// each row.
-pub(crate) fn table_or_turned(header: &[String], rows: &[Vec<String>]) -> String {
-    let wide = table(header, rows);
-    let width = wide.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    let room = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    if room.is_none_or(|room| width <= room) {
-        return wide;
-    }
-    let turned: Vec<Vec<String>> = (1..header.len())
-        .map(|column| {
-            let cells = rows.iter().map(|row| row[column].clone());
-            std::iter::once(header[column].clone()).chain(cells).collect()
-        })
-        .collect();
-    let names: Vec<String> =
-        std::iter::once(String::new()).chain(rows.iter().map(|row| row[0].clone())).collect();
-    table(&names, &turned)
 }

@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
-use dnslab_wire::Transport;
-
 use crate::{descendants, sockets};
 
 /// CPU time and context switches of one thread.
@@ -196,7 +194,7 @@ impl DropTally {
                 }
             }
             let first = processes.first().map_or_else(|| "self".to_owned(), u32::to_string);
-            for entry in sockets::table(&first, Transport::Udp) {
+            for entry in sockets::recent_udp_table(&first).iter() {
                 if let Some(drops) = self.sockets.get_mut(&entry.inode) {
                     *drops = entry.drops.max(*drops);
                 }
@@ -264,6 +262,7 @@ mod tests {
             sender.send_to(&[0; 2048], receiver.local_addr().unwrap()).unwrap();
         }
         tally.last = None;
+        std::thread::sleep(sockets::SHARED_FOR);
         assert!(tally.read(&[std::process::id()]) > before);
     }
 

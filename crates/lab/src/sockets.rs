@@ -1,9 +1,12 @@
 //! Who owns which address: the socket tables of `/proc/net` (proc_net(5)).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use dnslab_wire::Transport;
 
@@ -123,6 +126,27 @@ pub(crate) fn table(pid: &str, transport: Transport) -> Vec<Entry> {
     let mut entries = parse(&read(""));
     entries.extend(parse(&read("6")));
     entries
+}
+
+/// For so long a table that one reader has taken serves the others of the same network too.
+pub(crate) const SHARED_FOR: Duration = Duration::from_millis(50);
+
+/// The UDP table of the network of process `pid`, at most [`SHARED_FOR`] old. The servers of a round are
+/// watched at the same time, and with hundreds of clients the table costs the kernel a millisecond.
+pub(crate) fn recent_udp_table(pid: &str) -> Arc<Vec<Entry>> {
+    /// When a table was taken, and the table.
+    type Taken = (Instant, Arc<Vec<Entry>>);
+    /// The last table of each network namespace, by its name in `/proc`.
+    static LAST: Mutex<BTreeMap<PathBuf, Taken>> = Mutex::new(BTreeMap::new());
+    let Ok(network) = fs::read_link(format!("/proc/{pid}/ns/net")) else {
+        return Arc::new(table(pid, Transport::Udp));
+    };
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    last.retain(|_, (taken, _)| taken.elapsed() < SHARED_FOR);
+    let (_, table) = last
+        .entry(network)
+        .or_insert_with(|| (Instant::now(), Arc::new(table(pid, Transport::Udp))));
+    Arc::clone(table)
 }
 
 /// The inodes of the sockets that a process has open; empty if this user may not see them.

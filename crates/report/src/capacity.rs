@@ -86,7 +86,7 @@ fn reasons(steps: &[&Step]) -> String {
 
 /// One row for each window.
 fn windows(all: &[WindowFigures]) -> Table {
-    let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99", "horizon"];
+    let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99", "batching"];
     let row = |figures: &WindowFigures| {
         let answered = &figures.answered_qps;
         let interval = if answered.is_bounded() {

@@ -23,6 +23,7 @@
 //! This crate computes no statistics (that is `dnslab_measure::Summary`), sends nothing over a
 //! network, and its page never loads anything.
 
+mod answer;
 mod capacity;
 mod chain;
 mod chart;
@@ -34,6 +35,7 @@ mod markdown;
 mod page;
 mod phrases;
 mod remark;
+mod screen;
 mod sentence;
 mod table;
 mod transport;
@@ -43,6 +45,7 @@ pub use capacity::{capacity_answer, capacity_table, judged_text};
 pub use dnslab_measure::number;
 pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
 pub use many::foremost;
+pub use screen::{Line, Look, Piece, capacity_screen, screen};
 pub use sentence::{Answer, Part, answer, sentences};
 pub use table::{Table, mark, table};
 pub use transport::transport_name;

@@ -135,7 +135,9 @@ impl Done {
     /// Insists on `text` in the standard output.
     #[track_caller]
     pub(crate) fn prints(self, text: &str) -> Self {
-        assert!(self.stdout.contains(text), "`{text}` is not printed: {self}");
+        let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_there = in_one_line(&self.stdout).contains(&in_one_line(text));
+        assert!(is_there, "`{text}` is not printed: {self}");
         self
     }
 

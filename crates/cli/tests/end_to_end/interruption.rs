@@ -96,7 +96,7 @@ fn ctrl_c_keeps_and_reports_what_was_measured() {
     assert_eq!(found.len(), 2, "the run that was cut short is kept: {done}");
     let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
     assert!(found[1].caveats.iter().any(is_cut), "{:?}{done}", found[1].caveats);
-    assert!(done.stdout.contains("answered qps"), "no table: {done}");
+    assert!(done.stdout.contains("queries/s"), "no table: {done}");
     assert!(done.stdout.contains("report: "), "no report: {done}");
 }
 
@@ -197,7 +197,7 @@ fn a_complete_experiment_is_not_repeated() {
     let results = room.results();
     let before = files(results.path());
     let path = results.path().to_str().expect("a temporary folder has a plain name");
-    room.dnslab(&["run", "--resume", path]).exits_with(0).prints("answered qps");
+    room.dnslab(&["run", "--resume", path]).exits_with(0).prints("queries/s");
     let after = files(results.path());
     assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
     for (name, content) in &before {

@@ -39,7 +39,7 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
         room.dnslab(&["run", "./experiment.toml", "--results", limit, "--limit", limit])
     };
     let done = limited("answered_qps=1%").exits_with(4);
-    let done = done.prints("over the limit: answered_qps of slow").prints("costs");
+    let done = done.prints("over the limit: answered_qps of slow").prints("slow answers");
     let found = crate::room::folders(&room.path().join("answered_qps=1%"));
     let results = dnslab_measure::ResultsDirectory::open(&found[0]).unwrap();
     valid_records(&results, 6);

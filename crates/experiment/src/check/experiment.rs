@@ -93,8 +93,9 @@ pub struct Variant {
     pub load: LoadSettings,
     /// What a right answer is.
     pub expect: Expectation,
-    /// Names of the variants that it is compared with; none for the baseline.
-    pub compared_with: Vec<String>,
+    /// Names of the variants that it is compared with; `None` where the experiment's own order holds:
+    /// each with the baseline, and that with none.
+    pub compared_with: Option<Vec<String>>,
 }
 
 /// The server under test.

@@ -34,6 +34,9 @@ use crate::keys::{self, closest_word};
 use fits::Use;
 use settings::Settings;
 
+/// What `compare.with` says of a variant that is compared with none.
+pub(crate) const COMPARED_WITH_NONE: &str = "-";
+
 /// Checks the text of an experiment file with the overrides of the command line.
 ///
 /// Looks at no other file: relative paths stay as they are, and whether files exist is left to
@@ -167,15 +170,23 @@ impl Check<'_> {
         SlicePlan { slice, lead, tail: Duration::ZERO, mirrored: true }
     }
 
-    /// The variants that a variant is compared with: others of the same experiment.
-    fn compared_with(&mut self, settings: &Settings, own: &str, written: &Written) -> Vec<String> {
-        let Some(text) = settings.text("compare.with") else { return Vec::new() };
-        let Some(place) = settings.place("compare.with") else { return Vec::new() };
+    /// The variants that a variant is compared with: others of the same experiment. `-` stands for none.
+    fn compared_with(
+        &mut self,
+        settings: &Settings,
+        own: &str,
+        written: &Written,
+    ) -> Option<Vec<String>> {
+        let text = settings.text("compare.with")?;
+        let place = settings.place("compare.with")?;
         let names: Vec<&str> = written
             .variants
             .iter()
             .filter_map(|variant| variant.name.as_ref().map(|(name, _)| name.as_str()))
             .collect();
+        if text.trim() == COMPARED_WITH_NONE {
+            return Some(Vec::new());
+        }
         let wanted: Vec<String> =
             text.split(',').map(|name| name.trim().to_owned()).filter(|name| name != own).collect();
         for name in wanted.iter().filter(|name| !names.contains(&name.as_str())) {
@@ -187,7 +198,7 @@ impl Check<'_> {
             let message = format!("`{}` in `compare.with` is not a variant", shown(name));
             self.problems.push(Problem::new(message, place.mark("no such variant")).help(help));
         }
-        wanted
+        Some(wanted)
     }
 
     /// One variant, complete in itself.
@@ -203,7 +214,7 @@ impl Check<'_> {
             wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
         };
         let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
-        Variant { name, server, laboratory, load, expect, compared_with: Vec::new() }
+        Variant { name, server, laboratory, load, expect, compared_with: None }
     }
 
     /// Something that is not there and so has no place.

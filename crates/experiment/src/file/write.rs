@@ -10,8 +10,9 @@ use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
 
 use crate::check::{
-    CommonSettings, Experiment, LoadSettings, ProcessSettings, Queries, SECRET_NOT_KEPT, Server,
-    ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification, port_key,
+    COMPARED_WITH_NONE, CommonSettings, Experiment, LoadSettings, ProcessSettings, Queries,
+    SECRET_NOT_KEPT, Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification,
+    port_key,
 };
 
 /// Paths of keys with their values as TOML, in the order of the file.
@@ -96,8 +97,9 @@ fn variant_lines(variant: &Variant) -> Lines {
     query_lines(load, &mut lines);
     lines.push(("expect.rcode", quoted(&rcode_name(variant.expect.rcode.into()))));
     lines.push(("expect.wrong_limit", number(variant.expect.wrong_limit)));
-    if !variant.compared_with.is_empty() {
-        lines.push(("compare.with", quoted(&variant.compared_with.join(", "))));
+    if let Some(names) = &variant.compared_with {
+        let none = names.is_empty().then(|| COMPARED_WITH_NONE.to_owned());
+        lines.push(("compare.with", quoted(&none.unwrap_or_else(|| names.join(", ")))));
     }
     lines
 }

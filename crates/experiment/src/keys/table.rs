@@ -382,7 +382,8 @@ const EXPECT_AND_REPEAT: &[Key] = &[
         "compare.with",
         Form::Text,
         Preset::Absent("the baseline"),
-        "Names of the variants that a variant is compared with, separated by commas",
+        "Names of the variants that a variant is compared with, separated by commas; `-` for none, as \
+         for one that others are compared with",
     ),
     Key::new(
         "repeat.runs",

@@ -341,7 +341,7 @@ fn variant() -> impl Strategy<Value = Variant> {
                     laboratory.chain.clear();
                 }
                 let laboratory = fitting(laboratory, &mut server, &mut load.queries);
-                let compared_with = Vec::new();
+                let compared_with = None;
                 Variant { name: String::new(), server, laboratory, load, expect, compared_with }
             },
         )
@@ -389,8 +389,10 @@ fn experiment() -> impl Strategy<Value = Experiment> {
             // Every other variant is compared with the first as well as with the baseline.
             let first = variants[0].name.clone();
             for variant in variants.iter_mut().skip(1).step_by(2) {
-                variant.compared_with = vec![first.clone(), baseline.clone()];
-                variant.compared_with.retain(|name| *name != variant.name);
+                let mut names = vec![first.clone(), baseline.clone()];
+                names.retain(|name| *name != variant.name);
+                // With itself alone is with none.
+                variant.compared_with = Some(names);
             }
             Experiment {
                 name,

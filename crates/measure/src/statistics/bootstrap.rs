@@ -38,6 +38,12 @@ impl Estimate {
     pub fn is_bounded(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
+
+    /// Half the width of the interval; `None` where an end is not known.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        self.is_bounded().then(|| (self.high - self.low) / 2.0)
+    }
 }
 
 /// The mean of `runs` with its 95 % interval; `None` if there is no run or one is not finite. With

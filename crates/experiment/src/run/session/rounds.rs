@@ -79,14 +79,14 @@ fn apart(variant: &Variant) -> Option<&'static str> {
 
 /// Which variants are compared with which; none where all are compared with the baseline.
 pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
-    if experiment.variants.iter().all(|variant| variant.compared_with.is_empty()) {
+    if experiment.variants.iter().all(|variant| variant.compared_with.is_none()) {
         return Vec::new();
     }
     let of = |variant: &Variant| -> Vec<Compared> {
-        let own = match variant.compared_with.is_empty() {
-            true if variant.name == experiment.baseline => Vec::new(),
-            true => vec![experiment.baseline.clone()],
-            false => variant.compared_with.clone(),
+        let own = match &variant.compared_with {
+            None if variant.name == experiment.baseline => Vec::new(),
+            None => vec![experiment.baseline.clone()],
+            Some(names) => names.clone(),
         };
         let name = &variant.name;
         own.into_iter().map(|against| Compared { variant: name.clone(), against }).collect()

@@ -1,0 +1,68 @@
+//! What is printed when an experiment is over: its first screen, where the report is, and what to do
+//! next.
+
+use dnslab_experiment::Experiment;
+use dnslab_lab::ServerKind;
+use dnslab_measure::statistics::Verdict;
+use dnslab_measure::{ResultsDirectory, Summary};
+use dnslab_report::{ReportPaths, screen, write_report};
+use dnslab_wire::Transport;
+
+use crate::arguments::Output;
+use crate::exit::Failure;
+use crate::terminal;
+
+/// Writes the report of an experiment and shows its first screen, or `summary.json`; what came of it.
+/// `experiment` is for the hint what to do next; none is given without it.
+pub(crate) fn show(
+    results: &ResultsDirectory,
+    experiment: Option<&Experiment>,
+    output: Output,
+) -> Result<Summary, Failure> {
+    let (session, records) = (results.session()?, results.runs()?);
+    let summary = Summary::of(&session, &records);
+    if output.json {
+        print_json(&write_report(results)?)?;
+        return Ok(summary);
+    }
+    terminal::show(&screen(&session, &records, &summary, terminal::width()));
+    let paths = write_report(results)?;
+    say!("report: {}", paths.page.display());
+    if let Some(next) = experiment.and_then(|experiment| next(experiment, &summary)) {
+        say!("next:   {next}");
+    }
+    Ok(summary)
+}
+
+/// Prints `summary.json`.
+pub(crate) fn print_json(paths: &ReportPaths) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(&paths.summary).map_err(anyhow::Error::from)?;
+    say!("{}", text.trim_end());
+    Ok(())
+}
+
+/// One hint: as many rounds as would probably make the answer certain, or the same on a real server that
+/// is installed here.
+fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
+    let more = summary.comparisons.iter().filter_map(|of| match of.verdict {
+        Verdict::CannotTell { more_runs } => more_runs,
+        _ => None,
+    });
+    let is_any_certain =
+        summary.comparisons.iter().any(|of| matches!(of.verdict, Verdict::Costs | Verdict::Gains));
+    if let Some(more) = more.min().filter(|_| !is_any_certain) {
+        let rounds = experiment.runs + more;
+        return Some(format!("more rounds may make it certain: --set repeat.runs={rounds}"));
+    }
+    let plain = [Transport::Udp, Transport::Tcp, Transport::Dot];
+    let could_be_another = experiment.variants.iter().all(|variant| {
+        variant.server.kind() == Some(ServerKind::Embedded)
+            && variant.laboratory.chain.is_empty()
+            && plain.contains(&variant.load.transport)
+    });
+    // Both serve all three transports as Debian installs them.
+    let is_installed = |kind: &ServerKind| dnslab_lab::find(*kind, None).is_ok();
+    let kind = [ServerKind::Bind, ServerKind::Nsd].into_iter().find(is_installed);
+    let (title, name) = kind.filter(|_| could_be_another).map(|it| (it.title(), it.name()))?;
+    Some(format!("the same on {title}, which is installed here: --set server.kind={name}"))
+}

@@ -1,0 +1,401 @@
+//! The answer to the question of an experiment, made of the metric that answers this question.
+
+use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
+use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
+
+use crate::number;
+use crate::remark::{find, has_open_loop, listed};
+
+/// Up to so many comparisons are told one by one.
+const FEW: usize = 6;
+
+/// What answers the question of a closed loop, the first metric first.
+const SATURATION: [Metric; 5] = [
+    Metric::AnsweredQps,
+    Metric::ServerCpuPerQuery,
+    Metric::LatencyP50,
+    Metric::LatencyP99,
+    Metric::PeakMemory,
+];
+/// The same at a rate that is asked: the answered rate is no finding there.
+const AT_A_RATE: [Metric; 5] = [
+    Metric::ServerCpuPerQuery,
+    Metric::LatencyP50,
+    Metric::LatencyP99,
+    Metric::PeakMemory,
+    Metric::LatencyMean,
+];
+/// The same where one query follows the other, or where an open loop goes through a chain of servers:
+/// the time until the answer.
+const LATENCY: [Metric; 5] = [
+    Metric::LatencyP50,
+    Metric::LatencyMean,
+    Metric::LatencyP99,
+    Metric::ServerCpuPerQuery,
+    Metric::AnsweredQps,
+];
+
+/// The metrics that answer the question of an experiment, the first one first.
+pub(crate) fn metrics(summary: &Summary) -> [Metric; 5] {
+    let one_by_one = |variant: &VariantSummary| {
+        variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
+    };
+    let has_chain = |variant: &VariantSummary| variant.chain.len() > 1;
+    let is_open = has_open_loop(summary);
+    if summary.variants.iter().any(one_by_one) || is_open && summary.variants.iter().any(has_chain)
+    {
+        LATENCY
+    } else if is_open {
+        AT_A_RATE
+    } else {
+        SATURATION
+    }
+}
+
+/// The answer in one to three sentences, the certain ones first. `margin` is the relative difference
+/// below which a difference does not matter, from the session.
+///
+/// Each comparison is told by the first of its metrics; where that one is not certain, by the next one
+/// that is.
+#[must_use]
+pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
+    if summary.variants.iter().all(|variant| variant.valid_runs + variant.other_runs == 0) {
+        return "No run has ended yet, so there is no answer.".to_owned();
+    }
+    let metrics = metrics(summary);
+    let of = |metric: Metric| -> Vec<&Comparison> {
+        summary.comparisons.iter().filter(|of| of.metric == metric).collect()
+    };
+    let Some(main) = metrics.into_iter().find(|metric| !of(*metric).is_empty()) else {
+        return without_comparison(summary);
+    };
+    let compared = of(main);
+    if compared.len() > FEW {
+        let certain = |metric: &Metric| of(*metric).iter().any(|of| is_certain(of));
+        let metric = metrics.into_iter().find(certain).unwrap_or(main);
+        return many(&of(metric));
+    }
+    let instead = |of: &Comparison| -> Option<&Comparison> {
+        let others = metrics.into_iter().filter(|metric| *metric != main);
+        others.into_iter().find_map(|metric| {
+            let same = |other: &&Comparison| {
+                (&other.variant, &other.against, other.metric) == (&of.variant, &of.against, metric)
+            };
+            summary.comparisons.iter().find(same).filter(|other| is_certain(other))
+        })
+    };
+    // Each variant is told once, of the variants that it is compared with the baseline first.
+    let is_told_before = |of: &Comparison| {
+        let own = compared.iter().filter(|other| other.variant == of.variant);
+        let first = own.min_by_key(|other| other.against != summary.baseline);
+        first.is_some_and(|first| first.against != of.against)
+    };
+    let once: Vec<&Comparison> =
+        compared.iter().copied().filter(|of| !is_told_before(of)).collect();
+    few(&once, &instead, margin)
+}
+
+fn is_certain(comparison: &Comparison) -> bool {
+    matches!(comparison.verdict, Verdict::Costs | Verdict::Gains)
+}
+
+/// What is to be said where nothing is compared.
+fn without_comparison(summary: &Summary) -> String {
+    let counts = |variant: &VariantSummary| variant.valid_runs > 0;
+    let baseline = &summary.baseline;
+    match summary.variants.as_slice() {
+        [alone] if counts(alone) => of_one(alone),
+        [_] => "No answer: no run counts.".to_owned(),
+        _ if !find(summary, baseline).is_some_and(counts) => {
+            format!("No answer: no run of {baseline}, the reference, counts.")
+        }
+        _ => format!("No answer: no run of a variant beside {baseline} counts."),
+    }
+}
+
+/// One variant by itself has no difference.
+fn of_one(variant: &VariantSummary) -> String {
+    let time = |metric: Metric, name: &str| {
+        let figure: Option<&Estimate> = variant.metrics.get(&metric);
+        figure.map(|figure| format!("{name} {}", number::duration(figure.value)))
+    };
+    let mut parts = Vec::new();
+    let lost = format!("{} lost", number::share(variant.outcomes.lost_share()));
+    parts.extend(time(Metric::LatencyP50, "median latency"));
+    parts.extend(time(Metric::LatencyP99, "p99"));
+    parts.push(lost);
+    let rest = parts.join(", ");
+    match (&variant.mode, variant.metrics.get(&Metric::AnsweredQps)) {
+        (Some(LoadMode::Open { rate_qps, .. }), _) => {
+            format!("At {} queries per second: {rest}.", number::qps(*rate_qps))
+        }
+        (_, Some(rate)) => {
+            format!("The server answers {} queries per second: {rest}.", number::qps(rate.value))
+        }
+        (_, None) => format!("{rest}."),
+    }
+}
+
+/// Each comparison in its own clause, those of one metric and one reference in one sentence.
+fn few<'a>(
+    compared: &[&'a Comparison],
+    instead: &dyn Fn(&Comparison) -> Option<&'a Comparison>,
+    margin: f64,
+) -> String {
+    let (certain, others): (Vec<&Comparison>, Vec<&Comparison>) =
+        compared.iter().copied().partition(|of| is_certain(of));
+    let (same, unclear): (Vec<&Comparison>, Vec<&Comparison>) =
+        others.into_iter().partition(|of| of.verdict == Verdict::NoDifferenceSeen);
+    let second = unclear.iter().filter_map(|of| instead(of));
+    let mut sentences = differences(certain.into_iter().chain(second));
+    for (against, variants) in by_reference(&same) {
+        let noun = noun(compared[0].metric);
+        let names = listed(&[variants.as_slice(), &[against]].concat());
+        sentences.push(format!("{names} differ by less than {} in {noun}.", number::size(margin)));
+    }
+    sentences.extend(by_reference(&unclear).into_iter().map(|(against, variants)| {
+        let own: Vec<&Comparison> =
+            unclear.iter().copied().filter(|of| of.against == against).collect();
+        not_certain(&own, &variants, against)
+    }));
+    sentences.join(" ")
+}
+
+/// The variants of comparisons by what they are compared with, in their order.
+fn by_reference<'a>(compared: &[&'a Comparison]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for of in compared {
+        match groups.iter_mut().find(|(against, _)| *against == of.against) {
+            Some((_, names)) => names.push(&of.variant),
+            None => groups.push((&of.against, vec![&of.variant])),
+        }
+    }
+    groups
+}
+
+/// Sentences of differences that are certain.
+fn differences<'a>(certain: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
+    let mut groups: Vec<Vec<&Comparison>> = Vec::new();
+    for of in certain {
+        let goes_with = |group: &&mut Vec<&Comparison>| {
+            (group[0].metric, &group[0].against) == (of.metric, &of.against)
+        };
+        match groups.iter_mut().find(goes_with) {
+            Some(group) => group.push(of),
+            None => groups.push(vec![of]),
+        }
+    }
+    let sentence = |group: Vec<&Comparison>| {
+        let mut clauses = vec![format!("{} {}", group[0].variant, first_clause(group[0]))];
+        clauses.extend(group[1..].iter().map(|of| format!("{} {}", of.variant, amount(of))));
+        let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
+        listed(&clauses) + "."
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+/// That differences from `against` are not certain, and why.
+fn not_certain(unclear: &[&Comparison], variants: &[&str], against: &str) -> String {
+    let widest = unclear.iter().filter_map(|of| unseen(&of.difference)).reduce(f64::max);
+    let rounds = unclear.iter().map(|of| of.rounds).min().unwrap_or(0);
+    let is_any_seen = unclear.iter().any(|of| unseen(&of.difference).is_none());
+    let seen = match widest {
+        Some(half) if !is_any_seen && half < 1.0 => {
+            format!("less than {} would not have shown", number::size(half))
+        }
+        _ if rounds == 1 => "one round is too few".to_owned(),
+        _ => format!("{rounds} rounds are too few"),
+    };
+    let verb = if variants.len() == 1 { "differs" } else { "differ" };
+    let (names, noun) = (listed(variants), noun(unclear[0].metric));
+    format!("Whether {names} {verb} from {against} in {noun} is not certain: {seen}.")
+}
+
+/// The largest difference that would not have shown, which is half the width of the interval; `None`
+/// where there is no interval, or where it excludes zero and only the number of comparisons keeps the
+/// difference from being certain.
+pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
+    difference.half_width().filter(|half| difference.value.abs() <= *half)
+}
+
+/// Many comparisons by the ends of what they differ by.
+fn many(compared: &[&Comparison]) -> String {
+    let Some(first) = compared.first() else { return String::new() };
+    let noun = noun(first.metric);
+    let reference = match by_reference(compared).as_slice() {
+        [(against, _)] => format!(" from {against}"),
+        _ => " from what each is compared with".to_owned(),
+    };
+    let has_one_reference = by_reference(compared).len() == 1;
+    let told = |of: &Comparison| match has_one_reference {
+        true => format!("{} ({})", amount(of), of.variant),
+        false => format!("{} ({} than {})", amount(of), of.variant, of.against),
+    };
+    let mut certain: Vec<&Comparison> =
+        compared.iter().copied().filter(|of| is_certain(of)).collect();
+    certain.sort_by(|a, b| a.difference.value.abs().total_cmp(&b.difference.value.abs()));
+    let all = compared.len();
+    match certain.as_slice() {
+        [] => format!("In {noun}, no difference of {all} is certain."),
+        [only] => {
+            format!("Of {all}, only one differs for certain{reference} in {noun}: {}.", told(only))
+        }
+        [least, .., most] => format!(
+            "Of {all}, {} differ for certain{reference} in {noun}, by {} to {}.",
+            certain.len(),
+            told(least),
+            told(most)
+        ),
+    }
+}
+
+/// What is compared.
+pub(crate) fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::AnsweredQps => "the answered rate",
+        Metric::LatencyMean => "the mean latency",
+        Metric::LatencyP50 => "the median latency",
+        Metric::LatencyP95 => "the p95 latency",
+        Metric::LatencyP99 => "the p99 latency",
+        Metric::ServerCpuPerQuery => "CPU time per query",
+        Metric::LogOctetsPerQuery => "the size of the log",
+        Metric::PeakMemory => "memory",
+        Metric::HandshakesPerQuery => "handshakes per query",
+    }
+}
+
+/// A difference as the rest of a sentence: `answers 27 % fewer queries per second than udp`.
+fn first_clause(comparison: &Comparison) -> String {
+    let Comparison { metric, difference, against, .. } = comparison;
+    let amount = amount(comparison);
+    let is_multiple = difference.value >= number::TIMES_FROM;
+    let of = |verb: &str, noun: &str| match is_multiple {
+        true => format!("{verb} {amount} the {noun} of {against}"),
+        false => format!("{verb} {amount} {noun} than {against}"),
+    };
+    match metric {
+        Metric::AnsweredQps if is_multiple => {
+            format!("answers {amount} queries per second as {against}")
+        }
+        Metric::AnsweredQps => format!("answers {amount} queries per second than {against}"),
+        Metric::ServerCpuPerQuery => of("takes", "CPU time per query"),
+        Metric::PeakMemory => of("takes", "memory"),
+        Metric::LogOctetsPerQuery => of("writes", "log per query"),
+        Metric::HandshakesPerQuery => of("makes", "handshakes per query"),
+        latency => {
+            let noun = noun(*latency).trim_start_matches("the ").trim_end_matches(" latency");
+            format!("is {amount} than {against} in the {noun}")
+        }
+    }
+}
+
+/// How large a difference is: `27 % fewer`, `2.4 times`, `0.3 ms slower`.
+fn amount(comparison: &Comparison) -> String {
+    let Comparison { metric, difference, absolute, .. } = comparison;
+    let value = difference.value;
+    let word = |less: &'static str, more: &'static str| if value < 0.0 { less } else { more };
+    if let (true, Some(absolute)) = (metric.is_latency(), absolute) {
+        let time = number::duration(absolute.value.abs());
+        return format!("{time} {}", word("faster", "slower"));
+    }
+    let times = || format!("{} times", number::three_digits(1.0 + value));
+    match metric {
+        Metric::AnsweredQps if value >= number::TIMES_FROM => format!("{} as many", times()),
+        _ if value >= number::TIMES_FROM => times(),
+        Metric::AnsweredQps | Metric::HandshakesPerQuery => {
+            format!("{} {}", number::size(value), word("fewer", "more"))
+        }
+        _ => format!("{} {}", number::size(value), word("less", "more")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variant: &str, metric: Metric, value: f64, verdict: Verdict) -> Comparison {
+        Comparison {
+            variant: variant.to_owned(),
+            against: "none".to_owned(),
+            metric,
+            difference: Estimate { value, low: value - 0.03, high: value + 0.03 },
+            absolute: Some(Estimate { value: value * 1e6, low: 0.0, high: 1e6 }),
+            rounds: 5,
+            verdict,
+        }
+    }
+
+    const UNCLEAR: Verdict = Verdict::CannotTell { more_runs: None };
+
+    #[track_caller]
+    fn check(compared: &[Comparison], second: &[Comparison], expected: &str) {
+        let compared: Vec<&Comparison> = compared.iter().collect();
+        let instead = |of: &Comparison| second.iter().find(|other| other.variant == of.variant);
+        assert_eq!(few(&compared, &instead, 0.02), expected);
+    }
+
+    #[test]
+    fn certain_differences_come_first() {
+        use Metric::{AnsweredQps, ServerCpuPerQuery};
+        let rate = |variant, value, verdict| of(variant, AnsweredQps, value, verdict);
+        check(
+            &[
+                rate("a", -0.02, UNCLEAR),
+                rate("e", 0.06, UNCLEAR),
+                rate("b", -0.274, Verdict::Costs),
+                rate("c", 0.004, Verdict::NoDifferenceSeen),
+                rate("d", -0.65, Verdict::Costs),
+            ],
+            &[of("a", ServerCpuPerQuery, 0.26, Verdict::Costs)],
+            "b answers 27 % fewer queries per second than none and d 65 % fewer. a takes 26 % more \
+             CPU time per query than none. c and none differ by less than 2 % in the answered rate. \
+             Whether a and e differ from none in the answered rate is not certain: 5 rounds are too \
+             few.",
+        );
+        check(
+            &[rate("a", -0.02, UNCLEAR)],
+            &[],
+            "Whether a differs from none in the answered rate is not certain: less than 3 % would \
+             not have shown.",
+        );
+        check(
+            &[rate("a", 2.1, Verdict::Gains), rate("b", 0.4, Verdict::Gains)],
+            &[],
+            "a answers 3.10 times as many queries per second as none and b 40 % more.",
+        );
+    }
+
+    #[test]
+    fn latencies_are_told_in_their_unit() {
+        let p50 = |variant, value, verdict| of(variant, Metric::LatencyP50, value, verdict);
+        check(
+            &[p50("a", 0.3, Verdict::Costs), p50("b", -0.2, Verdict::Gains)],
+            &[],
+            "a is 300 us slower than none in the median and b 200 us faster.",
+        );
+        check(
+            &[of("a", Metric::ServerCpuPerQuery, 1.4, Verdict::Costs)],
+            &[],
+            "a takes 2.40 times the CPU time per query of none.",
+        );
+    }
+
+    #[test]
+    fn many_are_told_by_their_ends() {
+        let all: Vec<Comparison> = [
+            ("a", -0.3, Verdict::Costs),
+            ("b", -0.1, Verdict::Costs),
+            ("c", -0.7, Verdict::Costs),
+            ("d", 0.0, UNCLEAR),
+        ]
+        .map(|(variant, value, verdict)| of(variant, Metric::AnsweredQps, value, verdict))
+        .into();
+        let compared: Vec<&Comparison> = all.iter().collect();
+        assert_eq!(
+            many(&compared),
+            "Of 4, 3 differ for certain from none in the answered rate, by 10 % fewer (b) to 70 % \
+             fewer (c)."
+        );
+        assert_eq!(many(&compared[3..]), "In the answered rate, no difference of 1 is certain.");
+    }
+}

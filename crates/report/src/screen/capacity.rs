@@ -1,0 +1,63 @@
+//! The screen of a search for the capacity: the answer, and the rates or windows around it.
+
+use dnslab_measure::{Answer, Capacity};
+
+use super::{Line, Look, Piece, WIDEST, rows, wrapped};
+use crate::capacity::{capacity_answer, capacity_table};
+
+/// So many rates are shown, those next to the answer; all of them are on the page.
+const MOST_ROWS: usize = 12;
+
+/// The screen of a search, at most `width` columns wide.
+#[must_use]
+pub fn capacity_screen(capacity: &Capacity, width: usize) -> Vec<Line> {
+    let width = width.clamp(40, WIDEST);
+    let mut lines = wrapped(&capacity_answer(capacity).to_string(), Look::Strong, 0, width);
+    lines.push(Line::new());
+    let table = capacity_table(capacity);
+    let tried = table.rows.len();
+    let (from, to) = around(edge(capacity), tried);
+    let piece = |text: &String| Piece::new(Look::Plain, text.clone());
+    let mut shown: Vec<Vec<Piece>> =
+        vec![table.header.iter().map(|text| Piece::new(Look::Dim, text.clone())).collect()];
+    shown.extend(table.rows[from..to].iter().map(|row| row.iter().map(piece).collect()));
+    lines.extend(rows::laid_out(&rows::fitting(shown, width)));
+    if to - from < tried {
+        let text = format!("  {} of {tried} rates; all of them are in the report", to - from);
+        lines.push(vec![Piece::new(Look::Dim, text)]);
+    }
+    lines
+}
+
+/// The place in the table of what was found; the last one where nothing was.
+fn edge(capacity: &Capacity) -> usize {
+    let mut tried: Vec<f64> = capacity.steps.iter().map(|step| step.at).collect();
+    tried.sort_by(f64::total_cmp);
+    tried.dedup();
+    let found = match capacity.answer() {
+        Answer::Found { qps } => qps.value,
+        Answer::AtLeast { qps, .. } | Answer::Below { qps, .. } => qps,
+        Answer::Window(_) | Answer::Nothing { .. } => return tried.len(),
+    };
+    tried.iter().filter(|at| **at <= found).count()
+}
+
+/// The ends of at most [`MOST_ROWS`] of `all` places around one.
+fn around(place: usize, all: usize) -> (usize, usize) {
+    let from = place.saturating_sub(MOST_ROWS / 2).min(all.saturating_sub(MOST_ROWS));
+    (from, (from + MOST_ROWS).min(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_next_to_the_answer_are_shown() {
+        assert_eq!(around(0, 5), (0, 5));
+        assert_eq!(around(3, 20), (0, 12));
+        assert_eq!(around(15, 20), (8, 20));
+        assert_eq!(around(20, 20), (8, 20));
+        assert_eq!(around(10, 30), (4, 16));
+    }
+}

@@ -1,0 +1,130 @@
+//! Figures and differences in the cells of the table.
+
+use dnslab_measure::number;
+use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
+
+use super::{Look, Piece};
+use crate::answer::unseen;
+
+/// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
+pub(super) fn figure(metric: Metric, figure: &Estimate) -> String {
+    let value = figure.value;
+    match metric {
+        Metric::AnsweredQps => number::qps(rounded(value, figure.half_width())),
+        Metric::LatencyMean
+        | Metric::LatencyP50
+        | Metric::LatencyP95
+        | Metric::LatencyP99
+        | Metric::ServerCpuPerQuery => number::duration(value),
+        Metric::PeakMemory => number::octets(value.max(0.0) as u64),
+        Metric::LogOctetsPerQuery | Metric::HandshakesPerQuery => number::three_digits(value),
+    }
+}
+
+/// A value without the digits that half the width of its interval makes meaningless: 151,491 with
+/// 1,500 is 151,000.
+fn rounded(value: f64, half: Option<f64>) -> f64 {
+    match half {
+        Some(half) if half >= 1.0 => {
+            let step = 10_f64.powf(half.log10().floor());
+            (value / step).round() * step
+        }
+        _ => value,
+    }
+}
+
+/// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`. What is not certain is dimmed: `~ 5 %`
+/// is a difference that may be zero, with the largest one that would not have shown; `-34 ±2 % ?` is one
+/// whose interval excludes zero, but which is one of too many comparisons to be certain.
+pub(super) fn difference(comparison: &Comparison) -> Piece {
+    let difference = &comparison.difference;
+    let value = difference.value;
+    let Some(half) = difference.half_width() else {
+        return Piece::new(Look::Dim, format!("{} ?", number::change(value)));
+    };
+    match (comparison.verdict, unseen(difference)) {
+        (Verdict::Costs | Verdict::Gains, _) => {
+            Piece::new(Look::Plain, with_half_width(value, half))
+        }
+        (_, Some(unseen)) if unseen >= 1.0 => Piece::new(Look::Dim, "~ 2 x"),
+        (_, Some(unseen)) => Piece::new(Look::Dim, format!("~ {}", percent(unseen, half))),
+        (Verdict::NoDifferenceSeen, None) => {
+            Piece::new(Look::Dim, format!("~ {}", percent(value.abs() + half, half)))
+        }
+        (_, None) => Piece::new(Look::Dim, format!("{} ?", with_half_width(value, half))),
+    }
+}
+
+/// A relative difference with half the width of its interval, no more digits than that leaves certain.
+pub(super) fn with_half_width(value: f64, half: f64) -> String {
+    if value >= number::TIMES_FROM {
+        let digits = decimals(half).max(usize::from(1.0 + value < 10.0)).min(2);
+        return format!("{:.digits$} ±{half:.digits$} x", 1.0 + value);
+    }
+    let digits = decimals(half * 100.0);
+    format!("{:+.digits$} ±{:.digits$} %", value * 100.0, half * 100.0)
+}
+
+/// A share in percent with as many digits as `half` leaves certain.
+fn percent(share: f64, half: f64) -> String {
+    let digits = decimals(half * 100.0);
+    format!("{:.digits$} %", share * 100.0)
+}
+
+/// Digits behind the point of a figure that is uncertain by `half`: one below 0.95.
+fn decimals(half: f64) -> usize {
+    match half {
+        half if half >= 0.95 => 0,
+        half if half >= 0.095 => 1,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ends: [f64; 3], verdict: Verdict, look: Look, expected: &str) {
+        let [value, low, high] = ends;
+        let comparison = Comparison {
+            variant: "dot".to_owned(),
+            against: "udp".to_owned(),
+            metric: Metric::AnsweredQps,
+            difference: Estimate { value, low, high },
+            absolute: None,
+            rounds: 5,
+            verdict,
+        };
+        assert_eq!(difference(&comparison), Piece::new(look, expected));
+    }
+
+    #[test]
+    fn differences() {
+        let unclear = Verdict::CannotTell { more_runs: None };
+        check([-0.343, -0.36, -0.325], Verdict::Costs, Look::Plain, "-34 ±2 %");
+        check([-0.052, -0.056, -0.048], Verdict::Costs, Look::Plain, "-5.2 ±0.4 %");
+        check([0.12, 0.08, 0.16], Verdict::Gains, Look::Plain, "+12 ±4 %");
+        check([2.13, 2.02, 2.24], Verdict::Costs, Look::Plain, "3.1 ±0.1 x");
+        check([41.0, 38.0, 44.0], Verdict::Costs, Look::Plain, "42 ±3 x");
+        check([0.004, -0.05, 0.06], unclear, Look::Dim, "~ 6 %");
+        check([0.004, -0.004, 0.006], Verdict::NoDifferenceSeen, Look::Dim, "~ 0.5 %");
+        check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 2 x");
+        check([0.012, 0.008, 0.016], Verdict::NoDifferenceSeen, Look::Dim, "~ 1.6 %");
+        check([-0.343, -0.36, -0.325], unclear, Look::Dim, "-34 ±2 % ?");
+        check([-0.3, f64::NEG_INFINITY, f64::INFINITY], unclear, Look::Dim, "-30 % ?");
+    }
+
+    #[test]
+    fn figures() {
+        let check = |metric, value: f64, half: f64, expected: &str| {
+            let estimate = Estimate { value, low: value - half, high: value + half };
+            assert_eq!(figure(metric, &estimate), expected);
+        };
+        check(Metric::AnsweredQps, 151_491.2, 1_500.0, "151,000");
+        check(Metric::AnsweredQps, 151_491.2, 90.0, "151,490");
+        check(Metric::AnsweredQps, 151_491.2, f64::INFINITY, "151,491");
+        check(Metric::LatencyP99, 428_000.0, 1_000.0, "428 us");
+        check(Metric::PeakMemory, 24_641_536.0, 1.0, "23.5 MiB");
+    }
+}

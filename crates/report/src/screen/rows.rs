@@ -1,0 +1,227 @@
+//! The table: one row for each variant.
+
+use dnslab_measure::statistics::{Comparison, Metric};
+use dnslab_measure::{Summary, VariantSummary};
+
+use super::{Line, Look, Piece, cell};
+use crate::remark::has_open_loop;
+use crate::{answer, number};
+
+/// Blanks before a row.
+const INDENT: usize = 2;
+/// Blanks between two columns.
+const GAP: usize = 2;
+/// Names longer than this have their middle left away.
+const LONGEST_NAME: usize = 24;
+
+/// The columns behind those of the metrics that answer the question, in the order of their importance.
+const FURTHER: [Metric; 4] =
+    [Metric::LatencyP95, Metric::PeakMemory, Metric::LogOctetsPerQuery, Metric::HandshakesPerQuery];
+
+/// The order in which columns stand behind that of the first metric.
+const ORDER: [Metric; 9] = [
+    Metric::AnsweredQps,
+    Metric::ServerCpuPerQuery,
+    Metric::LatencyP50,
+    Metric::LatencyMean,
+    Metric::LatencyP95,
+    Metric::LatencyP99,
+    Metric::PeakMemory,
+    Metric::LogOctetsPerQuery,
+    Metric::HandshakesPerQuery,
+];
+
+/// From this lost share on there is a column for it.
+const LOST: f64 = 0.0001;
+
+/// The heading, a row for each variant and the meaning of the signs, as many columns as have room.
+pub(super) fn rows(summary: &Summary, width: usize) -> Vec<Line> {
+    let mut table: Vec<Vec<Piece>> = vec![vec![Piece::new(Look::Plain, "")]];
+    table
+        .extend(summary.variants.iter().map(|it| vec![Piece::new(Look::Plain, name(summary, it))]));
+    let mut room = width.saturating_sub(width_of(&table, 0) + INDENT);
+    let mut shown: Vec<(usize, Vec<Piece>)> = Vec::new();
+    for (order, column) in columns(summary) {
+        let needs = GAP + column.iter().map(|piece| length(&piece.text)).max().unwrap_or(0);
+        if room < needs {
+            break;
+        }
+        room -= needs;
+        shown.push((order, column));
+    }
+    shown.sort_by_key(|(order, _)| *order);
+    for (_, column) in shown {
+        table.iter_mut().zip(column).for_each(|(row, piece)| row.push(piece));
+    }
+    let mut lines = laid_out(&table);
+    lines.extend(legend(&table).map(|text| vec![Piece::new(Look::Dim, text)]));
+    lines
+}
+
+/// What the signs in the table mean.
+fn legend(table: &[Vec<Piece>]) -> Option<String> {
+    let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
+    let unseen = cells().find_map(|text| text.strip_prefix("~ "));
+    let unseen = unseen.map(|size| format!("~ {size}: less than {size} would not have shown"));
+    let is_unclear = cells().any(|text| text.ends_with(" ?"));
+    let unclear = is_unclear.then(|| "?: too few rounds to be certain".to_owned());
+    let meanings: Vec<String> = unseen.into_iter().chain(unclear).collect();
+    (!meanings.is_empty()).then(|| format!("{}{}", " ".repeat(INDENT), meanings.join("; ")))
+}
+
+/// The columns, each with its heading and its place from left to right, in the order of their
+/// importance. The first one has figures, or the reason why there are none.
+fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
+    let metrics = answer::metrics(summary);
+    let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
+    let is_measured = |metric: &Metric| {
+        let has = |it: &VariantSummary| it.metrics.get(metric).is_some_and(|of| of.value > 0.0);
+        // A rate that was asked says nothing of the server.
+        let is_told = *metric != Metric::AnsweredQps || !has_open_loop(summary);
+        is_told && summary.variants.iter().any(has)
+    };
+    let measured = metrics.into_iter().chain(further).filter(is_measured);
+    let mut columns: Vec<(usize, Vec<Piece>)> = measured
+        .enumerate()
+        .map(|(place, metric)| {
+            let order = ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1);
+            let mut column = vec![Piece::new(Look::Dim, heading(metric))];
+            column.extend(summary.variants.iter().map(|it| cell(summary, it, metric, place)));
+            (if place == 0 { 0 } else { order }, column)
+        })
+        .collect();
+    let lost = |it: &VariantSummary| it.outcomes.lost_share();
+    if summary.variants.iter().any(|it| lost(it) >= LOST) {
+        let mut column = vec![Piece::new(Look::Dim, "lost")];
+        column.extend(summary.variants.iter().map(|it| match no_figures(it) {
+            Some(_) => Piece::new(Look::Dim, ""),
+            None => Piece::new(Look::Plain, number::share(lost(it))),
+        }));
+        columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
+    }
+    columns
+}
+
+/// What stands above the figures of a metric.
+fn heading(metric: Metric) -> &'static str {
+    match metric {
+        Metric::AnsweredQps => "queries/s",
+        Metric::LatencyMean => "mean",
+        Metric::LatencyP50 => "p50",
+        Metric::LatencyP95 => "p95",
+        Metric::LatencyP99 => "p99",
+        Metric::ServerCpuPerQuery => "CPU/query",
+        Metric::LogOctetsPerQuery => "log octets/query",
+        Metric::PeakMemory => "memory",
+        Metric::HandshakesPerQuery => "handshakes/query",
+    }
+}
+
+/// A variant's name, and what it is compared with if that is not the baseline.
+fn name(summary: &Summary, variant: &VariantSummary) -> String {
+    let own = shortened(&variant.name);
+    match reference(summary, variant) {
+        Some(against) if against != summary.baseline => {
+            format!("{own} (to {})", shortened(against))
+        }
+        _ => own,
+    }
+}
+
+/// A name that fits its column.
+fn shortened(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let half = LONGEST_NAME / 2 - 1;
+    letters[..half].iter().chain(&['.', '.']).chain(&letters[letters.len() - half..]).collect()
+}
+
+/// What a variant is compared with, the baseline if it is compared with that too; `None` where
+/// it is compared with nothing.
+fn reference<'a>(summary: &'a Summary, variant: &VariantSummary) -> Option<&'a str> {
+    let own = || summary.comparisons.iter().filter(|of| of.variant == variant.name);
+    let with_baseline = own().find(|of| of.against == summary.baseline);
+    with_baseline.or_else(|| own().next()).map(|of| of.against.as_str())
+}
+
+/// One figure or difference of a variant.
+fn cell(summary: &Summary, variant: &VariantSummary, metric: Metric, place: usize) -> Piece {
+    if let Some(word) = no_figures(variant) {
+        return Piece::new(Look::Dim, if place == 0 { word } else { "" });
+    }
+    let against = reference(summary, variant);
+    let is_own = |of: &&Comparison| {
+        of.variant == variant.name && of.metric == metric && Some(of.against.as_str()) == against
+    };
+    if let Some(comparison) = summary.comparisons.iter().find(is_own) {
+        return cell::difference(comparison);
+    }
+    let figure = variant.metrics.get(&metric);
+    let text = figure.map_or_else(String::new, |figure| cell::figure(metric, figure));
+    Piece::new(Look::Plain, text)
+}
+
+/// The word in the place of figures.
+fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
+    match variant {
+        VariantSummary { skipped: Some(_), .. } => Some("not run"),
+        VariantSummary { valid_runs: 0, other_runs: 0, .. } => Some("no run"),
+        VariantSummary { valid_runs: 0, .. } => Some("no valid run"),
+        _ => None,
+    }
+}
+
+/// A table without the last columns, which have no room.
+pub(super) fn fitting(mut table: Vec<Vec<Piece>>, width: usize) -> Vec<Vec<Piece>> {
+    let columns = table.first().map_or(0, Vec::len);
+    let mut used = INDENT;
+    let fit = (0..columns)
+        .take_while(|column| {
+            used += width_of(&table, *column) + if *column == 0 { 0 } else { GAP };
+            used <= width
+        })
+        .count();
+    table.iter_mut().for_each(|row| row.truncate(fit));
+    table
+}
+
+/// The first column left, the others right.
+pub(super) fn laid_out(table: &[Vec<Piece>]) -> Vec<Line> {
+    let columns = table.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns).map(|column| width_of(table, column)).collect();
+    let line = |row: &Vec<Piece>| {
+        let mut line = Line::new();
+        for (column, piece) in row.iter().enumerate() {
+            let blank = " ".repeat(widths[column] - length(&piece.text));
+            let text = match column {
+                0 => format!("{}{}{blank}", " ".repeat(INDENT), piece.text),
+                _ => format!("{}{blank}{}", " ".repeat(GAP), piece.text),
+            };
+            line.push(Piece::new(piece.look, text));
+        }
+        line
+    };
+    table.iter().map(line).collect()
+}
+
+fn width_of(table: &[Vec<Piece>], column: usize) -> usize {
+    table.iter().map(|row| length(&row[column].text)).max().unwrap_or(0)
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(shortened("dot-coming-and-going"), "dot-coming-and-going");
+        let short = shortened("a-name-that-nobody-would-write-twice");
+        assert_eq!((short.as_str(), short.len()), ("a-name-that..write-twice", LONGEST_NAME));
+    }
+}

@@ -1,0 +1,55 @@
+//! How far to trust the figures, in one line.
+
+use dnslab_measure::{LimitKind, RunRecord, Summary, latency_floor_ns};
+
+use crate::doubt::limit_name;
+use crate::number;
+use crate::remark::listed;
+
+/// What bounded the variants, and how much of the machine's time was taken away.
+pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let limits = limits(summary);
+    if !limits.is_empty() {
+        parts.push(format!("Limit: {limits}."));
+    }
+    let stolen = records.iter().filter_map(RunRecord::stolen_share).reduce(f64::max);
+    if let Some(share) = stolen {
+        parts.push(format!("Stolen by the hypervisor: {}.", number::share(share)));
+    }
+    let floor = records.iter().filter_map(floor_ns).reduce(f64::max);
+    if let Some(ns) = floor {
+        parts.push(format!("Own error of a latency: {}.", number::duration(ns)));
+    }
+    parts.join(" ")
+}
+
+/// By how much the engine may have moved a latency that is compared, nanoseconds.
+fn floor_ns(record: &RunRecord) -> Option<f64> {
+    match &record.common_load {
+        Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
+        None => Some(latency_floor_ns(&record.load, record.measured.as_ref()?)),
+    }
+}
+
+/// The most frequent limit of each variant, those with the same one together.
+fn limits(summary: &Summary) -> String {
+    let mut kinds: Vec<(LimitKind, Vec<&str>)> = Vec::new();
+    let counted = summary.variants.iter().filter(|variant| variant.valid_runs > 0);
+    for variant in counted.clone() {
+        let Some(limit) = variant.limits.first() else { continue };
+        match kinds.iter_mut().find(|(kind, _)| *kind == limit.kind) {
+            Some((_, names)) => names.push(&variant.name),
+            None => kinds.push((limit.kind, vec![&variant.name])),
+        }
+    }
+    let all = counted.count();
+    let told: Vec<String> = kinds
+        .iter()
+        .map(|(kind, names)| match names.len() == all {
+            true => limit_name(*kind).to_owned(),
+            false => format!("{} ({})", limit_name(*kind), listed(names)),
+        })
+        .collect();
+    told.join(", ")
+}
