@@ -279,7 +279,7 @@ pub(crate) struct Report {
 /// `dnslab doctor`
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Measure the ruler: a programmed delay, loss and stall must come out as they went in
+    /// Calibrate: a programmed delay, loss and stall must be measured as they were programmed
     #[arg(long)]
     pub(crate) calibrate: bool,
 }

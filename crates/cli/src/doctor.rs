@@ -1,14 +1,14 @@
-//! `dnslab doctor`: what would spoil a measurement here, and whether the ruler is true.
+//! `dnslab doctor`: what would spoil a measurement here, and whether latencies can be trusted here.
 
 use anyhow::Context as _;
-use dnslab_experiment::{RulerCheck, calibrate};
+use dnslab_experiment::{CalibrationCheck, calibrate};
 use dnslab_lab::doctor::{Finding, Severity, examine};
 
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::run::guard;
 
-/// Examines the machine, and with `--calibrate` the ruler.
+/// Examines the machine, and with `--calibrate` what it measures.
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     for finding in examine() {
         show(&finding);
@@ -17,18 +17,18 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     say!(
-        "\nthe ruler: what the responder plays must come out as it went in; less than three minutes"
+        "\ncalibration: what the responder was programmed to do must be measured; less than three minutes"
     );
     let folder = tempfile::Builder::new()
-        .prefix("dnslab-ruler-")
+        .prefix("dnslab-calibration-")
         .tempdir()
         .context("cannot make a folder for the responder's files")?;
     let calibration = calibrate(&guard(), folder.path(), &mut show_check)?;
     if calibration.passed() {
-        say!("the ruler is true");
+        say!("calibration passed");
         return Ok(Exit::Fine);
     }
-    say!("the ruler is off: do not trust latencies measured on this machine as it is now");
+    say!("calibration failed: do not trust latencies measured on this machine as it is now");
     Ok(Exit::Invalid)
 }
 
@@ -45,8 +45,8 @@ fn show(finding: &Finding) {
     }
 }
 
-fn show_check(check: &RulerCheck) {
+fn show_check(check: &CalibrationCheck) {
     let mark = if check.passed { "true" } else { "OFF " };
-    let RulerCheck { name, expected, measured, allowed, .. } = check;
+    let CalibrationCheck { name, expected, measured, allowed, .. } = check;
     say!("{mark}  {name}: {measured}, expected {expected}, allowed {allowed}");
 }

@@ -12,7 +12,7 @@ pub(crate) enum Exit {
     /// The arguments, the experiment file or the query file are wrong.
     BadInput,
     /// Measured, but a run is invalid or failed, a limit given with `--limit` cannot be judged, no
-    /// rate or window met the objective, or the ruler is off.
+    /// rate or window met the objective, or the calibration failed.
     Invalid,
     /// A limit given with `--limit` is exceeded for certain.
     OverLimit,
@@ -27,7 +27,7 @@ Exit codes:
     1  it could not be done: a server, the disk, a permission
     2  bad input: arguments, experiment file, query file
     3  measured, but a run is invalid or failed, a limit cannot be judged, nothing met the
-       objective, or the ruler is off
+       objective, or the calibration failed
     4  a limit given with --limit is exceeded for certain
   130  interrupted; what was measured is on disk and reported";
 

@@ -49,7 +49,7 @@ pub use file::{BUILT_IN, Source, load, render, render_styled, without_secrets};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
-    Calibration, CalibrationError, CapacityError, CapacityObserver, CapacityPlan, CapacitySession,
-    Difference, KeptLaboratory, Observer, RulerCheck, Session, SessionEnd, SessionError,
+    Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
+    CapacitySession, Difference, KeptLaboratory, Observer, Session, SessionEnd, SessionError,
     SessionOptions, calibrate, skipped,
 };

@@ -89,7 +89,7 @@ pub enum Caveat {
         #[serde(default)]
         p99_ns: Option<u64>,
     },
-    /// An open loop sent at the asked rate on average but not evenly: more than one window of a
+    /// An open loop sent at the offered rate on average but not evenly: more than one window of a
     /// hundred was off by more than 1 %.
     Pacing {
         /// Width of a window, nanoseconds.

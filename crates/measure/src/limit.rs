@@ -75,7 +75,7 @@ pub enum LimitKind {
     Generator,
     /// The window of outstanding queries: neither side was busy (Little's law).
     Window,
-    /// The asked rate: everything asked was answered.
+    /// The offered rate: everything asked was answered.
     Rate,
     /// Datagrams were lost between the two.
     Network,

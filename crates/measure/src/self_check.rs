@@ -1,4 +1,4 @@
-//! Was the ruler sound? One verdict for each run on the load generator, its machine and the path
+//! Was the measuring side sound? One verdict for each run on the load generator, its machine and the path
 //! from it to the server.
 //!
 //! A self-check finds nothing by itself. It folds what is in the record already: those caveats that

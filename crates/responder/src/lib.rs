@@ -3,7 +3,7 @@
 //! also plays a programmed delay, loss and stalls.
 //!
 //! It is three things. As a server it is what an experiment measures when nothing else is installed.
-//! As a ruler it is what the load engine is measured with: a delay drawn from a known distribution
+//! It is also what the load engine is measured with: a delay drawn from a known distribution
 //! and a known share of lost answers must come out at the other end. As an upstream it is where
 //! forwarders under test send what they do not know: [`Zones::below_root`] makes the DNS around a
 //! list of names, signed if wanted, and all answers come from the same function.

@@ -6,6 +6,7 @@
 //! then stays.
 
 mod bad_input;
+mod calibration;
 mod capacity;
 mod command;
 mod disk;
@@ -24,7 +25,6 @@ mod processes;
 mod report;
 mod room;
 mod roots;
-mod ruler;
 mod running_server;
 mod serve;
 mod server_failure;

@@ -1,4 +1,4 @@
-//! The ruler is measured first: the embedded responder plays a known delay, loss and stall, and the
+//! The measuring side is checked first: the embedded responder plays a known delay, loss and stall, and the
 //! engine must give them back.
 
 mod judge;
@@ -22,7 +22,7 @@ use judge::{MOST_FLOOR_MS, check_latency, check_rate};
 use super::seeds::{Role, Seeds};
 use super::target::{Target, TargetError, start_with_run_authority, write_zone};
 
-pub use judge::RulerCheck;
+pub use judge::CalibrationCheck;
 
 /// Queries per second of the open loop: low enough that nothing queues, enough for a 0.99 quantile in
 /// a second.
@@ -55,11 +55,11 @@ const HORIZON: Duration = Duration::from_micros(20);
 /// Each figure is the median of this many loads: another guest of the machine may spoil one.
 const REPEATS: usize = 3;
 
-/// What the ruler test found.
+/// What the calibration found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// All checks, in the order in which they were made.
-    pub checks: Vec<RulerCheck>,
+    pub checks: Vec<CalibrationCheck>,
 }
 
 impl Calibration {
@@ -70,7 +70,7 @@ impl Calibration {
     }
 }
 
-/// Why the ruler could not be measured at all.
+/// Why nothing could be calibrated.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// The responder did not start.
@@ -90,7 +90,7 @@ impl From<TargetError> for CalibrationError {
     }
 }
 
-/// Measures the ruler. Needs `folder` for the responder's state, and less than three minutes. `observe` is
+/// Calibrates. Needs `folder` for the responder's state, and less than three minutes. `observe` is
 /// told of each check as it is made.
 ///
 /// # Errors
@@ -98,11 +98,11 @@ impl From<TargetError> for CalibrationError {
 pub fn calibrate(
     guard: &GuardProgram,
     folder: &Path,
-    observe: &mut dyn FnMut(&RulerCheck),
+    observe: &mut dyn FnMut(&CalibrationCheck),
 ) -> Result<Calibration, CalibrationError> {
-    let ruler = Ruler::new(guard, folder);
+    let programs = Programs::new(guard, folder);
     let mut checks = Vec::new();
-    let mut note = |found: Vec<RulerCheck>| {
+    let mut note = |found: Vec<CalibrationCheck>| {
         found.iter().for_each(&mut *observe);
         checks.extend(found);
     };
@@ -110,34 +110,34 @@ pub fn calibrate(
     // scheduling noise of a virtual machine, whose 0.99 quantile is of the order of a millisecond.
     let mut floors = Vec::new();
     for transport in Transport::ALL {
-        let (checks, floor) = ruler.delay(transport, "40ms", [40.0, 40.0])?;
+        let (checks, floor) = programs.delay(transport, "40ms", [40.0, 40.0])?;
         note(checks);
         floors.push((transport, floor));
     }
     // Quantiles of the uniform distribution: a + q (b - a).
-    note(ruler.delay(Transport::Udp, "uniform:20ms..60ms", [40.0, 59.6])?.0);
+    note(programs.delay(Transport::Udp, "uniform:20ms..60ms", [40.0, 59.6])?.0);
     // Quantiles of the normal distribution: mean + deviation * 2.3263 for q = 0.99.
-    note(ruler.delay(Transport::Udp, "normal:40ms,4ms", [40.0, 49.305])?.0);
+    note(programs.delay(Transport::Udp, "normal:40ms,4ms", [40.0, 49.305])?.0);
     for (transport, floor) in floors {
-        note(ruler.window(transport, &floor)?);
+        note(programs.window(transport, &floor)?);
     }
     for transport in Transport::ALL {
-        note(vec![ruler.loss(transport, 0.02)?]);
+        note(vec![programs.loss(transport, 0.02)?]);
     }
-    note(ruler.stall(Duration::from_millis(200))?);
+    note(programs.stall(Duration::from_millis(200))?);
     Ok(Calibration { checks })
 }
 
-struct Ruler<'a> {
+struct Programs<'a> {
     guard: &'a GuardProgram,
     folder: &'a Path,
     zone: SyntheticZone,
     queries: Arc<QueryList>,
 }
 
-impl<'a> Ruler<'a> {
+impl<'a> Programs<'a> {
     fn new(guard: &'a GuardProgram, folder: &'a Path) -> Self {
-        let name = Name::from_str("ruler.test").expect("the name is a constant");
+        let name = Name::from_str("calibration.test").expect("the name is a constant");
         let zone = SyntheticZone::new(name, 1_000, Duration::from_secs(60))
             .expect("the numbers are constants");
         let options = QueryOptions::default();
@@ -154,7 +154,7 @@ impl<'a> Ruler<'a> {
         transport: Transport,
         program: &str,
         expected_ms: [f64; 2],
-    ) -> Result<(Vec<RulerCheck>, Floor), CalibrationError> {
+    ) -> Result<(Vec<CalibrationCheck>, Floor), CalibrationError> {
         let mut floor = [Vec::new(), Vec::new()];
         let mut mean = Vec::new();
         let mut measured = [Vec::new(), Vec::new()];
@@ -193,7 +193,7 @@ impl<'a> Ruler<'a> {
         &self,
         transport: Transport,
         floor: &Floor,
-    ) -> Result<Vec<RulerCheck>, CalibrationError> {
+    ) -> Result<Vec<CalibrationCheck>, CalibrationError> {
         let delay = format!("{}ms", CLOSED_DELAY.as_millis());
         let (mut rates, mut medians) = (Vec::new(), Vec::new());
         for repeat in 0..REPEATS {
@@ -216,7 +216,7 @@ impl<'a> Ruler<'a> {
     }
 
     /// The share of lost queries against its binomial interval.
-    fn loss(&self, transport: Transport, share: f64) -> Result<RulerCheck, CalibrationError> {
+    fn loss(&self, transport: Transport, share: f64) -> Result<CalibrationCheck, CalibrationError> {
         let program = share.to_string();
         let result = self.load(transport, &["--loss", &program], Loop::Open(DURATION), 0)?;
         let outcomes = result.measured.counters.outcomes;
@@ -224,7 +224,7 @@ impl<'a> Ruler<'a> {
         // The 99.9 % interval of the binomial distribution.
         let allowed = 3.29 * (share * (1.0 - share) / due).sqrt();
         let measured = outcomes.lost_share();
-        Ok(RulerCheck {
+        Ok(CalibrationCheck {
             name: format!("{transport}, loss {} %: lost queries", share * 100.0),
             expected: format!("{:.3} %", share * 100.0),
             measured: format!("{:.3} %", measured * 100.0),
@@ -235,7 +235,7 @@ impl<'a> Ruler<'a> {
 
     /// One stall of the whole server: the open loop's latency must show its full length, and the
     /// queries sent after it must not show it at all.
-    fn stall(&self, length: Duration) -> Result<Vec<RulerCheck>, CalibrationError> {
+    fn stall(&self, length: Duration) -> Result<Vec<CalibrationCheck>, CalibrationError> {
         let program = format!("at=1s,length={}ms", length.as_millis());
         let length_ms = length.as_secs_f64() * 1e3;
         let (mut largest, mut delayed, mut after) = (Vec::new(), Vec::new(), Vec::new());
@@ -254,14 +254,14 @@ impl<'a> Ruler<'a> {
         // more than half its length. One that a closed loop would not even have sent.
         let due_in_half = RATE * length.as_secs_f64() / 2.0;
         Ok(vec![
-            RulerCheck {
+            CalibrationCheck {
                 name: format!("udp, a stall of {length_ms} ms: largest latency"),
                 expected: format!("{length_ms:.0} ms"),
                 measured: format!("{largest:.1} ms"),
                 allowed: "10 %".to_owned(),
                 passed: (largest - length_ms).abs() <= 0.1 * length_ms,
             },
-            RulerCheck {
+            CalibrationCheck {
                 name: "udp, the same stall: queries that waited for more than half of it"
                     .to_owned(),
                 expected: format!("{due_in_half:.0}"),
@@ -269,7 +269,7 @@ impl<'a> Ruler<'a> {
                 allowed: "10 %".to_owned(),
                 passed: (delayed - due_in_half).abs() <= 0.1 * due_in_half,
             },
-            RulerCheck {
+            CalibrationCheck {
                 name: "udp, the same stall: p99 of the queries sent after it".to_owned(),
                 expected: "no trace of it".to_owned(),
                 measured: format!("{after:.3} ms"),
@@ -335,8 +335,8 @@ impl<'a> Ruler<'a> {
             .map_err(|source| TargetError::Io { path: PathBuf::from("127.0.0.1"), source })?;
         let folder = self.folder.to_owned();
         let mut spec = ServerSpec::new(ServerKind::Embedded, folder, (address, free), &[transport]);
-        let path = write_zone(&self.zone, "ruler.test", self.folder)?;
-        spec.zone = Some(ZoneFile { origin: "ruler.test".to_owned(), path });
+        let path = write_zone(&self.zone, "calibration.test", self.folder)?;
+        spec.zone = Some(ZoneFile { origin: "calibration.test".to_owned(), path });
         spec.connections = CLIENTS;
         spec.cpus = cpus.to_vec();
         spec.embedded.seed = Some(Seeds::of_run(repeat as u64).of(Role::Server));

@@ -14,7 +14,7 @@ mod split;
 mod target;
 mod watching;
 
-pub use calibrate::{Calibration, CalibrationError, RulerCheck, calibrate};
+pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptLaboratory,
     Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,

@@ -117,7 +117,7 @@ impl LimitFigures {
         }
     }
 
-    /// Rule 1: the asked rate.
+    /// Rule 1: the offered rate.
     pub(super) fn rate(&self) -> Finding {
         let intended = self.intended_qps()?;
         let met = RATE_MET * intended;

@@ -138,7 +138,7 @@ pub(crate) fn name(kind: Kind) -> &'static str {
         Kind::LimitServerCpu => "server's CPU",
         Kind::LimitWindow => "window",
         Kind::LimitNetwork => "network",
-        Kind::LimitRate => "asked rate",
+        Kind::LimitRate => "offered rate",
         Kind::LimitGenerator => "load generator",
     }
 }

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     LimitWindow,
     /// Loss between server and clients is the limit.
     LimitNetwork,
-    /// The asked rate is the limit.
+    /// The offered rate is the limit.
     LimitRate,
     /// The load generator is the limit.
     LimitGenerator,

@@ -9,7 +9,7 @@ pub(super) const MOST_FLOOR_MS: [f64; 2] = [1.0, 10.0];
 
 /// One figure that was programmed and measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RulerCheck {
+pub struct CalibrationCheck {
     /// What was programmed, and which figure of it this is.
     pub name: String,
     /// The figure as it must come out, with its unit.
@@ -30,10 +30,10 @@ pub(super) fn check_latency(
     measured_ms: f64,
     floor_ms: f64,
     most_floor_ms: f64,
-) -> RulerCheck {
+) -> CalibrationCheck {
     let low = expected_ms * (1.0 - TOLERANCE);
     let high = expected_ms * (1.0 + TOLERANCE) + floor_ms;
-    RulerCheck {
+    CalibrationCheck {
         name,
         expected: format!("{expected_ms:.3} ms"),
         measured: format!("{measured_ms:.3} ms"),
@@ -50,11 +50,11 @@ pub(super) fn check_rate(
     delay_ms: f64,
     measured_qps: f64,
     floor_ms: f64,
-) -> RulerCheck {
+) -> CalibrationCheck {
     let rate_qps = |latency_ms: f64| f64::from(window) * 1e3 / latency_ms;
     let low = rate_qps(delay_ms + floor_ms.max(0.0)) * (1.0 - TOLERANCE);
     let high = rate_qps(delay_ms) * (1.0 + TOLERANCE);
-    RulerCheck {
+    CalibrationCheck {
         name,
         expected: format!("{:.0} qps", rate_qps(delay_ms)),
         measured: format!("{measured_qps:.0} qps"),

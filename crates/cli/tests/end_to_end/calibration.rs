@@ -1,4 +1,4 @@
-//! `dnslab doctor`, and the ruler that it measures.
+//! `dnslab doctor`, and its calibration.
 
 use dnslab_wire::Transport;
 
@@ -21,12 +21,12 @@ fn the_doctor_names_what_would_spoil_a_measurement() {
 /// be no. The medians, the loss and the stall stand above a scheduler's noise, but for the medians over
 /// HTTP and QUIC, which take much of a CPU in a build without optimisation.
 #[test]
-fn the_ruler_gives_back_what_was_programmed() {
+fn what_was_programmed_is_measured() {
     let room = Room::with_load();
     let done = room.dnslab(&["doctor", "--calibrate"]);
     let is_check = |line: &&str| line.starts_with("true  ") || line.starts_with("OFF   ");
     let checks: Vec<&str> = done.stdout.lines().filter(is_check).collect();
-    // How each line begins and what is measured there; the numbers are the ruler's own affair.
+    // How each line begins and what is measured there; the numbers are the machine's affair.
     let mut expected = Vec::new();
     let of = |what: &str| Transport::ALL.map(|transport| format!("{transport}, {what} "));
     let further = ["udp, delay uniform:", "udp, delay normal:"].map(str::to_owned);
@@ -55,8 +55,8 @@ fn the_ruler_gives_back_what_was_programmed() {
     }
     // The exit code and the last line say the same as the checks.
     if checks.iter().all(|line| line.starts_with("true")) {
-        done.exits_with(0).prints("the ruler is true");
+        done.exits_with(0).prints("calibration passed");
     } else {
-        done.exits_with(3).prints("the ruler is off");
+        done.exits_with(3).prints("calibration failed");
     }
 }
