@@ -3,9 +3,8 @@
 
 use dnslab_experiment::Experiment;
 use dnslab_lab::ServerKind;
-use dnslab_measure::statistics::Verdict;
 use dnslab_measure::{ResultsDirectory, Summary};
-use dnslab_report::{ReportPaths, screen, write_report};
+use dnslab_report::{ReportPaths, more_rounds, screen, write_report};
 use dnslab_wire::Transport;
 
 use crate::arguments::Output;
@@ -44,13 +43,7 @@ pub(crate) fn print_json(paths: &ReportPaths) -> Result<(), Failure> {
 /// One hint: as many rounds as would probably make the answer certain, or the same on a real server that
 /// is installed here.
 fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
-    let more = summary.comparisons.iter().filter_map(|of| match of.verdict {
-        Verdict::CannotTell { more_runs } => more_runs,
-        _ => None,
-    });
-    let is_any_certain =
-        summary.comparisons.iter().any(|of| matches!(of.verdict, Verdict::Costs | Verdict::Gains));
-    if let Some(more) = more.min().filter(|_| !is_any_certain) {
+    if let Some(more) = more_rounds(summary) {
         let rounds = experiment.runs + more;
         return Some(format!("more rounds may make it certain: --set repeat.runs={rounds}"));
     }

@@ -95,6 +95,20 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     few(&once, &instead, margin)
 }
 
+/// How many more rounds would probably make a comparison certain, where none is by the metric that answers
+/// the question: the most that any needs.
+#[must_use]
+pub fn more_rounds(summary: &Summary) -> Option<u32> {
+    let of_metric = |metric: &Metric| summary.comparisons.iter().any(|of| of.metric == *metric);
+    let main = metrics(summary).into_iter().find(of_metric)?;
+    let compared = || summary.comparisons.iter().filter(|of| of.metric == main);
+    let more = compared().filter_map(|of| match of.verdict {
+        Verdict::CannotTell { more_runs } => more_runs,
+        _ => None,
+    });
+    if compared().any(is_certain) { None } else { more.max() }
+}
+
 fn is_certain(comparison: &Comparison) -> bool {
     matches!(comparison.verdict, Verdict::Costs | Verdict::Gains)
 }

@@ -41,6 +41,7 @@ mod table;
 mod transport;
 mod write;
 
+pub use answer::more_rounds;
 pub use capacity::{capacity_answer, capacity_table, judged_text};
 pub use dnslab_measure::number;
 pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};

@@ -80,7 +80,9 @@ pub fn screen(
         let note = wrapped(&format!("- {note}"), Look::Plain, 2, width);
         // The last line says how many there are besides.
         let rest = usize::from(told + 1 < all);
-        if told == MOST_NOTES || lines.len() + note.len() + rest > most {
+        // The gravest is told in any case.
+        let fits = told == 0 || lines.len() + note.len() + rest <= most;
+        if told == MOST_NOTES || !fits {
             let more = all - told;
             let plural = if more == 1 { "" } else { "s" };
             lines.extend(text(&format!("- {more} more note{plural} in the report"), Look::Dim));

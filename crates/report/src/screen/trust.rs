@@ -17,9 +17,10 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     if let Some(share) = stolen {
         parts.push(format!("Stolen by the hypervisor: {}.", number::share(share)));
     }
-    let floor = records.iter().filter_map(floor_ns).reduce(f64::max);
-    if let Some(ns) = floor {
-        parts.push(format!("Own error of a latency: {}.", number::duration(ns)));
+    let mut floors: Vec<f64> = records.iter().filter_map(floor_ns).collect();
+    floors.sort_by(f64::total_cmp);
+    if let Some(ns) = floors.get(floors.len() / 2) {
+        parts.push(format!("Own error of a latency: {}.", number::duration(*ns)));
     }
     parts.join(" ")
 }
