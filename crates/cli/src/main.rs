@@ -12,6 +12,7 @@ mod arguments;
 mod capacity;
 mod doctor;
 mod exit;
+mod gate;
 mod lab;
 mod limits;
 mod live;

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions, without_secrets,
+    Experiment, ExperimentError, OptionForm, Plan, Session, SessionError, SessionOptions,
+    without_secrets,
 };
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{
-    CostLimit, Judgement, ResultsError, Ruling, RunStatus, SkippedVariant, Summary,
-};
-use dnslab_report::{answer, foremost, number, sentences, table, write_report};
+use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant, Summary};
+use dnslab_report::{answer, beforehand, foremost, sentences, table, write_report};
 
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::{signals, terminal};
+use crate::{gate, signals, terminal};
 
 /// Runs, or resumes, and reports.
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     let mut session = match &arguments.resume {
-        Some(path) => Session::resume(path, guard()).map_err(failure)?,
+        Some(path) => Session::resume(path, guard())
+            .map_err(|error| failure_with_remedy(error, OptionForm::Set))?,
         None => {
             let (experiment, _) =
                 dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
@@ -30,10 +30,11 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             if arguments.dry_run {
                 return crate::plan::show(&experiment);
             }
-            begin(experiment, &arguments.results)?
+            begin(experiment, &arguments.results, &arguments.limit, OptionForm::Set)?
         }
     };
-    let exit = carry_out(&mut session, &arguments.limit)?;
+    session.set_limits(&arguments.limit).map_err(failure)?;
+    let exit = carry_out(&mut session)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => keep(&session, variant)?,
         _ => {}
@@ -62,11 +63,20 @@ fn keep(session: &Session, variant: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Begins a session with its results under `results`.
-pub(crate) fn begin(experiment: Experiment, results: &Path) -> Result<Session, Failure> {
-    let options =
-        SessionOptions { results: results.to_owned(), guard: guard(), command: command_line() };
-    Session::begin(experiment, options).map_err(failure)
+/// Begins a session with its results under `results`. Remedies name options in this form.
+pub(crate) fn begin(
+    experiment: Experiment,
+    results: &Path,
+    limits: &[CostLimit],
+    form: OptionForm,
+) -> Result<Session, Failure> {
+    let options = SessionOptions {
+        results: results.to_owned(),
+        guard: guard(),
+        command: command_line(),
+        limits: limits.to_vec(),
+    };
+    Session::begin(experiment, options).map_err(|error| failure_with_remedy(error, form))
 }
 
 /// The command line for the provenance, without the secrets of TSIG keys.
@@ -108,17 +118,31 @@ pub(crate) fn failure(error: SessionError) -> Failure {
     }
 }
 
+/// The same with what to do about it. `dnslab load` has one variant, whose name says nothing.
+pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Failure {
+    let SessionError::FirstQuery { source, .. } = &error else { return failure(error) };
+    let what = match form {
+        OptionForm::Set => error.to_string(),
+        OptionForm::Flag => source.to_string(),
+    };
+    let hint = source.remedy(form).map(|remedy| format!("\n  hint:    {remedy}"));
+    anyhow::anyhow!("{what}{}", hint.unwrap_or_default()).into()
+}
+
 /// Does the runs that are missing, then shows and writes what came of all.
-pub(crate) fn carry_out(session: &mut Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+pub(crate) fn carry_out(session: &mut Session) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     show_plan(session.experiment(), &remaining, &session.facts().skipped);
+    for line in beforehand(session.facts()) {
+        say!("note: {line}");
+    }
     say!();
     let mut live = Live::new(remaining.cases.len(), remaining.estimated);
     let end = session.run(&stop, &mut live);
     live.finish();
     let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
-    let exit = conclude(session, limits)?;
+    let exit = conclude(session)?;
     if end.interrupted {
         let path = session.results().path().display();
         say!("\ninterrupted; to go on: dnslab run --resume {path}");
@@ -127,8 +151,11 @@ pub(crate) fn carry_out(session: &mut Session, limits: &[CostLimit]) -> Result<E
     Ok(exit)
 }
 
-/// An experiment that ends with an error is not lost.
+/// An experiment that ends with an error is not lost, if it has a run.
 fn keep_hint(failure: Failure, session: &Session) -> Failure {
+    if session.results().runs().is_ok_and(|runs| runs.is_empty()) {
+        return failure;
+    }
     let path = session.results().path().display();
     let hint = format!(
         "{}\n  hint:    finished runs are kept; to go on: dnslab run --resume {path}",
@@ -154,7 +181,7 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
 }
 
 /// Shows the answer, the sentences and the table, writes the report, and judges.
-fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
+fn conclude(session: &Session) -> Result<Exit, Failure> {
     let results = session.results();
     let records = results.runs()?;
     let summary = Summary::of(session.facts(), &records);
@@ -174,17 +201,9 @@ fn conclude(session: &Session, limits: &[CostLimit]) -> Result<Exit, Failure> {
     show_table(&summary);
     let paths = write_report(results)?;
     say!("\nreport: {}", paths.page.display());
-    let judged = judge(&summary, limits);
+    let ruling = gate::judge(&summary);
     let all_count = records.iter().all(|record| record.status == RunStatus::Valid);
-    Ok(if !all_count {
-        Exit::Invalid
-    } else if judged.contains(&Ruling::Exceeded) {
-        Exit::OverLimit
-    } else if judged.contains(&Ruling::CannotTell) {
-        Exit::Invalid
-    } else {
-        Exit::Fine
-    })
+    Ok(if all_count { gate::exit(ruling) } else { Exit::Invalid })
 }
 
 /// Shows the table of variants and the doubts about its figures.
@@ -195,47 +214,6 @@ fn show_table(summary: &Summary) {
     for (place, note) in table.notes.iter().enumerate() {
         say!("[{}] {note}", dnslab_report::mark(place));
     }
-}
-
-/// Holds every variant against the limits, and says of which one is exceeded or cannot be judged.
-fn judge(summary: &Summary, limits: &[CostLimit]) -> Vec<Ruling> {
-    let mut rulings = Vec::new();
-    for limit in limits {
-        let judged = limit.judge(summary);
-        if judged.is_empty() {
-            say!("cannot judge the limit: there is no variant but {}", summary.baseline);
-            rulings.push(Ruling::CannotTell);
-        }
-        for judgement in judged {
-            let found = found(limit, &judgement, &summary.baseline);
-            let most = number::share(limit.largest);
-            match judgement.ruling {
-                Ruling::Exceeded => say!("over the limit: {found}, the limit is {most}"),
-                Ruling::CannotTell => {
-                    say!("cannot judge the limit: {found}, the limit is {most}");
-                }
-                Ruling::Kept => {}
-            }
-            rulings.push(judgement.ruling);
-        }
-    }
-    rulings
-}
-
-/// What was found of a variant, as half a sentence.
-fn found(limit: &CostLimit, judgement: &Judgement, baseline: &str) -> String {
-    let (metric, variant) = (limit.metric.name(), &judgement.variant);
-    let Some(difference) = &judgement.difference else {
-        return format!("{metric} of {variant} and {baseline} was not measured in both");
-    };
-    let interval = if difference.is_bounded() {
-        let (low, high) = (number::change(difference.low), number::change(difference.high));
-        format!("95 % interval {low} to {high}")
-    } else {
-        "too few runs for an interval".to_owned()
-    };
-    let change = number::change(difference.value);
-    format!("{metric} of {variant} differs by {change} from {baseline} ({interval})")
 }
 
 #[cfg(test)]

@@ -50,6 +50,6 @@ pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationError, CapacityError, CapacityObserver, CapacityPlan, CapacitySession,
-    Difference, KeptLaboratory, Observer, RulerCheck, Session, SessionEnd, SessionError,
-    SessionOptions, calibrate, skipped,
+    Difference, FirstQueryError, KeptLaboratory, Observer, OptionForm, RulerCheck, Session,
+    SessionEnd, SessionError, SessionOptions, calibrate, skipped,
 };

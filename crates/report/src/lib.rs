@@ -23,12 +23,14 @@
 //! This crate computes no statistics (that is `dnslab_measure::Summary`), sends nothing over a
 //! network, and its page never loads anything.
 
+mod beforehand;
 mod capacity;
 mod chain;
 mod chart;
 mod counts;
 mod csv;
 mod doubt;
+mod gate;
 mod many;
 mod markdown;
 mod page;
@@ -39,9 +41,11 @@ mod table;
 mod transport;
 mod write;
 
+pub use beforehand::beforehand;
 pub use capacity::{capacity_answer, capacity_table, judged_text};
 pub use dnslab_measure::number;
 pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
+pub use gate::{gate_text, ruling_text};
 pub use many::foremost;
 pub use sentence::{Answer, Part, answer, sentences};
 pub use table::{Table, mark, table};
