@@ -70,8 +70,10 @@ pub(crate) struct Run {
     /// Go on with an interrupted experiment: repeat only what is missing
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["experiment", "set", "results"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Fail (exit code 4) when a variant costs more than this for certain: `answered_qps=10%`
-    #[arg(long, value_name = "METRIC=PERCENT")]
+    /// Fail (exit code 4) when a variant for certain is worse than the baseline by more than this,
+    /// `p99=10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost, cpu_per_query,
+    /// memory, handshakes
+    #[arg(long, value_name = "FIGURE=PERCENT|FIGURE<BOUND")]
     pub(crate) limit: Vec<CostLimit>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long, conflicts_with = "resume")]

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, SessionOptions,
+    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, OptionForm, SessionOptions,
 };
 use dnslab_measure::{
     Answer, End, Interval, Objective, Phase, RateSearch, Sought, Step, WindowSweep,
@@ -36,6 +36,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
         results: arguments.traffic.results.clone(),
         guard: run::guard(),
         command: run::command_line(),
+        limits: Vec::new(),
     };
     let sought = plan.sought.clone();
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
@@ -112,7 +113,7 @@ fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
 /// What is wrong with the input has its own exit code.
 fn failure(error: CapacityError) -> Failure {
     match error {
-        CapacityError::Session(error) => run::failure(error),
+        CapacityError::Session(error) => run::failure_with_remedy(error, OptionForm::Flag),
         CapacityError::BeyondTimeout { .. }
         | CapacityError::TooFewQueries { .. }
         | CapacityError::Empty { .. } => Failure::bad_input(error),

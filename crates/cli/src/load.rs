@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_experiment::{check_text, port_key};
+use dnslab_experiment::{OptionForm, check_text, port_key};
 use dnslab_wire::Transport;
 
 use crate::arguments::{Load, Traffic};
@@ -20,8 +20,8 @@ pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
         let rendered = dnslab_experiment::render(problems.as_slice(), &text, "<arguments>");
         Failure::bad_input(anyhow!(rendered))
     })?;
-    let mut session = run::begin(experiment, &traffic.results)?;
-    run::carry_out(&mut session, &[], traffic.output)
+    let mut session = run::begin(experiment, &traffic.results, &[], OptionForm::Flag)?;
+    run::carry_out(&mut session, traffic.output)
 }
 
 /// The arguments in the form of an experiment file, which checks them and goes into the results.
@@ -81,7 +81,7 @@ pub(crate) fn traffic_lines(
     if encrypted && traffic.authority.is_none() && !traffic.insecure {
         return Err(Failure::bad_input(anyhow!(
             "the certificate of {} cannot be verified: give its authority with --authority FILE, \
-             or switch verification off with --insecure",
+             or do not verify it with --insecure",
             traffic.target
         )));
     }

@@ -13,6 +13,7 @@ mod capacity;
 mod doctor;
 mod exit;
 mod first_screen;
+mod gate;
 mod lab;
 mod limits;
 mod live;

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    Experiment, ExperimentError, Plan, Session, SessionError, SessionOptions, without_secrets,
+    Experiment, ExperimentError, OptionForm, Plan, Session, SessionError, SessionOptions,
+    without_secrets,
 };
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{
-    CostLimit, Judgement, ResultsError, Ruling, RunStatus, SkippedVariant, Summary,
-};
-use dnslab_report::number;
+use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
+use dnslab_report::beforehand;
 
 use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::{first_screen, signals};
+use crate::{first_screen, gate, signals};
 
 /// Runs, or resumes, and reports.
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     let mut session = match &arguments.resume {
-        Some(path) => Session::resume(path, guard()).map_err(failure)?,
+        Some(path) => Session::resume(path, guard())
+            .map_err(|error| failure_with_remedy(error, OptionForm::Set))?,
         None => {
             let (experiment, _) =
                 dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
@@ -30,10 +30,14 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             if arguments.dry_run {
                 return crate::plan::show(&experiment);
             }
-            begin(experiment, &arguments.results)?
+            begin(experiment, &arguments.results, &arguments.limit, OptionForm::Set)?
         }
     };
-    let exit = carry_out(&mut session, &arguments.limit, arguments.output)?;
+    session.set_limits(&arguments.limit).map_err(failure)?;
+    if !arguments.output.is_quiet() {
+        beforehand(session.facts()).iter().for_each(|line| say!("note: {line}"));
+    }
+    let exit = carry_out(&mut session, arguments.output)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => keep(&session, variant)?,
         _ => {}
@@ -62,11 +66,20 @@ fn keep(session: &Session, variant: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Begins a session with its results under `results`.
-pub(crate) fn begin(experiment: Experiment, results: &Path) -> Result<Session, Failure> {
-    let options =
-        SessionOptions { results: results.to_owned(), guard: guard(), command: command_line() };
-    Session::begin(experiment, options).map_err(failure)
+/// Begins a session with its results under `results`. Remedies name options in this form.
+pub(crate) fn begin(
+    experiment: Experiment,
+    results: &Path,
+    limits: &[CostLimit],
+    form: OptionForm,
+) -> Result<Session, Failure> {
+    let options = SessionOptions {
+        results: results.to_owned(),
+        guard: guard(),
+        command: command_line(),
+        limits: limits.to_vec(),
+    };
+    Session::begin(experiment, options).map_err(|error| failure_with_remedy(error, form))
 }
 
 /// The command line for the provenance, without the secrets of TSIG keys.
@@ -108,12 +121,19 @@ pub(crate) fn failure(error: SessionError) -> Failure {
     }
 }
 
+/// The same with what to do about it. `dnslab load` has one variant, whose name says nothing.
+pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Failure {
+    let SessionError::FirstQuery { source, .. } = &error else { return failure(error) };
+    let what = match form {
+        OptionForm::Set => error.to_string(),
+        OptionForm::Flag => source.to_string(),
+    };
+    let hint = source.remedy(form).map(|remedy| format!("\n  hint:    {remedy}"));
+    anyhow::anyhow!("{what}{}", hint.unwrap_or_default()).into()
+}
+
 /// Does the runs that are missing, then shows and writes what came of all.
-pub(crate) fn carry_out(
-    session: &mut Session,
-    limits: &[CostLimit],
-    output: Output,
-) -> Result<Exit, Failure> {
+pub(crate) fn carry_out(session: &mut Session, output: Output) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     if !output.is_quiet() {
@@ -124,7 +144,7 @@ pub(crate) fn carry_out(
     let end = session.run(&stop, &mut live);
     live.finish();
     let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
-    let exit = conclude(session, limits, output)?;
+    let exit = conclude(session, output)?;
     if end.interrupted {
         let path = session.results().path().display();
         say!("\ninterrupted; to go on: dnslab run --resume {path}");
@@ -133,8 +153,11 @@ pub(crate) fn carry_out(
     Ok(exit)
 }
 
-/// An experiment that ends with an error is not lost.
+/// An experiment that ends with an error is not lost, if it has a run.
 fn keep_hint(failure: Failure, session: &Session) -> Failure {
+    if session.results().runs().is_ok_and(|runs| runs.is_empty()) {
+        return failure;
+    }
     let path = session.results().path().display();
     let hint = format!(
         "{}\n  hint:    finished runs are kept; to go on: dnslab run --resume {path}",
@@ -157,61 +180,12 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
 }
 
 /// Shows the first screen, writes the report, and judges.
-fn conclude(session: &Session, limits: &[CostLimit], output: Output) -> Result<Exit, Failure> {
+fn conclude(session: &Session, output: Output) -> Result<Exit, Failure> {
     let results = session.results();
     let summary = first_screen::show(results, Some(session.experiment()), output)?;
-    let judged = judge(&summary, limits);
+    let ruling = gate::judge(&summary, output);
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
-    Ok(if !all_count {
-        Exit::Invalid
-    } else if judged.contains(&Ruling::Exceeded) {
-        Exit::OverLimit
-    } else if judged.contains(&Ruling::CannotTell) {
-        Exit::Invalid
-    } else {
-        Exit::Fine
-    })
-}
-
-/// Holds every variant against the limits, and says of which one is exceeded or cannot be judged.
-fn judge(summary: &Summary, limits: &[CostLimit]) -> Vec<Ruling> {
-    let mut rulings = Vec::new();
-    for limit in limits {
-        let judged = limit.judge(summary);
-        if judged.is_empty() {
-            say!("cannot judge the limit: there is no variant but {}", summary.baseline);
-            rulings.push(Ruling::CannotTell);
-        }
-        for judgement in judged {
-            let found = found(limit, &judgement, &summary.baseline);
-            let most = number::share(limit.largest);
-            match judgement.ruling {
-                Ruling::Exceeded => say!("over the limit: {found}, the limit is {most}"),
-                Ruling::CannotTell => {
-                    say!("cannot judge the limit: {found}, the limit is {most}");
-                }
-                Ruling::Kept => {}
-            }
-            rulings.push(judgement.ruling);
-        }
-    }
-    rulings
-}
-
-/// What was found of a variant, as half a sentence.
-fn found(limit: &CostLimit, judgement: &Judgement, baseline: &str) -> String {
-    let (metric, variant) = (limit.metric.name(), &judgement.variant);
-    let Some(difference) = &judgement.difference else {
-        return format!("{metric} of {variant} and {baseline} was not measured in both");
-    };
-    let interval = if difference.is_bounded() {
-        let (low, high) = (number::change(difference.low), number::change(difference.high));
-        format!("95 % interval {low} to {high}")
-    } else {
-        "too few runs for an interval".to_owned()
-    };
-    let change = number::change(difference.value);
-    format!("{metric} of {variant} differs by {change} from {baseline} ({interval})")
+    Ok(if all_count { gate::exit(ruling) } else { Exit::Invalid })
 }
 
 #[cfg(test)]

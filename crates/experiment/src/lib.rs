@@ -50,6 +50,6 @@ pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
-    CapacitySession, Difference, KeptLaboratory, Observer, Session, SessionEnd, SessionError,
-    SessionOptions, calibrate, skipped,
+    CapacitySession, Difference, FirstQueryError, KeptLaboratory, Observer, OptionForm, Session,
+    SessionEnd, SessionError, SessionOptions, calibrate, skipped,
 };

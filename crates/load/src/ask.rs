@@ -12,13 +12,13 @@ use rustix::net::sockopt::socket_error;
 use crate::channel::{self, Channel, ChannelEnd, ClientTls, Delivery, Route, Scratch};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::sys::Outbox;
-use crate::{HttpSettings, ReceiveTime, TlsSettings};
+use crate::{CertificateFault, HttpSettings, ReceiveTime, TlsSettings};
 
 /// Why there was no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The exchange failed or took too long.
-    #[error("{transport} to {target}: {source}")]
+    #[error("{target} does not answer over {transport}: {source}")]
     Exchange {
         /// How the query travelled.
         transport: Transport,
@@ -27,8 +27,26 @@ pub enum AskError {
         /// What happened.
         source: io::Error,
     },
+    /// The server's certificate was not accepted.
+    #[error("{target} {fault}")]
+    Certificate {
+        /// Where the query went.
+        target: SocketAddr,
+        /// Why not.
+        fault: CertificateFault,
+    },
+    /// The server took the query and gave no DNS message for it.
+    #[error("{target} does not answer over {transport}: {reason}")]
+    Refused {
+        /// How the query travelled.
+        transport: Transport,
+        /// Where it went.
+        target: SocketAddr,
+        /// What it did instead.
+        reason: &'static str,
+    },
     /// What came back is no answer to the query.
-    #[error("{transport} to {target}: the message that came back does not answer {query}")]
+    #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
     Mismatch {
         /// How the query travelled.
         transport: Transport,
@@ -53,9 +71,12 @@ pub fn ask(
     timeout: Duration,
 ) -> Result<Vec<u8>, AskError> {
     let failed = |source| AskError::Exchange { transport, target, source };
-    let tls = match (transport.is_encrypted(), tls) {
-        (false, _) => None,
-        (true, Some(settings)) => Some(ClientTls::new(settings, transport)),
+    let (tls, watch) = match (transport.is_encrypted(), tls) {
+        (false, _) => (None, None),
+        (true, Some(settings)) => {
+            let (settings, watch) = settings.watched();
+            (Some(ClientTls::new(&settings, transport)), Some(watch))
+        }
         (true, None) => return Err(failed(io::Error::other("no TLS settings are given"))),
     };
     let clock = Clock::start();
@@ -72,7 +93,13 @@ pub fn ask(
     };
     let channel = channel::open(&route, clock.now()).map_err(|end| failed(as_io(end)))?;
     let asking = Asking { channel, clock, scratch: Scratch::default(), timeout: nanos(timeout) };
-    let answer = asking.exchange(query).map_err(failed)?;
+    let answer = asking.exchange(query).map_err(|trouble| {
+        match (watch.and_then(|watch| watch.fault()), trouble) {
+            (Some(fault), _) => AskError::Certificate { target, fault },
+            (None, Trouble::Io(source)) => failed(source),
+            (None, Trouble::Refused(reason)) => AskError::Refused { transport, target, reason },
+        }
+    })?;
     match Response::parse(&answer) {
         Ok(response) if response.id == ID && query.asks_the_same(response.question) => Ok(answer),
         _ => Err(AskError::Mismatch { transport, target, query: query.to_string() }),
@@ -81,6 +108,20 @@ pub fn ask(
 
 /// The message id; one query per channel needs no other.
 const ID: u16 = 0x1ab1;
+
+/// Why an exchange has no message.
+enum Trouble {
+    /// There was no connection, or no answer.
+    Io(io::Error),
+    /// The server gave something else.
+    Refused(&'static str),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
 
 /// A channel on which one query is asked.
 struct Asking {
@@ -93,7 +134,7 @@ struct Asking {
 
 impl Asking {
     /// The message that came back.
-    fn exchange(mut self, query: &Query) -> io::Result<Vec<u8>> {
+    fn exchange(mut self, query: &Query) -> Result<Vec<u8>, Trouble> {
         let mut outbox = Outbox::default();
         outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
         let mut is_sent = false;
@@ -114,7 +155,8 @@ impl Asking {
             advanced.map_err(as_io)?;
             if self.clock.now() >= deadline {
                 let step = if is_sent { "no answer" } else { "no connection" };
-                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{step} in time")));
+                let error = io::Error::new(io::ErrorKind::TimedOut, format!("{step} in time"));
+                return Err(error.into());
             }
         }
     }
@@ -150,8 +192,8 @@ fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// The message that was delivered.
-fn content(delivery: Delivery<'_>) -> io::Result<Vec<u8>> {
-    let refused = |reason: &str| Err(io::Error::other(reason.to_owned()));
+fn content(delivery: Delivery<'_>) -> Result<Vec<u8>, Trouble> {
+    let refused = |reason| Err(Trouble::Refused(reason));
     match delivery {
         Delivery::Message(received) => Ok(received.octets.to_vec()),
         Delivery::Refused { .. } => refused(

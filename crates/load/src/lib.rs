@@ -39,6 +39,6 @@ pub use judge::Expected;
 pub use result::LoadResult;
 pub use spec::{HttpSettings, LoadSpec, Mode, Quickack, ReceiveTime, UnknownReceiveTime};
 pub use tls::{
-    Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownRecords, UnknownTlsVersions,
-    Verification,
+    CertificateFault, Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownRecords,
+    UnknownTlsVersions, Verification,
 };

@@ -3,6 +3,7 @@
 
 mod certificate;
 mod client;
+mod fault;
 mod records;
 mod session;
 #[cfg(test)]
@@ -12,6 +13,8 @@ mod verification;
 
 pub(crate) use certificate::facts as certificate_facts;
 pub(crate) use client::ClientTls;
+pub use fault::CertificateFault;
+pub(crate) use fault::FaultWatch;
 pub use records::{Records, UnknownRecords};
 pub(crate) use session::TlsSession;
 pub(crate) use tickets::TicketStore;
@@ -139,6 +142,12 @@ impl TlsSettings {
     #[must_use]
     pub fn with_groups(self, groups: &[TlsGroup]) -> Self {
         Self { groups: groups.to_vec(), ..self }
+    }
+
+    /// The same, and what keeps why a certificate was not accepted.
+    pub(crate) fn watched(&self) -> (Self, Arc<FaultWatch>) {
+        let watch = Arc::new(FaultWatch::new(Arc::clone(&self.verifier)));
+        (Self { verifier: Arc::clone(&watch) as _, ..self.clone() }, watch)
     }
 
     /// The key exchange groups offered.

@@ -1,66 +1,138 @@
-//! A limit on what a change may cost, for a gate in continuous integration.
+//! Limits on what variants may cost, for a gate in continuous integration.
 
+use std::fmt;
 use std::str::FromStr;
 
-use crate::Summary;
-use crate::statistics::{Comparison, Estimate, Metric, Verdict};
+use serde::{Deserialize, Serialize};
 
-/// How much worse than the baseline a metric may be: `latency_p99_ns=10%`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CostLimit {
-    /// The metric.
-    pub metric: Metric,
-    /// The largest cost that is accepted, relative (0.1 = 10 %).
-    pub largest: f64,
+use crate::quantity::QuantityError;
+use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
+use crate::{Demand, ObjectiveError, Quantity, Relation, RunRecord, Summary};
+
+/// A limit as it is given with `--limit`. Serialised as its text.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum CostLimit {
+    /// How much worse than the reference a metric may be: `p99=10%`.
+    Relative {
+        /// The metric.
+        metric: Metric,
+        /// The largest cost that is accepted (0.1 = 10 %).
+        largest: f64,
+    },
+    /// What each variant has to keep, the baseline too: `p99<10ms`.
+    Absolute(Demand),
 }
 
 /// The text is no limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CostLimitError {
-    /// There is no `=`.
-    #[error("`{0}` is no limit: write METRIC=PERCENT, as in answered_qps=10%")]
+    /// There is no `=`, `<` or `>`.
+    #[error("`{0}` is no limit: write FIGURE=PERCENT or FIGURE<BOUND, as in p99=10% or p99<10ms")]
     Form(String),
-    /// There is no such metric.
-    #[error("unknown metric `{given}`: it is one of {}", known.join(", "))]
-    Metric {
-        /// What was given.
-        given: String,
-        /// All metrics.
-        known: Vec<&'static str>,
-    },
+    /// There is no such figure.
+    #[error(transparent)]
+    Figure(#[from] QuantityError),
+    /// Variants are not compared by it.
+    #[error("variants are not compared by `{0}`: bound it itself, as {1}")]
+    NotCompared(
+        /// The figure.
+        String,
+        /// How that is written.
+        String,
+    ),
     /// The percentage cannot be.
     #[error("`{0}` is no percentage of 0 or more: write it as 10%")]
     Percentage(String),
+    /// The bound cannot be.
+    #[error(transparent)]
+    Demand(ObjectiveError),
 }
 
 impl FromStr for CostLimit {
     type Err = CostLimitError;
 
     fn from_str(text: &str) -> Result<Self, CostLimitError> {
-        let (name, value) =
-            text.split_once('=').ok_or_else(|| CostLimitError::Form(text.to_owned()))?;
-        let metric =
-            Metric::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
-                let known = Metric::ALL.into_iter().map(Metric::name).collect();
-                CostLimitError::Metric { given: name.to_owned(), known }
-            })?;
+        if text.contains(['<', '>']) {
+            return match text.parse() {
+                Ok(demand) => Ok(Self::Absolute(demand)),
+                Err(ObjectiveError::Figure(error)) => Err(CostLimitError::Figure(error)),
+                Err(error) => Err(CostLimitError::Demand(error)),
+            };
+        }
+        let form = || CostLimitError::Form(text.to_owned());
+        let (name, value) = text.split_once('=').ok_or_else(form)?;
+        let quantity: Quantity = name.trim().parse()?;
+        let Some(metric) = quantity.metric() else {
+            let example = match quantity {
+                Quantity::Lost => "lost<0.1%".to_owned(),
+                Quantity::Answered => "answered>99.9%".to_owned(),
+                other => format!("{other}<10ms"),
+            };
+            return Err(CostLimitError::NotCompared(name.trim().to_owned(), example));
+        };
+        let value = value.trim();
         let percentage = value.strip_suffix('%').and_then(|number| number.trim().parse().ok());
         match percentage {
             Some(percentage) if (0.0..f64::INFINITY).contains(&percentage) => {
-                Ok(Self { metric, largest: percentage / 100.0 })
+                Ok(Self::Relative { metric, largest: percentage / 100.0 })
             }
             _ => Err(CostLimitError::Percentage(value.to_owned())),
         }
     }
 }
 
+impl fmt::Display for CostLimit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relative { largest, .. } => {
+                let percent: f64 =
+                    format!("{:.9e}", largest * 100.0).parse().unwrap_or(largest * 100.0);
+                write!(formatter, "{}={percent}%", self.quantity())
+            }
+            Self::Absolute(demand) => demand.fmt(formatter),
+        }
+    }
+}
+
+impl TryFrom<String> for CostLimit {
+    type Error = CostLimitError;
+
+    fn try_from(text: String) -> Result<Self, CostLimitError> {
+        text.parse()
+    }
+}
+
+impl From<CostLimit> for String {
+    fn from(limit: CostLimit) -> Self {
+        limit.to_string()
+    }
+}
+
+/// What a limit says of all variants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitRuling {
+    /// The limit.
+    pub limit: CostLimit,
+    /// The name of the figure that it is about.
+    pub metric: String,
+    /// That of the worst variant; unclear without any.
+    pub ruling: Ruling,
+    /// What it says of each variant, in their order.
+    pub variants: Vec<Judgement>,
+}
+
 /// What a limit says of one variant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The variant.
     pub variant: String,
-    /// Its relative difference from the variant that it is compared with; `None` if the metric was not measured in both.
-    pub difference: Option<Estimate>,
+    /// The variant that it is compared with; `None` for an absolute limit, or if it is with none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+    /// For a relative limit the relative difference, for an absolute one the mean over the runs; `None`
+    /// if the figure was not measured.
+    pub found: Option<Estimate>,
     /// Whether it keeps within the limit.
     pub ruling: Ruling,
 }
@@ -68,52 +140,110 @@ pub struct Judgement {
 /// Whether a variant keeps within a limit. A gate that failed on the estimate alone would fail by
 /// noise, and one that passed whatever is not certainly beyond its limit would pass what was hardly
 /// measured: so there are three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ruling {
-    /// It costs more for certain: the whole interval lies beyond the limit, and not by one run
+    /// It keeps it: the whole interval lies within the limit, its ends included.
+    Pass,
+    /// The limit lies inside the interval, the interval has no end, one run decides, or the figure
+    /// was not measured.
+    Unclear,
+    /// It does not keep it for certain: the whole interval lies beyond the limit, and not by one run
     /// alone.
-    Exceeded,
-    /// It does not cost more: the whole interval lies within the limit, its ends included.
-    Kept,
-    /// The limit lies inside the interval, the interval has no end, one run decides, or the metric
-    /// was not measured in both.
-    CannotTell,
+    Fail,
 }
 
 impl CostLimit {
-    /// What the limit says of every variant but the baseline, in their order. Empty when there is
-    /// no other.
+    /// What it is about.
     #[must_use]
-    pub fn judge(&self, summary: &Summary) -> Vec<Judgement> {
-        let others = summary.variants.iter().filter(|variant| variant.name != summary.baseline);
-        let judge = |name: &String| {
-            let compared = summary
-                .comparisons
-                .iter()
-                .find(|of| of.variant == *name && of.metric == self.metric);
-            Judgement {
-                variant: name.clone(),
-                difference: compared.map(|comparison| comparison.difference),
-                ruling: compared.map_or(Ruling::CannotTell, |found| self.rule(found)),
-            }
-        };
-        others.map(|variant| judge(&variant.name)).collect()
-    }
-
-    /// Whether a comparison of this metric keeps within the limit.
-    fn rule(&self, comparison: &Comparison) -> Ruling {
-        let Estimate { low, high, .. } = comparison.difference;
-        let (least, most) =
-            if self.metric.higher_is_better() { (-high, -low) } else { (low, high) };
-        let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
-        if most <= self.largest {
-            Ruling::Kept
-        } else if least > self.largest && !doubtful {
-            Ruling::Exceeded
-        } else {
-            Ruling::CannotTell
+    pub fn quantity(&self) -> Quantity {
+        match self {
+            Self::Relative { metric, .. } => Quantity::of_metric(*metric),
+            Self::Absolute(demand) => demand.quantity,
         }
     }
+
+    /// What the limit says of the variants: a relative one of all but the baseline, an absolute one of
+    /// all. `records` are the runs that the summary is of, in the order of execution; `seed` is that of
+    /// their session.
+    #[must_use]
+    pub fn judge(&self, summary: &Summary, records: &[&RunRecord], seed: u64) -> LimitRuling {
+        let variants: Vec<Judgement> = match self {
+            Self::Relative { metric, largest } => relative(*metric, *largest, summary),
+            Self::Absolute(demand) => {
+                let names = summary.variants.iter().map(|variant| &variant.name);
+                names.map(|name| absolute(*demand, name, records, seed)).collect()
+            }
+        };
+        let worst = variants.iter().map(|judgement| judgement.ruling).max();
+        LimitRuling {
+            limit: *self,
+            metric: self.quantity().to_string(),
+            ruling: worst.unwrap_or(Ruling::Unclear),
+            variants,
+        }
+    }
+}
+
+/// What a relative limit says of every variant but the baseline; one judgement for each variant that
+/// it is compared with.
+fn relative(metric: Metric, largest: f64, summary: &Summary) -> Vec<Judgement> {
+    let others = summary.variants.iter().filter(|variant| variant.name != summary.baseline);
+    let judge = |name: &String| -> Vec<Judgement> {
+        let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
+        let mut judgements: Vec<Judgement> = summary
+            .comparisons
+            .iter()
+            .filter(of_variant)
+            .map(|comparison| Judgement {
+                variant: name.clone(),
+                against: Some(comparison.against.clone()),
+                found: Some(comparison.difference),
+                ruling: rule(comparison, largest),
+            })
+            .collect();
+        if judgements.is_empty() {
+            let variant = name.clone();
+            let unknown = Ruling::Unclear;
+            judgements.push(Judgement { variant, against: None, found: None, ruling: unknown });
+        }
+        judgements
+    };
+    others.flat_map(|variant| judge(&variant.name)).collect()
+}
+
+/// Whether a difference keeps within a relative limit.
+fn rule(comparison: &Comparison, largest: f64) -> Ruling {
+    let Estimate { low, high, .. } = comparison.difference;
+    let (least, most) =
+        if comparison.metric.higher_is_better() { (-high, -low) } else { (low, high) };
+    let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
+    if most <= largest {
+        Ruling::Pass
+    } else if least > largest && !doubtful {
+        Ruling::Fail
+    } else {
+        Ruling::Unclear
+    }
+}
+
+/// What an absolute limit says of a variant.
+fn absolute(demand: Demand, name: &str, records: &[&RunRecord], seed: u64) -> Judgement {
+    let valid = records.iter().filter(|record| record.variant == name && record.is_valid());
+    let values: Vec<f64> = valid.filter_map(|record| demand.quantity.of_run(record)).collect();
+    let found = mean(&values, seed);
+    let ruling = found.map_or(Ruling::Unclear, |Estimate { low, high, .. }| {
+        let (best, worst) = match demand.relation {
+            Relation::Below | Relation::AtMost => (low, high),
+            Relation::Above | Relation::AtLeast => (high, low),
+        };
+        match (demand.is_met_by(best), demand.is_met_by(worst)) {
+            (true, true) => Ruling::Pass,
+            (false, _) => Ruling::Fail,
+            (true, false) => Ruling::Unclear,
+        }
+    });
+    Judgement { variant: name.to_owned(), against: None, found, ruling }
 }
 
 #[cfg(test)]
@@ -122,8 +252,8 @@ mod tests {
 
     /// What `limit` says of a variant whose `metric` differs by this interval.
     fn outcome(limit: &str, metric: Metric, [low, high]: [f64; 2]) -> Ruling {
-        let limit: CostLimit = limit.parse().unwrap();
-        assert_eq!(limit.metric, metric);
+        let CostLimit::Relative { metric: its, largest } = limit.parse().unwrap() else { panic!() };
+        assert_eq!(its, metric);
         let difference = Estimate { value: f64::midpoint(low, high), low, high };
         // The verdict where no single run decides.
         let verdict = match (low > 0.0 || high < 0.0, (low > 0.0) == metric.higher_is_better()) {
@@ -131,7 +261,7 @@ mod tests {
             (true, true) => Verdict::Gains,
             (true, false) => Verdict::Costs,
         };
-        limit.rule(&comparison(metric, difference, verdict))
+        rule(&comparison(metric, difference, verdict), largest)
     }
 
     fn comparison(metric: Metric, difference: Estimate, verdict: Verdict) -> Comparison {
@@ -148,21 +278,23 @@ mod tests {
 
     #[test]
     fn a_limit_is_exceeded_kept_or_neither() {
-        use Ruling::{CannotTell, Exceeded, Kept};
+        use Ruling::{Fail, Pass, Unclear};
         const ENDLESS: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
         let cases = [
-            ("answered_qps=10%", Metric::AnsweredQps, [-0.30, -0.11], Exceeded),
-            ("answered_qps=10%", Metric::AnsweredQps, [-0.30, -0.09], CannotTell),
-            ("answered_qps=10%", Metric::AnsweredQps, [-0.09, -0.01], Kept),
-            ("answered_qps=10%", Metric::AnsweredQps, [-0.09, 0.90], Kept),
-            ("answered_qps=10%", Metric::AnsweredQps, [0.20, 0.30], Kept),
-            ("answered_qps=10%", Metric::AnsweredQps, ENDLESS, CannotTell),
+            ("qps=10%", Metric::AnsweredQps, [-0.30, -0.11], Fail),
+            ("answered_qps=10%", Metric::AnsweredQps, [-0.30, -0.09], Unclear),
+            ("qps=10%", Metric::AnsweredQps, [-0.09, -0.01], Pass),
+            ("qps=10%", Metric::AnsweredQps, [-0.09, 0.90], Pass),
+            ("qps=10%", Metric::AnsweredQps, [0.20, 0.30], Pass),
+            ("qps=10%", Metric::AnsweredQps, ENDLESS, Unclear),
             // A ratio cannot fall by more than all of it.
-            ("answered_qps=100%", Metric::AnsweredQps, [-1.0, 0.5], Kept),
-            ("latency_p99_ns=50%", Metric::LatencyP99, [0.51, 0.90], Exceeded),
-            ("latency_p99_ns=50%", Metric::LatencyP99, [0.10, 0.90], CannotTell),
-            ("latency_p99_ns=50%", Metric::LatencyP99, [-0.90, 0.50], Kept),
-            ("latency_p99_ns=50%", Metric::LatencyP99, ENDLESS, CannotTell),
+            ("qps=100%", Metric::AnsweredQps, [-1.0, 0.5], Pass),
+            ("p99=50%", Metric::LatencyP99, [0.51, 0.90], Fail),
+            ("latency_p99_ns=50%", Metric::LatencyP99, [0.10, 0.90], Unclear),
+            ("p99=50%", Metric::LatencyP99, [-0.90, 0.50], Pass),
+            ("p99=50%", Metric::LatencyP99, ENDLESS, Unclear),
+            ("memory=5%", Metric::PeakMemory, [0.06, 0.07], Fail),
+            ("cpu_per_query=5%", Metric::ServerCpuPerQuery, [0.0, 0.01], Pass),
         ];
         for (limit, metric, ends, expected) in cases {
             assert_eq!(outcome(limit, metric, ends), expected, "{limit} {ends:?}");
@@ -172,19 +304,43 @@ mod tests {
     #[test]
     fn a_doubtful_comparison_exceeds_nothing() {
         let difference = Estimate { value: 0.3, low: 0.2, high: 0.4 };
-        let limit: CostLimit = "latency_p50_ns=10%".parse().unwrap();
-        let outcome = |verdict| limit.rule(&comparison(limit.metric, difference, verdict));
-        assert_eq!(outcome(Verdict::Costs), Ruling::Exceeded);
-        assert_eq!(outcome(Verdict::CannotTell { more_runs: None }), Ruling::CannotTell);
+        let outcome = |verdict| rule(&comparison(Metric::LatencyP50, difference, verdict), 0.1);
+        assert_eq!(outcome(Verdict::Costs), Ruling::Fail);
+        assert_eq!(outcome(Verdict::CannotTell { more_runs: None }), Ruling::Unclear);
+    }
+
+    #[test]
+    fn limits_are_written_as_they_are_read() {
+        for (text, written) in [
+            ("p99=10%", "p99=10%"),
+            ("latency_p99_ns = 0.7 %", "p99=0.7%"),
+            ("peak_memory_octets=5%", "memory=5%"),
+            ("p99.9 < 10 ms", "p99.9<10ms"),
+            ("qps>=30000", "qps>=30000"),
+            ("lost<0.1%", "lost<0.1%"),
+            ("memory<2GiB", "memory<2GiB"),
+        ] {
+            let limit: CostLimit = text.parse().unwrap();
+            assert_eq!(limit.to_string(), written);
+            assert_eq!(written.parse(), Ok(limit));
+            let json = serde_json::to_string(&limit).unwrap();
+            assert_eq!(json, format!("\"{written}\""));
+            assert_eq!(serde_json::from_str::<CostLimit>(&json).unwrap(), limit);
+        }
     }
 
     #[test]
     fn bad_limits_name_the_culprit() {
         for (text, expected) in [
-            ("p99", "`p99` is no limit"),
-            ("p99=10%", "unknown metric `p99`: it is one of answered_qps, "),
-            ("latency_p99_ns=10", "`10` is no percentage"),
-            ("latency_p99_ns=-1%", "`-1%` is no percentage"),
+            ("p99", "`p99` is no limit: write FIGURE=PERCENT or FIGURE<BOUND"),
+            ("q99=10%", "unknown figure `q99`: it is one of lost, "),
+            ("q99<10ms", "unknown figure `q99`: it is one of lost, "),
+            ("lost=10%", "variants are not compared by `lost`: bound it itself, as lost<0.1%"),
+            ("p99.9=10%", "variants are not compared by `p99.9`: bound it itself, as p99.9<10ms"),
+            ("p99=10", "`10` is no percentage"),
+            ("p99=-1%", "`-1%` is no percentage"),
+            ("p99<10", "`10` in `p99<10` is no duration: write it with its unit"),
+            ("qps<10", "`qps<10` demands a bad server: write qps>10"),
         ] {
             let error = text.parse::<CostLimit>().unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");

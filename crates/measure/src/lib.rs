@@ -36,6 +36,7 @@ mod network;
 pub mod number;
 mod objective;
 mod pacing;
+mod quantity;
 mod record;
 mod resources;
 mod results;
@@ -55,7 +56,7 @@ pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
 pub use counters::{Answers, Counters, Outcomes, Unbalanced};
-pub use gate::{CostLimit, CostLimitError, Judgement, Ruling};
+pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
 pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
@@ -63,8 +64,9 @@ pub use latency_floor::latency_floor_ns;
 pub use limit::{Limit, LimitFigures, LimitKind, ServerUse, WorkerUse};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
-pub use objective::{Demand, Objective, ObjectiveError, Quantity, Relation};
+pub use objective::{Demand, Objective, ObjectiveError, Relation};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
+pub use quantity::{Quantity, QuantityError, Unit};
 pub use record::{
     CommonLoad, LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts,
 };

@@ -1,11 +1,12 @@
-//! What an operator demands of a server: bounds on lost queries and on latency.
+//! What an operator demands of a server: bounds on its figures.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Measured;
+use crate::quantity::QuantityError;
+use crate::{Measured, Quantity};
 
 /// Demands that all have to be met: `lost<0.1%, p99<10ms`. There is at least one.
 ///
@@ -21,23 +22,8 @@ pub struct Demand {
     pub quantity: Quantity,
     /// On which side of the bound it has to be.
     pub relation: Relation,
-    /// The bound: a share in [0, 1], or nanoseconds for a latency.
+    /// The bound: a share in [0, 1], nanoseconds, octets, or a number, as the quantity has it.
     pub bound: f64,
-}
-
-/// What a demand is about.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Quantity {
-    /// Share of the due queries that were not answered.
-    Lost,
-    /// Share of the due queries that were answered.
-    Answered,
-    /// A percentile of the latency, above 0 and below 100. Lost queries are part of it.
-    Percentile(f64),
-    /// The mean latency.
-    Mean,
-    /// The largest latency.
-    Max,
 }
 
 /// On which side of a bound a figure has to be.
@@ -63,14 +49,14 @@ pub enum ObjectiveError {
     #[error("`{0}` is no demand: write FIGURE<BOUND, for example p99<10ms")]
     Form(String),
     /// There is no such figure.
+    #[error(transparent)]
+    Figure(#[from] QuantityError),
+    /// The figure is none of the answers.
     #[error(
-        "unknown figure `{0}`: it is one of lost, answered, mean, max, or a percentile of the \
-         latency such as p50, p99 or p99.9"
+        "an objective says nothing of `{0}`, which a limit can (`dnslab run --limit`): it is about \
+         lost, answered, mean, max, or a percentile of the latency such as p99"
     )]
-    Figure(String),
-    /// The percentile is not between 0 and 100.
-    #[error("`{0}` is no percentile: it lies between p0 and p100; the largest latency is max")]
-    Percentile(String),
+    NotOfAnswers(String),
     /// The relation is the wrong way round.
     #[error("`{given}` demands a bad server: write {figure}{sign}{bound}", sign = .turned)]
     Direction {
@@ -83,21 +69,17 @@ pub enum ObjectiveError {
         /// Its bound.
         bound: String,
     },
-    /// The bound is no share.
-    #[error("`{bound}` in `{given}` is no share: write it as 0.1% or 0.001")]
-    Share {
+    /// The bound is not in the unit of the figure.
+    #[error("`{bound}` in `{given}` is no {what}: {example}")]
+    Bound {
         /// What was given.
         given: String,
         /// Its bound.
         bound: String,
-    },
-    /// The bound is no duration.
-    #[error("`{bound}` in `{given}` is no duration: write it with its unit, as 500us, 10ms or 2s")]
-    Duration {
-        /// What was given.
-        given: String,
-        /// Its bound.
-        bound: String,
+        /// What it should be.
+        what: &'static str,
+        /// How that is written.
+        example: &'static str,
     },
     /// Nothing can meet it.
     #[error("nothing can meet `{given}`: write {remedy}")]
@@ -146,7 +128,7 @@ impl Demand {
             Quantity::Lost => self.bound,
             Quantity::Answered => 1.0 - self.bound,
             Quantity::Percentile(percentile) => 1.0 - percentile / 100.0,
-            Quantity::Mean | Quantity::Max => 1.0,
+            _ => 1.0,
         };
         // `lost<=0` and `answered>=1` allow none, however many there are.
         if allowed_share > 0.0 { BEYOND_BOUND / allowed_share } else { BEYOND_BOUND }
@@ -156,18 +138,7 @@ impl Demand {
     /// query became due.
     #[must_use]
     pub fn figure(&self, measured: &Measured) -> Option<f64> {
-        let outcomes = &measured.counters.outcomes;
-        let latency = &measured.latency;
-        let of_due = |count: u64| (outcomes.due > 0).then(|| count as f64 / outcomes.due as f64);
-        match self.quantity {
-            Quantity::Lost => of_due(outcomes.lost()),
-            Quantity::Answered => of_due(outcomes.answered),
-            Quantity::Percentile(percentile) => {
-                latency.quantile_ns(percentile / 100.0).map(|ns| ns as f64)
-            }
-            Quantity::Mean => latency.mean_ns(),
-            Quantity::Max => latency.max_ns().map(|ns| ns as f64),
-        }
+        self.quantity.of(measured)
     }
 
     /// True if a figure meets the demand.
@@ -178,32 +149,6 @@ impl Demand {
             Relation::AtMost => figure <= self.bound,
             Relation::Above => figure > self.bound,
             Relation::AtLeast => figure >= self.bound,
-        }
-    }
-}
-
-impl Quantity {
-    /// True for a latency, whose bounds are durations; the others are shares.
-    #[must_use]
-    pub fn is_latency(self) -> bool {
-        !matches!(self, Self::Lost | Self::Answered)
-    }
-
-    fn parse(text: &str) -> Result<Self, ObjectiveError> {
-        match text {
-            "lost" => return Ok(Self::Lost),
-            "answered" => return Ok(Self::Answered),
-            "mean" => return Ok(Self::Mean),
-            "max" => return Ok(Self::Max),
-            _ => {}
-        }
-        let number = text.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
-        match number {
-            Some(percentile) if percentile > 0.0 && percentile < 100.0 => {
-                Ok(Self::Percentile(percentile))
-            }
-            Some(_) => Err(ObjectiveError::Percentile(text.to_owned())),
-            None => Err(ObjectiveError::Figure(text.to_owned())),
         }
     }
 }
@@ -245,6 +190,9 @@ impl FromStr for Objective {
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
         let given = text.split(',').map(str::trim).filter(|demand| !demand.is_empty());
         let demands = given.map(str::parse).collect::<Result<Vec<Demand>, _>>()?;
+        if let Some(other) = demands.iter().find(|demand| !demand.quantity.is_of_answers()) {
+            return Err(ObjectiveError::NotOfAnswers(other.quantity.to_string()));
+        }
         if demands.is_empty() { Err(ObjectiveError::Empty) } else { Ok(Self(demands)) }
     }
 }
@@ -259,8 +207,8 @@ impl FromStr for Demand {
             .find_map(|relation| Some((relation, text.split_once(relation.sign())?)));
         let (relation, (figure, bound)) = parts.ok_or_else(|| ObjectiveError::Form(given()))?;
         let (figure, bound) = (figure.trim(), bound.trim());
-        let quantity = Quantity::parse(figure)?;
-        if relation.is_upper() == (quantity == Quantity::Answered) {
+        let quantity: Quantity = figure.parse()?;
+        if relation.is_upper() == quantity.higher_is_better() {
             return Err(ObjectiveError::Direction {
                 given: given(),
                 figure: figure.to_owned(),
@@ -268,18 +216,10 @@ impl FromStr for Demand {
                 bound: bound.to_owned(),
             });
         }
-        let wrong = |text: &str| (given(), text.to_owned());
-        let value = if quantity.is_latency() {
-            duration_ns(bound).ok_or_else(|| {
-                let (given, bound) = wrong(bound);
-                ObjectiveError::Duration { given, bound }
-            })?
-        } else {
-            share(bound).ok_or_else(|| {
-                let (given, bound) = wrong(bound);
-                ObjectiveError::Share { given, bound }
-            })?
-        };
+        let value = quantity.unit().read(bound).ok_or_else(|| {
+            let (what, example) = quantity.unit().example();
+            ObjectiveError::Bound { given: given(), bound: bound.to_owned(), what, example }
+        })?;
         let remedy = match (quantity, relation) {
             (Quantity::Lost, Relation::Below) if value == 0.0 => Some("lost<=0%"),
             (Quantity::Answered, Relation::Above) if value == 1.0 => Some("answered>=100%"),
@@ -295,27 +235,6 @@ impl FromStr for Demand {
     }
 }
 
-/// A share in [0, 1], written as `0.1%` or `0.001`.
-fn share(text: &str) -> Option<f64> {
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim_end().parse::<f64>().ok()? / 100.0,
-        None => text.parse().ok()?,
-    };
-    (0.0..=1.0).contains(&share).then_some(share)
-}
-
-/// Units of a duration and their lengths in nanoseconds; `s` is last, since others end with it.
-const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-
-/// A duration of at most an hour with its unit, in nanoseconds.
-fn duration_ns(text: &str) -> Option<f64> {
-    let (number, length) = UNITS
-        .iter()
-        .find_map(|(unit, length)| Some((text.strip_suffix(unit)?.trim_end(), length)))?;
-    let ns = number.parse::<f64>().ok()? * length;
-    (0.0..=3.6e12).contains(&ns).then_some(ns)
-}
-
 impl fmt::Display for Objective {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, demand) in self.0.iter().enumerate() {
@@ -329,30 +248,7 @@ impl fmt::Display for Objective {
 impl fmt::Display for Demand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { quantity, relation, bound } = self;
-        write!(formatter, "{quantity}{}", relation.sign())?;
-        if !quantity.is_latency() {
-            return write!(formatter, "{}%", plain(bound * 100.0));
-        }
-        // The largest unit of which there is one at least.
-        let unit = UNITS.iter().rev().find(|(_, length)| bound >= length).unwrap_or(&UNITS[0]);
-        write!(formatter, "{}{}", plain(bound / unit.1), unit.0)
-    }
-}
-
-/// A number without the error that its conversion has brought in.
-fn plain(number: f64) -> f64 {
-    format!("{number:.9e}").parse().unwrap_or(number)
-}
-
-impl fmt::Display for Quantity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost => formatter.write_str("lost"),
-            Self::Answered => formatter.write_str("answered"),
-            Self::Percentile(percentile) => write!(formatter, "p{percentile}"),
-            Self::Mean => formatter.write_str("mean"),
-            Self::Max => formatter.write_str("max"),
-        }
+        write!(formatter, "{quantity}{}{}", relation.sign(), quantity.unit().write(*bound))
     }
 }
 

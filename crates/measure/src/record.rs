@@ -73,6 +73,12 @@ pub struct CommonLoad {
 }
 
 impl RunRecord {
+    /// True if it counts.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.status == RunStatus::Valid
+    }
+
     /// What latencies and losses are compared of: the common load, if there was one. `None` if there
     /// should have been one: other runs have their latencies from it.
     #[must_use]

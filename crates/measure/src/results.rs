@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{RECORD_FORMAT, RunRecord};
+use crate::{CostLimit, RECORD_FORMAT, RunRecord};
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;
@@ -57,6 +57,9 @@ pub struct Session {
     /// a common load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_rate_qps: Option<f64>,
+    /// What the variants may cost, as given with `--limit`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<CostLimit>,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
 }

@@ -10,8 +10,9 @@ use crate::latency_floor::latency_floor_ns;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
-    Agreement, Caveat, Compared, ConnectionFigures, Counters, Histogram, Limit, LoadMode, Measured,
-    NetworkDrops, Outcomes, Pacing, RunRecord, RunStatus, ServerFigures, Session,
+    Agreement, Caveat, Compared, ConnectionFigures, Counters, Histogram, Limit, LimitRuling,
+    LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling, RunRecord, RunStatus,
+    ServerFigures, Session,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -110,6 +111,9 @@ pub struct Summary {
     pub variants: Vec<VariantSummary>,
     /// Every pair of variants that is compared, metric by metric.
     pub comparisons: Vec<Comparison>,
+    /// What the limits of the session say of the variants, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rulings: Vec<LimitRuling>,
 }
 
 impl Summary {
@@ -142,12 +146,28 @@ impl Summary {
             .into_iter()
             .filter_map(|Compared { variant, against }| Some(of(&variant)?.pairs(of(&against)?)));
         let comparisons = Comparison::of_report(pairs.flatten().collect(), session.margin);
-        Self {
+        let mut summary = Self {
             name: session.name.clone(),
             baseline: session.baseline.clone(),
             variants,
             comparisons,
-        }
+            rulings: Vec::new(),
+        };
+        summary.rulings = session
+            .limits
+            .iter()
+            .map(|limit| limit.judge(&summary, &records, session.seed))
+            .collect();
+        summary
+    }
+
+    /// The ruling over all limits, the worst of all; `None` without a limit. What fails, fails; else it
+    /// is unclear if a run does not count.
+    #[must_use]
+    pub fn ruling(&self) -> Option<Ruling> {
+        let worst = self.rulings.iter().map(|of| of.ruling).max()?;
+        let all_count = self.variants.iter().all(|variant| variant.other_runs == 0);
+        Some(if all_count { worst } else { worst.max(Ruling::Unclear) })
     }
 }
 

@@ -24,12 +24,14 @@
 //! network, and its page never loads anything.
 
 mod answer;
+mod beforehand;
 mod capacity;
 mod chain;
 mod chart;
 mod counts;
 mod csv;
 mod doubt;
+mod gate;
 mod many;
 mod markdown;
 mod page;
@@ -42,9 +44,11 @@ mod transport;
 mod write;
 
 pub use answer::more_rounds;
+pub use beforehand::beforehand;
 pub use capacity::{capacity_answer, capacity_table, judged_text};
 pub use dnslab_measure::number;
 pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
+pub use gate::{gate_text, ruling_text};
 pub use many::foremost;
 pub use screen::{Line, Look, Piece, capacity_screen, screen};
 pub use sentence::{Answer, Part, answer, sentences};

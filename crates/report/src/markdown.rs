@@ -39,6 +39,12 @@ pub(crate) fn document(
     text
 }
 
+/// What the limits say: its first word in bold, at the end.
+pub(crate) fn push_gate(text: &mut String, gate: &str) {
+    let (ruling, rest) = gate.split_once(' ').unwrap_or((gate, ""));
+    let _ = writeln!(text, "\n**{}** {}", escape(ruling), escape(rest));
+}
+
 /// A table and its legend.
 fn push_table(text: &mut String, table: &Table) {
     push_row(text, &table.header);

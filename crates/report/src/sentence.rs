@@ -298,6 +298,7 @@ pub(crate) mod tests {
             baseline: "udp".to_owned(),
             variants: names.iter().map(|name| variant(name, LimitKind::ServerCpu)).collect(),
             comparisons,
+            rulings: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, RunRecord, Session,
 use serde::Serialize;
 
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
+use crate::gate::gate_text;
 use crate::many::foremost;
 use crate::page::Page;
 use crate::sentence::{answer, sentences};
@@ -90,13 +91,16 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         Some(capacity) => capacity_answer(capacity).to_string(),
         None => answer(&summary, session.margin).to_string(),
     };
-    let table_text = markdown::document(
+    let mut table_text = markdown::document(
         &session.question,
         &answer,
         &capacity.as_ref().map_or_else(|| table(&summary), capacity_table),
         foremost(&summary, sentences(&summary, session.margin)),
         &further_tables(&summary, &records),
     );
+    if let Some(gate) = gate_text(&summary) {
+        markdown::push_gate(&mut table_text, &gate);
+    }
     let write = |name: &str, content: &str| -> Result<PathBuf, ReportError> {
         results.write(name, content.as_bytes())?;
         Ok(results.path().join(name))

@@ -83,8 +83,9 @@ fn arguments_that_clash_or_lack_something_are_named() {
     check(&both, 1, &["--rate <QPS>", "--outstanding <N>"]);
     check(&["load", "127.0.0.1", "--pace", "poisson"], 1, &["--rate <QPS>"]);
     check(&["run", "--set", "load.rate=5", "--set", "load.outstanding=6"], 1, &["outstanding"]);
-    check(&["run", "--limit", "answered=1%"], 1, &["`answered`", "answered_qps"]);
-    check(&["run", "--limit", "answered_qps"], 1, &["answered_qps=10%"]);
+    check(&["run", "--limit", "answered=1%"], 1, &["`answered`", "answered>99.9%"]);
+    check(&["run", "--limit", "answer=1%"], 1, &["`answer`", "cpu_per_query"]);
+    check(&["run", "--limit", "qps"], 1, &["p99=10%", "p99<10ms"]);
     check(&["run", "--set", "server.delai=5ms"], 1, &["did you mean `server.delay`"]);
     check(&["doctor", "--calibrated"], 1, &["--calibrate"]);
 }

@@ -35,16 +35,41 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
          [[variant]]\nname = \"fast\"\n\
          [[variant]]\nname = \"slow\"\nserver.delay = \"50ms\"\n"
     ));
-    let limited = |limit: &str| {
-        room.dnslab(&["run", "./experiment.toml", "--results", limit, "--limit", limit])
+    let limited = |limit: &str, further: &[&str]| {
+        let words = ["run", "./experiment.toml", "--results", limit, "--limit", limit];
+        room.dnslab(&[&words[..], further].concat())
     };
-    let done = limited("answered_qps=1%").exits_with(4);
-    let done = done.prints("over the limit: answered_qps of slow").prints("slow answers");
-    let found = crate::room::folders(&room.path().join("answered_qps=1%"));
-    let results = dnslab_measure::ResultsDirectory::open(&found[0]).unwrap();
-    valid_records(&results, 6);
-    assert!(results.path().join("report.html").exists(), "{done}");
-    // A limit that nothing can exceed: no rate falls by more than all of it.
-    let done = limited("answered_qps=100%").exits_with(0);
-    assert!(!done.stdout.contains("over the limit"), "{done}");
+    let results = |limit: &str| {
+        let found = crate::room::folders(&room.path().join(limit));
+        dnslab_measure::ResultsDirectory::open(&found[0]).unwrap()
+    };
+    let read = |limit: &str, name: &str| {
+        std::fs::read_to_string(results(limit).path().join(name)).unwrap()
+    };
+    let done = limited("qps=1%", &["--limit", "memory<500GiB"]).exits_with(4);
+    let done =
+        done.prints("FAIL slow: qps -").prints("(limit 1 %)").prints("PASS memory: at worst ");
+    valid_records(&results("qps=1%"), 6);
+    assert!(results("qps=1%").path().join("report.html").exists(), "{done}");
+    let table = read("qps=1%", "table.md");
+    let last = table.lines().last().unwrap_or_default();
+    assert!(last.starts_with("**FAIL** slow: qps -") && last.ends_with("(limit 1 %)"), "{last}");
+    let summary: serde_json::Value = serde_json::from_str(&read("qps=1%", "summary.json")).unwrap();
+    let ruling = &summary["rulings"][0];
+    assert_eq!((&ruling["limit"], &ruling["metric"]), (&"qps=1%".into(), &"qps".into()));
+    assert_eq!(
+        (&ruling["ruling"], &ruling["variants"][0]["variant"]),
+        (&"fail".into(), &"slow".into())
+    );
+    assert!(ruling["variants"][0]["found"]["value"].as_f64().unwrap() < -0.01, "{ruling}");
+
+    // The limits are part of the results: the report that is written again has them.
+    let path = results("qps=1%").path().to_owned();
+    room.dnslab(&["report".as_ref(), path.as_os_str()]).exits_with(0);
+    assert_eq!(read("qps=1%", "table.md"), table);
+
+    // A limit that nothing can exceed, in its older name: no rate falls by more than all of it.
+    let done = limited("answered_qps=100%", &[]).exits_with(0).prints("PASS slow: qps -");
+    let table = read("answered_qps=100%", "table.md");
+    assert!(table.lines().last().is_some_and(|last| last.starts_with("**PASS** ")), "{done}");
 }

@@ -60,6 +60,18 @@ impl RunningBind {
     /// The same with these further `options`.
     #[track_caller]
     pub(crate) fn start_with(folder: &Path, address: &str, options: &str) -> Self {
+        Self::begin(folder, address, options, "own")
+    }
+
+    /// The same with the certificate that BIND makes for itself.
+    #[track_caller]
+    pub(crate) fn start_self_signed(folder: &Path, address: &str) -> Self {
+        Self::begin(folder, address, "", "ephemeral")
+    }
+
+    /// Starts it with these `options` and the certificate of this name in its configuration.
+    #[track_caller]
+    fn begin(folder: &Path, address: &str, options: &str, tls: &str) -> Self {
         fs::create_dir_all(folder).unwrap();
         let address: IpAddr = address.parse().expect("the tests write addresses rightly");
         let free = ports::free(address).expect("loopback has free ports");
@@ -76,8 +88,8 @@ impl RunningBind {
              options {{ directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
                  managed-keys-directory \".\"; recursion no; dnssec-validation no; {options}
                  {other} {{ none; }}; {listen} port {plain} {{ {address}; }};
-                 {listen} port {dot} tls own {{ {address}; }};
-                 {listen} port {doh2} tls own http own {{ {address}; }}; }};
+                 {listen} port {dot} tls {tls} {{ {address}; }};
+                 {listen} port {doh2} tls {tls} http own {{ {address}; }}; }};
              controls {{ }};
              zone \"melmac.univ\" {{ type primary; file \"zone\"; }};",
             certificate::CERTIFICATE,
@@ -96,7 +108,9 @@ impl RunningBind {
         let [plain, dot, doh2] = [plain, dot, doh2].map(|port| SocketAddr::new(address, port));
         let own = Self { plain, dot, doh2, authority: certificate.authority, child };
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
-        for (transport, address) in [(Transport::Udp, plain), (Transport::Dot, dot)] {
+        let asked = [(Transport::Udp, plain), (Transport::Dot, dot)];
+        // A client that verifies gets no answer where the certificate is BIND's own.
+        for (transport, address) in asked.into_iter().take(if tls == "own" { 2 } else { 1 }) {
             wait_for("named answers", log, || {
                 let answer = ask(transport, address, Some(&own.authority), "host7.melmac.univ");
                 (answer == "192.0.2.7").then_some(())

@@ -61,7 +61,8 @@ fn https_has_a_method_and_a_path() {
         let target = at(transport).to_string();
         let elsewhere = ["load", &target, "--transport", transport.name(), "--insecure"];
         let done = room.dnslab(&[&elsewhere[..], &["--results", transport.name()]].concat());
-        done.exits_with(3).prints("does not answer").prints("load.http_path");
+        let done = done.exits_with(1).errors(1).complains("does not answer");
+        done.complains("`--http-path PATH`");
     }
 }
 

@@ -135,7 +135,7 @@ impl Case<'_> {
             queries: Arc::clone(self.queries),
             selection: load.selection,
             seed: self.seed,
-            expected: Some(self.expected()),
+            expected: Some(expected(self.variant)),
             tls: target.tls.clone(),
             horizon: load.horizon,
             behaviour: load.behaviour.clone(),
@@ -149,15 +149,6 @@ impl Case<'_> {
             turns: None,
             quickack: load.quickack,
         })
-    }
-
-    /// Every name of the zone has an address of type A, so its answer has a record; what else is asked
-    /// for may have none.
-    fn expected(&self) -> Expected {
-        let rcode = self.variant.expect.rcode;
-        let has_record =
-            rcode == 0 && self.variant.load.queries == Queries::Zone(TypeMix::default());
-        Expected { rcode, answers: u16::from(has_record) }
     }
 
     /// The record of a load, and of a common load after it.
@@ -321,8 +312,9 @@ impl Case<'_> {
         let wrong = answers.wrong + outcomes.malformed;
         let came = outcomes.answered + outcomes.malformed;
         if wrong as f64 > limit * came as f64 {
-            let expected = dnslab_wire::rcode_name(self.variant.expect.rcode.into());
-            let record = if self.expected().answers > 0 { " with a record" } else { "" };
+            let Expected { rcode, answers: records } = expected(self.variant);
+            let expected = dnslab_wire::rcode_name(rcode.into());
+            let record = if records > 0 { " with a record" } else { "" };
             let example = wrong_example.unwrap_or("they could not be read as DNS messages");
             let reason = format!(
                 "{wrong} of {came} answers were not {expected}{record}, more than the limit of \
@@ -405,6 +397,14 @@ impl Case<'_> {
             limit: Limit { kind: LimitKind::Unknown, evidence: "nothing was measured".to_owned() },
         }
     }
+}
+
+/// What a right answer to a variant's queries is: every name of the zone has an address of type A, so
+/// its answer has a record; what else is asked for may have none.
+pub(super) fn expected(variant: &Variant) -> Expected {
+    let rcode = variant.expect.rcode;
+    let has_record = rcode == 0 && variant.load.queries == Queries::Zone(TypeMix::default());
+    Expected { rcode, answers: u16::from(has_record) }
 }
 
 impl Prepared<'_> {

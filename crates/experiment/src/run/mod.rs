@@ -3,6 +3,7 @@
 
 mod calibrate;
 mod case;
+mod first_query;
 mod laboratory;
 mod leftovers;
 mod queries;
@@ -15,6 +16,7 @@ mod target;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
+pub use first_query::{FirstQueryError, OptionForm};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptLaboratory,
     Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,

@@ -15,10 +15,11 @@ use std::time::SystemTime;
 
 use dnslab_lab::{GuardProgram, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::{
-    CaseId, Caveat, Fact, Interval, ResultsDirectory, ResultsError, RunRecord, SESSION_FORMAT,
-    SkippedVariant,
+    CaseId, Caveat, CostLimit, Fact, Interval, ResultsDirectory, ResultsError, RunRecord,
+    RunStatus, SESSION_FORMAT, SkippedVariant,
 };
 
+use super::first_query::{self, FirstQueryError};
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
 use super::round::CommonRate;
@@ -39,6 +40,8 @@ pub struct SessionOptions {
     pub guard: GuardProgram,
     /// The command line, for the provenance.
     pub command: Vec<String>,
+    /// What the variants may cost; judged when the runs are done.
+    pub limits: Vec<CostLimit>,
 }
 
 /// Is told what happens, as it happens.
@@ -92,6 +95,22 @@ pub enum SessionError {
         /// The baseline and its reason.
         SkippedVariant,
     ),
+    /// The first query to a server that runs already shows that no run can succeed.
+    #[error("variant `{variant}`: {source}")]
+    FirstQuery {
+        /// Its variant.
+        variant: String,
+        /// What came of it.
+        source: Box<FirstQueryError>,
+    },
+    /// The first run of a variant came to nothing, and further ones would fare no better.
+    #[error("variant `{variant}` cannot be measured: {reason}")]
+    NotMeasured {
+        /// The variant.
+        variant: String,
+        /// What its server, or whoever applies the load, said; it may have several lines.
+        reason: String,
+    },
     /// Further runs would be made under other conditions than the finished ones.
     #[error(
         "this experiment cannot be resumed: its further runs could not be compared with those that \
@@ -116,9 +135,18 @@ pub enum SessionError {
     },
 }
 
+/// The reasons, each once.
 fn list(skipped: &[SkippedVariant]) -> String {
-    let line = |skip: &SkippedVariant| format!("  {}: {}", skip.variant, skip.reason);
-    skipped.iter().map(line).collect::<Vec<_>>().join("\n")
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for SkippedVariant { variant, reason } in skipped {
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, variants)) => variants.push(variant),
+            None => reasons.push((reason, vec![variant])),
+        }
+    }
+    let line =
+        |(reason, variants): (&str, Vec<&str>)| format!("  {}: {reason}", variants.join(", "));
+    reasons.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn lines(differences: &[Difference]) -> String {
@@ -154,16 +182,15 @@ impl Session {
         let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
-        // What is wrong with a query file is said before anything is made.
+        // What is wrong with a query file, or with a server that runs already, is said before
+        // anything is made.
         let mut lists = QueryLists::default();
-        let seed = seed_of(experiment.seed, 1);
-        for case in plan.cases.iter().filter(|case| case.repetition == 1) {
-            if let Some(variant) = experiment.variant(&case.variant) {
-                lists.of(variant, seed)?;
-                queries::subnets(variant)?;
-                queries::tsig(variant)?;
-            }
+        for variant in variants_of(&experiment, &plan) {
+            lists.of(variant, seed_of(experiment.seed, 1))?;
+            queries::subnets(variant)?;
+            queries::tsig(variant)?;
         }
+        ask_first(&experiment, &plan, &mut lists)?;
         let facts = dnslab_measure::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -184,6 +211,7 @@ impl Session {
                 .then(|| u64::try_from(experiment.slices.slice.as_nanos()).unwrap_or(u64::MAX)),
             whole_runs_because: in_slices.err().unwrap_or_default(),
             common_rate_qps: None,
+            limits: options.limits,
             plan: plan.cases,
         };
         let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
@@ -223,7 +251,22 @@ impl Session {
         if !differences.is_empty() {
             return Err(SessionError::Differs { differences, experiment: file });
         }
+        let remaining = session.remaining()?;
+        ask_first(&session.experiment, &remaining, &mut session.lists.borrow_mut())?;
         Ok(session)
+    }
+
+    /// Puts other limits in the place of those that the session began with, none of them if there are
+    /// none here.
+    ///
+    /// # Errors
+    /// When the results directory cannot be written.
+    pub fn set_limits(&mut self, limits: &[CostLimit]) -> Result<(), SessionError> {
+        if !limits.is_empty() && self.facts.limits != limits {
+            self.facts.limits = limits.to_vec();
+            self.results.write_session(&self.facts)?;
+        }
+        Ok(())
     }
 
     /// The results directory.
@@ -271,7 +314,9 @@ impl Session {
     /// begins no other.
     ///
     /// # Errors
-    /// When the results directory cannot be written, or there is nothing to ask.
+    /// When the results directory cannot be written, when there is nothing to ask, and when the
+    /// first run of a variant came to nothing: that one leaves no record, so that it is made anew
+    /// when the session is resumed.
     pub fn run(
         &mut self,
         stop: &AtomicBool,
@@ -280,6 +325,13 @@ impl Session {
         let remaining = self.remaining()?.cases;
         let mut number = self.facts.plan.len() - remaining.len() + 1;
         let rounds = rounds::rounds(remaining, self.facts.slice_ns.is_some());
+        let mut measured: BTreeSet<String> = self
+            .results
+            .runs()?
+            .into_iter()
+            .filter(|record| record.measured.is_some())
+            .map(|record| record.variant)
+            .collect();
         let rate = match rounds.is_empty() {
             true => None,
             false => self.common_rate(stop, observer)?,
@@ -290,7 +342,16 @@ impl Session {
             }
             observer.round_begins(&round, number, self.facts.plan.len());
             number += round.len();
+            let mut end = None;
             for record in self.run_round(&round, rate, stop, observer)? {
+                let is_first = !measured.contains(&record.variant);
+                if let Some(error) = came_to_nothing(&record).filter(|_| is_first) {
+                    end = end.or(Some(error));
+                    continue;
+                }
+                if record.measured.is_some() {
+                    measured.insert(record.variant.clone());
+                }
                 let id = CaseId { variant: record.variant.clone(), repetition: record.repetition };
                 let written = self.results.write_run(&record);
                 // Also when the disk refused: an old record takes its place again.
@@ -298,6 +359,9 @@ impl Session {
                 written?;
                 settled?;
                 observer.run_ends(&record);
+            }
+            if let Some(error) = end {
+                return Err(error);
             }
         }
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
@@ -329,6 +393,42 @@ impl Session {
             observer.interval(&ids[place], interval);
         })
     }
+}
+
+/// The variants that have a run in a plan, in the order of the experiment.
+fn variants_of<'a>(
+    experiment: &'a Experiment,
+    plan: &'a Plan,
+) -> impl Iterator<Item = &'a Variant> {
+    let has_run = |variant: &&Variant| plan.cases.iter().any(|case| case.variant == variant.name);
+    experiment.variants.iter().filter(has_run)
+}
+
+/// Asks each server of a plan that runs already the first query of its load.
+fn ask_first(
+    experiment: &Experiment,
+    plan: &Plan,
+    lists: &mut QueryLists,
+) -> Result<(), SessionError> {
+    for variant in variants_of(experiment, plan) {
+        let queries = lists.of(variant, seed_of(experiment.seed, 1))?;
+        first_query::ask_first(variant, &queries).map_err(|source| {
+            let variant = variant.name.clone();
+            SessionError::FirstQuery { variant, source: Box::new(source) }
+        })?;
+    }
+    Ok(())
+}
+
+/// Why the first run of a variant came to nothing: its server did not start or could not be reached,
+/// or the load could not begin. `None` if something was measured, and if it was interrupted.
+fn came_to_nothing(record: &RunRecord) -> Option<SessionError> {
+    let RunStatus::Failed { reason, .. } = &record.status else { return None };
+    let is_cut = record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }));
+    (record.measured.is_none() && !is_cut).then(|| SessionError::NotMeasured {
+        variant: record.variant.clone(),
+        reason: reason.clone(),
+    })
 }
 
 /// The variants of one repetition share a seed, so that they get the same arrivals and queries;

@@ -11,7 +11,7 @@ use dnslab_lab::{
     ZoneFile,
 };
 use dnslab_load::{
-    HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
+    AskError, HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
 use dnslab_traffic::{SyntheticZone, duration_text};
@@ -19,6 +19,7 @@ use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rco
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
+use super::first_query::{OptionForm, answer, remedy};
 use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
 use super::seeds::{Role, Seeds};
@@ -78,15 +79,8 @@ pub(super) enum TargetError {
         reason: String,
     },
     /// The server that should be running does not answer.
-    #[error("{target} does not answer: {reason}\n  hint:    {hint}")]
-    Silent {
-        /// Where it should be.
-        target: SocketAddr,
-        /// What happened instead.
-        reason: String,
-        /// What to look at.
-        hint: &'static str,
-    },
+    #[error("{0}\n  hint:    {remedy}", remedy = remedy(.0, OptionForm::Set))]
+    Silent(AskError),
 }
 
 impl TargetError {
@@ -132,21 +126,33 @@ pub(super) fn prepare(
     first_query: &Query,
 ) -> Result<Target, TargetError> {
     let mut target = begin(variant, site, first_query)?;
-    let TlsChoice { versions, resumption, early_data, records, groups } = &variant.load.tls;
+    let groups = &variant.load.tls.groups;
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
     }
-    target.tls = target.tls.map(|tls| {
-        tls.with_versions(*versions)
-            .with_resumption(*resumption)
-            .with_early_data(*early_data)
-            .with_records(*records)
-            .with_groups(groups)
-    });
+    target.tls = target.tls.map(|tls| as_chosen(tls, &variant.load.tls));
     if let Some(tls) = target.tls.as_ref().filter(|_| *groups != TlsGroup::PRESET) {
         agree(variant, site, (&target, tls), first_query)?;
     }
     Ok(target)
+}
+
+/// TLS as a variant wants it.
+fn as_chosen(tls: TlsSettings, choice: &TlsChoice) -> TlsSettings {
+    let TlsChoice { versions, resumption, early_data, records, groups } = choice;
+    tls.with_versions(*versions)
+        .with_resumption(*resumption)
+        .with_early_data(*early_data)
+        .with_records(*records)
+        .with_groups(groups)
+}
+
+/// TLS to an external server as it is preset; `None` without encryption, and for a server that is
+/// started.
+pub(super) fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
+    let Server::External { target, tls_name, .. } = &variant.server.server else { return Ok(None) };
+    let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
+    tls(variant.load.transport, variant.server.verification.as_ref(), &name, None)
 }
 
 /// Makes sure that the server has one of the groups that its clients are to offer: until here it was
@@ -165,11 +171,8 @@ fn agree(
             question.ask(target.address, load.transport, Some(tls), &load.http)
         }
         None => {
-            let timeout = load.timeout;
-            let tls = Some(tls);
-            ask(target.address, load.transport, first_query, tls, &load.http, timeout)
-                .map(|_| ())
-                .map_err(|error| error.to_string())
+            let answer = answer(variant, target.address, Some(tls), first_query);
+            answer.map(|_| ()).map_err(|error| error.to_string())
         }
     };
     asked.map_err(|reason| {
@@ -186,10 +189,8 @@ fn agree(
 fn begin(variant: &Variant, site: &Site<'_>, first_query: &Query) -> Result<Target, TargetError> {
     let verification = variant.server.verification.as_ref();
     let transport = variant.load.transport;
-    if let Server::External { target, tls_name, .. } = &variant.server.server {
-        let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
-        let tls = tls(transport, verification, &name, None)?;
-        return external(variant, *target, tls, first_query);
+    if let Server::External { target, .. } = &variant.server.server {
+        return external(variant, *target, external_tls(variant)?, first_query);
     }
     let spec = spec(variant, site)?;
     let client = site.laboratory.network("client");
@@ -203,20 +204,7 @@ fn external(
     first_query: &Query,
 ) -> Result<Target, TargetError> {
     // Whether the answer is the right one is the run's business; here, that somebody answers.
-    let load = &variant.load;
-    ask(target, load.transport, first_query, tls.as_ref(), &load.http, load.timeout).map_err(
-        |error| {
-            let reason = error.to_string();
-            let hint = if reason.contains("certificate") {
-                "is the authority (server.authority) the right one, and the name (server.tls_name)?"
-            } else if reason.contains("HTTP status") {
-                "is the path (load.http_path) the right one?"
-            } else {
-                "is the server running there?"
-            };
-            TargetError::Silent { target, reason, hint }
-        },
-    )?;
+    answer(variant, target, tls.as_ref(), first_query).map_err(TargetError::Silent)?;
     // After its first answer: a service that waits for its first query has started by then.
     let (facts, watch) = watching::external(variant)?;
     Ok(Target { address: target, tls, server: None, watch, facts })

@@ -44,8 +44,7 @@ impl Adapter for CoreDns {
     }
 
     fn remedy(&self) -> String {
-        "from https://github.com/coredns/coredns/releases, or `go install`; it is one file"
-            .to_owned()
+        "`dnslab lab get coredns` fetches it".to_owned()
     }
 
     fn version_argument(&self) -> &'static str {

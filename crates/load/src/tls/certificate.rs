@@ -12,6 +12,10 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 /// `[0]`, which the version stands in.
 const VERSION: u8 = 0xa0;
 
+/// Object identifiers of parts of a name (RFC 5280, appendix A.1).
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+const ORGANISATION: &[u8] = &[0x55, 0x04, 0x0a];
+
 /// Object identifiers (RFC 3279, RFC 5480, RFC 8410) with their names.
 const NAMES: [(&[u8], &str); 12] = [
     (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01], "RSA"),
@@ -34,6 +38,44 @@ pub(crate) fn facts(sent: &[CertificateDer<'_>]) -> Option<CertificateFacts> {
     let (key, key_bits, signature) = read(sent.first()?)?;
     let octets = sent.iter().map(|certificate| certificate.len() as u64).sum();
     Some(CertificateFacts { key, key_bits, signature, sent: sent.len() as u32, octets })
+}
+
+/// True if a certificate signed itself, as far as it says: issuer and subject are the same, or there is
+/// no subject at all, as in those that BIND makes for itself (`tls ephemeral`).
+pub(super) fn is_self_issued(certificate: &[u8]) -> bool {
+    let is_own = |(issuer, subject): (&[u8], &[u8])| issuer == subject || subject.is_empty();
+    names_of(certificate).is_some_and(is_own)
+}
+
+/// Who signed a certificate, by the common name, or else by the organisation (RFC 5280, section
+/// 4.1.2.4).
+pub(super) fn issuer_name(certificate: &[u8]) -> Option<String> {
+    let (issuer, _) = names_of(certificate)?;
+    let of = |kind: &[u8]| {
+        let mut parts = Elements(issuer);
+        std::iter::from_fn(|| parts.next()).find_map(|(_, set)| {
+            let mut pair = Elements(Elements(set).expect(SEQUENCE)?);
+            let is_kind = pair.expect(OBJECT_IDENTIFIER)? == kind;
+            let (_, text) = pair.next().filter(|_| is_kind)?;
+            Some(String::from_utf8_lossy(text).into_owned())
+        })
+    };
+    of(COMMON_NAME).or_else(|| of(ORGANISATION))
+}
+
+/// Issuer and subject of a certificate.
+fn names_of(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut body = Elements(Elements(Elements(certificate).expect(SEQUENCE)?).expect(SEQUENCE)?);
+    if body.0.first() == Some(&VERSION) {
+        body.next()?;
+    }
+    // Serial number, signature.
+    body.next()?;
+    body.next()?;
+    let issuer = body.expect(SEQUENCE)?;
+    // Validity.
+    body.next()?;
+    Some((issuer, body.expect(SEQUENCE)?))
 }
 
 /// The kind of key, its length in bits, and the signature of a certificate.

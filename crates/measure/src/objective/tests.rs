@@ -32,6 +32,7 @@ fn bad_objectives_name_the_culprit_and_the_remedy() {
         ("p99", "`p99` is no demand: write FIGURE<BOUND"),
         ("p99=10ms", "`p99=10ms` is no demand"),
         ("q99<10ms", "unknown figure `q99`: it is one of lost, answered"),
+        ("memory<2GiB", "an objective says nothing of `memory`, which a limit can"),
         ("p<10ms", "unknown figure `p`"),
         ("p100<10ms", "`p100` is no percentile: it lies between"),
         ("p0<10ms", "`p0` is no percentile"),

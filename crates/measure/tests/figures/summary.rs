@@ -2,7 +2,7 @@
 
 use dnslab_measure::statistics::{Metric, Verdict};
 use dnslab_measure::{
-    Caveat, CostLimit, Limit, LimitKind, LoadMode, Ruling, RunRecord, RunStatus, Summary,
+    Caveat, CostLimit, Limit, LimitKind, LoadMode, Ruling, RunRecord, RunStatus, Session, Summary,
     VariantSummary,
 };
 
@@ -211,21 +211,46 @@ fn a_limit_judges_every_variant_but_the_baseline() {
     #[track_caller]
     fn check(limit: &str, summary: &Summary, expected: &[(&str, Ruling)]) {
         let limit: CostLimit = limit.parse().unwrap();
-        let judged = limit.judge(summary);
-        let found: Vec<_> = judged.iter().map(|of| (of.variant.as_str(), of.ruling)).collect();
+        let judged = limit.judge(summary, &[], 1);
+        let found: Vec<_> =
+            judged.variants.iter().map(|of| (of.variant.as_str(), of.ruling)).collect();
         assert_eq!(found, expected, "{limit:?}");
+        let worst = expected.iter().map(|(_, ruling)| *ruling).max();
+        assert_eq!(judged.ruling, worst.unwrap_or(Ruling::Unclear), "{limit:?}");
     }
     let mut records = records();
     let all = Summary::of(&session(), &records);
-    check("answered_qps=20%", &all, &[("tcp", Ruling::Kept), ("dot", Ruling::Exceeded)]);
-    check("answered_qps=30%", &all, &[("tcp", Ruling::Kept), ("dot", Ruling::CannotTell)]);
-    check("answered_qps=40%", &all, &[("tcp", Ruling::Kept), ("dot", Ruling::Kept)]);
+    check("qps=20%", &all, &[("tcp", Ruling::Pass), ("dot", Ruling::Fail)]);
+    check("qps=30%", &all, &[("tcp", Ruling::Pass), ("dot", Ruling::Unclear)]);
+    check("qps=40%", &all, &[("tcp", Ruling::Pass), ("dot", Ruling::Pass)]);
     // What was not measured is not within the limit.
     records.retain(|record| record.variant != "tcp");
     let part = Summary::of(&session(), &records);
-    check("answered_qps=40%", &part, &[("tcp", Ruling::CannotTell), ("dot", Ruling::Kept)]);
+    check("qps=40%", &part, &[("tcp", Ruling::Unclear), ("dot", Ruling::Pass)]);
     let alone = Summary { variants: vec![variant(&all, "udp").clone()], ..all };
-    check("answered_qps=40%", &alone, &[]);
+    check("qps=40%", &alone, &[]);
+}
+
+#[test]
+fn an_absolute_limit_judges_every_variant_by_its_runs() {
+    let mut records = records();
+    let rulings = |limit: &str, records: &[RunRecord]| -> Vec<(String, Ruling)> {
+        let session = Session { limits: vec![limit.parse().unwrap()], ..session() };
+        let summary = Summary::of(&session, records);
+        let [ruling] = &summary.rulings[..] else { panic!("{:?}", summary.rulings) };
+        ruling.variants.iter().map(|of| (of.variant.clone(), of.ruling)).collect()
+    };
+    let all = |ruling: Ruling| ["udp", "tcp", "dot"].map(|name| (name.to_owned(), ruling)).to_vec();
+    assert_eq!(rulings("p99<3000s", &records), all(Ruling::Pass));
+    assert_eq!(rulings("p99<1ns", &records), all(Ruling::Fail));
+    assert_eq!(rulings("qps>=1", &records), all(Ruling::Pass));
+    assert_eq!(rulings("qps>1e9", &records), all(Ruling::Fail));
+    // One run has no interval; an invalid one says nothing; what was not measured is not kept.
+    records.retain(|record| record.repetition == 1 || record.variant != "tcp");
+    assert_eq!(rulings("qps>=1", &records)[1].1, Ruling::Unclear);
+    records.retain(|record| record.variant != "tcp");
+    assert_eq!(rulings("qps>=1", &records)[1].1, Ruling::Unclear);
+    assert_eq!(rulings("memory<1GiB", &[]), all(Ruling::Unclear));
 }
 
 /// The rate and the CPU time are of the main load, which counts.

@@ -9,7 +9,7 @@ use dnslab_lab::Logging;
 use dnslab_load::{Mode, check_sockets};
 use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
 
-use super::{Observer, Session, SessionError, seed_of};
+use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::Case;
 use crate::run::laboratory::has_hosts;
 use crate::run::room;
@@ -172,6 +172,10 @@ impl Session {
                 .collect();
             let folders = |id: &CaseId| folder.join(id.folder());
             let records = self.play(&members, &together, &folders, None, stop, &mut |_, _| {})?;
+            // What cannot be tried cannot be measured.
+            if let Some(error) = records.iter().find_map(came_to_nothing) {
+                return Err(error);
+            }
             let measured = records.iter().filter_map(|record| record.measured.as_ref());
             answered.extend(measured.map(dnslab_measure::Measured::answered_qps));
         }

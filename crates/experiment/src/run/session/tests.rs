@@ -40,8 +40,12 @@ fn begin(folder: &Path) -> Session {
         "name = \"x\"\nload.queries = \"queries\"\nrepeat.runs = 2\n[[variant]]\nname = \"udp\"\n";
     fs::write(&file, text).unwrap();
     let (experiment, _) = crate::load(&file.to_string_lossy(), &[]).unwrap();
-    let options =
-        SessionOptions { results: folder.join("results"), guard: guard(), command: Vec::new() };
+    let options = SessionOptions {
+        results: folder.join("results"),
+        guard: guard(),
+        command: Vec::new(),
+        limits: Vec::new(),
+    };
     Session::begin(experiment, options).unwrap()
 }
 
@@ -123,7 +127,12 @@ fn a_query_file_that_is_gone_ends_it_before_anything_is_written() {
     let mut experiment = begin(folder.path()).experiment().clone();
     experiment.variants[0].load.queries = crate::Queries::File(folder.path().join("none"));
     let results = folder.path().join("other");
-    let options = SessionOptions { results: results.clone(), guard: guard(), command: Vec::new() };
+    let options = SessionOptions {
+        results: results.clone(),
+        guard: guard(),
+        command: Vec::new(),
+        limits: Vec::new(),
+    };
     let error = Session::begin(experiment, options).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the query file /"), "{error}");
     assert!(!results.exists());

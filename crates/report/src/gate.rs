@@ -1,0 +1,211 @@
+//! The words of what limits say of the variants.
+
+use dnslab_measure::statistics::Estimate;
+use dnslab_measure::{
+    CostLimit, Judgement, LimitRuling, Quantity, Relation, Ruling, Summary, Unit,
+};
+
+use crate::number;
+
+/// Variants that are named; the others are counted.
+const MAX_NAMED: usize = 4;
+
+/// What a limit says, as one line: `FAIL dot: p99 +31 % (limit 10 %)`. It names the variants that the
+/// ruling is about; where all keep the limit, the one that is nearest to it.
+#[must_use]
+pub fn ruling_text(ruling: &LimitRuling, baseline: &str) -> String {
+    format!("{} {}", word(ruling.ruling), rest(ruling, baseline))
+}
+
+/// What all limits say together, as one line that begins with `PASS`, `FAIL` or `UNCLEAR`; `None`
+/// without a limit.
+#[must_use]
+pub fn gate_text(summary: &Summary) -> Option<String> {
+    let worst = summary.ruling()?;
+    let others: u32 = summary.variants.iter().map(|variant| variant.other_runs).sum();
+    let runs = match others {
+        0 => None,
+        1 => Some("a run does not count".to_owned()),
+        many => Some(format!("{many} runs do not count")),
+    };
+    let rulings = summary.rulings.iter().filter(|ruling| ruling.ruling == worst);
+    let parts: Vec<String> =
+        runs.into_iter().chain(rulings.map(|ruling| rest(ruling, &summary.baseline))).collect();
+    Some(format!("{} {}", word(worst), parts.join("; ")))
+}
+
+/// The ruling.
+fn word(ruling: Ruling) -> &'static str {
+    match ruling {
+        Ruling::Pass => "PASS",
+        Ruling::Unclear => "UNCLEAR",
+        Ruling::Fail => "FAIL",
+    }
+}
+
+/// What stands behind the ruling.
+fn rest(ruling: &LimitRuling, baseline: &str) -> String {
+    let LimitRuling { limit, metric, ruling: worst, variants } = ruling;
+    let bound = bound(limit);
+    if variants.is_empty() {
+        return format!("{metric}: there is no variant beside {baseline} (limit {bound})");
+    }
+    if *worst == Ruling::Pass {
+        let key = |judgement: &&Judgement| cost(limit, judgement);
+        let nearest = variants.iter().max_by(|one, other| key(one).total_cmp(&key(other)));
+        let (name, found) = nearest.map_or(("", String::new()), |judgement| {
+            (judgement.variant.as_str(), found(limit, judgement))
+        });
+        return match variants.len() {
+            1 => format!("{name}: {metric} {found} (limit {bound})"),
+            _ => format!("{metric}: at worst {found}, {name} (limit {bound})"),
+        };
+    }
+    let mut concerned = variants.iter().filter(|judgement| judgement.ruling == *worst);
+    let named: Vec<String> = concerned
+        .by_ref()
+        .take(MAX_NAMED)
+        .map(|judgement| {
+            let name = match &judgement.against {
+                Some(against) if against != baseline => {
+                    format!("{} against {against}", judgement.variant)
+                }
+                _ => judgement.variant.clone(),
+            };
+            let (found, doubt) = (found(limit, judgement), doubt(limit, judgement));
+            format!("{name}: {metric} {found} ({doubt}limit {bound})")
+        })
+        .collect();
+    match concerned.count() {
+        0 => named.join("; "),
+        more => format!("{}; and {more} more", named.join("; ")),
+    }
+}
+
+/// How much of a limit a variant uses up: the larger the nearer.
+fn cost(limit: &CostLimit, judgement: &Judgement) -> f64 {
+    let value = judgement.found.map_or(f64::NEG_INFINITY, |found| found.value);
+    if limit.quantity().higher_is_better() { -value } else { value }
+}
+
+/// The bound of a limit for people.
+fn bound(limit: &CostLimit) -> String {
+    match limit {
+        CostLimit::Relative { largest, .. } => number::size(*largest),
+        CostLimit::Absolute(demand) => {
+            let side = match demand.relation {
+                Relation::Below => "below ",
+                Relation::AtMost => "",
+                Relation::Above => "above ",
+                Relation::AtLeast => "at least ",
+            };
+            format!("{side}{}", value(demand.quantity, demand.bound))
+        }
+    }
+}
+
+/// What was found of a variant, for people.
+fn found(limit: &CostLimit, judgement: &Judgement) -> String {
+    match (judgement.found, limit) {
+        (None, _) => "was not measured".to_owned(),
+        (Some(Estimate { value, .. }), CostLimit::Relative { .. }) => number::change(value),
+        (Some(estimate), CostLimit::Absolute(demand)) => value(demand.quantity, estimate.value),
+    }
+}
+
+/// Why it cannot be judged, before the limit; empty where it can.
+fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
+    let (Ruling::Unclear, Some(found)) = (judgement.ruling, judgement.found) else {
+        return String::new();
+    };
+    if !found.is_bounded() {
+        return "too few rounds for an interval, ".to_owned();
+    }
+    let write = |end: f64| match limit {
+        CostLimit::Relative { .. } => number::change(end),
+        CostLimit::Absolute(demand) => value(demand.quantity, end),
+    };
+    format!("95 % interval {} to {}, ", write(found.low), write(found.high))
+}
+
+/// A value of a quantity for people.
+fn value(quantity: Quantity, value: f64) -> String {
+    match quantity.unit() {
+        Unit::Share => number::share(value),
+        Unit::Duration => number::duration(value),
+        Unit::Octets => number::octets(value.max(0.0) as u64),
+        Unit::Number if quantity == Quantity::Qps => number::qps(value),
+        Unit::Number => number::three_digits(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `limit` says where this was found: variant, value, half width, ruling.
+    fn text(limit: &str, found: &[(&str, f64, f64, Ruling)]) -> String {
+        let limit: CostLimit = limit.parse().unwrap();
+        let judgement = |(variant, value, half, ruling): &(&str, f64, f64, Ruling)| Judgement {
+            variant: (*variant).to_owned(),
+            against: matches!(limit, CostLimit::Relative { .. }).then(|| "udp".to_owned()),
+            found: value.is_finite().then(|| Estimate {
+                value: *value,
+                low: value - half,
+                high: value + half,
+            }),
+            ruling: *ruling,
+        };
+        let variants: Vec<Judgement> = found.iter().map(judgement).collect();
+        let ruling = variants.iter().map(|of| of.ruling).max().unwrap_or(Ruling::Unclear);
+        let metric = limit.quantity().to_string();
+        ruling_text(&LimitRuling { limit, metric, ruling, variants }, "udp")
+    }
+
+    #[test]
+    fn a_ruling_is_one_line() {
+        use Ruling::{Fail, Pass, Unclear};
+        let check = |found: String, expected: &str| assert_eq!(found, expected);
+        check(
+            text("p99=10%", &[("tcp", 0.02, 0.01, Pass), ("dot", 0.31, 0.05, Fail)]),
+            "FAIL dot: p99 +31 % (limit 10 %)",
+        );
+        check(
+            text("p99=10%", &[("tcp", 0.02, 0.01, Pass), ("dot", 0.05, 0.01, Pass)]),
+            "PASS p99: at worst +5 %, dot (limit 10 %)",
+        );
+        check(
+            text("qps=10%", &[("tcp", -0.02, 0.01, Pass), ("dot", 0.05, 0.01, Pass)]),
+            "PASS p99: at worst -2 %, tcp (limit 10 %)".replace("p99", "qps").as_str(),
+        );
+        check(
+            text("memory=10%", &[("dot", -0.5, 0.01, Pass)]),
+            "PASS dot: memory -50 % (limit 10 %)",
+        );
+        check(
+            text("p99=10%", &[("dot", 0.12, 0.05, Unclear)]),
+            "UNCLEAR dot: p99 +12 % (95 % interval +7 % to +17 %, limit 10 %)",
+        );
+        check(
+            text("p99=10%", &[("dot", 0.12, f64::INFINITY, Unclear)]),
+            "UNCLEAR dot: p99 +12 % (too few rounds for an interval, limit 10 %)",
+        );
+        check(
+            text("memory=10%", &[("dot", f64::NAN, 0.0, Unclear)]),
+            "UNCLEAR dot: memory was not measured (limit 10 %)",
+        );
+        check(text("p99=10%", &[]), "UNCLEAR p99: there is no variant beside udp (limit 10 %)");
+        check(
+            text("p99<10ms", &[("udp", 12e6, 1e6, Fail)]),
+            "FAIL udp: p99 12.0 ms (limit below 10.0 ms)",
+        );
+        check(
+            text("qps>=30000", &[("udp", 45_000.0, 100.0, Pass), ("dot", 31_000.0, 100.0, Pass)]),
+            "PASS qps: at worst 31,000, dot (limit at least 30,000)",
+        );
+        let many: Vec<(&str, f64, f64, Ruling)> =
+            ["a", "b", "c", "d", "e", "f"].map(|name| (name, 0.5, 0.1, Fail)).to_vec();
+        let found = text("cpu_per_query=10%", &many);
+        assert!(found.ends_with("d: cpu_per_query +50 % (limit 10 %); and 2 more"), "{found}");
+    }
+}
