@@ -45,6 +45,8 @@ impl Reports {
 pub(crate) struct Gathered {
     /// The intervals in order.
     pub(crate) series: Vec<Interval>,
+    /// The same in whole seconds, or about; empty where an interval is as long.
+    pub(crate) seconds: Vec<Interval>,
     /// Open loop: how close to its schedule the load was sent, in the measured window.
     pub(crate) pacing: Option<Pacing>,
     /// What the network stack dropped in the measured window.
@@ -62,7 +64,48 @@ pub(crate) struct Gatherer {
     /// Intervals that not all workers have left behind, by number, with how many have.
     open: BTreeMap<u64, (usize, IntervalTally)>,
     series: Vec<Interval>,
+    seconds: Seconds,
     pacing: Option<PacingTally>,
+}
+
+/// Intervals put together to seconds: no quantile of a second follows from those of its intervals.
+struct Seconds {
+    /// How many intervals make a second, or about.
+    intervals: u64,
+    /// The one that has not ended.
+    current: Option<IntervalTally>,
+    ended: Vec<Interval>,
+}
+
+impl Seconds {
+    fn new(phases: &Phases) -> Self {
+        const SECOND: u64 = 1_000_000_000;
+        let intervals = (SECOND + phases.interval / 2) / phases.interval.max(1);
+        Self { intervals, current: None, ended: Vec::new() }
+    }
+
+    /// Adds an interval that all workers have left behind; they come in order.
+    fn add(&mut self, interval: &IntervalTally, phases: &Phases, turns: Option<&Turns>) {
+        if self.intervals < 2 {
+            return;
+        }
+        let first = interval.number - interval.number % self.intervals;
+        match &mut self.current {
+            Some(current) if current.number == first => current.extend(interval),
+            _ => {
+                self.end(phases, turns);
+                let mut current = IntervalTally { number: first, ..IntervalTally::default() };
+                current.extend(interval);
+                self.current = Some(current);
+            }
+        }
+    }
+
+    /// Ends the second that has not.
+    fn end(&mut self, phases: &Phases, turns: Option<&Turns>) {
+        let ended = self.current.take();
+        self.ended.extend(ended.map(|it| it.finish_over(self.intervals, phases, turns)));
+    }
 }
 
 impl Gatherer {
@@ -80,8 +123,8 @@ impl Gatherer {
                 (back, Reports { shard, to_gatherer: to_gatherer.clone(), spares })
             })
             .unzip();
-        let (open, series) = (BTreeMap::new(), Vec::new());
-        (Self { load, phases, turns, reports, spares, open, series, pacing: None }, ends)
+        let (open, series, seconds) = (BTreeMap::new(), Vec::new(), Seconds::new(&phases));
+        (Self { load, phases, turns, reports, spares, open, series, seconds, pacing: None }, ends)
     }
 
     /// Takes reports until all workers have ended.
@@ -96,12 +139,20 @@ impl Gatherer {
             }
         }
         // After an interrupt the workers may end in different intervals.
-        self.series.extend(
-            self.open.values().map(|(_, merged)| merged.finish(&self.phases, self.turns.as_ref())),
-        );
+        let turns = self.turns.as_ref();
+        for (_, merged) in self.open.values() {
+            self.series.push(merged.finish(&self.phases, turns));
+            self.seconds.add(merged, &self.phases, turns);
+        }
+        self.seconds.end(&self.phases, turns);
         self.series.sort_by_key(|interval| interval.at_ns);
         let pacing = self.pacing.map(|tally| tally.finish());
-        Gathered { series: self.series, pacing, network: network.drops() }
+        Gathered {
+            series: self.series,
+            seconds: self.seconds.ended,
+            pacing,
+            network: network.drops(),
+        }
     }
 
     /// Adds one worker's interval, and finishes it if it was the last.
@@ -121,6 +172,7 @@ impl Gatherer {
             return;
         }
         let interval = merged.finish(&self.phases, self.turns.as_ref());
+        self.seconds.add(&merged, &self.phases, self.turns.as_ref());
         self.add_pacing(&merged);
         self.give_back(shard, merged.latency);
         // The observer outlives the gatherer.
@@ -222,6 +274,33 @@ mod tests {
         let millisecond = pacing.of_width(1_000_000).unwrap();
         assert_eq!((millisecond.windows, millisecond.due), (5, 15));
         assert_eq!(millisecond.max_error, 0.0);
+    }
+
+    #[test]
+    fn a_second_has_the_quantiles_of_all_its_queries() {
+        const TENTH: u64 = 100_000_000;
+        let phases = Phases { measured_from: 0, until: 15 * TENTH, interval: TENTH, timeout: 1 };
+        let (gatherer, ends) = Gatherer::new(0, 2, phases, None);
+        for number in 0..15 {
+            for end in &ends {
+                let mut latency = end.spare();
+                // One interval in ten is slow: its median is no median of the second.
+                latency.record_many_ns(if number % 10 == 0 { 9_000 } else { 1_000 }, 50);
+                end.send(IntervalTally {
+                    number,
+                    answered: 50,
+                    latency,
+                    ..IntervalTally::default()
+                });
+            }
+        }
+        drop(ends);
+        let gathered = observe_all(vec![gatherer], Clock::start(), &mut |_, _| {});
+        let [gathered] = <[Gathered; 1]>::try_from(gathered).ok().unwrap();
+        let [first, second] = gathered.seconds.as_slice() else { panic!("{:?}", gathered.seconds) };
+        assert_eq!((first.at_ns, first.length_ns, first.answered), (0, 10 * TENTH, 1_000));
+        assert_eq!((second.at_ns, second.length_ns, second.answered), (10 * TENTH, 5 * TENTH, 500));
+        assert!(first.p50_ns.unwrap() < 1_100 && first.p95_ns.unwrap() > 8_900, "{first:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dnslab_measure::{LoadFacts, Measured, TlsFacts, TurnsTaken, WorkerFacts};
+use dnslab_measure::{Interval, LoadFacts, Measured, TlsFacts, TurnsTaken, WorkerFacts};
 
 use dnslab_traffic::Turns;
 use dnslab_wire::Transport;
@@ -42,18 +42,13 @@ pub(crate) fn finish(
     ends: Vec<WorkerEnd>,
     gathered: Gathered,
 ) -> Result<LoadResult, LoadError> {
-    let Gathered { mut series, pacing, network } = gathered;
+    let Gathered { mut series, mut seconds, pacing, network } = gathered;
     let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
-    series.retain(|interval| interval.at_ns < until);
-    for interval in &mut series {
-        interval.length_ns = interval.length_ns.min(until - interval.at_ns);
-        let end = interval.at_ns + interval.length_ns;
-        interval.own_ns = spec.turns.as_ref().map(|turns| turns.own_between(interval.at_ns, end));
-    }
-    // While others had their turn, it had no rate.
-    series.retain(|interval| interval.own_ns != Some(0));
+    end_at(until, spec, &mut series);
+    end_at(until, spec, &mut seconds);
     let mut measured = nothing_counted(spec, phases, until);
     measured.intervals = series;
+    measured.seconds = seconds;
     measured.pacing = pacing;
     measured.network = network;
     let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
@@ -109,6 +104,18 @@ pub(crate) fn finish(
         last_connection_end,
         cut_short,
     })
+}
+
+/// Ends the intervals with the load, and leaves out those in which others had their turn: there was no
+/// rate.
+fn end_at(until: Nanos, spec: &LoadSpec, series: &mut Vec<Interval>) {
+    series.retain(|interval| interval.at_ns < until);
+    for interval in series.iter_mut() {
+        interval.length_ns = interval.length_ns.min(until - interval.at_ns);
+        let end = interval.at_ns + interval.length_ns;
+        interval.own_ns = spec.turns.as_ref().map(|turns| turns.own_between(interval.at_ns, end));
+    }
+    series.retain(|interval| interval.own_ns != Some(0));
 }
 
 /// A measured window that ends at `until`, in which nothing was counted yet.

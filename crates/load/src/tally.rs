@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dnslab_measure::{Counters, Histogram, Interval, LONG, at_once_ns};
+use dnslab_measure::{Counters, Histogram, Interval, IntervalTraffic, LONG, at_once_ns};
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
 
@@ -50,6 +50,7 @@ pub(crate) struct IntervalTally {
     pub(crate) answered: u64,
     pub(crate) lost: u64,
     pub(crate) latency: Histogram,
+    pub(crate) traffic: IntervalTraffic,
     /// Open loop: the milliseconds of the timeline since the last interval that was reported; the
     /// first is `first_millisecond`.
     pub(crate) milliseconds: Vec<Millisecond>,
@@ -139,6 +140,8 @@ pub(crate) struct Tally {
     pub(crate) resumed_handshake_time: Histogram,
     pub(crate) early_data_time: Histogram,
     pub(crate) interval: IntervalTally,
+    /// What was carried until the current interval began.
+    carried_before: IntervalTraffic,
     /// Open loop only.
     paced: Option<Box<Paced>>,
 }
@@ -180,6 +183,7 @@ impl Tally {
             resumed_handshake_time: Histogram::new(),
             early_data_time: Histogram::new(),
             interval: IntervalTally::default(),
+            carried_before: IntervalTraffic::default(),
             paced: is_paced.then(Box::default),
         }
     }
@@ -355,11 +359,32 @@ impl Tally {
         let number = self.interval.number + 1;
         let next = IntervalTally::empty(number, spare());
         let mut ended = std::mem::replace(&mut self.interval, next);
+        let carried = self.carried();
+        ended.traffic = carried.since(&self.carried_before);
+        self.carried_before = carried;
         if let Some(paced) = &mut self.paced {
             let end = (number * interval).min(until);
             (ended.first_millisecond, ended.milliseconds) = paced.ended(end);
         }
         Some(ended)
+    }
+
+    /// What was carried since the load began. The counts of both phases have it, so that a query costs
+    /// nothing more.
+    fn carried(&self) -> IntervalTraffic {
+        let mut carried = IntervalTraffic::default();
+        for Counters { sent_octets, answers, connections, .. } in
+            [&self.warm_up.counters, &self.measured.counters]
+        {
+            carried.merge(&IntervalTraffic {
+                sent_octets: *sent_octets,
+                received_octets: answers.octets,
+                opened: connections.opened,
+                full_handshakes: connections.full_handshakes,
+                resumed_handshakes: connections.resumed_handshakes,
+            });
+        }
+        carried
     }
 
     /// Adds the measured latencies, service times and send lags to these.
@@ -425,18 +450,25 @@ impl IntervalTally {
             answered: 0,
             lost: 0,
             latency,
+            traffic: IntervalTraffic::default(),
             milliseconds: Vec::new(),
             first_millisecond: 0,
         }
     }
 
-    /// Adds the events of the same interval of another worker.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    /// Adds the events of another interval that follows; its milliseconds are left out.
+    pub(crate) fn extend(&mut self, other: &Self) {
         self.due += other.due;
         self.sent += other.sent;
         self.answered += other.answered;
         self.lost += other.lost;
         self.latency.merge(&other.latency);
+        self.traffic.merge(&other.traffic);
+    }
+
+    /// Adds the events of the same interval of another worker.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.extend(other);
         self.first_millisecond = other.first_millisecond;
         let longer = self.milliseconds.len().max(other.milliseconds.len());
         self.milliseconds.resize(longer, Millisecond::default());
@@ -448,8 +480,20 @@ impl IntervalTally {
 
     /// The interval in the form of the record; `turns` are those of the load, if it takes any.
     pub(crate) fn finish(&self, phases: &Phases, turns: Option<&Turns>) -> Interval {
+        self.finish_over(1, phases, turns)
+    }
+
+    /// The same of one that holds those of `intervals` one after another, of which it has the number of
+    /// the first.
+    pub(crate) fn finish_over(
+        &self,
+        intervals: u64,
+        phases: &Phases,
+        turns: Option<&Turns>,
+    ) -> Interval {
         let at_ns = self.number * phases.interval;
-        let length_ns = phases.interval.min(phases.until.saturating_sub(at_ns)).max(1);
+        let length_ns = intervals.saturating_mul(phases.interval);
+        let length_ns = length_ns.min(phases.until.saturating_sub(at_ns)).max(1);
         Interval {
             at_ns,
             length_ns,
@@ -463,6 +507,7 @@ impl IntervalTally {
             p99_ns: self.latency.quantile_ns(0.99),
             p999_ns: self.latency.quantile_ns(0.999),
             max_ns: self.latency.max_ns(),
+            traffic: Some(self.traffic),
         }
     }
 }

@@ -75,5 +75,5 @@ pub use results::{
     CaseId, Compared, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
-pub use series::Interval;
+pub use series::{Interval, IntervalTraffic};
 pub use summary::{Summary, VariantCaveat, VariantSummary};

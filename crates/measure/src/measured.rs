@@ -193,6 +193,10 @@ pub struct Measured {
     pub early_data_time: Histogram,
     /// Warm-up and measured window, interval by interval.
     pub intervals: Vec<Interval>,
+    /// The same in whole seconds of the timeline, with the quantiles of all queries of each; empty where
+    /// the intervals are that long, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seconds: Vec<Interval>,
     /// The server's resources; empty samples when it could not be watched.
     pub resources: ResourceSeries,
     /// What the server itself counted; `None` if it tells nobody, and in records that do not have it.

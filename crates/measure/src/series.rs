@@ -32,6 +32,47 @@ pub struct Interval {
     pub p999_ns: Option<u64>,
     /// Largest latency in nanoseconds.
     pub max_ns: Option<u64>,
+    /// What was carried meanwhile; `None` in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<IntervalTraffic>,
+}
+
+/// What a load carried in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntervalTraffic {
+    /// Octets of the DNS messages sent, without what their transport adds.
+    pub sent_octets: u64,
+    /// Octets of the DNS messages received, without what their transport adds.
+    pub received_octets: u64,
+    /// Connections that became usable.
+    pub opened: u64,
+    /// Full TLS handshakes.
+    pub full_handshakes: u64,
+    /// Resumed TLS handshakes, those with early data among them.
+    pub resumed_handshakes: u64,
+}
+
+impl IntervalTraffic {
+    /// Adds what was carried by another worker, or in another interval.
+    pub fn merge(&mut self, other: &Self) {
+        self.sent_octets += other.sent_octets;
+        self.received_octets += other.received_octets;
+        self.opened += other.opened;
+        self.full_handshakes += other.full_handshakes;
+        self.resumed_handshakes += other.resumed_handshakes;
+    }
+
+    /// What was carried since `earlier`; both are sums since the load began.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            sent_octets: self.sent_octets - earlier.sent_octets,
+            received_octets: self.received_octets - earlier.received_octets,
+            opened: self.opened - earlier.opened,
+            full_handshakes: self.full_handshakes - earlier.full_handshakes,
+            resumed_handshakes: self.resumed_handshakes - earlier.resumed_handshakes,
+        }
+    }
 }
 
 impl Interval {

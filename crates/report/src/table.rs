@@ -82,7 +82,7 @@ pub fn mark(place: usize) -> String {
 /// The table of variants of `summary`.
 #[must_use]
 pub fn table(summary: &Summary) -> Table {
-    let marked = MarkedTable::of(summary, Notes::All);
+    let marked = MarkedTable::of(summary);
     let rows = marked.rows.iter().map(|row| {
         let mut cells = row.cells.clone();
         if !row.notes.is_empty() {
@@ -117,18 +117,9 @@ pub(crate) struct MarkedRow {
     pub(crate) notes: Vec<usize>,
 }
 
-/// Which doubts are to stand below the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notes {
-    /// All of them.
-    All,
-    /// Those that are not in a self-check: the page tells that beside the table.
-    BesideSelfCheck,
-}
-
 impl MarkedTable {
     /// The table of variants of `summary`.
-    pub(crate) fn of(summary: &Summary, which: Notes) -> Self {
+    pub(crate) fn of(summary: &Summary) -> Self {
         let mut notes: Vec<String> = Vec::new();
         let shown = HEADER.map(|(_, has)| has.is_none_or(|has| summary.variants.iter().any(has)));
         let shown_of = |row: Vec<String>| {
@@ -139,7 +130,7 @@ impl MarkedTable {
             .iter()
             .map(|variant| {
                 let mut own = Vec::new();
-                for text in doubts(variant, which) {
+                for text in doubts(variant) {
                     let known = notes.iter().position(|note| *note == text);
                     own.push(known.unwrap_or_else(|| {
                         notes.push(text);
@@ -158,24 +149,35 @@ impl MarkedTable {
 
 /// The doubts about a variant: runs that do not count, what the self-check found, then the other
 /// caveats.
-fn doubts(variant: &VariantSummary, which: Notes) -> Vec<String> {
+fn doubts(variant: &VariantSummary) -> Vec<String> {
     if let Some(reason) = &variant.skipped {
         return vec![format!("Not run: {reason}.")];
     }
     let mut texts = missing_runs(variant);
-    if which == Notes::All {
-        texts.extend(self_check_notes(&variant.self_check));
-    }
+    texts.extend(self_check_notes(&variant.self_check));
     let others = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
     texts.extend(others.map(|caveat| variant_caveat_text(caveat, variant.valid_runs)));
     texts.extend(second_queries(variant));
-    texts.extend(variant.drift.map(|drift| {
-        format!(
-            "The answered rate drifted by {} from the first round to the last.",
-            number::change(drift)
-        )
-    }));
+    texts.extend(drift(variant));
     texts
+}
+
+/// What is to be said of a variant beside its caveats, for the page.
+pub(crate) fn note_texts(variant: &VariantSummary) -> Vec<String> {
+    if variant.skipped.is_some() {
+        // The reason stands with those that were not measured.
+        return Vec::new();
+    }
+    let mut texts = missing_runs(variant);
+    texts.extend(second_queries(variant));
+    texts.extend(drift(variant));
+    texts
+}
+
+/// How far the answered rate moved over the rounds, if it did.
+fn drift(variant: &VariantSummary) -> Option<String> {
+    let drift = number::change(variant.drift?);
+    Some(format!("The answered rate drifted by {drift} from the first round to the last."))
 }
 
 /// What is to be said of the number of runs.

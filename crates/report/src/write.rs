@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
 use crate::gate::gate_text;
 use crate::many::foremost;
-use crate::page::Page;
+use crate::page::{Grouping, Page};
 use crate::sentence::{answer, sentences};
 use crate::table::{Table, table};
 use crate::{chain, counts, csv, markdown};
@@ -85,6 +85,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         records: &records,
         summary: &summary,
         capacity: capacity.as_ref(),
+        grouping: Grouping::of(&summary, &records),
         server_files: &server_files,
     };
     let answer = match &capacity {

@@ -98,6 +98,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         pacing: None,
         network: NetworkDrops::default(),
         intervals: Vec::new(),
+        seconds: Vec::new(),
         server_counters: None,
         resources: ResourceSeries {
             cpus: 1,

@@ -1,10 +1,10 @@
 // Charts of a search for the capacity: one mark for each run, a line through their means.
 
-import type uPlot from "uplot";
-import { type ChartOptions, drawChart } from "./chart";
+import { type ChartOptions, type Frame, drawChart } from "./chart";
 import type { CapacityPoints, CapacityStep, Curve } from "./data";
-import { milliseconds, qps, shortCount, tick } from "./format";
-import { colour, lineColour } from "./palette";
+import { milliseconds, qps, shortCount, shortMilliseconds, tick } from "./format";
+import { colourClass } from "./palette";
+import { rounded, svg } from "./svg";
 
 /** A figure of a step; null where nothing was measured. */
 type Figure = (step: CapacityStep) => number | null;
@@ -13,7 +13,7 @@ type Figure = (step: CapacityStep) => number | null;
 const MARK = 3.5;
 
 /** Draws the charts of a search. */
-export function drawCapacity(points: CapacityPoints): (uPlot | undefined)[] {
+export function drawCapacity(points: CapacityPoints): void {
   const isRate = points.sought === "rate";
   const at = [...new Set(points.steps.map((step) => step.at))].sort((one, other) => one - other);
   // A sweep doubles its window from step to step.
@@ -31,30 +31,32 @@ export function drawCapacity(points: CapacityPoints): (uPlot | undefined)[] {
     // Every second window is enough where all of them would touch each other.
     ...(isRate ? {} : { xTicks: () => x.filter((_, place) => x.length <= 8 || place % 2 === 0) }),
   };
-  const draw = (id: string, own: Own): uPlot | undefined => {
+  const draw = (id: string, own: Own): void => {
     const figure = document.getElementById(`chart-capacity-${id}`);
-    if (!figure) return undefined;
-    const curves = own.figures.map((value) => curveOf(points.steps, at, value));
-    const under = (plot: uPlot) => {
-      shadeAnswer(plot, points.answer?.map(scaled));
-      if (own.isDiagonal) line(plot, [0, 0], [last + room, last + room]);
-      for (const bound of own.bounds) boundLine(plot, bound.text, Math.log10(bound.ms));
-    };
-    const over = (plot: uPlot) => {
-      own.figures.forEach((value, place) => {
-        for (const step of points.steps) {
+    if (!figure) return;
+    const lines = own.figures.map(([label, value], slot) => ({
+      label,
+      slot,
+      curve: curveOf(points.steps, at, value),
+    }));
+    const under = (frame: Frame) => [
+      ...answerShade(frame, points.answer?.map(scaled)),
+      ...(own.isDiagonal ? [diagonal(frame, last + room, own.atLeast ?? 0)] : []),
+      ...own.bounds.flatMap((bound) => boundLine(frame, bound.text, Math.log10(bound.ms))),
+    ];
+    const over = (frame: Frame) =>
+      own.figures.flatMap(([, value], slot) =>
+        points.steps.flatMap((step) => {
           const figure = value(step);
-          if (figure === null || (own.log && figure <= 0)) continue;
+          if (figure === null || (own.log && figure <= 0)) return [];
           const y = own.log ? Math.log10(figure) : figure;
-          mark(plot, scaled(step.at), y, step.outcome === "met", place);
-        }
-      });
-    };
-    return drawChart(figure, { ...axis, ...own, curves, under, over });
+          return [mark(frame, scaled(step.at), y, step.outcome === "met", slot)];
+        }),
+      );
+    drawChart(figure, { ...axis, ...own, panels: [{ title: "", lines }], under, over });
   };
-  const answered = draw("answered", {
-    variants: ["answered"],
-    figures: [(step) => step.answered],
+  draw("answered", {
+    figures: [["answered", (step) => step.answered]],
     bounds: [],
     isDiagonal: isRate,
     // Room in which the diagonal parts from the line.
@@ -65,26 +67,28 @@ export function drawCapacity(points: CapacityPoints): (uPlot | undefined)[] {
     log: false,
   });
   const logs = points.bounds.map((bound) => Math.log10(bound.ms));
-  const latency = draw("latency", {
-    variants: ["p50", "p99"],
-    figures: [(step) => step.p50_ms, (step) => step.p99_ms],
+  draw("latency", {
+    figures: [
+      ["p50", (step) => step.p50_ms],
+      ["p99", (step) => step.p99_ms],
+    ],
     bounds: points.bounds,
     isDiagonal: false,
     height: 340,
     yText: milliseconds,
-    yTick: (ms) => milliseconds(ms).replace(/\.0+(?= )/, ""),
+    yTick: shortMilliseconds,
     log: true,
     including: logs,
   });
-  return [answered, latency];
 }
 
 /** What one of these charts says for itself. */
 type Own = Pick<
   ChartOptions,
-  "variants" | "height" | "yText" | "yTick" | "log" | "including" | "atLeast"
+  "height" | "yText" | "yTick" | "log" | "including" | "atLeast"
 > & {
-  figures: Figure[];
+  /** Lines: their names and figures. */
+  figures: [string, Figure][];
   /** Bounds of the objective that are drawn as lines. */
   bounds: { text: string; ms: number }[];
   /** True if the line on which everything offered is answered is drawn. */
@@ -93,7 +97,7 @@ type Own = Pick<
 
 /** Means over the steps at each place, and the band around them. */
 function curveOf(steps: CapacityStep[], places: number[], value: Figure): Curve {
-  const curve: Curve = { mean: [], low: [], high: [] };
+  const curve: Required<Curve> = { mean: [], low: [], high: [] };
   for (const place of places) {
     const own = steps.filter((step) => step.at === place).map(value);
     const figures = own.filter((figure) => figure !== null);
@@ -106,81 +110,44 @@ function curveOf(steps: CapacityStep[], places: number[], value: Figure): Curve 
   return curve;
 }
 
-/** A place of the plot in pixels of its canvas. */
-function place(plot: uPlot, x: number, y: number): [number, number] {
-  return [plot.valToPos(x, "x", true), plot.valToPos(y, "y", true)];
-}
-
-/** Calls `draw` with the drawing confined to the plot, and `pixel` canvas pixels to a CSS one. */
-function inside(plot: uPlot, draw: (ctx: CanvasRenderingContext2D, pixel: number) => void): void {
-  const { ctx, bbox } = plot;
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  draw(ctx, devicePixelRatio);
-  ctx.restore();
-}
-
-/** A dashed line between two places. */
-function line(plot: uPlot, from: [number, number], to: [number, number]): void {
-  inside(plot, (ctx, pixel) => {
-    ctx.strokeStyle = colour("--quiet");
-    ctx.lineWidth = pixel;
-    ctx.setLineDash([6 * pixel, 5 * pixel]);
-    ctx.beginPath();
-    ctx.moveTo(...place(plot, ...from));
-    ctx.lineTo(...place(plot, ...to));
-    ctx.stroke();
+/** The line on which everything offered is answered, as far as the plot reaches. */
+function diagonal(frame: Frame, right: number, top: number): SVGElement {
+  const end = Math.min(right, top);
+  return svg("path", {
+    class: "dashed",
+    d: `M${rounded(frame.x(0))} ${rounded(frame.y(0))}L${rounded(frame.x(end))} ${rounded(frame.y(end))}`,
   });
 }
 
 /** A dashed line at a bound, with its text above it. */
-function boundLine(plot: uPlot, text: string, y: number): void {
-  const { min = 0, max = 1 } = plot.scales["x"] ?? {};
-  line(plot, [min, y], [max, y]);
-  inside(plot, (ctx, pixel) => {
-    ctx.fillStyle = colour("--quiet");
-    ctx.font = `${12 * pixel}px system-ui, sans-serif`;
-    ctx.textAlign = "left";
-    ctx.textBaseline = "bottom";
-    ctx.fillText(text, plot.bbox.left + 8 * pixel, place(plot, 0, y)[1] - 4 * pixel);
-  });
+function boundLine(frame: Frame, text: string, figure: number): SVGElement[] {
+  const y = frame.y(figure);
+  const right = frame.left + frame.width;
+  return [
+    svg("path", { class: "dashed", d: `M${frame.left} ${rounded(y)}H${rounded(right)}` }),
+    svg("text", { class: "end", x: frame.left + 8, y: y - 5 }, text),
+  ];
 }
 
 /** Shades the answer: a band over its interval, and a line at its value. */
-function shadeAnswer(plot: uPlot, answer: number[] | undefined): void {
-  if (answer === undefined) return;
+function answerShade(frame: Frame, answer: number[] | undefined): SVGElement[] {
+  if (answer === undefined) return [];
   const [value = 0, low = 0, high = 0] = answer;
-  const { top, height } = plot.bbox;
-  const left = plot.valToPos(low, "x", true);
-  const width = plot.valToPos(high, "x", true) - left;
-  inside(plot, (ctx, pixel) => {
-    ctx.fillStyle = `${colour("--accent")}22`;
-    ctx.fillRect(left, top, width, height);
-    ctx.fillStyle = colour("--accent");
-    ctx.fillRect(plot.valToPos(value, "x", true) - pixel / 2, top, pixel, height);
-  });
+  const inside = (x: number) => Math.min(Math.max(frame.x(x), frame.left), frame.left + frame.width);
+  const [left, right, at] = [inside(low), inside(high), inside(value)];
+  const { top, height } = frame;
+  return [
+    svg("rect", { class: "answer", x: left, y: top, width: right - left, height }),
+    svg("line", { class: "answer", x1: at, x2: at, y1: top, y2: top + height }),
+  ];
 }
 
 /** A dot for a run that met everything, else a cross. */
-function mark(plot: uPlot, x: number, y: number, isMet: boolean, variant: number): void {
-  const [left, top] = place(plot, x, y);
-  inside(plot, (ctx, pixel) => {
-    const size = MARK * pixel;
-    ctx.lineWidth = 1.5 * pixel;
-    ctx.strokeStyle = isMet ? lineColour(variant) : colour("--bad");
-    ctx.fillStyle = lineColour(variant);
-    ctx.beginPath();
-    if (isMet) {
-      ctx.arc(left, top, size * 0.8, 0, 2 * Math.PI);
-      ctx.fill();
-      return;
-    }
-    ctx.moveTo(left - size, top - size);
-    ctx.lineTo(left + size, top + size);
-    ctx.moveTo(left - size, top + size);
-    ctx.lineTo(left + size, top - size);
-    ctx.stroke();
-  });
+function mark(frame: Frame, x: number, y: number, isMet: boolean, slot: number): SVGElement {
+  const [cx, cy] = [frame.x(x), frame.y(y)];
+  if (isMet) return svg("circle", { class: `run ${colourClass(slot)}`, cx, cy, r: MARK * 0.8 });
+  const size = 2 * MARK;
+  const [left, top] = [rounded(cx - MARK), rounded(cy - MARK)];
+  const d = `M${left} ${top}l${size} ${size}m0 ${-size}l${-size} ${size}`;
+  return svg("path", { class: "violated", d });
 }

@@ -1,23 +1,51 @@
-// A chart with one line and one band per variant, on top of uPlot.
+// Charts with one line and one band for each variant, as SVG: what is on the screen is what is downloaded.
 
-import uPlot from "uplot";
 import type { Curve, Figures } from "./data";
-import { bandColour, colour, colourClass, dash, lineColour } from "./palette";
+import { colourClass, dash } from "./palette";
+import { linearTicks, logTicks, thinned } from "./scale";
+import { rounded, svg } from "./svg";
+
+/** One line of a chart. */
+export interface Line {
+  label: string;
+  /** The number of its colour; null for the reference, which is grey. */
+  slot: number | null;
+  /** In the unit of the vertical axis. */
+  curve: Curve;
+}
+
+/** One plot: all of a chart, or the part of one group. */
+export interface Panel {
+  /** Empty where the chart has one plot only. */
+  title: string;
+  lines: Line[];
+}
+
+/** The space of a plot on the screen, for those who draw into it. */
+export interface Frame {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  /** Pixels of a place on the horizontal axis. */
+  x: (at: number) => number;
+  /** Pixels of a figure; on a logarithmic axis of its logarithm. */
+  y: (figure: number) => number;
+}
 
 /** What makes a chart different from the others. */
 export interface ChartOptions {
-  /** Names of the variants. */
-  variants: string[];
+  panels: Panel[];
   /** Places on the horizontal axis, ascending. */
   x: number[];
-  /** Per variant, in the unit of `y`. */
-  curves: Curve[];
-  /** Height of the plot in CSS pixels. */
+  /** The ends of the horizontal axis; by default from the first to the last place. */
+  xRange?: [number, number];
+  /** Height of a plot in CSS pixels. */
   height: number;
   /** A horizontal place as text. */
   xText: (x: number) => string;
-  /** Ticks of the horizontal axis; by default uPlot's. */
-  xTicks?: (min: number, max: number) => number[];
+  /** Ticks of the horizontal axis; by default round ones. */
+  xTicks?: (min: number, max: number, most: number) => number[];
   /** A horizontal tick as text. */
   xTick: (x: number) => string;
   /** What the horizontal axis is. */
@@ -30,262 +58,367 @@ export interface ChartOptions {
   log: boolean;
   /** The smallest upper end of a linear vertical axis. */
   atLeast?: number;
-  /** Where the measured window begins on the horizontal axis; what is before it is shaded. */
+  /** What is before this place on the horizontal axis is shaded: the warm-up. */
   shadedUntil?: number;
-  /** The ends of the horizontal axis; by default from 0 to the last place. */
-  xRange?: [number, number];
   /** Figures that the vertical axis has to reach, on its scale. */
   including?: number[];
   /** Draws what lies under the lines. */
-  under?: (plot: uPlot) => void;
+  under?: (frame: Frame) => SVGElement[];
   /** Draws what lies over the lines. */
-  over?: (plot: uPlot) => void;
+  over?: (frame: Frame) => SVGElement[];
   /** Charts with the same key move their cursors together. */
   sync?: string;
 }
 
-/** Round ticks between two logarithms to base 10, as logarithms. */
-export function logTicks(min: number, max: number): number[] {
-  // The coarsest digits that give enough ticks to read the axis by.
-  const choices = [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]];
-  for (const digits of choices) {
-    const ticks = ticksOf(digits, min, max);
-    if (ticks.length >= 4) return ticks;
-  }
-  return ticksOf([1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9], min, max);
-}
+/** Room around a plot: for the vertical ticks, above, and for the horizontal axis. */
+const LEFT = 58;
+const RIGHT = 24;
+const TOP = 8;
+const BOTTOM = 40;
 
-function ticksOf(digits: number[], min: number, max: number): number[] {
-  const ticks: number[] = [];
-  for (let power = Math.floor(min); power <= Math.ceil(max); power += 1) {
-    for (const digit of digits) {
-      const at = power + Math.log10(digit);
-      if (at >= min && at <= max) ticks.push(at);
+/** Charts whose cursors move together, by key. */
+const synced = new Map<string, Chart[]>();
+
+/** A chart in its figure. */
+export class Chart {
+  private options: ChartOptions;
+  private readonly place: HTMLElement;
+  private readonly plots: Plot[] = [];
+
+  /** Draws into the place of the figure. */
+  constructor(
+    private readonly figure: HTMLElement,
+    place: HTMLElement,
+    options: ChartOptions,
+  ) {
+    this.options = options;
+    this.place = place;
+    if (options.sync) synced.set(options.sync, [...(synced.get(options.sync) ?? []), this]);
+    this.fill();
+    let width = place.clientWidth;
+    new ResizeObserver(() => {
+      if (place.clientWidth === width || place.clientWidth === 0) return;
+      width = place.clientWidth;
+      for (const plot of this.plots) plot.draw();
+    }).observe(place);
+  }
+
+  /** Draws other figures in the place of those before. */
+  update(options: ChartOptions): void {
+    this.options = options;
+    this.fill();
+  }
+
+  private fill(): void {
+    const { panels } = this.options;
+    this.place.classList.toggle("panels", panels.length > 1);
+    this.place.replaceChildren();
+    this.plots.length = 0;
+    const range = yRange(this.options);
+    const title = this.figure.querySelector("h2, h3")?.textContent ?? "chart";
+    for (const panel of panels) {
+      const plot = new Plot(this.options, panel, range, `${title} ${panel.title}`.trim());
+      plot.onMove = (at) => this.move(at);
+      this.place.append(plot.element);
+      this.plots.push(plot);
+      plot.draw();
     }
   }
-  return ticks;
+
+  /** Shows the figures at a place of the horizontal axis in all charts that move together. */
+  private move(at: number | null): void {
+    const charts = this.options.sync ? (synced.get(this.options.sync) ?? []) : [this];
+    for (const chart of charts) {
+      for (const plot of chart.plots) plot.point(at);
+    }
+  }
 }
 
-/** Draws a chart into `figure` and returns it; undefined when there is nothing to draw. */
-export function drawChart(figure: HTMLElement, options: ChartOptions): uPlot | undefined {
+/** Draws a chart into `figure`; undefined when there is nothing to draw. */
+export function drawChart(figure: HTMLElement, options: ChartOptions): Chart | undefined {
   const place = figure.querySelector<HTMLElement>(".plot");
   if (!place) return undefined;
-  const measured = options.curves.some((curve) => curve.mean.some((value) => value !== null));
-  if (!measured) {
+  const lines = options.panels.flatMap((panel) => panel.lines);
+  if (!lines.some((line) => line.curve.mean.some((value) => value !== null))) {
     place.textContent = "Not measured.";
     place.classList.add("empty");
     return undefined;
   }
-  const legend = new Legend(options);
-  place.before(legend.element);
-  const plot = new uPlot(plotOptions(place, options, legend), plotData(options), place);
-  legend.onToggle = (variant, show) => {
-    for (const series of [1, 2, 3]) plot.setSeries(variant * 3 + series, { show });
-  };
-  resizeWith(place, plot, options.height);
-  moveByKeys(place, plot, figure);
-  return plot;
+  return new Chart(figure, place, options);
 }
 
-/** Per variant three series: the line, and the upper and lower edge of its band. */
-function plotData(options: ChartOptions): uPlot.AlignedData {
-  const scaled = (figures: Figures) =>
-    options.log
-      ? figures.map((value) => (value !== null && value > 0 ? Math.log10(value) : null))
-      : figures;
-  const series = options.curves.flatMap(({ mean, low, high }) => [mean, high, low].map(scaled));
-  return [options.x, ...series];
-}
-
-function plotOptions(place: HTMLElement, options: ChartOptions, legend: Legend): uPlot.Options {
-  const series: uPlot.Series[] = [{}];
-  const bands: uPlot.Band[] = [];
-  options.curves.forEach((_, variant) => {
-    const edge = { stroke: "transparent", width: 0, points: { show: false } };
-    series.push(
-      {
-        stroke: () => lineColour(variant),
-        width: 2,
-        dash: dash(variant),
-        points: {
-          show: true,
-          size: 4,
-          stroke: () => lineColour(variant),
-          fill: () => lineColour(variant),
-          filter: (plot, at) => lonely(plot.data[at] ?? []),
-        },
-      },
-      edge,
-      { ...edge },
-    );
-    bands.push({ series: [variant * 3 + 2, variant * 3 + 3], fill: () => bandColour(variant) });
-  });
-  const cursor: uPlot.Cursor = {
-    y: false,
-    drag: { x: false, y: false },
-    points: {
-      // The edges of a band have no point of their own.
-      show: (_plot, at) => (at % 3 === 1 ? cursorPoint((at - 1) / 3) : (undefined as never)),
-    },
-  };
-  if (options.sync) cursor.sync = { key: options.sync };
-  return {
-    width: Math.max(place.clientWidth, 200),
-    height: options.height,
-    padding: [8, 24, 0, 0],
-    legend: { show: false },
-    cursor,
-    series,
-    bands,
-    scales: {
-      x: { time: false, range: (_plot, _min, max) => options.xRange ?? [0, max] },
-      y: { range: (_plot, min, max) => yRange(options, min, max) },
-    },
-    axes: axes(options),
-    hooks: {
-      drawClear: [(plot) => shade(plot, options.shadedUntil)],
-      drawAxes: [(plot) => options.under?.(plot)],
-      draw: [(plot) => options.over?.(plot)],
-      setCursor: [(plot) => legend.show(plot.cursor.idx ?? null)],
-    },
-  };
-}
-
-/** Places of the figures without a neighbour: a line alone would not show them. */
-function lonely(figures: ArrayLike<number | null | undefined>): number[] {
-  const places: number[] = [];
-  for (let at = 0; at < figures.length; at += 1) {
-    if (figures[at] != null && figures[at - 1] == null && figures[at + 1] == null) places.push(at);
-  }
-  return places;
-}
-
-/** The dot on a line under the cursor. */
-function cursorPoint(variant: number): HTMLElement {
-  const dot = document.createElement("div");
-  dot.className = `dot ${colourClass(variant)}`;
-  return dot;
-}
-
-/** The ends of the vertical axis: from zero if linear, with some room if logarithmic. */
-function yRange(options: ChartOptions, min: number | null, max: number | null): uPlot.Range.MinMax {
-  if (min === null || max === null) return [0, 1];
-  if (options.log) {
-    const including = options.including ?? [];
-    const [least, most] = [Math.min(min, ...including), Math.max(max, ...including)];
-    const room = Math.max((most - least) * 0.06, 0.05);
-    return [least - room, most + room];
-  }
-  return [0, Math.max(max * 1.06, options.atLeast ?? 0)];
-}
-
-function axes(options: ChartOptions): uPlot.Axis[] {
-  const look = {
-    stroke: () => colour("--quiet"),
-    grid: { stroke: () => colour("--rule"), width: 1 },
-    ticks: { show: false },
-    font: "12px system-ui, sans-serif",
-  };
-  const x: uPlot.Axis = {
-    ...look,
-    grid: { show: false },
-    ticks: { show: true, stroke: () => colour("--rule"), size: 4, width: 1 },
-    label: options.xLabel,
-    labelFont: "12px system-ui, sans-serif",
-    labelSize: 20,
-    size: 30,
-    values: (_plot, splits) => splits.map(options.xTick),
-  };
-  const { xTicks } = options;
-  if (xTicks) x.splits = (_plot, _axis, min, max) => xTicks(min, max);
-  const y: uPlot.Axis = {
-    ...look,
-    size: 62,
-    values: (_plot, splits) =>
-      splits.map((at) => options.yTick(options.log ? 10 ** at : at)),
-  };
-  if (options.log) y.splits = (_plot, _axis, min, max) => logTicks(min, max);
-  return [x, y];
-}
-
-/** Shades what is before the measured window. */
-function shade(plot: uPlot, until: number | undefined): void {
-  if (!until) return;
-  const { ctx, bbox } = plot;
-  const right = Math.min(Math.max(plot.valToPos(until, "x", true), bbox.left), bbox.left + bbox.width);
-  ctx.save();
-  ctx.fillStyle = colour("--shade");
-  ctx.fillRect(bbox.left, bbox.top, right - bbox.left, bbox.height);
-  ctx.restore();
-}
-
-/** Keeps the plot as wide as its place. */
-function resizeWith(place: HTMLElement, plot: uPlot, height: number): void {
-  new ResizeObserver(() => {
-    const width = place.clientWidth;
-    if (width > 0 && width !== plot.width) plot.setSize({ width, height });
-  }).observe(place);
-}
-
-/** Lets the arrow keys move the cursor of a focused plot. */
-function moveByKeys(place: HTMLElement, plot: uPlot, figure: HTMLElement): void {
-  const title = figure.querySelector("h3")?.textContent ?? "chart";
-  place.tabIndex = 0;
-  place.setAttribute("role", "group");
-  place.setAttribute("aria-label", `${title}: arrow keys move along the chart`);
-  place.addEventListener("keydown", (event) => {
-    const steps = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 }[event.key];
-    if (steps === undefined) return;
-    event.preventDefault();
-    const last = plot.data[0].length - 1;
-    const from = plot.cursor.idx ?? (steps > 0 ? -1 : last + 1);
-    const at = Math.min(Math.max(from + steps, 0), last);
-    const left = plot.valToPos(plot.data[0][at] ?? 0, "x");
-    plot.setCursor({ left, top: plot.over.clientHeight / 2 });
-  });
-}
-
-/** Names of the variants, switches for them, and the figures under the cursor. */
-class Legend {
+/** One plot with its legend. */
+class Plot {
   readonly element = document.createElement("div");
-  onToggle: (variant: number, show: boolean) => void = () => {};
+  onMove: (at: number | null) => void = () => {};
+  private readonly place = document.createElement("div");
   private readonly where = document.createElement("span");
   private readonly values: HTMLElement[] = [];
+  private readonly hidden = new Set<number>();
+  private frame: Frame | undefined;
+  private cursor: SVGGElement | undefined;
+  private at: number | null = null;
 
-  constructor(private readonly options: ChartOptions) {
-    this.element.className = "legend";
-    options.variants.forEach((name, variant) => {
+  constructor(
+    private readonly options: ChartOptions,
+    private readonly panel: Panel,
+    private readonly range: [number, number],
+    title: string,
+  ) {
+    this.element.className = "panel";
+    this.place.className = "drawing";
+    this.place.tabIndex = 0;
+    this.place.setAttribute("role", "group");
+    this.place.setAttribute("aria-label", `${title}: arrow keys move along the chart`);
+    this.element.append(this.legend(), this.place);
+    this.listen();
+  }
+
+  /** Draws all of it, as wide as its place. */
+  draw(): void {
+    const { options, panel, range } = this;
+    const width = Math.max(this.place.clientWidth, 200);
+    const frame = frameOf(options, range, width);
+    this.frame = frame;
+    const picture = svg("svg", {
+      class: "drawing",
+      width,
+      height: options.height,
+      viewBox: `0 0 ${width} ${options.height}`,
+      role: "img",
+      "aria-label": "lines over the horizontal axis; the files beside this page have the figures",
+    });
+    picture.append(...shade(options, frame), ...axes(options, range, frame));
+    picture.append(...(options.under?.(frame) ?? []));
+    panel.lines.forEach((line, place) => {
+      if (!this.hidden.has(place)) picture.append(lineOf(options, line, frame));
+    });
+    picture.append(...(options.over?.(frame) ?? []));
+    this.cursor = svg("g", { class: "cursor" });
+    picture.append(this.cursor);
+    this.place.replaceChildren(picture);
+    this.point(this.at);
+  }
+
+  /** Shows the figures at a place of the horizontal axis, or none. */
+  point(at: number | null): void {
+    const { options, panel, frame } = this;
+    const x = at === null ? undefined : options.x[at];
+    this.at = x === undefined ? null : at;
+    this.where.textContent = x === undefined ? "" : options.xText(x);
+    this.cursor?.replaceChildren();
+    if (x !== undefined && frame && this.cursor) {
+      const left = frame.x(x);
+      const { top, height } = frame;
+      this.cursor.append(svg("line", { x1: left, x2: left, y1: top, y2: top + height }));
+    }
+    panel.lines.forEach((line, place) => {
+      const output = this.values[place];
+      const mean = at === null ? null : line.curve.mean[at];
+      const [low, high] = at === null ? [null, null] : [line.curve.low?.[at], line.curve.high?.[at]];
+      if (!output) return;
+      output.textContent = mean == null ? "" : options.yText(mean);
+      output.title =
+        low == null || high == null ? "" : `${options.yText(low)} to ${options.yText(high)}`;
+      if (mean == null || x === undefined || !frame || this.hidden.has(place)) return;
+      const y = scaled(options, mean);
+      if (y === null) return;
+      const dot = svg("circle", { class: classOf(line), cx: frame.x(x), cy: frame.y(y), r: 4 });
+      this.cursor?.append(dot);
+    });
+  }
+
+  private legend(): HTMLElement {
+    const legend = document.createElement("div");
+    legend.className = "legend";
+    if (this.panel.title) {
+      const title = document.createElement("h4");
+      title.textContent = this.panel.title;
+      legend.append(title);
+    }
+    this.panel.lines.forEach((line, place) => {
       const button = document.createElement("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
       const key = document.createElement("i");
-      key.className = `key ${colourClass(variant)}`;
+      key.className = `key ${classOf(line)}`;
       const value = document.createElement("output");
-      button.append(key, name, value);
+      button.append(key, line.label, value);
       button.addEventListener("click", () => {
-        const show = button.getAttribute("aria-pressed") !== "true";
+        const show = this.hidden.delete(place);
+        if (!show) this.hidden.add(place);
         button.setAttribute("aria-pressed", String(show));
-        this.onToggle(variant, show);
+        this.draw();
       });
       this.values.push(value);
-      this.element.append(button);
+      legend.append(button);
     });
     this.where.className = "where";
-    this.element.append(this.where);
+    legend.append(this.where);
+    return legend;
   }
 
-  /** Shows the figures at a place of the horizontal axis, or none. */
-  show(at: number | null): void {
-    const { x, xText, yText, curves } = this.options;
-    const place = at === null ? undefined : x[at];
-    this.where.textContent = place === undefined ? "" : xText(place);
-    curves.forEach((curve, variant) => {
-      const output = this.values[variant];
-      if (!output) return;
-      const mean = at === null ? null : curve.mean[at];
-      const [low, high] = at === null ? [null, null] : [curve.low[at], curve.high[at]];
-      output.textContent = mean === null || mean === undefined ? "" : yText(mean);
-      output.title = low == null || high == null ? "" : `${yText(low)} to ${yText(high)}`;
+  private listen(): void {
+    const { place, options } = this;
+    place.addEventListener("pointermove", (event) => {
+      const { frame } = this;
+      if (!frame) return;
+      const left = event.clientX - place.getBoundingClientRect().left;
+      let nearest = 0;
+      options.x.forEach((x, at) => {
+        const known = frame.x(options.x[nearest] ?? 0);
+        if (Math.abs(frame.x(x) - left) < Math.abs(known - left)) nearest = at;
+      });
+      this.onMove(nearest);
+    });
+    place.addEventListener("pointerleave", () => this.onMove(null));
+    place.addEventListener("keydown", (event) => {
+      const steps = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 }[event.key];
+      if (steps === undefined) return;
+      event.preventDefault();
+      const last = options.x.length - 1;
+      const from = this.at ?? (steps > 0 ? -1 : last + 1);
+      this.onMove(Math.min(Math.max(from + steps, 0), last));
     });
   }
+}
+
+/** Classes of a line: its colour, or that of the reference. */
+function classOf(line: Line): string {
+  return line.slot === null ? "reference" : colourClass(line.slot);
+}
+
+/** A figure on the scale of the vertical axis; null where it has no place there. */
+function scaled(options: ChartOptions, value: number | null): number | null {
+  if (value === null || !options.log) return value;
+  return value > 0 ? Math.log10(value) : null;
+}
+
+/** The ends of the vertical axis of all panels: from zero if linear, with some room if logarithmic. */
+function yRange(options: ChartOptions): [number, number] {
+  const all = options.panels.flatMap((panel) =>
+    panel.lines.flatMap(({ curve }) => [curve.mean, curve.low ?? [], curve.high ?? []].flat()),
+  );
+  const figures = all.map((value) => scaled(options, value)).filter((value) => value !== null);
+  const including = options.including ?? [];
+  const most = [...figures, ...including].reduce((one, other) => Math.max(one, other), -Infinity);
+  const least = [...figures, ...including].reduce((one, other) => Math.min(one, other), Infinity);
+  if (!Number.isFinite(most)) return [0, 1];
+  if (options.log) {
+    const room = Math.max((most - least) * 0.06, 0.05);
+    return [least - room, most + room];
+  }
+  return [0, Math.max(most * 1.06, options.atLeast ?? 0) || 1];
+}
+
+function frameOf(options: ChartOptions, [low, high]: [number, number], width: number): Frame {
+  const first = options.x[0] ?? 0;
+  const last = options.x[options.x.length - 1] ?? 1;
+  const [begin, end] = options.xRange ?? [first, last];
+  const across = width - LEFT - RIGHT;
+  const down = options.height - TOP - BOTTOM;
+  return {
+    left: LEFT,
+    top: TOP,
+    width: across,
+    height: down,
+    x: (at) => LEFT + ((at - begin) / (end - begin || 1)) * across,
+    y: (figure) => TOP + (1 - (figure - low) / (high - low || 1)) * down,
+  };
+}
+
+/** Shades what is before the measured window. */
+function shade(options: ChartOptions, frame: Frame): SVGElement[] {
+  if (options.shadedUntil === undefined) return [];
+  const right = Math.min(Math.max(frame.x(options.shadedUntil), frame.left), frame.left + frame.width);
+  const width = right - frame.left;
+  if (width <= 0) return [];
+  return [svg("rect", { class: "shade", x: frame.left, y: frame.top, width, height: frame.height })];
+}
+
+function axes(options: ChartOptions, range: [number, number], frame: Frame): SVGElement[] {
+  const { left, top, width, height } = frame;
+  const bottom = top + height;
+  const drawn: SVGElement[] = [];
+  const most = Math.max(2, Math.floor(height / 40));
+  const ticks = options.log
+    ? thinned(logTicks(...range), Math.max(3, Math.floor(height / 26)))
+    : linearTicks(...range, most);
+  for (const tick of ticks) {
+    const y = frame.y(tick);
+    drawn.push(svg("line", { class: "mark", x1: left, x2: left + width, y1: y, y2: y }));
+    const text = options.yTick(options.log ? 10 ** tick : tick);
+    drawn.push(svg("text", { class: "end", x: left - 8, y: y + 4, "text-anchor": "end" }, text));
+  }
+  const [begin, end] = options.xRange ?? [options.x[0] ?? 0, options.x[options.x.length - 1] ?? 1];
+  const room = Math.max(2, Math.floor(width / 70));
+  const places = options.xTicks?.(begin, end, room) ?? linearTicks(begin, end, room);
+  for (const at of places) {
+    const x = frame.x(at);
+    drawn.push(svg("line", { class: "mark", x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
+    const text = options.xTick(at);
+    drawn.push(svg("text", { class: "end", x, y: bottom + 17, "text-anchor": "middle" }, text));
+  }
+  const label = { class: "end", x: left + width / 2, y: bottom + 35, "text-anchor": "middle" };
+  drawn.push(svg("text", label, options.xLabel));
+  return drawn;
+}
+
+/** A line with its band. */
+function lineOf(options: ChartOptions, line: Line, frame: Frame): SVGElement {
+  const drawn = svg("g", { class: `line ${classOf(line)}` });
+  const points = (figures: Figures) =>
+    figures.map((value, at): [number, number] | null => {
+      const y = scaled(options, value);
+      return y === null ? null : [frame.x(options.x[at] ?? 0), frame.y(y)];
+    });
+  const { mean, low, high } = line.curve;
+  if (low && high && line.slot !== null) {
+    const band = bandPath(points(low), points(high));
+    if (band) drawn.append(svg("path", { class: "band", d: band }));
+  }
+  const { path, lonely } = linePath(points(mean));
+  const dashes = line.slot === null ? "3 4" : dash(line.slot);
+  drawn.append(svg("path", { d: path, ...(dashes ? { "stroke-dasharray": dashes } : {}) }));
+  for (const [cx, cy] of lonely) drawn.append(svg("circle", { cx, cy, r: 2.5 }));
+  return drawn;
+}
+
+/** The path through the points that follow each other, and those that have no neighbour. */
+export function linePath(points: ([number, number] | null)[]): {
+  path: string;
+  lonely: [number, number][];
+} {
+  let path = "";
+  const lonely: [number, number][] = [];
+  points.forEach((point, at) => {
+    if (!point) return;
+    const isFirst = !points[at - 1];
+    if (isFirst && !points[at + 1]) {
+      lonely.push(point);
+      return;
+    }
+    path += `${isFirst ? "M" : "L"}${rounded(point[0])} ${rounded(point[1])}`;
+  });
+  return { path, lonely };
+}
+
+/** The area between two lines, where both are known. */
+function bandPath(low: ([number, number] | null)[], high: ([number, number] | null)[]): string {
+  let path = "";
+  let run: [[number, number], [number, number]][] = [];
+  const end = () => {
+    if (run.length > 1) {
+      const edge = [...run.map(([, upper]) => upper), ...run.map(([lower]) => lower).reverse()];
+      path += `M${edge.map(([x, y]) => `${rounded(x)} ${rounded(y)}`).join("L")}Z`;
+    }
+    run = [];
+  };
+  low.forEach((lower, at) => {
+    const upper = high[at];
+    if (lower && upper) run.push([lower, upper]);
+    else end();
+  });
+  end();
+  return path;
 }

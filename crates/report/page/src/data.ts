@@ -3,42 +3,47 @@
 /** A figure per point of an axis; null where nothing was measured. */
 export type Figures = (number | null)[];
 
-/** A line and its band, from the smallest to the largest run. */
+/** A line and its band, from the smallest to the largest run; one run has no band. */
 export interface Curve {
   mean: Figures;
-  low: Figures;
-  high: Figures;
+  low?: Figures;
+  high?: Figures;
 }
 
-/** One outcome or response code; lists are per variant. */
-export interface Bar {
+/** Variants that are drawn together. */
+export interface Group {
+  /** Empty where there is one group only. */
   name: string;
-  counts: number[];
-  /** In [0, 1]. */
-  shares: number[];
+  /** Places of the variants. */
+  members: number[];
+  /** Their names without what they have in common. */
+  labels: string[];
+}
+
+/** What happened over time, in buckets of one width; curves are per variant. */
+export interface Series {
+  width_s: number;
+  /** Seconds since the measured window began. */
+  at_s: number[];
+  figures: Record<string, Curve[]>;
 }
 
 /** Everything that the charts draw. */
 export interface Charts {
   variants: string[];
+  /** Per variant, the number of its colour. */
+  slots: number[];
+  groups: Group[];
+  baseline: number | null;
   percentiles: {
     /** In (0, 1], from all queries to the slowest few. */
     slowest_share: number[];
     latency_ms: Curve[];
   };
   timeline: {
-    /** Seconds since the load began. */
-    at_s: number[];
-    window_start_s: number;
-    qps: Curve[];
-    counted_qps: Curve[];
-    p50_ms: Curve[];
-    p99_ms: Curve[];
-    cpu_percent: Curve[];
-    memory_mib: Curve[];
+    /** The first one is shown until another is chosen. */
+    series: Series[];
   };
-  outcomes: Bar[];
-  rcodes: Bar[];
 }
 
 /** One step of a search for the capacity. */

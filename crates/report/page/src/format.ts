@@ -31,13 +31,16 @@ export function mebibytes(value: number): string {
   return `${threeDigits(value)} MiB`;
 }
 
-/** A share in [0, 1] as a percentage that never rounds to nothing. */
-export function share(value: number): string {
-  if (value === 0 || value === 1) return `${value * 100} %`;
-  if (value > 0.999 && value < 1) return "> 99.9 %";
-  const figure = value * 100;
-  if (figure < 0.0001) return "< 0.0001 %";
-  return `${figure >= 10 ? figure.toFixed(1) : Number(figure.toPrecision(2))} %`;
+/** Octets, given in KiB, in the unit that fits; a tick has no more digits than it needs. */
+export function kibibytes(value: number, isTick = false): string {
+  const write = isTick ? tick : threeDigits;
+  if (value >= 1024) return `${write(value / 1024)} MiB`;
+  return value >= 1 || value === 0 ? `${write(value)} KiB` : `${write(value * 1024)} octets`;
+}
+
+/** Milliseconds as a tick: digits that say nothing are left away. */
+export function shortMilliseconds(ms: number): string {
+  return milliseconds(ms).replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "");
 }
 
 /** A tick: no more digits than it needs. */

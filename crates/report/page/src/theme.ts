@@ -1,14 +1,13 @@
 // The switch between the light and the dark theme.
 
-/** Makes the switch work; `changed` is called after every change of the colours. */
-export function startTheme(changed: () => void): void {
+/** Makes the switch work. */
+export function startTheme(): void {
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
   const isDark = () => (root.dataset["theme"] ?? (dark.matches ? "dark" : "light")) === "dark";
   const update = () => {
     if (button) button.textContent = isDark() ? "Light" : "Dark";
-    changed();
   };
   if (button) {
     button.hidden = false;

@@ -4,7 +4,7 @@
 // DNSLAB_SHOTS   folder for the screenshots; without it a temporary one
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -96,40 +96,64 @@ async function open({ width, colorScheme, javaScriptEnabled = true, at = report 
   assert.deepEqual(complaints, []);
 }
 
-/** For each canvas of the charts: its figure and how many different pixels it has. */
-function drawnCanvases() {
-  return [...document.querySelectorAll(".chart canvas")].map((canvas) => {
-    // Read from a copy: repeated reading of the chart's own canvas makes Chromium warn.
-    const copy = new OffscreenCanvas(canvas.width, canvas.height);
-    const context = copy.getContext("2d", { willReadFrequently: true });
-    context.drawImage(canvas, 0, 0);
-    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
-    const colours = new Set();
-    for (let at = 0; at < data.length; at += 4) {
-      if (data[at + 3] > 200) colours.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);
-    }
-    return { id: canvas.closest("figure").id, colours: colours.size };
+/** For each chart: how many plots it has, and in how many colours lines with points are drawn. */
+function drawnCharts() {
+  return [...document.querySelectorAll(".chart")].map((figure) => {
+    const lines = [...figure.querySelectorAll("svg.drawing .line path:not(.band)")];
+    const drawn = lines.filter((line) => line.getAttribute("d").length > 8);
+    return {
+      id: figure.id,
+      plots: figure.querySelectorAll("svg.drawing").length,
+      lines: drawn.length,
+      colours: new Set(drawn.map((line) => getComputedStyle(line).stroke)).size,
+    };
   });
 }
 
-const charts = ["percentiles", "qps", "p50", "p99", "cpu", "memory"].map((id) => `chart-${id}`);
+/** Texts of the pictures that lie on each other, on a line with caps, or outside of their picture. */
+function overprinted() {
+  const faults = [];
+  for (const picture of document.querySelectorAll("svg.picture, svg.drawing")) {
+    const frame = picture.getBoundingClientRect();
+    if (frame.width === 0) continue;
+    const texts = [...picture.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+    const lines = [...picture.querySelectorAll("g > path:not(.band)")]
+      .filter(() => picture.classList.contains("picture"))
+      .map((line) => ["a line", line.getBoundingClientRect()]);
+    const meet = (one, other) =>
+      one.left < other.right - 1 && other.left < one.right - 1 && one.top < other.bottom - 3 && other.top < one.bottom - 3;
+    texts.forEach(([text, box], at) => {
+      if (box.right > frame.right + 1 || box.left < frame.left - 1) faults.push(`${text} leaves the picture`);
+      for (const [other, own] of [...texts.slice(at + 1), ...lines]) {
+        if (meet(box, own)) faults.push(`${text} lies on ${other}`);
+      }
+    });
+  }
+  return faults;
+}
+
+const charts = ["percentiles", "qps", "p50", "p95", "p99", "cpu", "memory"].map((id) => `chart-${id}`);
 
 for (const width of [1280, 400]) {
   for (const colorScheme of ["light", "dark"]) {
     test(`${width} px, ${colorScheme}`, () =>
       open({ width, colorScheme }, async (page) => {
         await page.waitForFunction(() => document.querySelector("#theme:not([hidden])"));
-        const canvases = await page.evaluate(drawnCanvases);
-        if (isSample) assert.deepEqual(canvases.map((canvas) => canvas.id), charts);
-        assert.ok(canvases.length > 0, "no chart has a canvas");
-        for (const { id, colours } of canvases) {
-          assert.ok(colours >= 4, `${id} has ${colours} colours: it did not draw`);
+        const drawn = await page.evaluate(drawnCharts);
+        if (isSample) assert.deepEqual(drawn.map((chart) => chart.id), charts);
+        assert.ok(drawn.length > 0, "no chart is there");
+        for (const { id, colours } of drawn) {
+          assert.ok(colours >= 3, `${id} has lines in ${colours} colours: it did not draw`);
         }
-        // Where a curve was measured there are bars of its outcomes too.
-        const longest = await page.$$eval("#chart-outcomes .track i", (bars) =>
-          Math.max(...bars.map((bar) => bar.getBoundingClientRect().width)),
-        );
-        assert.ok(longest > 20, `the longest bar of the outcomes is ${longest} px`);
+        assert.deepEqual(await page.evaluate(overprinted), []);
+        if (width === 1280) {
+          // Question, answer and both first charts are seen without scrolling.
+          const bottoms = await page.$$eval(".question, h1, .first figure", (all) =>
+            all.map((one) => one.getBoundingClientRect().bottom),
+          );
+          assert.equal(bottoms.length, 4);
+          assert.ok(Math.max(...bottoms) < 800, `the first view ends at ${bottoms}`);
+        }
         for (const table of ["table.variants tbody tr", "table.runs tbody tr"]) {
           assert.ok((await page.$$(table)).length > 0, `${table} is missing`);
         }
@@ -147,7 +171,7 @@ for (const width of [1280, 400]) {
   for (const colorScheme of ["light", "dark"]) {
     test(`open loop: ${width} px, ${colorScheme}`, () =>
       open({ width, colorScheme, at: openLoop }, async (page) => {
-        for (const id of ["self-check", "pacing", "connections"]) {
+        for (const id of ["pacing", "connections"]) {
           const rows = await page.$$(`#${id} tbody tr`);
           assert.ok(rows.length >= 3, `${id} has ${rows.length} rows`);
         }
@@ -156,8 +180,18 @@ for (const width of [1280, 400]) {
           all.map((one) => getComputedStyle(one).color),
         );
         assert.equal(new Set(colours).size, 3, `the verdicts have the colours ${colours}`);
+        await page.$$eval("main > section > details", (all) => all.forEach((one) => { one.open = true; }));
         await page.click(".variants .verdict.generator-limited");
         assert.ok(await page.$eval("#self-check", (section) => section.matches(":target")));
+        if (width === 400) {
+          const tables = await page.$$eval(".wide", (all) =>
+            all
+              .filter((one) => one.clientWidth > 0)
+              .map((one) => [one.scrollWidth > one.clientWidth + 1, one.classList.contains("goes-on")]),
+          );
+          assert.ok(tables.some(([isWide]) => isWide));
+          for (const [isWide, says] of tables) assert.equal(says, isWide, "a table says that it goes on");
+        }
         const sizes = await page.$$eval(".wide", (all) =>
           all.map((one) => [one.getAttribute("aria-label"), one.scrollWidth - one.clientWidth]),
         );
@@ -204,10 +238,19 @@ for (const width of [1280, 400]) {
         );
         assert.deepEqual(outside, []);
         assert.equal((await page.$$("#chain tbody")).length, 14);
-        assert.equal((await page.$$("#counts > .wide tbody tr")).length, 14);
-        const canvases = await page.evaluate(drawnCanvases);
-        const counted = canvases.find(({ id }) => id === "chart-counted");
-        assert.ok(counted?.colours >= 4, "the servers' own counts are not drawn");
+        assert.equal((await page.$$("#counts > details > .wide tbody tr")).length, 14);
+        if (width === 1280) {
+          const height = await page.evaluate(() => document.documentElement.scrollHeight);
+          assert.ok(height < 8000, `the page is ${height} px high`);
+        }
+        // Fourteen variants: a plot for each of the four programs, with the baseline in each.
+        const drawn = await page.evaluate(drawnCharts);
+        const of = (name) => drawn.find(({ id }) => id === `chart-${name}`);
+        assert.deepEqual([of("percentiles").plots, of("percentiles").lines], [4, 14 + 3]);
+        await page.$$eval("details", (all) => all.forEach((one) => { one.open = true; }));
+        assert.ok(of("counted").lines >= 10, "the servers' own counts are not drawn");
+        await page.waitForTimeout(100);
+        assert.deepEqual(await page.evaluate(overprinted), []);
         const sizes = await page.$$eval("#chain .wide, #counts .wide", (all) =>
           all.map((one) => [one.getAttribute("aria-label"), one.scrollWidth - one.clientWidth]),
         );
@@ -227,7 +270,8 @@ test("logs of queries have their column, and the table needs no scrolling", () =
   open({ width: 1280, colorScheme: "light", at: logs }, async (page) => {
     const headings = await page.$$eval(".variants thead th", (all) => all.map((one) => one.textContent));
     assert.ok(headings.includes("log octets/query"), `the headings are ${headings}`);
-    const excess = await page.$eval(".wide", (one) => one.scrollWidth - one.clientWidth);
+    await page.$eval("#figures details", (one) => { one.open = true; });
+    const excess = await page.$eval("#figures .wide", (one) => one.scrollWidth - one.clientWidth);
     assert.equal(excess, 0, `the table is ${excess} px too wide`);
   }));
 
@@ -236,8 +280,8 @@ for (const width of [1280, 400]) {
     for (const [kind, at] of searches) {
       await open({ width, colorScheme: "light", at }, async (page) => {
         for (const id of ["answered", "latency"]) {
-          const canvas = await page.$(`#chart-capacity-${id} canvas`);
-          assert.ok(canvas, `${kind}: no chart of ${id}`);
+          const marks = await page.$$(`#chart-capacity-${id} svg .run`);
+          assert.ok(marks.length > 3, `${kind}: ${marks.length} runs in the chart of ${id}`);
         }
         const excess = await page.evaluate(
           () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -252,7 +296,7 @@ for (const width of [1280, 400]) {
 test("every control is reached by Tab and works by key", () =>
   open({ width: 1280, colorScheme: "light" }, async (page) => {
     const reached = new Set();
-    for (let presses = 0; presses < 80; presses += 1) {
+    for (let presses = 0; presses < 160; presses += 1) {
       await page.keyboard.press("Tab");
       const name = await page.evaluate(() => {
         const focused = document.activeElement;
@@ -262,7 +306,7 @@ test("every control is reached by Tab and works by key", () =>
       if (name === "") break;
       reached.add(name);
     }
-    for (const name of ["theme", "wide", "plot", "summary", "button"]) {
+    for (const name of ["theme", "drawing", "summary", "button"]) {
       assert.ok(reached.has(name), `Tab never reached ${name}; it reached ${[...reached]}`);
     }
     await page.focus("#theme");
@@ -277,32 +321,74 @@ test("the cursor shows figures, by mouse and by key, and a variant can be switch
   open({ width: 1280, colorScheme: "light" }, async (page) => {
     const figures = () => page.$$eval("#chart-qps output", (all) => all.map((one) => one.value));
     assert.ok((await figures()).every((text) => text === ""));
-    await page.hover("#chart-qps .u-over");
+    await page.hover("#chart-qps div.drawing");
     await page.waitForFunction(() =>
       [...document.querySelectorAll("#chart-qps output")].some((one) => one.value !== ""),
     );
-    await page.focus("#chart-percentiles .plot");
+    // The others over time show the same instant.
+    assert.ok(await page.$eval("#chart-memory output", (one) => one.value.endsWith("MiB")));
+    await page.focus("#chart-percentiles div.drawing");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("PageDown");
     await page.waitForFunction(() =>
       document.querySelector("#chart-percentiles .where").textContent.startsWith("slowest"),
     );
-    const colours = async () =>
-      (await page.evaluate(drawnCanvases)).find((canvas) => canvas.id === "chart-qps").colours;
-    const before = await colours();
+    const lines = () => page.$$eval("#chart-qps .line", (all) => all.length);
+    assert.equal(await lines(), 3);
     await page.click("#chart-qps .legend button");
-    await page.waitForFunction(
-      () => document.querySelector("#chart-qps button").getAttribute("aria-pressed") === "false",
-    );
-    await page.waitForTimeout(100);
-    assert.notEqual(await colours(), before, "the chart is the same without the variant");
+    assert.equal(await page.getAttribute("#chart-qps .legend button", "aria-pressed"), "false");
+    assert.equal(await lines(), 2);
+    await page.click("#chart-qps .legend button");
+    assert.equal(await lines(), 3);
   }));
 
-test("without JavaScript the answer, the tables and the sentences are there", () =>
+test("buckets are wider or finer on demand", () =>
+  open({ width: 1280, colorScheme: "light" }, async (page) => {
+    const path = () => page.getAttribute("#chart-qps .line path:not(.band)", "d");
+    const points = async () => (await path()).match(/[ML]/g).length;
+    const fine = await points();
+    await page.click("#width button:not([aria-pressed=true])");
+    assert.equal(await page.textContent("#width button[aria-pressed=true]"), "1 s");
+    const wide = await points();
+    assert.ok(fine > 5 * wide, `${fine} points, then ${wide}`);
+  }));
+
+test("each chart is a file, as SVG and as PNG", () =>
+  open({ width: 1280, colorScheme: "dark", at: chain }, async (page) => {
+    const figures = await page.$$eval("figure.drawn, figure.chart", (all) => all.length);
+    const buttons = await page.$$eval(".downloads button", (all) => all.length);
+    assert.ok(figures >= 9, `${figures} figures`);
+    assert.equal(buttons, 2 * figures);
+    for (const [figure, texts] of [
+      ["#first-answer", ["dnsmasq-udp", "Answered queries per second"]],
+      ["#chart-percentiles", ["Latency, the slowest first", "unbound", "dot-100", "100 %"]],
+    ]) {
+      const saved = async (kind) => {
+        const [download] = await Promise.all([
+          page.waitForEvent("download"),
+          page.click(`${figure} .downloads button:text-is("${kind}")`),
+        ]);
+        assert.ok(download.suggestedFilename().endsWith(`.${kind.toLowerCase()}`));
+        return readFileSync(await download.path());
+      };
+      const svg = (await saved("SVG")).toString("utf8");
+      assert.ok(svg.startsWith("<?xml") && !svg.includes("var("), "it needs no style sheet");
+      for (const text of texts) assert.ok(svg.includes(`>${text}`), `no ${text} in the SVG of ${figure}`);
+      const png = await saved("PNG");
+      assert.equal(png.subarray(1, 4).toString("latin1"), "PNG");
+      // Twice the size, for a projector: the width stands in the header.
+      const box = await (await page.$(figure)).boundingBox();
+      assert.ok(Math.abs(png.readUInt32BE(16) - 2 * (box.width + 32)) <= 2, `${png.readUInt32BE(16)} px wide`);
+      assert.ok(png.length > 5000, `${png.length} octets`);
+    }
+  }));
+
+test("without JavaScript the answer, the first charts and the tables are there", () =>
   open({ width: 1280, colorScheme: "light", javaScriptEnabled: false }, async (page) => {
-    const text = await page.innerText("main");
-    for (const heading of ["Variants", "In words", "Self-check", "Every run", "Method", "Provenance"]) {
+    assert.equal((await page.$$(".first svg")).length, 4);
+    const text = await page.textContent("main");
+    for (const heading of ["Difference from", "Notes", "All figures as a table", "Every run", "Method", "Provenance"]) {
       assert.ok(text.includes(heading), `no ${heading}`);
     }
-    assert.ok(text.includes("The charts need JavaScript"));
+    assert.ok(text.includes("These charts need JavaScript"));
   }));

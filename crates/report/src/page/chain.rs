@@ -6,7 +6,6 @@ use dnslab_measure::{ChainPart, HostFacts, LinkFacts, RunRecord};
 
 use super::Page;
 use super::evidence::{pinned, watched_by};
-use super::figures::colour_class;
 use super::html::escape;
 use super::laboratory;
 use crate::chain::{Cell, HEADER, LEGEND, rows};
@@ -22,7 +21,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         HEADER.iter().map(|heading| format!("<th scope=\"col\">{heading}</th>")).collect();
     let mut html = format!(
         "<section id=\"chain\">\n<h2>The chain</h2>\n{}\
-         <p class=\"hint\">{}</p>\n\
+         <details><summary>Each server of the chain</summary>\n<p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"The servers of the chain\">\n\
          <table class=\"figures chain\">\n<thead><tr>{header}</tr></thead>\n",
         laboratory::pictures(page.records),
@@ -37,7 +36,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
                 "{end}<tbody>\n<tr><th scope=\"rowgroup\" rowspan=\"{}\">\
                  <i class=\"key {}\"></i>{}</th>",
                 row.span,
-                colour_class(row.place),
+                page.grouping.class(row.place),
                 escape(&row.cells[0].figure)
             );
         } else {
@@ -49,7 +48,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+    html.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
     html
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use dnslab_measure::{Histogram, RunRecord, Summary, VariantSummary};
 
-use super::figures::colour_class;
+use super::group::Grouping;
 use super::html::escape;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
@@ -25,7 +25,7 @@ const HEADER: [&str; 11] = [
 ];
 
 /// Counts and times of the connections of each variant that has any.
-pub(crate) fn section(records: &[RunRecord], summary: &Summary) -> String {
+pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Grouping) -> String {
     let connected: Vec<(usize, &VariantSummary)> = summary
         .variants
         .iter()
@@ -38,7 +38,7 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary) -> String {
     let header: String =
         HEADER.iter().map(|heading| format!("<th scope=\"col\">{heading}</th>")).collect();
     let mut html = format!(
-        "<section id=\"connections\">\n<h2>Connections</h2>\n\
+        "<section id=\"connections\">\n<details><summary>Connections and handshakes</summary>\n\
          <p class=\"hint\">Of all valid runs, warm-up included. Times: the median, the p99 and how \
          many. Connect: until the TCP connection was there. Handshakes: TLS from there on, QUIC \
          from the first packet; with early data, until the handshake was confirmed (queries leave \
@@ -50,20 +50,19 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary) -> String {
     for &(place, variant) in &connected {
         let record = records.iter().find(|record| record.variant == variant.name);
         let transport = record.map_or(NONE, |record| transport_name(&record.load.transport));
-        html.push_str(&row(place, variant, transport));
+        html.push_str(&row(&grouping.class(place), variant, transport));
     }
     html.push_str("</tbody>\n</table>\n</div>\n");
     html.push_str(&network(&connected));
-    html.push_str("</section>\n");
+    html.push_str("</details>\n</section>\n");
     html
 }
 
 /// One variant.
-fn row(place: usize, variant: &VariantSummary, transport: &str) -> String {
+fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
     let of = &variant.connections;
     let mut html = format!(
-        "<tr><th scope=\"row\"><i class=\"key {}\"></i>{}</th><td>{}</td>",
-        colour_class(place),
+        "<tr><th scope=\"row\"><i class=\"key {class}\"></i>{}</th><td>{}</td>",
         escape(&variant.name),
         escape(transport)
     );

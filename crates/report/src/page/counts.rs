@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::Page;
-use super::figures::colour_class;
 use super::html::escape;
 use crate::counts::{HEADER, LEGEND, rows, run_rows};
 
@@ -14,17 +13,17 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         return String::new();
     }
     let mut html = format!(
-        "<section id=\"counts\">\n<h2>The servers&#39; own counters</h2>\n\
+        "<section id=\"counts\">\n<details><summary>The servers&#39; own counters</summary>\n\
          <p class=\"hint\">{}</p>\n",
         escape(LEGEND)
     );
     let keyed: Vec<String> = (0..rows.len())
-        .map(|place| format!("<i class=\"key {}\"></i>", colour_class(place)))
+        .map(|place| format!("<i class=\"key {}\"></i>", page.grouping.class(place)))
         .collect();
     push_table(&mut html, "The servers' own counters", &rows, &keyed);
     html.push_str("<details><summary>each run</summary>\n");
     push_table(&mut html, "The servers' own counters in each run", &run_rows(page.records), &[]);
-    html.push_str("</details>\n</section>\n");
+    html.push_str("</details>\n</details>\n</section>\n");
     html
 }
 

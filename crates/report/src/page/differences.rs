@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use dnslab_measure::Summary;
 use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 
-use super::figures::colour_class;
+use super::group::Grouping;
 use super::html::escape;
+use super::picture::{push_text, shortened};
 use crate::many::are_many;
-use crate::number;
+use crate::number::{self, NONE};
+use crate::phrases::{in_time, signed_interval};
 use crate::sentence::headline_metric;
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
@@ -51,12 +53,16 @@ const NARROW: Layout = Layout {
     class: "narrow",
     width: 368.0,
     metric: (0.0, "start"),
-    axis: (124.0, 302.0),
+    axis: (124.0, 284.0),
     figure: 368.0,
     word: None,
     name_line: ROW,
     longest_name: 44,
 };
+/// Differences up to this factor have their place on the axis.
+const MOST: f64 = 32.0;
+/// Intervals are drawn to this factor beyond the differences.
+const BEYOND: f64 = 2.0;
 /// Height of one difference.
 const ROW: f64 = 25.0;
 /// Room above the first difference of a variant.
@@ -66,68 +72,144 @@ const TOP: f64 = 22.0;
 
 /// Every difference as a point with its interval on one axis, readable without script. Of many
 /// variants only the metric that answers the question, and the others collapsed.
-/// Differences without a bounded interval are left to the sentences.
-pub(crate) fn section(summary: &Summary) -> String {
-    let bounded =
-        summary.comparisons.iter().filter(|comparison| comparison.difference.is_bounded());
-    let drawn: Vec<&Comparison> = bounded.collect();
+pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
+    let finite = |of: &&Comparison| of.difference.value.is_finite();
+    let drawn: Vec<&Comparison> = summary.comparisons.iter().filter(finite).collect();
     if drawn.is_empty() {
         return String::new();
     }
-    let is_other = |of: &&&Comparison| of.against != summary.baseline;
-    let others: Vec<String> = drawn
-        .iter()
-        .filter(is_other)
-        .map(|of| format!("{} from {}", escape(&of.variant), escape(&of.against)))
-        .collect();
-    let beside = match dedup(others).join(", ") {
-        none if none.is_empty() => String::new(),
-        some => format!(" Not from the baseline: {some}."),
-    };
     let baseline = escape(&summary.baseline);
-    let mut html = format!(
-        "<section>\n<h2>Difference from {baseline}</h2>\n\
-         <p class=\"hint\">Point: mean difference inside the rounds. Bar: 95\u{a0}% interval. \
-         Hollow: no difference seen, or it cannot be told.{beside}</p>\n"
+    let mut html = String::from("<section id=\"differences\">\n");
+    let caption = |title: &str, text: &str| {
+        format!(
+            "<figure class=\"drawn\">\n<figcaption><h2>{title}</h2><p>{text}</p></figcaption>\n"
+        )
+    };
+    let text = format!(
+        "Mean difference inside the rounds, with its 95\u{a0}% interval; the axis is logarithmic. Arrow: \
+         the interval goes on. Hollow: not certain, or no difference."
     );
     let metric = headline_metric(summary);
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
         drawn.iter().copied().partition(|comparison| comparison.metric == metric);
     if !are_many(summary) || first.is_empty() || others.is_empty() {
-        html.push_str(&pictures(summary, &drawn));
+        html.push_str(&caption(&format!("Difference from {baseline}"), &text));
+        html.push_str(&pictures(summary, grouping, &drawn));
+        html.push_str("</figure>\n");
     } else {
-        let _ = writeln!(html, "<h3>{}</h3>", escape(metric_name(metric)));
-        html.push_str(&picture(summary, &first, &BROAD_NAMES, true));
-        html.push_str(&picture(summary, &first, &NARROW, true));
+        let title = format!("Difference from {baseline}: {}", escape(metric_name(metric)));
+        html.push_str(&caption(&title, &text));
+        html.push_str(&picture(summary, grouping, &first, &BROAD_NAMES, true));
+        html.push_str(&picture(summary, grouping, &first, &NARROW, true));
         let _ = write!(
             html,
-            "<details><summary>every metric</summary>\n{}</details>\n",
-            pictures(summary, &drawn)
+            "</figure>\n<details><summary>Every metric</summary>\n<figure class=\"drawn\">\n\
+             <figcaption><h3>Difference from {baseline}</h3></figcaption>\n{}</figure>\n</details>\n",
+            pictures(summary, grouping, &drawn)
         );
     }
+    html.push_str(&table(summary, grouping));
     html.push_str("</section>\n");
     html
 }
 
+/// Every difference with its interval as figures, collapsed.
+fn table(summary: &Summary, grouping: &Grouping) -> String {
+    const HEADER: [&str; 7] =
+        ["variant", "metric", "difference", "95 % interval", "as time", "", "rounds"];
+    let header: String = HEADER
+        .iter()
+        .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
+        .collect();
+    let mut html = format!(
+        "<details><summary>Every difference as a table</summary>\n\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Differences\">\n\
+         <table class=\"figures words\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
+    );
+    for comparison in &summary.comparisons {
+        let Comparison { variant, against, metric, difference, absolute, verdict, rounds } =
+            comparison;
+        let place = summary.variants.iter().position(|known| known.name == *variant);
+        let name = match *against == summary.baseline {
+            true => escape(variant),
+            false => format!("{} <small>from {}</small>", escape(variant), escape(against)),
+        };
+        let interval = match difference.is_bounded() {
+            true => signed_interval(difference),
+            false => "too few runs".to_owned(),
+        };
+        let more = match verdict {
+            Verdict::CannotTell { more_runs: Some(more) } => {
+                format!("; about {more} more would do")
+            }
+            _ => String::new(),
+        };
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\"><i class=\"key {}\"></i>{name}</th>",
+            grouping.class(place.unwrap_or(0))
+        );
+        for cell in [
+            metric_name(*metric).to_owned(),
+            number::change(difference.value),
+            interval,
+            in_time(*metric, absolute.as_ref()).unwrap_or_else(|| NONE.to_owned()),
+            word(verdict).to_owned(),
+            format!("{rounds}{more}"),
+        ] {
+            let _ = write!(html, "<td>{}</td>", escape(&cell));
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody>\n</table>\n</div>\n</details>\n");
+    html
+}
+
+/// What is certain of a difference.
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Costs => "worse",
+        Verdict::Gains => "better",
+        Verdict::NoDifferenceSeen => "no difference",
+        Verdict::CannotTell { .. } => "not certain",
+    }
+}
+
 /// All differences in both layouts.
-fn pictures(summary: &Summary, drawn: &[&Comparison]) -> String {
-    let fits = |of: &&Comparison| of.variant.chars().count() <= BROAD.longest_name;
+fn pictures(summary: &Summary, grouping: &Grouping, drawn: &[&Comparison]) -> String {
+    let fits = |of: &&Comparison| name_of(summary, of).chars().count() <= BROAD.longest_name;
     let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
-    picture(summary, drawn, broad, false) + &picture(summary, drawn, &NARROW, false)
+    picture(summary, grouping, drawn, broad, false)
+        + &picture(summary, grouping, drawn, &NARROW, false)
+}
+
+/// The name of a variant, with what it is compared with unless that is the baseline.
+fn name_of(summary: &Summary, comparison: &Comparison) -> String {
+    match comparison.against == summary.baseline {
+        true => comparison.variant.clone(),
+        false => format!("{} from {}", comparison.variant, comparison.against),
+    }
 }
 
 /// The picture in one layout. Where all are of one metric its name is left away, and that of the
 /// variant is in its place unless it has a line of its own.
-fn picture(summary: &Summary, drawn: &[&Comparison], layout: &Layout, is_one: bool) -> String {
+fn picture(
+    summary: &Summary,
+    grouping: &Grouping,
+    drawn: &[&Comparison],
+    layout: &Layout,
+    is_one: bool,
+) -> String {
     let axis = Axis::of(drawn, layout);
     let mut rows = String::new();
     let mut y = TOP;
     let mut before = None;
     let gap = if is_one { GAP / 4.0 } else { GAP };
     for comparison in drawn {
-        let first = before != Some(&comparison.variant);
-        before = Some(&comparison.variant);
-        let name = shortened(&comparison.variant, layout.longest_name);
+        let compared = (&comparison.variant, &comparison.against);
+        let first = before != Some(compared);
+        before = Some(compared);
+        let name = shortened(&name_of(summary, comparison), layout.longest_name);
         let has_line = !is_one || layout.name_line > 0.0;
         if first {
             y += gap + layout.name_line;
@@ -145,13 +227,15 @@ fn picture(summary: &Summary, drawn: &[&Comparison], layout: &Layout, is_one: bo
             (true, false) => push_text(&mut rows, "name", at, layout.metric.1, &name),
             (true, true) => {}
         }
-        push_difference(&mut rows, summary, comparison, y + ROW / 2.0, &axis);
+        let place = summary.variants.iter().position(|known| known.name == comparison.variant);
+        let class = grouping.class(place.unwrap_or(0));
+        push_difference(&mut rows, &class, comparison, y + ROW / 2.0, &axis);
         y += ROW;
     }
     format!(
-        "<svg class=\"differences {}\" viewBox=\"0 0 {} {y}\" role=\"img\" \
-         aria-label=\"Differences from the baseline with their intervals; the sentences below say \
-         the same\">\n{}{rows}</svg>\n",
+        "<svg class=\"picture differences {}\" viewBox=\"0 0 {} {y}\" role=\"img\" \
+         aria-label=\"Differences from the baseline with their intervals; the table below has the same \
+         figures\">\n{}{rows}</svg>\n",
         layout.class,
         layout.width,
         axis.lines(&shortened(&summary.baseline, BROAD.longest_name), y)
@@ -169,13 +253,28 @@ struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// An axis on which all intervals and the baseline have their place.
+    /// An axis on which the baseline and all differences have their place, as far as they are within a
+    /// factor of [`MOST`]; of intervals what is within a factor of [`BEYOND`] of any difference.
     fn of(drawn: &[&Comparison], layout: &'a Layout) -> Self {
-        let ends = || drawn.iter().flat_map(|of| [of.difference.low, of.difference.high]);
-        let low = ends().map(ratio_log).fold(-0.08, f64::min);
-        let high = ends().map(ratio_log).fold(0.08, f64::max);
+        let most = MOST.log2();
+        let values = || drawn.iter().map(|of| ratio_log(of.difference.value).clamp(-most, most));
+        let (least, largest) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+        let (least, largest) = (least - BEYOND.log2(), largest + BEYOND.log2());
+        let bounded = || drawn.iter().filter(|of| of.difference.is_bounded());
+        let low = bounded().map(|of| ratio_log(of.difference.low)).fold(-0.08, f64::min).max(least);
+        let high = bounded().map(|of| ratio_log(of.difference.high)).fold(0.08, f64::max);
+        let high = high.min(largest);
+        let (low, high) =
+            (low.min(values().fold(0.0, f64::min)), high.max(values().fold(0.0, f64::max)));
         let room = (high - low) * 0.05;
         Self { layout, low: low - room, high: high + room }
+    }
+
+    /// The place of a relative difference, and whether the axis does not reach it.
+    fn place(&self, difference: f64) -> (f64, bool) {
+        let (left, right) = self.layout.axis;
+        let x = self.x(difference);
+        (x.clamp(left, right), !(left - 0.5..=right + 0.5).contains(&x))
     }
 
     /// The place of a relative difference.
@@ -188,12 +287,13 @@ impl<'a> Axis<'a> {
     /// The line of the baseline, and lines with their labels to read the others by.
     fn lines(&self, baseline: &str, height: f64) -> String {
         // From fine to coarse; the first that leaves room between the labels is taken.
-        const CHOICES: [&[f64]; 6] = [
+        const CHOICES: [&[f64]; 7] = [
             &[-0.1, -0.05, 0.05, 0.1],
             &[-0.5, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.5],
             &[-0.75, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0],
             &[-0.75, -0.5, -0.3, 0.5, 1.0, 2.0],
             &[-0.9, -0.5, 1.0, 4.0, 9.0],
+            &[-0.9, 3.0, 29.0],
             &[-0.99, -0.9, 9.0, 99.0],
         ];
         const LEAST_GAP: f64 = 52.0;
@@ -238,73 +338,75 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The binary logarithm of the ratio to the baseline; a difference of -100 % is cut at -99 %.
+/// The binary logarithm of the ratio to the baseline; cut where nobody tells ratios apart.
 fn ratio_log(difference: f64) -> f64 {
-    (1.0 + difference).max(0.01).log2()
+    (1.0 + difference).clamp(1e-6, 1e6).log2()
 }
 
-/// One difference at height `y`: interval, point, figure and word.
+/// One difference at height `y`: interval, point, figure and word. What the axis does not reach ends
+/// in an arrow.
 fn push_difference(
     html: &mut String,
-    summary: &Summary,
+    class: &str,
     comparison: &Comparison,
     y: f64,
     axis: &Axis<'_>,
 ) {
-    let Comparison { variant, difference, verdict, .. } = comparison;
-    let place = summary.variants.iter().position(|known| known.name == *variant);
-    let class = colour_class(place.unwrap_or(0));
-    let (word, hollow) = match verdict {
-        Verdict::Costs => ("costs", ""),
-        Verdict::Gains => ("gains", ""),
-        Verdict::NoDifferenceSeen => ("no difference", " hollow"),
-        Verdict::CannotTell { .. } => ("cannot tell", " hollow"),
+    let Comparison { difference, verdict, .. } = comparison;
+    let hollow = match verdict {
+        Verdict::Costs | Verdict::Gains => "",
+        Verdict::NoDifferenceSeen | Verdict::CannotTell { .. } => " hollow",
     };
     let layout = axis.layout;
-    let (low, high) = (axis.x(difference.low), axis.x(difference.high));
+    let end = |bound: f64, edge: f64| match difference.is_bounded() && bound.is_finite() {
+        true => axis.place(bound),
+        false => (edge, true),
+    };
+    let (low, low_goes_on) = end(difference.low, layout.axis.0);
+    let (high, high_goes_on) = end(difference.high, layout.axis.1);
+    let (value, is_beyond) = axis.place(difference.value);
+    let cap = |x: f64, goes_on: bool, inward: f64| match goes_on {
+        true => {
+            format!(
+                "M{:.1} {:.1}L{x:.1} {y:.1}L{:.1} {:.1}",
+                x + inward,
+                y - 5.0,
+                x + inward,
+                y + 5.0
+            )
+        }
+        false => format!("M{x:.1} {:.1}v10", y - 5.0),
+    };
     let _ = write!(
         html,
-        "<g class=\"{class}{hollow}\"><line x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"{y:.1}\" \
-         y2=\"{y:.1}\"/><path d=\"M{low:.1} {:.1}v10M{high:.1} {:.1}v10\"/>\
-         <circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/></g>",
-        y - 5.0,
-        y - 5.0,
-        axis.x(difference.value)
+        "<g class=\"{class}{hollow}\"><title>{}</title><path d=\"M{low:.1} {y:.1}H{high:.1}{}{}\"/>",
+        escape(&told(comparison)),
+        cap(low, low_goes_on, 6.0),
+        cap(high, high_goes_on, -6.0)
     );
+    // A difference beyond the axis is told by its figure.
+    if !is_beyond {
+        let _ = write!(html, "<circle cx=\"{value:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
+    }
+    html.push_str("</g>");
     push_text(html, "figure", (layout.figure, y), "end", &number::change(difference.value));
     if let Some(x) = layout.word {
-        push_text(html, "metric", (x, y), "start", word);
+        push_text(html, "metric", (x, y), "start", word(verdict));
     }
     html.push('\n');
 }
 
-/// A text whose middle line is at the height of the point.
-fn push_text(html: &mut String, class: &str, (x, y): (f64, f64), anchor: &str, text: &str) {
-    let _ = write!(
-        html,
-        "<text class=\"{class}\" x=\"{x}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        y + 4.5,
-        escape(text)
-    );
-}
-
-/// A name cut to so many characters.
-fn shortened(name: &str, most: usize) -> String {
-    if name.chars().count() <= most {
-        return name.to_owned();
-    }
-    name.chars().take(most - 1).chain(['\u{2026}']).collect()
-}
-
-/// The first of each, in order.
-fn dedup(names: Vec<String>) -> Vec<String> {
-    let mut kept = Vec::new();
-    for name in names {
-        if !kept.contains(&name) {
-            kept.push(name);
-        }
-    }
-    kept
+/// A difference with its interval in words.
+fn told(comparison: &Comparison) -> String {
+    let Comparison { variant, against, metric, difference, absolute, .. } = comparison;
+    let interval = match difference.is_bounded() {
+        true => format!("95 % interval {}", signed_interval(difference)),
+        false => "too few runs for an interval".to_owned(),
+    };
+    let time =
+        in_time(*metric, absolute.as_ref()).map(|text| format!("; {text}")).unwrap_or_default();
+    let change = number::change(difference.value);
+    format!("{variant} against {against}, {}: {change}, {interval}{time}", metric_name(*metric))
 }
 
 /// A metric in one or two words.
@@ -319,5 +421,70 @@ fn metric_name(metric: Metric) -> &'static str {
         Metric::LogOctetsPerQuery => "log/query",
         Metric::PeakMemory => "memory",
         Metric::HandshakesPerQuery => "handshakes/query",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dnslab_measure::statistics::Estimate;
+
+    use super::*;
+
+    fn drawn(value: f64, low: f64, high: f64) -> String {
+        let one = |value: f64, low: f64, high: f64| Comparison {
+            variant: "dot".to_owned(),
+            against: "udp".to_owned(),
+            absolute: None,
+            rounds: 3,
+            metric: Metric::LatencyP99,
+            difference: Estimate { value, low, high },
+            verdict: Verdict::CannotTell { more_runs: None },
+        };
+        let (this, other) = (one(value, low, high), one(0.0, -0.1, 0.1));
+        let axis = Axis::of(&[&this, &other], &BROAD);
+        let mut html = String::new();
+        push_difference(&mut html, "v1", &this, 100.0, &axis);
+        html
+    }
+
+    /// The left and the right end of what is drawn in the axis' own direction.
+    fn ends(html: &str) -> (f64, f64) {
+        let path = html.split("d=\"M").nth(1).unwrap();
+        let (low, rest) = path.split_once(' ').unwrap();
+        let high = rest.split_once('H').unwrap().1.split_once('M').unwrap().0;
+        (low.parse().unwrap(), high.parse().unwrap())
+    }
+
+    #[test]
+    fn an_interval_that_leaves_the_axis_ends_in_an_arrow() {
+        // The answer that was told to an operator: "-100 % to 131408 times".
+        let html = drawn(0.5, -0.9999, 131_407.0);
+        let (left, right) = BROAD.axis;
+        assert_eq!(ends(&html), (left, right));
+        assert_eq!(html.matches('L').count(), 4, "an arrow at each end: {html}");
+        assert!(html.contains("<circle"), "{html}");
+        // No text is where the axis is.
+        for text in html.split("<text ").skip(1) {
+            let x: f64 =
+                text.split("x=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+            assert!(x > right, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_interval_on_the_axis_has_caps() {
+        let html = drawn(0.5, 0.4, 0.6);
+        let (low, high) = ends(&html);
+        assert!(low > BROAD.axis.0 && high < BROAD.axis.1 && low < high);
+        assert_eq!((html.matches('L').count(), html.matches("v10").count()), (0, 2), "{html}");
+    }
+
+    #[test]
+    fn what_is_not_bounded_and_what_is_far_away_is_drawn_too() {
+        let html = drawn(0.2, f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(ends(&html), BROAD.axis);
+        assert!(html.contains("too few runs"), "{html}");
+        let html = drawn(9_999.0, 9_000.0, 11_000.0);
+        assert!(!html.contains("<circle") && html.contains("10000 times"), "{html}");
     }
 }

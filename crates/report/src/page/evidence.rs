@@ -38,7 +38,7 @@ fn runs(page: &Page<'_>) -> String {
         "self-check, limit and reasons",
     ];
     let mut html = String::from(
-        "<section>\n<h2>Every run</h2>\n\
+        "<section>\n<details><summary>Every run</summary>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of runs\">\n\
          <table class=\"runs\">\n<thead><tr>",
     );
@@ -59,7 +59,7 @@ fn runs(page: &Page<'_>) -> String {
             );
         }
     }
-    html.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+    html.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
     html
 }
 
@@ -138,7 +138,9 @@ fn case_of(record: &RunRecord) -> CaseId {
 /// The experiment, the host, and the load and server of each variant.
 fn provenance(page: &Page<'_>) -> String {
     let session = page.session;
-    let mut html = String::from("<section>\n<h2>Provenance</h2>\n<div class=\"cards\">\n");
+    let mut html = String::from(
+        "<section>\n<details><summary>Provenance: experiment, host, loads and servers</summary>\n<div class=\"cards\">\n",
+    );
     let experiment = definitions([
         ("experiment", session.name.clone()),
         ("begun", session.started.clone()),
@@ -146,7 +148,7 @@ fn provenance(page: &Page<'_>) -> String {
         ("seed", session.seed.to_string()),
         ("dnslab", session.dnslab.clone()),
         ("baseline", session.baseline.clone()),
-        ("margin", number::size(session.margin)),
+        ("margin of equality", number::size(session.margin)),
         ("compared by", compared_by(page)),
     ]);
     push_card(&mut html, "Experiment", &experiment);
@@ -158,7 +160,7 @@ fn provenance(page: &Page<'_>) -> String {
             push_card(&mut html, &format!("Variant {variant}"), &variant_facts(record));
         }
     }
-    html.push_str("</div>\n</section>\n");
+    html.push_str("</div>\n</details>\n</section>\n");
     html
 }
 
@@ -237,7 +239,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("target", target.clone()),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", record.load.send_path.clone()),
-        ("horizon", seconds(record.load.horizon_ns)),
+        ("sent in batches of up to", seconds(record.load.horizon_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
         ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),
@@ -338,5 +340,7 @@ fn servers(page: &Page<'_>) -> String {
     if blocks.is_empty() {
         return String::new();
     }
-    format!("<section>\n<h2>Server configuration and log</h2>\n{blocks}</section>\n")
+    format!(
+        "<section>\n<details><summary>Server configuration and log</summary>\n<div class=\"nested\">{blocks}</div></details>\n</section>\n"
+    )
 }

@@ -1,30 +1,26 @@
-//! The picture of the differences, the table of variants, and the places of the charts.
+//! The table of all figures, how the queries ended, and the places of the charts.
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{LoadMode, RunRecord, Session, Summary};
+use dnslab_measure::{LoadMode, Outcomes, Summary, VariantSummary};
 
-use super::html::{escape, prose};
+use super::Page;
+use super::group::Grouping;
+use super::html::escape;
 use super::self_check::verdict_link;
-use crate::table::{self, MarkedTable, Notes, mark};
+use crate::chart::{Charts, Figure};
+use crate::number::{self, NONE};
+use crate::table::{self, MarkedTable};
 
 /// The column of [`MarkedTable::header`] that the page sets below the figure of the column before it.
 const INTERVAL: usize = 2;
-/// Colours of the palette in the style sheet; further variants begin again.
-const COLOURS: usize = 7;
 
-/// The classes that give a variant its colour, by its place in the summary, and set it apart from
-/// an earlier one of the same colour.
-pub(crate) fn colour_class(place: usize) -> String {
-    let again = if place >= COLOURS { " again" } else { "" };
-    format!("v{}{again}", place % COLOURS)
-}
-
-/// The table of variants with its notes.
-pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
-    let marked = MarkedTable::of(summary, Notes::BesideSelfCheck);
+/// The table of variants, collapsed.
+pub(crate) fn variants(summary: &Summary, grouping: &Grouping) -> String {
+    let marked = MarkedTable::of(summary);
     let mut html = format!(
-        "<section>\n<h2>Variants</h2>\n<p class=\"hint\">{}</p>\n\
+        "<section id=\"figures\">\n<details><summary>All figures as a table</summary>\n\
+         <p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of variants\">\n\
          <table class=\"variants\">\n<thead><tr>",
         escape(&table::legend(summary))
@@ -43,14 +39,12 @@ pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
                 0 => write!(
                     html,
                     "<th scope=\"row\"><i class=\"key {}\"></i>{cell}</th>",
-                    colour_class(place)
+                    grouping.class(place)
                 ),
-                // The marks stand at the answered rate, the figure that they qualify, its interval
-                // and the verdict of the self-check below it.
+                // Below the answered rate stand its interval and the verdict of the self-check.
                 _ if column + 1 == INTERVAL => write!(
                     html,
-                    "<td><b>{cell}</b>{}<small>{}</small>{}</td>",
-                    marks(&row.notes),
+                    "<td><b>{cell}</b><small>{}</small>{}</td>",
                     escape(&row.cells[INTERVAL]),
                     verdict_link(&summary.variants[place].self_check)
                 ),
@@ -60,109 +54,174 @@ pub(crate) fn variants(session: &Session, summary: &Summary) -> String {
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody>\n</table>\n</div>\n");
-    if !marked.notes.is_empty() {
-        html.push_str("<ul class=\"notes\">\n");
-        for (place, note) in marked.notes.iter().enumerate() {
-            let mark = mark(place);
-            let _ = writeln!(html, "<li id=\"note-{mark}\"><b>{mark}</b> {}</li>", prose(note));
-        }
-        html.push_str("</ul>\n");
-    }
-    html.push_str(&skipped(session));
-    html.push_str("</section>\n");
+    html.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
     html
 }
 
-/// Links to the notes of a row.
-fn marks(notes: &[usize]) -> String {
-    if notes.is_empty() {
-        return String::new();
-    }
-    let links: Vec<_> = notes
-        .iter()
-        .map(|&place| {
-            let mark = mark(place);
-            format!("<a href=\"#note-{mark}\" aria-label=\"note {mark}\">{mark}</a>")
-        })
-        .collect();
-    format!("<sup>{}</sup>", links.join("\u{202f}"))
-}
+/// A way in which a query may end.
+type Outcome = (&'static str, fn(&Outcomes) -> u64);
 
-/// The variants that could not run here.
-fn skipped(session: &Session) -> String {
-    if session.skipped.is_empty() {
+/// How the due queries ended and which response codes they got, collapsed: a column for each that there
+/// was.
+pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
+    const OUTCOMES: [Outcome; 6] = [
+        ("answered", |of| of.answered),
+        ("timed out", |of| of.timed_out),
+        ("not sent", |of| of.not_sent),
+        ("connection lost", |of| of.connection_lost),
+        ("malformed", |of| of.malformed),
+        ("refused", |of| of.refused),
+    ];
+    let measured: Vec<(usize, &VariantSummary)> =
+        summary.variants.iter().enumerate().filter(|(_, of)| of.outcomes.due > 0).collect();
+    if measured.is_empty() {
         return String::new();
     }
-    let mut html = String::from("<h3>Not measured</h3>\n<ul class=\"notes\" id=\"skipped\">\n");
-    for skipped in &session.skipped {
-        let _ = writeln!(
-            html,
-            "<li><b>{}</b> {}</li>",
-            escape(&skipped.variant),
-            prose(&skipped.reason)
-        );
+    let (seen, never): (Vec<Outcome>, Vec<Outcome>) = OUTCOMES
+        .into_iter()
+        .partition(|(_, pick)| measured.iter().any(|(_, of)| pick(&of.outcomes) > 0));
+    let mut codes: Vec<&String> = measured.iter().flat_map(|(_, of)| of.rcodes.keys()).collect();
+    codes.sort();
+    codes.dedup();
+    let never: Vec<&str> = never.iter().map(|(name, _)| *name).collect();
+    let mut html = format!(
+        "<section id=\"outcomes\">\n<details><summary>How the queries ended</summary>\n\
+         <p class=\"hint\">Queries of all valid runs, and their shares of those due; response codes and \
+         their shares of the answers.{}</p>\n\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"How the queries ended\">\n\
+         <table class=\"figures\">\n<thead><tr><th scope=\"col\">variant</th>\
+         <th scope=\"col\">due</th>",
+        match never.as_slice() {
+            [] => String::new(),
+            never => format!(" Never: {}.", never.join(", ")),
+        }
+    );
+    let headings = seen.iter().map(|(name, _)| *name).chain(codes.iter().map(|code| code.as_str()));
+    for heading in headings {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(heading));
     }
-    html.push_str("</ul>\n");
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for (place, variant) in measured {
+        let due = variant.outcomes.due;
+        let answers: u64 = variant.rcodes.values().sum();
+        let counted = seen.iter().map(|(_, pick)| (pick(&variant.outcomes), due));
+        let coded =
+            codes.iter().map(|code| (variant.rcodes.get(*code).copied().unwrap_or(0), answers));
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\"><i class=\"key {}\"></i>{}</th><td>{}</td>",
+            grouping.class(place),
+            escape(&variant.name),
+            number::count(due)
+        );
+        for (count, all) in counted.chain(coded) {
+            let _ = match count {
+                0 => write!(html, "<td>{NONE}</td>"),
+                count => write!(
+                    html,
+                    "<td>{}<small>{}</small></td>",
+                    number::count(count),
+                    escape(&number::share(count as f64 / all.max(1) as f64))
+                ),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
     html
 }
 
 /// Places and captions of the charts; the script fills them.
-pub(crate) fn charts(records: &[RunRecord]) -> String {
+pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
+    let records = page.records;
     let closed = records.iter().any(|record| matches!(record.load.mode, LoadMode::Closed { .. }));
-    let latency_note =
-        if closed { " In a closed loop this hides stalls: see the method." } else { "" };
-    let percentiles = format!(
-        "How long the slowest queries took. At 1 % stands the latency that the slowest hundredth \
-         reach or exceed. Line: the latencies of all valid runs merged (the table has means over \
-         the runs); band: from run to run.{latency_note}"
-    );
+    let is_common = Charts::has_common_load(page.summary);
+    let latency_note = match closed && !is_common {
+        true => " In a closed loop this hides stalls: see the method.",
+        false => "",
+    };
     let mut html = String::from(
         "<section class=\"charts\">\n<h2>Charts</h2>\n\
-         <noscript><p>The charts need JavaScript; every figure behind them is in \
+         <noscript><p>These charts need JavaScript; every figure behind them is in \
          <code>runs.csv</code> and <code>series.csv</code>.</p></noscript>\n\
-         <p class=\"hint\">Over time, lines are means over the valid runs, bands run from the \
-         smallest to the largest run, and the warm-up is shaded. Arrow keys move along a \
-         chart.</p>\n",
+         <p class=\"hint\">Lines are means over the valid runs, bands run from the smallest to the \
+         largest run. Arrow keys move along a chart, names switch lines off.</p>\n",
     );
-    let counted = (
-        "counted",
-        "full",
-        "Queries per second that the servers counted themselves",
-        "From the readings of each server's own counters, about one each second: shorter changes do \
-         not show. Queries, not answers.",
+    let percentiles = format!(
+        "How long the slowest queries took: at 1 % stands the latency that the slowest hundredth reach \
+         or exceed, over all valid runs together.{}{latency_note}",
+        if is_common { " All variants at the same rate." } else { "" }
     );
-    let tells = |record: &RunRecord| {
-        record.measured.as_ref().is_some_and(|measured| measured.server_counters.is_some())
-    };
-    let mut places = vec![
-        ("percentiles", "full", "Latency, the slowest first", percentiles.as_str()),
-        ("qps", "full", "Answered queries per second", ""),
-        ("p50", "half", "Median latency over time", ""),
-        ("p99", "half", "p99 latency over time", ""),
-        ("cpu", "half", "Server CPU", "Percent of the CPUs that the server was given."),
-        ("memory", "half", "Server memory", "Memory of the server's processes."),
-        (
-            "outcomes",
-            "half",
-            "How the queries ended",
-            "Share of the due queries; logarithmic scale.",
-        ),
-        ("rcodes", "half", "Response codes", "Share of the answers; logarithmic scale."),
-    ];
-    if records.iter().any(tells) {
-        // Below ours, on the same axis of time.
-        places.insert(2, counted);
-    }
-    for (id, class, title, text) in places {
-        let _ = writeln!(
-            html,
-            "<figure class=\"chart {class}\" id=\"chart-{id}\">\n<figcaption><h3>{}</h3>\
-             {}</figcaption>\n<div class=\"plot\"></div>\n</figure>",
-            escape(title),
-            if text.is_empty() { String::new() } else { format!("<p>{}</p>", escape(text)) }
+    push_place(&mut html, "percentiles", "full", "Latency, the slowest first", &percentiles);
+    let over_time = charts.figures();
+    if !over_time.is_empty() {
+        html.push_str(
+            "<div class=\"time\"><h3>Over time</h3><span id=\"width\" hidden></span>\
+             <p class=\"hint\">Seconds since the measured window began; the warm-up is shaded.</p></div>\n",
         );
+    }
+    let grouped = page.grouping.is_grouped();
+    // Of many variants what is looked at less is collapsed.
+    let (open, folded): (Vec<Figure>, Vec<Figure>) =
+        over_time.into_iter().partition(|figure| !grouped || !figure.is_aside());
+    let push = |html: &mut String, figure: Figure| {
+        let (title, text) = caption(figure, is_common && closed, charts.has_exact_quantiles());
+        let class = match figure {
+            Figure::Qps | Figure::CountedQps => "full",
+            _ if grouped => "full",
+            _ => "half",
+        };
+        push_place(html, figure.id(), class, title, &text);
+    };
+    open.into_iter().for_each(|figure| push(&mut html, figure));
+    if !folded.is_empty() {
+        html.push_str("<details class=\"full\"><summary>More over time</summary>\n");
+        folded.into_iter().for_each(|figure| push(&mut html, figure));
+        html.push_str("</details>\n");
     }
     html.push_str("</section>\n");
     html
+}
+
+/// Title and explanation of a chart over time. With a common load of its own, the latencies over time
+/// are those of the closed loop before it.
+fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, String) {
+    let load = if is_closed { "In the closed loop, not at the common rate." } else { "" };
+    let largest = if is_exact { "" } else { "The largest of the parts of a bucket." };
+    let text = |parts: &[&str]| {
+        let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+        parts.join(" ")
+    };
+    match figure {
+        Figure::Qps => ("Answered queries per second", String::new()),
+        Figure::CountedQps => (
+            "Queries per second, counted by the servers",
+            "From the readings of each server's own counters, about one each second: shorter changes do \
+             not show. Queries, not answers."
+                .to_owned(),
+        ),
+        Figure::P50 => ("p50 latency", text(&[load])),
+        Figure::P95 => ("p95 latency", text(&[load, largest])),
+        Figure::P99 => ("p99 latency", text(&[load, largest])),
+        Figure::Cpu => ("Server CPU", "100 % is one CPU.".to_owned()),
+        Figure::Memory => ("Server memory", "Memory of the server's processes.".to_owned()),
+        Figure::Log => ("Log written per second", "Growth of the server's logs of queries.".to_owned()),
+        Figure::Network => (
+            "DNS messages on the network per second",
+            "Octets of queries and answers, without what their transports add.".to_owned(),
+        ),
+        Figure::Connections => ("Connections opened per second", String::new()),
+        Figure::Handshakes => ("TLS handshakes per second", "Full and resumed.".to_owned()),
+    }
+}
+
+/// The place of a chart.
+fn push_place(html: &mut String, id: &str, class: &str, title: &str, text: &str) {
+    let _ = writeln!(
+        html,
+        "<figure class=\"chart {class}\" id=\"chart-{id}\">\n<figcaption><h3>{}</h3>{}</figcaption>\n\
+         <div class=\"plot\"></div>\n</figure>",
+        escape(title),
+        if text.is_empty() { String::new() } else { format!("<p>{}</p>", escape(text)) }
+    );
 }

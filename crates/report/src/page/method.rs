@@ -36,12 +36,12 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
                 .to_owned(),
         ),
         (
-            "Four words",
+            "Certain",
             format!(
-                "Costs and gains: it is certain that there is a difference, and on which side. No \
-                 difference seen: it is certain that there is none as large as the margin of {}. \
-                 Cannot tell: neither is certain. All words of this report together are wrong in at \
-                 most {} of reports (Holm's procedure).",
+                "Better and worse: it is certain that there is a difference, and on which side. No \
+                 difference: it is certain that there is none as large as the margin of {}. Not \
+                 certain: neither is. All these words of a report together are wrong in at most {} of \
+                 reports (Holm's procedure).",
                 number::size(session.margin),
                 number::size(WORD_ERROR)
             ),
@@ -49,16 +49,17 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
         (
             "Valid runs",
             "A run with wrong answers beyond its limit is invalid, one that did not come to its \
-             end has failed. Both are shown below and are in no figure."
+             end has failed. Both are listed under \"Every run\" and are in no figure."
                 .to_owned(),
         ),
     ];
     items.retain(|(_, text)| !text.is_empty());
-    let mut html = String::from("<section>\n<h2>Method</h2>\n<dl class=\"method\">\n");
+    let mut html =
+        String::from("<section>\n<details><summary>Method</summary>\n<dl class=\"method\">\n");
     for (name, text) in items {
         let _ = writeln!(html, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text));
     }
-    html.push_str("</dl>\n</section>\n");
+    html.push_str("</dl>\n</details>\n</section>\n");
     html
 }
 

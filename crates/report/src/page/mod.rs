@@ -7,10 +7,14 @@ mod counts;
 mod differences;
 mod evidence;
 mod figures;
+mod first;
+mod group;
 mod html;
 mod laboratory;
 mod method;
+mod notes;
 mod pacing;
+mod picture;
 mod self_check;
 
 use std::collections::BTreeMap;
@@ -19,10 +23,11 @@ use dnslab_measure::{Capacity, CaseId, LoadMode, RunRecord, Session, Summary};
 
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
-use crate::many::foremost;
 use crate::number;
-use crate::sentence::{Answer, Part, answer, sentences};
-use html::{escape, escape_json, prose};
+use crate::sentence::{Answer, Part, answer};
+use html::{escape, escape_json};
+
+pub(crate) use group::{Group, Grouping};
 
 /// The bundle that `npm run build` makes from `page/src`.
 const SCRIPT: &str = include_str!("../../page/dist/page.js");
@@ -43,6 +48,8 @@ pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
     /// The search that the runs are steps of, if they are.
     pub(crate) capacity: Option<&'a Capacity>,
+    /// Which variants are drawn together.
+    pub(crate) grouping: Grouping,
     /// Text files of the servers, by run and name.
     pub(crate) server_files: &'a BTreeMap<CaseId, BTreeMap<String, String>>,
 }
@@ -50,9 +57,15 @@ pub(crate) struct Page<'a> {
 impl Page<'_> {
     /// The whole document.
     pub(crate) fn render(&self) -> String {
-        let data = match self.capacity {
-            Some(capacity) => serde_json::to_string(&CapacityChart::of(capacity)),
-            None => serde_json::to_string(&Charts::of(self.records, self.summary)),
+        let (content, data) = match self.capacity {
+            Some(capacity) => (
+                capacity::sections(self, capacity),
+                serde_json::to_string(&CapacityChart::of(capacity)),
+            ),
+            None => {
+                let charts = Charts::of(self.records, self.summary, &self.grouping);
+                (self.content(&charts), serde_json::to_string(&charts))
+            }
         };
         let data = data.expect("chart data has string keys only");
         let title = escape(&format!("{} - dnslab report", self.session.name));
@@ -70,7 +83,6 @@ impl Page<'_> {
              <script type=\"application/json\" id=\"data\">{data}</script>\n\
              <script>{SCRIPT}</script>\n</body>\n</html>\n",
             top = self.top(),
-            content = self.content(),
             evidence = evidence::sections(self),
             version = escape(&self.session.dnslab),
             data = escape_json(&data),
@@ -78,20 +90,21 @@ impl Page<'_> {
     }
 
     /// What the runs have shown, and by which method.
-    fn content(&self) -> String {
-        if let Some(capacity) = self.capacity {
-            return capacity::sections(self, capacity);
-        }
+    fn content(&self, charts: &Charts) -> String {
+        let Self { session, records, summary, grouping, .. } = self;
         [
             self.hero(),
-            figures::variants(self.session, self.summary),
+            first::section(summary, grouping),
+            differences::section(summary, grouping),
+            notes::section(session, summary),
+            figures::charts(self, charts),
             chain::section(self),
+            figures::variants(summary, grouping),
+            figures::outcomes(summary, grouping),
+            connections::section(records, summary, grouping),
             counts::section(self),
-            self_check::section(self.summary),
-            figures::charts(self.records),
-            pacing::section(self.summary),
-            connections::section(self.records, self.summary),
-            method::section(self.session, self.records),
+            pacing::section(summary, grouping),
+            method::section(session, records),
         ]
         .concat()
     }
@@ -105,40 +118,24 @@ impl Page<'_> {
         )
     }
 
-    /// The question, the answer and the differences.
+    /// The question and the answer.
     fn hero(&self) -> String {
-        let margin = self.session.margin;
-        let answer = answer(self.summary, margin);
+        let answer = answer(self.summary, self.session.margin);
         // With many variants the sentence is set smaller, so that it stays on one screen.
         let length: usize = answer.parts.iter().map(|part| part.text().len()).sum();
-        let size = if length > 240 { " class=\"long\"" } else { "" };
-        let mut html = format!(
-            "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n",
-            escape(&self.session.question),
-            answer_html(&answer)
-        );
-        html.push_str(&remarks_html(&answer.remarks));
-        html.push_str(&format!("<p class=\"scope\">{}</p>\n", escape(&self.scope())));
-        html.push_str("</section>\n");
-        html.push_str(&differences::section(self.summary));
-        let (first, others) = foremost(self.summary, sentences(self.summary, margin));
-        let list = |sentences: &[String]| {
-            let items = sentences.iter().map(|sentence| format!("<li>{}</li>\n", prose(sentence)));
-            format!("<ul class=\"sentences\">\n{}</ul>\n", items.collect::<String>())
+        let size = match length {
+            0..=90 => "",
+            91..=240 => " class=\"long\"",
+            _ => " class=\"longest\"",
         };
-        if !first.is_empty() {
-            html.push_str(&format!("<section>\n<h2>In words</h2>\n{}", list(&first)));
-            if !others.is_empty() {
-                let number = number::count(others.len() as u64);
-                html.push_str(&format!(
-                    "<details><summary>the other metrics: {number} sentences</summary>\n\
-                     {}</details>\n",
-                    list(&others)
-                ));
-            }
-            html.push_str("</section>\n");
-        }
-        html
+        format!(
+            "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n{}\
+             <p class=\"scope\">{}</p>\n</section>\n",
+            escape(&self.session.question),
+            answer_html(&answer),
+            remarks_html(&answer.remarks),
+            escape(&self.scope())
+        )
     }
 
     /// What was measured, in half a line: servers, loads, runs, date. The window stands here

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use dnslab_measure::{Histogram, PacingWindow, Summary};
 
-use super::figures::colour_class;
+use super::group::Grouping;
 use super::html::escape;
 use crate::number::{self, NONE};
 
 /// Send lag and pacing of the open loops; empty if there is none.
-pub(crate) fn section(summary: &Summary) -> String {
+pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let (mut lags, mut errors) = (String::new(), String::new());
     for (place, variant) in summary.variants.iter().enumerate() {
         let name =
-            format!("<i class=\"key {}\"></i>{}", colour_class(place), escape(&variant.name));
+            format!("<i class=\"key {}\"></i>{}", grouping.class(place), escape(&variant.name));
         if !variant.send_lag.is_empty() {
             lags.push_str(&row(&name, 1, &lag_cells(&variant.send_lag)));
         }
@@ -27,7 +27,9 @@ pub(crate) fn section(summary: &Summary) -> String {
     if lags.is_empty() && errors.is_empty() {
         return String::new();
     }
-    let mut html = String::from("<section id=\"pacing\">\n<h2>Pacing</h2>\n");
+    let mut html = String::from(
+        "<section id=\"pacing\">\n<details><summary>Pacing: how close to its schedule the load was sent</summary>\n",
+    );
     if !lags.is_empty() {
         html.push_str(
             "<p class=\"hint\">Send lag: how much later than due the queries left, over all valid \
@@ -56,7 +58,7 @@ pub(crate) fn section(summary: &Summary) -> String {
         ];
         html.push_str(&table("Pacing error", &header, &errors));
     }
-    html.push_str("</section>\n");
+    html.push_str("</details>\n</section>\n");
     html
 }
 

@@ -103,7 +103,7 @@ fn what_servers_counted_stands_beside_what_was_sent() {
     assert_eq!(row("</i>kresd-dot<")[3].replace('\u{a0}', " "), "-18 (2 %)");
     assert_eq!(row("</i>dnsmasq-udp<")[1..5], ["-", "-", "-", "does not tell"]);
     // Both runs of the ten that tell.
-    let runs = between(section, "<details>", "</details>");
+    let runs = between(section, "<details><summary>each run", "</details>");
     assert_eq!(runs.matches("<tr><th scope=\"row\">").count(), 20);
     assert!(table.contains("| unbound-udp | 933 | 933 | equal | the server's control socket |"));
     assert!(page.contains("id=\"chart-counted\""));
@@ -153,11 +153,19 @@ fn many_variants_are_told_in_few_words() {
     let heading = between(page, "<h1", "</h1>");
     // Two or three rounds make none of that many differences certain.
     assert!(heading.contains("of 13 variants of 13 it cannot be told"), "{heading}");
-    assert_eq!(between(page, "<h2>In words</h2>", "<details>").matches("<li>").count(), 13);
-    assert!(page.contains("the other metrics: 78 sentences"));
     let open = between(page, "<h2>Difference from", "<details>");
     assert_eq!(open.matches("<circle").count(), 2 * 13, "one metric, for both widths");
     assert!(open.contains(">dnsmasq-stubby-closing</text>"), "its whole name");
+    let all = between(page, "<summary>Every difference as a table", "</table>");
+    assert_eq!(all.matches("<tr><th scope=\"row\">").count(), 13 * 7, "the other metrics too");
+    // One plot for each of the four programs, and in the first view every variant twice.
+    let data = between(page, "id=\"data\">", "</script>");
+    let groups = between(data, "\"groups\":[", "],\"baseline\"");
+    let names: Vec<&str> =
+        groups.split("{\"name\":\"").skip(1).map(|of| of.split('"').next().unwrap()).collect();
+    assert_eq!(names, ["dnsmasq", "unbound", "knot-resolver", "coredns"]);
+    let first = between(page, "<section class=\"first\">", "</section>");
+    assert_eq!(first.matches(">unbound-dot-closing</text>").count(), 2);
     assert!(table.contains("<details><summary>the other metrics</summary>"));
 }
 

@@ -244,6 +244,7 @@ fn measured(
         pacing: None,
         network: NetworkDrops::default(),
         intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
+        seconds: Vec::new(),
         resources: resources(of, warm_up_ns + window_ns, noise),
         server_counters: None,
         workers: vec![WorkerFacts {
@@ -313,6 +314,7 @@ fn intervals(of: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<I
                 p99_ns: Some(p99 as u64),
                 p999_ns: Some((p99 * 1.5) as u64),
                 max_ns: Some((p99 * 3.0) as u64),
+                traffic: None,
             }
         })
         .collect()

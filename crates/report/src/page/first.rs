@@ -1,0 +1,349 @@
+//! The charts of the first view: what the study asks for, and the percentiles of all variants.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::statistics::{Estimate, Metric};
+use dnslab_measure::{Summary, VariantSummary};
+
+use super::group::Grouping;
+use super::html::escape;
+use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
+use crate::number::{self, NONE};
+use crate::sentence::headline_metric;
+
+/// Where things stand in the coordinates of a picture; the style sheet scales it.
+struct Layout {
+    /// Class of the picture, by which the style sheet shows one layout only.
+    class: &'static str,
+    /// Its width.
+    width: f64,
+    /// Most characters of a name.
+    longest_name: usize,
+}
+
+/// Beside each other on screens, below each other on telephones.
+const LAYOUTS: [Layout; 2] = [
+    Layout { class: "broad", width: 524.0, longest_name: 24 },
+    Layout { class: "narrow", width: 368.0, longest_name: 17 },
+];
+/// Width of a letter, about.
+const LETTER: f64 = 7.4;
+/// Room between the groups of variants.
+const GAP: f64 = 8.0;
+/// Room for the labels of the axis.
+const AXIS: f64 = 22.0;
+
+/// Both charts; nothing if no variant has a run that counts.
+pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
+    let metric = headline_metric(summary);
+    let is_measured = |variant: &VariantSummary| {
+        variant.metrics.keys().any(|of| *of == metric || of.is_latency())
+    };
+    if !summary.variants.iter().any(is_measured) {
+        return String::new();
+    }
+    let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
+    let (title, text) = match metric {
+        Metric::AnsweredQps => {
+            ("Answered queries per second", "As many as each variant answers. Line: 95 % interval.")
+        }
+        Metric::LatencyMean => ("Mean latency", "One query after another. Line: 95 % interval."),
+        _ => ("Median latency", "All variants at the rate that was set. Line: 95 % interval."),
+    };
+    let at = match common {
+        Some(qps) => format!("All variants at {} queries per second. ", number::qps(qps)),
+        None => String::new(),
+    };
+    let unit = Unit::of(summary);
+    let percentiles = format!(
+        "{at}Dot: p50. Bar: p95. Ring: p99. Figures in {}; the axis is logarithmic.",
+        unit.name
+    );
+    let mut html = String::from("<section class=\"first\">\n");
+    let bars = |layout| bars(summary, grouping, metric, layout);
+    let spans = |layout| spans(summary, grouping, &unit, layout);
+    push_figure(&mut html, "first-answer", title, text, &bars);
+    push_figure(&mut html, "first-percentiles", "Latency: p50, p95, p99", &percentiles, &spans);
+    html.push_str("</section>\n");
+    html
+}
+
+/// A figure with its picture in each layout.
+fn push_figure(
+    html: &mut String,
+    id: &str,
+    title: &str,
+    text: &str,
+    picture: &dyn Fn(&'static Layout) -> String,
+) {
+    let _ = writeln!(
+        html,
+        "<figure class=\"drawn\" id=\"{id}\">\n<figcaption><h3>{}</h3><p>{}</p></figcaption>\n{}\
+         </figure>",
+        escape(title),
+        escape(text),
+        LAYOUTS.iter().map(picture).collect::<String>()
+    );
+}
+
+/// The rows of a picture: where each variant stands.
+struct Rows {
+    /// Place in the summary and height of the middle.
+    rows: Vec<(usize, f64)>,
+    /// Height of a row.
+    height: f64,
+    /// Where they end.
+    end: f64,
+}
+
+impl Rows {
+    fn of(grouping: &Grouping) -> Self {
+        let count = grouping.in_order().count();
+        let height = match count {
+            0..=4 => 42.0,
+            5..=7 => 34.0,
+            8..=12 => 23.0,
+            _ => 16.0,
+        };
+        let mut y = 4.0;
+        let rows = grouping.in_order().enumerate().map(|(nth, (place, is_first))| {
+            y += if is_first && nth > 0 { GAP } else { 0.0 };
+            y += height;
+            (place, y - height / 2.0)
+        });
+        let rows: Vec<_> = rows.collect();
+        let end = rows.last().map_or(y, |(_, middle)| middle + height / 2.0) + 4.0;
+        Self { rows, height, end }
+    }
+}
+
+/// Room for the names, in a layout.
+fn names_width(summary: &Summary, layout: &Layout) -> f64 {
+    let longest = summary.variants.iter().map(|of| of.name.chars().count()).max().unwrap_or(0);
+    longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
+}
+
+/// Bars from zero, with intervals and figures.
+fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout) -> String {
+    let rows = Rows::of(grouping);
+    let of = |place: usize| summary.variants[place].metrics.get(&metric);
+    let write = |value: f64| match metric {
+        Metric::AnsweredQps => number::qps(value),
+        _ => number::duration(value),
+    };
+    let figures = |place: usize| of(place).map(|found| with_half_width(found, &write));
+    let widest = (0..summary.variants.len()).filter_map(figures).map(|of| of.chars().count()).max();
+    let (left, right) =
+        (names_width(summary, layout), layout.width - widest.unwrap_or(0) as f64 * LETTER - 6.0);
+    let most = (0..summary.variants.len())
+        .filter_map(of)
+        .map(
+            |found| {
+                if found.is_bounded() { found.high.min(1.5 * found.value) } else { found.value }
+            },
+        )
+        .fold(0.0, f64::max);
+    let ticks = Ticks::linear(most, 4);
+    let end = most.max(f64::MIN_POSITIVE) * 1.03;
+    let x = |value: f64| left + (value / end).clamp(0.0, 1.0) * (right - left);
+    let mut svg = String::new();
+    let label = |value: f64| match metric {
+        Metric::AnsweredQps => short_count(value),
+        _ if value == 0.0 => "0".to_owned(),
+        _ => trimmed(&number::duration(value)),
+    };
+    push_axis(&mut svg, &ticks.places, &x, &label, rows.end);
+    for &(place, y) in &rows.rows {
+        push_name(&mut svg, summary, place, layout, y);
+        let Some(found) = of(place) else {
+            push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
+            continue;
+        };
+        let thick = (rows.height * 0.56).min(20.0);
+        let _ = write!(
+            svg,
+            "<g class=\"{}\"><title>{}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
+             height=\"{thick:.1}\" rx=\"2\"/>",
+            grouping.class(place),
+            escape(&told(&summary.variants[place].name, found, &write)),
+            y - thick / 2.0,
+            x(found.value) - left
+        );
+        if found.is_bounded() {
+            let (low, high, cap) = (x(found.low), x(found.high), thick * 0.28);
+            // An interval that leaves the axis ends in an arrow.
+            let upper = match found.high > end {
+                true => format!("M{:.1} {:.1}l5 {cap:.1}l-5 {cap:.1}", high - 5.0, y - cap),
+                false => format!("M{high:.1} {:.1}v{:.1}", y - cap, 2.0 * cap),
+            };
+            let _ = write!(
+                svg,
+                "<path class=\"whisker\" d=\"M{low:.1} {y:.1}H{high:.1}M{low:.1} {:.1}v{:.1}{upper}\"/>",
+                y - cap,
+                2.0 * cap
+            );
+        }
+        svg.push_str("</g>");
+        push_text(&mut svg, "figure", (layout.width, y), "end", &with_half_width(found, &write));
+        svg.push('\n');
+    }
+    wrapped(
+        layout,
+        rows.end + AXIS,
+        "Bars with intervals; the table below has the same figures",
+        &svg,
+    )
+}
+
+/// The figure with half the width of its interval as a share of it: `148,210 ± 1.2 %`.
+fn with_half_width(found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
+    let half = (found.high - found.low) / 2.0 / found.value.abs().max(f64::MIN_POSITIVE);
+    match found.is_bounded() && half.is_finite() {
+        true if half > 1.0 => format!("{} \u{b1} > 100 %", write(found.value)),
+        true => format!("{} \u{b1} {}", write(found.value), number::size(half)),
+        false => write(found.value),
+    }
+}
+
+/// A figure with its interval in words.
+fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
+    match found.is_bounded() {
+        true => format!(
+            "{name}: {}, 95 % interval {} to {}",
+            write(found.value),
+            write(found.low),
+            write(found.high)
+        ),
+        false => format!("{name}: {}, too few runs for an interval", write(found.value)),
+    }
+}
+
+/// The unit in which the latencies of a picture are written.
+struct Unit {
+    name: &'static str,
+    ns: f64,
+}
+
+impl Unit {
+    /// The one that fits the smallest median.
+    fn of(summary: &Summary) -> Self {
+        let medians = summary.variants.iter().filter_map(|of| of.metrics.get(&Metric::LatencyP50));
+        let least = medians.map(|found| found.value).fold(f64::INFINITY, f64::min);
+        match least {
+            least if least < 100_000.0 => Self { name: "us", ns: 1e3 },
+            least if least < 1e9 || least.is_infinite() => Self { name: "ms", ns: 1e6 },
+            _ => Self { name: "s", ns: 1e9 },
+        }
+    }
+
+    fn write(&self, ns: f64) -> String {
+        number::three_digits(ns / self.ns)
+    }
+}
+
+/// The quantiles of a variant that are drawn.
+const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
+
+/// From the median to p99 on a logarithmic axis, with figures.
+fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -> String {
+    let rows = Rows::of(grouping);
+    let of = |place: usize| {
+        QUANTILES.map(|metric| summary.variants[place].metrics.get(&metric).map(|of| of.value))
+    };
+    let all = || (0..summary.variants.len()).flat_map(of).flatten().filter(|ns| *ns > 0.0);
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    let figures = |place: usize| {
+        of(place).map(|ns| ns.map_or_else(|| NONE.to_owned(), |ns| unit.write(ns))).join(" \u{b7} ")
+    };
+    let widest = (0..summary.variants.len()).map(|at| figures(at).chars().count()).max();
+    let (left, right) = (
+        names_width(summary, layout) + 6.0,
+        layout.width - widest.unwrap_or(0) as f64 * LETTER - 14.0,
+    );
+    let (low, high) = match least.is_finite() {
+        true => (least.log10() - 0.04, most.log10().max(least.log10() + 0.1) + 0.04),
+        false => (0.0, 1.0),
+    };
+    let x = |ns: f64| left + (ns.log10() - low) / (high - low) * (right - left);
+    let mut svg = String::new();
+    let label = |ns: f64| trimmed(&number::duration(ns));
+    let room = ((right - left) / 56.0).floor().max(2.0) as usize;
+    push_axis(&mut svg, &Ticks::logarithmic(low, high, room).places, &x, &label, rows.end);
+    for &(place, y) in &rows.rows {
+        push_name(&mut svg, summary, place, layout, y);
+        let [p50, p95, p99] = of(place);
+        let known: Vec<f64> = [p50, p95, p99].into_iter().flatten().map(x).collect();
+        let [first, .., last] = known.as_slice() else {
+            if known.is_empty() {
+                push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
+            }
+            continue;
+        };
+        let radius = (rows.height * 0.2).clamp(3.0, 5.0);
+        let _ = write!(
+            svg,
+            "<g class=\"{}\"><path d=\"M{first:.1} {y:.1}H{last:.1}\"/>",
+            grouping.class(place)
+        );
+        if let Some(p50) = p50 {
+            let _ = write!(svg, "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"/>", x(p50));
+        }
+        if let Some(p95) = p95 {
+            let (at, half) = (x(p95), radius + 1.0);
+            let _ = write!(svg, "<path d=\"M{at:.1} {:.1}v{:.1}\"/>", y - half, 2.0 * half);
+        }
+        if let Some(p99) = p99 {
+            let _ = write!(
+                svg,
+                "<circle class=\"ring\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"/>",
+                x(p99)
+            );
+        }
+        svg.push_str("</g>");
+        push_text(&mut svg, "figure", (layout.width, y), "end", &figures(place));
+        svg.push('\n');
+    }
+    let described = "p50, p95 and p99 of each variant; the table below has the same figures";
+    wrapped(layout, rows.end + AXIS, described, &svg)
+}
+
+/// The name of a variant before its row.
+fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout, y: f64) {
+    let name = shortened(&summary.variants[place].name, layout.longest_name);
+    push_text(svg, "name", (0.0, y), "start", &name);
+}
+
+/// Thin lines at the ticks, with their labels below.
+fn push_axis(
+    svg: &mut String,
+    ticks: &[f64],
+    x: &dyn Fn(f64) -> f64,
+    label: &dyn Fn(f64) -> String,
+    end: f64,
+) {
+    // A label that would touch the one before it is left out, with its line.
+    let mut taken = f64::NEG_INFINITY;
+    for &tick in ticks {
+        let at = x(tick);
+        let half = label(tick).chars().count() as f64 * LETTER / 2.0;
+        if at - half < taken {
+            continue;
+        }
+        taken = at + half + 6.0;
+        let _ = write!(
+            svg,
+            "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{end:.1}\"/>"
+        );
+        push_text(svg, "end", (at, end + 9.0), "middle", &label(tick));
+    }
+    svg.push('\n');
+}
+
+/// The picture around its content.
+fn wrapped(layout: &Layout, height: f64, described: &str, content: &str) -> String {
+    format!(
+        "<svg class=\"picture {}\" viewBox=\"0 0 {} {height:.0}\" role=\"img\" \
+         aria-label=\"{described}\">\n{content}</svg>\n",
+        layout.class, layout.width
+    )
+}

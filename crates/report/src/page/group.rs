@@ -1,0 +1,243 @@
+//! Which variants are drawn together, and in which colours.
+
+use dnslab_measure::{RunRecord, Summary};
+use serde::Serialize;
+
+/// Colours of the palette in the style sheet, and so the most lines that one chart can tell apart.
+pub(crate) const COLOURS: usize = 7;
+/// Most variants of a chart of a group that had to be divided.
+const MOST_IN_PART: usize = 6;
+
+/// The variants in groups, each drawn in a chart of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grouping {
+    /// At least one, in the order of the variants; every variant is in one of them.
+    pub(crate) groups: Vec<Group>,
+    /// Per variant, the number of its colour.
+    slots: Vec<usize>,
+}
+
+/// Variants that are drawn together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Group {
+    /// What they have in common: the server, or how their names begin; empty where there is one group.
+    pub(crate) name: String,
+    /// Their places in the summary.
+    pub(crate) members: Vec<usize>,
+    /// Their names without what they have in common.
+    pub(crate) labels: Vec<String>,
+}
+
+impl Grouping {
+    /// Up to [`COLOURS`] variants are one group. More are grouped by their servers, or by the
+    /// beginnings of their names where all have the same server.
+    pub(crate) fn of(summary: &Summary, records: &[RunRecord]) -> Self {
+        let named: Vec<(&str, Option<&str>)> = summary
+            .variants
+            .iter()
+            .map(|variant| {
+                let record = records.iter().find(|record| record.variant == variant.name);
+                (variant.name.as_str(), record.map(|record| record.server.kind.as_str()))
+            })
+            .collect();
+        Self::of_names(&named)
+    }
+
+    /// The same of names and kinds of servers.
+    fn of_names(named: &[(&str, Option<&str>)]) -> Self {
+        let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+        if names.len() <= COLOURS {
+            let members: Vec<usize> = (0..names.len()).collect();
+            let labels = names.iter().map(|name| (*name).to_owned()).collect();
+            let group = Group { name: String::new(), labels, members };
+            return Self { slots: (0..names.len()).collect(), groups: vec![group] };
+        }
+        let beginning = |name: &'_ str| name.split('-').next().unwrap_or_default().to_owned();
+        let mut kinds: Vec<&str> = named.iter().filter_map(|(_, kind)| *kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let by_server = kinds.len() > 1;
+        let key = |&(name, kind): &(&str, Option<&str>)| match kind {
+            Some(kind) if by_server => kind.to_owned(),
+            _ => beginning(name),
+        };
+        let mut keyed: Vec<(String, Vec<usize>)> = Vec::new();
+        for (place, variant) in named.iter().enumerate() {
+            let key = key(variant);
+            match keyed.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, members)) => members.push(place),
+                None => keyed.push((key, vec![place])),
+            }
+        }
+        let (several, single): (Vec<_>, Vec<_>) =
+            keyed.into_iter().partition(|(_, members)| members.len() > 1);
+        let mut groups: Vec<Group> =
+            several.iter().flat_map(|(name, members)| divided(name, members, &names)).collect();
+        let rest: Vec<usize> = single.iter().flat_map(|(_, members)| members).copied().collect();
+        match single.as_slice() {
+            [] => {}
+            [(name, members)] => groups.extend(divided(name, members, &names)),
+            _ => groups.extend(divided("others", &rest, &names)),
+        }
+        Self { slots: slots(&groups, names.len()), groups }
+    }
+
+    /// True if there is more than one group.
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.groups.len() > 1
+    }
+
+    /// The number of a variant's colour, by its place in the summary.
+    pub(crate) fn slot(&self, place: usize) -> usize {
+        self.slots.get(place).copied().unwrap_or(place)
+    }
+
+    /// The classes that give a variant its colour, and set it apart from an earlier one of the same
+    /// colour.
+    pub(crate) fn class(&self, place: usize) -> String {
+        let slot = self.slot(place);
+        let again = if slot >= COLOURS { " again" } else { "" };
+        format!("v{}{again}", slot % COLOURS)
+    }
+
+    /// The variants in the order of their groups, each with whether it is the first of one.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.groups.iter().flat_map(|group| {
+            group.members.iter().enumerate().map(|(nth, &place)| (place, nth == 0))
+        })
+    }
+}
+
+/// One group, or several of about the same size if it is too large for one chart.
+fn divided(name: &str, members: &[usize], names: &[&str]) -> Vec<Group> {
+    let parts = if members.len() <= COLOURS { 1 } else { members.len().div_ceil(MOST_IN_PART) };
+    let size = members.len().div_ceil(parts);
+    let own: Vec<&str> = members.iter().map(|&place| names[place]).collect();
+    let common = common_segments(&own);
+    let label = |&place: &usize| names[place].split('-').skip(common).collect::<Vec<_>>().join("-");
+    members
+        .chunks(size)
+        .enumerate()
+        .map(|(nth, members)| Group {
+            name: match parts {
+                1 => name.to_owned(),
+                parts => format!("{name} ({} of {parts})", nth + 1),
+            },
+            members: members.to_vec(),
+            labels: members.iter().map(label).collect(),
+        })
+        .collect()
+}
+
+/// With how many segments, divided by `-`, all names begin alike; each keeps one at least.
+fn common_segments(names: &[&str]) -> usize {
+    let segments: Vec<Vec<&str>> = names.iter().map(|name| name.split('-').collect()).collect();
+    let [first, others @ ..] = segments.as_slice() else { return 0 };
+    if others.is_empty() {
+        return 0;
+    }
+    let most = segments.iter().map(Vec::len).min().unwrap_or(1) - 1;
+    (0..most).take_while(|&at| others.iter().all(|other| other[at] == first[at])).count()
+}
+
+/// Colours: the same for the same label in every group, as long as the palette has two rounds for them;
+/// else by the place in the group.
+fn slots(groups: &[Group], variants: usize) -> Vec<usize> {
+    let mut labels: Vec<&str> = Vec::new();
+    for label in groups.iter().flat_map(|group| &group.labels) {
+        if !labels.contains(&label.as_str()) {
+            labels.push(label);
+        }
+    }
+    let by_label = labels.len() <= 2 * COLOURS;
+    let mut slots = vec![0; variants];
+    for group in groups {
+        for (nth, (&place, label)) in group.members.iter().zip(&group.labels).enumerate() {
+            let known = labels.iter().position(|known| known == label).filter(|_| by_label);
+            slots[place] = known.unwrap_or(nth);
+        }
+    }
+    slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(grouping: &Grouping) -> Vec<(&str, Vec<&str>)> {
+        grouping
+            .groups
+            .iter()
+            .map(|group| {
+                (group.name.as_str(), group.labels.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn few_variants_are_one_group() {
+        let named: Vec<(&str, Option<&str>)> =
+            vec![("udp", Some("bind")), ("tcp", Some("bind")), ("dot", None)];
+        let grouping = Grouping::of_names(&named);
+        assert_eq!(told(&grouping), [("", vec!["udp", "tcp", "dot"])]);
+        assert!(!grouping.is_grouped());
+        assert_eq!(grouping.class(2), "v2");
+    }
+
+    #[test]
+    fn many_are_grouped_by_server_and_share_colours() {
+        let names = [
+            ("bind-9-16-udp", "bind"),
+            ("bind-9-20-udp", "bind"),
+            ("knot-udp", "knot"),
+            ("knot-dot", "knot"),
+            ("kresd-udp", "knot-resolver"),
+            ("kresd-dot", "knot-resolver"),
+            ("nsd-udp", "nsd"),
+            ("stubby", "stubby"),
+        ];
+        let named: Vec<_> = names.iter().map(|(name, kind)| (*name, Some(*kind))).collect();
+        let grouping = Grouping::of_names(&named);
+        assert_eq!(
+            told(&grouping),
+            [
+                ("bind", vec!["16-udp", "20-udp"]),
+                ("knot", vec!["udp", "dot"]),
+                ("knot-resolver", vec!["udp", "dot"]),
+                ("others", vec!["nsd-udp", "stubby"]),
+            ]
+        );
+        assert_eq!(grouping.class(2), grouping.class(4), "both are UDP");
+        assert_ne!(grouping.class(2), grouping.class(3));
+        let order: Vec<(usize, bool)> = grouping.in_order().collect();
+        assert_eq!(order.len(), names.len(), "each once");
+        assert_eq!(order[2], (2, true));
+    }
+
+    #[test]
+    fn one_server_is_grouped_by_the_beginnings_of_names() {
+        let names = ["none", "file", "file-bare", "file-full", "syslog", "cpus-2", "cpus-2-file"];
+        let mut named: Vec<_> = names.iter().map(|name| (*name, Some("bind"))).collect();
+        named.push(("both", None));
+        let grouping = Grouping::of_names(&named);
+        assert_eq!(
+            told(&grouping),
+            [
+                ("file", vec!["file", "file-bare", "file-full"]),
+                ("cpus", vec!["2", "2-file"]),
+                ("others", vec!["none", "syslog", "both"]),
+            ]
+        );
+    }
+
+    #[test]
+    fn no_chart_has_more_lines_than_colours() {
+        let names: Vec<String> = (0..20).map(|at| format!("load-{at}")).collect();
+        let named: Vec<_> = names.iter().map(|name| (name.as_str(), Some("bind"))).collect();
+        let grouping = Grouping::of_names(&named);
+        assert_eq!(grouping.groups.len(), 4);
+        assert!(grouping.groups.iter().all(|group| group.members.len() <= COLOURS));
+        assert_eq!(grouping.groups[3].name, "load (4 of 4)");
+        assert_eq!(grouping.slot(5), 0, "by the place in its chart");
+    }
+}
