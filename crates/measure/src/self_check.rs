@@ -186,7 +186,8 @@ fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> 
     Some(match limit.kind {
         LimitKind::Generator => {
             let workers = load.workers.saturating_add(1);
-            let remedy = format!("Add a worker with a CPU of its own (`--workers {workers}`)");
+            let remedy =
+                format!("Add a worker with a CPU of its own (`--set load.workers={workers}`)");
             let what = "The load generator was the limit: the server may do more";
             (Verdict::GeneratorLimited, Finding::new(what, evidence, remedy))
         }
@@ -246,9 +247,12 @@ fn socket_finding(limit: &Limit, server: &ServerFacts) -> Option<(Verdict, Findi
 fn larger_window(load: &LoadFacts) -> String {
     match load.mode {
         LoadMode::Closed { outstanding } => {
-            format!("Enlarge the window (`--outstanding {}`)", outstanding.saturating_mul(2))
+            format!(
+                "Enlarge the window (`--set load.outstanding={}`)",
+                outstanding.saturating_mul(2)
+            )
         }
-        LoadMode::Open { .. } => "Enlarge the window (`--outstanding`)".to_owned(),
+        LoadMode::Open { .. } => "Enlarge the window (`--set load.outstanding=N`)".to_owned(),
     }
 }
 

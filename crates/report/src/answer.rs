@@ -4,7 +4,7 @@ use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
 use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
 
 use crate::number;
-use crate::remark::{find, has_open_loop, listed};
+use crate::variants::{find, has_open_loop, listed};
 
 /// Up to so many comparisons are told one by one.
 const FEW: usize = 6;
@@ -93,6 +93,21 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
     few(&once, &instead, margin)
+}
+
+/// The metric that the first chart shows: the answered rate of a closed loop, else a latency.
+pub(crate) fn headline_metric(summary: &Summary) -> Metric {
+    match metrics(summary) {
+        SATURATION => Metric::AnsweredQps,
+        LATENCY if !has_open_loop(summary) => Metric::LatencyMean,
+        _ => Metric::LatencyP50,
+    }
+}
+
+/// True if there are more comparisons than can be told one by one.
+pub(crate) fn are_many(summary: &Summary) -> bool {
+    let metric = headline_metric(summary);
+    summary.comparisons.iter().filter(|of| of.metric == metric).count() > FEW
 }
 
 /// How many more rounds would probably make a comparison certain, where none is by the metric that answers

@@ -10,7 +10,7 @@ use crate::number::{self, NONE};
 use crate::table::Table;
 
 pub(crate) use chart::CapacityChart;
-pub use words::{capacity_answer, judged_text};
+pub use words::{Answer, Part, capacity_answer, judged_text};
 
 /// The table of the rates or windows that were tried, from the smallest.
 #[must_use]

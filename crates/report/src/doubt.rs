@@ -47,18 +47,6 @@ pub fn limit_text(limit: &Limit) -> String {
     if limit.evidence.is_empty() { name.to_owned() } else { format!("{name}: {}", limit.evidence) }
 }
 
-/// True for the caveats that make an answered rate say less about the server than it seems to.
-pub(crate) fn is_generator_doubt(caveat: &Caveat) -> bool {
-    matches!(
-        caveat,
-        Caveat::GeneratorLimited { .. }
-            | Caveat::SharedCpus
-            | Caveat::GeneratorDrops { .. }
-            | Caveat::ConnectionsHeld { .. }
-            | Caveat::Crowded { .. }
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

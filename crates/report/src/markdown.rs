@@ -1,34 +1,36 @@
-//! A Markdown table and sentences, for a pull request.
+//! The first screen in Markdown, for a pull request.
 
 use std::fmt::Write as _;
 
+use crate::screen::{Parts, Piece};
 use crate::table::{Table, mark};
 
-/// The question, the answer, the table with its legend, the sentences (those of the second list
-/// collapsed), the notes of the table, and further tables with their titles.
-pub(crate) fn document(
+/// What the first screen says, with all notes; then the figures of all variants and further tables with
+/// their titles, folded.
+pub(crate) fn experiment(
     question: &str,
-    answer: &str,
-    table: &Table,
-    (sentences, others): (Vec<String>, Vec<String>),
+    parts: &Parts,
+    figures: &Table,
     further: &[(&str, Table)],
 ) -> String {
-    let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
-    push_table(&mut text, table);
-    for sentence in &sentences {
-        let _ = writeln!(text, "- {}", escape(sentence));
+    let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(&parts.answer));
+    let _ = writeln!(text, "{}\n", escape(&parts.conditions));
+    let cells = |row: &Vec<Piece>| row.iter().map(|piece| piece.text.clone()).collect();
+    let mut rows: Vec<Vec<String>> = parts.table.iter().map(cells).collect();
+    if !rows.is_empty() {
+        push_rows(&mut text, &rows.remove(0), &rows);
     }
-    if !others.is_empty() {
-        let _ = write!(text, "\n<details><summary>the other metrics</summary>\n\n");
-        for sentence in &others {
-            let _ = writeln!(text, "- {}", escape(sentence));
-        }
-        let _ = write!(text, "\n</details>\n");
+    let ends = parts.legend.iter().chain([&parts.trust]).filter(|end| !end.is_empty());
+    ends.for_each(|end| {
+        let _ = writeln!(text, "\n{}", escape(end));
+    });
+    text.push('\n');
+    for note in &parts.notes {
+        let _ = writeln!(text, "- {}", escape(note));
     }
-    if !table.notes.is_empty() {
-        text.push('\n');
-    }
-    for (place, note) in table.notes.iter().enumerate() {
+    let _ = write!(text, "\n<details><summary>all figures</summary>\n\n");
+    push_table(&mut text, figures);
+    for (place, note) in figures.notes.iter().enumerate() {
         // Two spaces at the end break the line without opening a paragraph.
         let _ = writeln!(text, "[{}] {}  ", mark(place), escape(note));
     }
@@ -36,6 +38,14 @@ pub(crate) fn document(
         let _ = write!(text, "\n**{}**\n\n", escape(title));
         push_table(&mut text, table);
     }
+    text.push_str("\n</details>\n");
+    text
+}
+
+/// The question, what a search has found, and the table of what it tried.
+pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
+    let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
+    push_table(&mut text, table);
     text
 }
 
@@ -47,16 +57,19 @@ pub(crate) fn push_gate(text: &mut String, gate: &str) {
 
 /// A table and its legend.
 fn push_table(text: &mut String, table: &Table) {
-    push_row(text, &table.header);
-    let rules = table.header.iter().enumerate().map(|(place, _)| match place {
+    push_rows(text, &table.header, &table.rows);
+    let _ = writeln!(text, "\n{}\n", escape(&table.legend));
+}
+
+/// The first column left, the others right.
+fn push_rows(text: &mut String, header: &[String], rows: &[Vec<String>]) {
+    push_row(text, header);
+    let rules = header.iter().enumerate().map(|(place, _)| match place {
         0 => "---",
         _ => "---:",
     });
     let _ = writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "));
-    for row in &table.rows {
-        push_row(text, row);
-    }
-    let _ = writeln!(text, "\n{}\n", escape(&table.legend));
+    rows.iter().for_each(|row| push_row(text, row));
 }
 
 /// One row of a table.

@@ -56,6 +56,42 @@ impl Piece {
 /// A line, without the line break.
 pub type Line = Vec<Piece>;
 
+/// What is to be said first of an experiment, whatever it is written on.
+pub(crate) struct Parts {
+    /// The answer to its question.
+    pub(crate) answer: String,
+    /// Under which conditions it was measured.
+    pub(crate) conditions: String,
+    /// A heading and a row for each variant, as many columns as have room.
+    pub(crate) table: Vec<Vec<Piece>>,
+    /// What the signs in the table mean.
+    pub(crate) legend: Option<String>,
+    /// How far to trust it.
+    pub(crate) trust: String,
+    /// What to know besides, the gravest first.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Parts {
+    /// Of an experiment, with a table of at most `width` columns of text.
+    pub(crate) fn of(
+        session: &Session,
+        records: &[RunRecord],
+        summary: &Summary,
+        width: usize,
+    ) -> Self {
+        let table = rows::table(summary, width);
+        Self {
+            answer: answer(summary, session.margin),
+            conditions: conditions::conditions(session, records),
+            legend: rows::legend(&table),
+            table,
+            trust: trust::trust(records, summary),
+            notes: notes::notes(summary, records),
+        }
+    }
+}
+
 /// The screen of an experiment, at most `width` columns wide where its names allow that, and 100 in
 /// any case.
 #[must_use]
@@ -66,17 +102,18 @@ pub fn screen(
     width: usize,
 ) -> Vec<Line> {
     let width = width.clamp(40, WIDEST);
+    let parts = Parts::of(session, records, summary, width);
     let text = |text: &str, look| wrapped(text, look, 0, width);
-    let mut lines = text(&answer(summary, session.margin), Look::Strong);
-    lines.extend(text(&conditions::conditions(session, records), Look::Dim));
+    let mut lines = text(&parts.answer, Look::Strong);
+    lines.extend(text(&parts.conditions, Look::Dim));
     lines.push(Line::new());
-    lines.extend(rows::rows(summary, width));
+    lines.extend(rows::laid_out(&parts.table));
+    lines.extend(parts.legend.map(|text| vec![Piece::new(Look::Dim, format!("  {text}"))]));
     lines.push(Line::new());
-    lines.extend(text(&trust::trust(records, summary), Look::Plain));
+    lines.extend(text(&parts.trust, Look::Plain));
     let most = MOST_LINES + summary.variants.len().saturating_sub(FEW);
-    let notes = notes::notes(summary, records);
-    let all = notes.len();
-    for (told, note) in notes.into_iter().enumerate() {
+    let all = parts.notes.len();
+    for (told, note) in parts.notes.into_iter().enumerate() {
         let note = wrapped(&format!("- {note}"), Look::Plain, 2, width);
         // The last line says how many there are besides.
         let rest = usize::from(told + 1 < all);

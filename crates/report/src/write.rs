@@ -8,9 +8,8 @@ use serde::Serialize;
 
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
 use crate::gate::gate_text;
-use crate::many::foremost;
 use crate::page::{Grouping, Page};
-use crate::sentence::{answer, sentences};
+use crate::screen::Parts;
 use crate::table::{Table, table};
 use crate::{chain, counts, csv, markdown};
 
@@ -88,17 +87,19 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         grouping: Grouping::of(&summary, &records),
         server_files: &server_files,
     };
+    let parts = Parts::of(&session, &records, &summary, usize::MAX);
     let answer = match &capacity {
         Some(capacity) => capacity_answer(capacity).to_string(),
-        None => answer(&summary, session.margin).to_string(),
+        None => parts.answer.clone(),
     };
-    let mut table_text = markdown::document(
-        &session.question,
-        &answer,
-        &capacity.as_ref().map_or_else(|| table(&summary), capacity_table),
-        foremost(&summary, sentences(&summary, session.margin)),
-        &further_tables(&summary, &records),
-    );
+    let question = &session.question;
+    let mut table_text = match &capacity {
+        Some(capacity) => markdown::search(question, &answer, &capacity_table(capacity)),
+        None => {
+            let further = further_tables(&summary, &records);
+            markdown::experiment(question, &parts, &table(&summary), &further)
+        }
+    };
     if let Some(gate) = gate_text(&summary) {
         markdown::push_gate(&mut table_text, &gate);
     }
@@ -162,7 +163,6 @@ fn summary_json(session: &Session, summary: &Summary, answer: String) -> String 
         question: &'a str,
         margin: f64,
         answer: String,
-        sentences: Vec<String>,
         #[serde(flatten)]
         summary: &'a Summary,
     }
@@ -171,7 +171,6 @@ fn summary_json(session: &Session, summary: &Summary, answer: String) -> String 
         question: &session.question,
         margin: session.margin,
         answer,
-        sentences: sentences(summary, session.margin),
         summary,
     };
     let mut text = serde_json::to_string_pretty(&document).expect("our types have string keys");

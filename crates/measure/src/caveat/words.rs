@@ -55,10 +55,10 @@ impl Caveat {
                 format!("{add_worker}, or ask for a lower rate"),
             ),
             Self::Horizon { horizon_ns, p50_ns } => Finding::new(
-                "The gathering of sends and receives is a large part of the latency, and in a \
+                "The batching of sends and receives is a large part of the latency, and in a \
                  closed loop it bounds the rate too",
                 format!(
-                    "horizon {}, median latency {}",
+                    "batches of up to {}, median latency {}",
                     number::duration(*horizon_ns as f64),
                     number::duration(*p50_ns as f64)
                 ),
@@ -277,11 +277,11 @@ fn add_worker(workers: Option<u32>) -> String {
     match workers {
         Some(workers) => {
             format!(
-                "Add a worker with a CPU of its own (`--workers {}`)",
+                "Add a worker with a CPU of its own (`--set load.workers={}`)",
                 workers.saturating_add(1)
             )
         }
-        None => "Add a worker with a CPU of its own (`--workers`)".to_owned(),
+        None => "Add a worker with a CPU of its own (`--set load.workers=N`)".to_owned(),
     }
 }
 
@@ -318,10 +318,10 @@ fn window_not_full(in_flight: f64, window: u64) -> Finding {
         if in_flight < 99.95 { number::three_digits(in_flight) } else { number::qps(in_flight) };
     Finding::new(
         "Answered queries took up only a part of the window, so the rate is that of a smaller \
-         one: lost queries hold their places until they time out, as behind a server's full \
-         socket buffer, or places waited for a connection or for a stream that the server did not \
+         one: lost queries stay outstanding until they time out, as behind a server's full \
+         socket buffer, or queries waited for a connection or for a stream that the server did not \
          allow yet, which is in no latency",
-        format!("{in_flight} of the {} places", number::count(window)),
+        format!("{in_flight} of {}", number::count(window)),
         "Ask with a smaller window (`load.outstanding`), more connections or a shorter time-out, \
          or find what was lost",
     )
@@ -354,8 +354,8 @@ mod tests {
             (Caveat::GeneratorLimited { busy_share: 0.98 }, "98.0 %"),
             (Caveat::ClosedLoop { window: 1_000 }, "1,000 outstanding"),
             (Caveat::RateMissed { intended_qps: 5e4, offered_qps: 49_000.0 }, "49,000 of 50,000"),
-            (Caveat::WindowNotFull { in_flight: 1_234.4, window: 4_000 }, "1,234 of the 4,000"),
-            (Caveat::WindowNotFull { in_flight: 0.85, window: 1 }, "0.850 of the 1 "),
+            (Caveat::WindowNotFull { in_flight: 1_234.4, window: 4_000 }, "1,234 of 4,000"),
+            (Caveat::WindowNotFull { in_flight: 0.85, window: 1 }, "0.850 of 1)"),
             (Caveat::ClientsNotConnected { open: 3, clients: 1_000 }, "3 of the 1,000 clients"),
             (Caveat::SendLag { p50_ns: 51_000, p99_ns: None }, "(send lag p50 51.0 us)"),
             (Caveat::SendLag { p50_ns: 51_000, p99_ns: Some(70_000) }, "51.0 us, p99 70.0 us"),
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn a_remedy_counts_the_workers_that_there_are() {
         let limited = Caveat::GeneratorLimited { busy_share: 1.0 };
-        assert!(limited.finding().remedy.contains("(`--workers`)"));
-        assert!(limited.finding_with(Some(3)).remedy.contains("(`--workers 4`)"));
+        assert!(limited.finding().remedy.contains("(`--set load.workers=N`)"));
+        assert!(limited.finding_with(Some(3)).remedy.contains("(`--set load.workers=4`)"));
     }
 }

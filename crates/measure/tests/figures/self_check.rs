@@ -56,14 +56,14 @@ fn what_was_not_measured_was_not_checked() {
 
 #[test]
 fn the_limit_decides_what_a_busy_generator_means() {
-    let busy = ["no CPU left", "97.0 % of its CPU", "`--workers 2`"];
+    let busy = ["no CPU left", "97.0 % of its CPU", "`--set load.workers=2`"];
     let drops = ["dropped answers", "12 datagrams", "`net.core.rmem_max`"];
     check(&run(LimitKind::Generator, &[BUSY]), Verdict::GeneratorLimited, &[busy]);
     // It met its rate, or the server was busier: then the latency is in doubt.
     check(&run(LimitKind::Rate, &[BUSY]), Verdict::Doubtful, &[busy]);
     check(&run(LimitKind::ServerCpu, &[BUSY, DROPS]), Verdict::Doubtful, &[busy, drops]);
     // No caveat names it: the evidence does.
-    let limit = ["the limit", "the evidence", "`--workers 2`"];
+    let limit = ["the limit", "the evidence", "`--set load.workers=2`"];
     check(&run(LimitKind::Generator, &[]), Verdict::GeneratorLimited, &[limit]);
 }
 
@@ -78,7 +78,7 @@ fn the_worst_finding_comes_first() {
 
 #[test]
 fn a_window_that_is_too_small() {
-    let window = ["window was too small", "the evidence", "`--outstanding 200`"];
+    let window = ["window was too small", "the evidence", "`--set load.outstanding=200`"];
     check(&run(LimitKind::Window, &[]), Verdict::Doubtful, &[window]);
     let mut one_by_one = run(LimitKind::Window, &[]);
     one_by_one.load.clients = 1;
@@ -129,8 +129,8 @@ fn each_finding_of_an_open_loop() {
     );
     record.load.mode = LoadMode::Open { rate_qps: 1_000.0, pace: "constant".to_owned() };
     let expected = [
-        ["left later", "p50 10.0 us, p99 900 us", "`--workers 2`"],
-        ["not evenly", "90.0 % of the windows of 10 ms within 1 %", "`--workers 2`"],
+        ["left later", "p50 10.0 us, p99 900 us", "`--set load.workers=2`"],
+        ["not evenly", "90.0 % of the windows of 10 ms within 1 %", "`--set load.workers=2`"],
         ["Connections failed", "2 failed, 0 lost; the last one: refused", "limits on connections"],
     ];
     check(&record, Verdict::Doubtful, &expected);

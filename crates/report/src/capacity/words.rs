@@ -1,12 +1,51 @@
 //! The words for what a search has found.
 
+use std::fmt;
+
 use dnslab_measure::statistics::Estimate;
 use dnslab_measure::{
     Answer as Found, BestWindow, Breach, Capacity, Demand, Finding, Judged, Outlook, Sought,
 };
 
 use crate::number;
-use crate::sentence::{Answer, Part};
+
+/// What a search has found: one sentence, in parts so that the page can set the
+/// intervals smaller than the words, and what limits it apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The parts in order, without the full stop; joined by nothing.
+    pub parts: Vec<Part>,
+    /// What limits the answer, with the punctuation before it; empty if nothing does.
+    pub remarks: String,
+}
+
+/// A part of the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Ordinary words.
+    Words(String),
+    /// A difference, the figure that the reader takes away.
+    Figure(String),
+    /// An interval in brackets.
+    Interval(String),
+}
+
+impl Part {
+    /// What it says.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Words(text) | Self::Figure(text) | Self::Interval(text) => text,
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| f.write_str(part.text()))?;
+        write!(f, "{}.", self.remarks)
+    }
+}
 
 /// What is said of one step: `met`, or why not.
 #[must_use]

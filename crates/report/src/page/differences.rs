@@ -8,10 +8,9 @@ use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 use super::group::Grouping;
 use super::html::escape;
 use super::picture::{push_text, shortened};
-use crate::many::are_many;
+use crate::answer::{are_many, headline_metric};
+use crate::intervals::{in_time, signed_interval};
 use crate::number::{self, NONE};
-use crate::phrases::{in_time, signed_interval};
-use crate::sentence::headline_metric;
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
 struct Layout {
@@ -85,10 +84,8 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
             "<figure class=\"drawn\">\n<figcaption><h2>{title}</h2><p>{text}</p></figcaption>\n"
         )
     };
-    let text = format!(
-        "Mean difference inside the rounds, with its 95\u{a0}% interval; the axis is logarithmic. Arrow: \
-         the interval goes on. Hollow: not certain, or no difference."
-    );
+    let text = "Mean difference inside the rounds, with its 95\u{a0}% interval; the axis is logarithmic. Arrow: \
+         the interval goes on. Hollow: not certain, or no difference.";
     let metric = headline_metric(summary);
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
         drawn.iter().copied().partition(|comparison| comparison.metric == metric);

@@ -8,8 +8,8 @@ use dnslab_measure::{Summary, VariantSummary};
 use super::group::Grouping;
 use super::html::escape;
 use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
+use crate::answer::headline_metric;
 use crate::number::{self, NONE};
-use crate::sentence::headline_metric;
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
 struct Layout {

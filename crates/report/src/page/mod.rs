@@ -21,10 +21,11 @@ use std::collections::BTreeMap;
 
 use dnslab_measure::{Capacity, CaseId, LoadMode, RunRecord, Session, Summary};
 
+use crate::answer::answer;
 use crate::capacity::CapacityChart;
+use crate::capacity::{Answer, Part};
 use crate::chart::Charts;
 use crate::number;
-use crate::sentence::{Answer, Part, answer};
 use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};
@@ -122,18 +123,16 @@ impl Page<'_> {
     fn hero(&self) -> String {
         let answer = answer(self.summary, self.session.margin);
         // With many variants the sentence is set smaller, so that it stays on one screen.
-        let length: usize = answer.parts.iter().map(|part| part.text().len()).sum();
-        let size = match length {
+        let size = match answer.len() {
             0..=90 => "",
             91..=240 => " class=\"long\"",
             _ => " class=\"longest\"",
         };
         format!(
-            "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n{}\
+            "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n\
              <p class=\"scope\">{}</p>\n</section>\n",
             escape(&self.session.question),
-            answer_html(&answer),
-            remarks_html(&answer.remarks),
+            escape(&answer),
             escape(&self.scope())
         )
     }

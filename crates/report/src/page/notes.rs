@@ -8,8 +8,8 @@ use dnslab_measure::{Session, Summary, VariantSummary};
 use super::html::{escape, prose};
 use super::self_check::verdict_html;
 use crate::number;
-use crate::remark::listed;
 use crate::table::{in_runs, note_texts};
+use crate::variants::listed;
 
 /// A doubt with the variants that have it.
 #[derive(Debug, PartialEq, Eq)]

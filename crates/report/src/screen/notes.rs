@@ -5,7 +5,7 @@ use dnslab_measure::{
 };
 
 use crate::number;
-use crate::remark::listed;
+use crate::variants::listed;
 
 /// One doubt about some variants.
 struct Doubt<'a> {
@@ -162,7 +162,7 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
             2,
             "server and load shared a CPU, so each took time from the other",
             String::new(),
-            "Give them different ones with `server.cpus` and `load.cpus`.",
+            "Give them different ones: `--set server.cpus=0 --set load.cpus=1`.",
         ),
         Caveat::SharedCore { .. } => of(
             2,
@@ -206,37 +206,37 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
             4,
             "the load generator was at its limit, so the server may answer more",
             String::new(),
-            "Give it more CPUs with `load.workers`, or the server fewer.",
+            "Add a worker with `--set load.workers=2`, or give the server fewer CPUs.",
         ),
         Caveat::RateMissed { intended_qps, offered_qps } => of(
             3,
             "fewer queries were sent than asked for",
             format!("{} of {}", number::qps(*offered_qps), number::qps(*intended_qps)),
-            "Ask for a lower `load.rate`, or add a worker with `load.workers`.",
+            "Lower the rate with `--set load.rate=N`, or add a worker with `--set load.workers=2`.",
         ),
         Caveat::SendLag { .. } => of(
             4,
             "queries left later than they were due, which is in the latency",
             String::new(),
-            "Ask for a lower `load.rate`, or add a worker with `load.workers`.",
+            "Lower the rate with `--set load.rate=N`, or add a worker with `--set load.workers=2`.",
         ),
         Caveat::Pacing { .. } => of(
             5,
             "the rate was met on average but came in bursts",
             String::new(),
-            "Ask for a lower `load.rate`, or add a worker with `load.workers`.",
+            "Lower the rate with `--set load.rate=N`, or add a worker with `--set load.workers=2`.",
         ),
         Caveat::ClientsNotConnected { open, clients } => of(
             3,
             "not all clients were connected at the start",
             format!("{} of {}", number::count(*open), number::count(*clients)),
-            "Lengthen `load.warm_up`.",
+            "Lengthen the warm-up: `--set load.warm_up=5s`.",
         ),
         Caveat::ConnectionsHeld { share: held } => of(
             4,
             "connections waited for their turn in the load generator",
             format!("{} of the time", share(held)),
-            "Add a worker with `load.workers`.",
+            "Add a worker with `--set load.workers=2`.",
         ),
         Caveat::GeneratorDrops { datagrams } | Caveat::HostDrops { datagrams, .. } => of(
             2,

@@ -4,7 +4,7 @@ use dnslab_measure::statistics::{Comparison, Metric};
 use dnslab_measure::{Summary, VariantSummary};
 
 use super::{Line, Look, Piece, cell};
-use crate::remark::has_open_loop;
+use crate::variants::has_open_loop;
 use crate::{answer, number};
 
 /// Blanks before a row.
@@ -34,8 +34,8 @@ const ORDER: [Metric; 9] = [
 /// From this lost share on there is a column for it.
 const LOST: f64 = 0.0001;
 
-/// The heading, a row for each variant and the meaning of the signs, as many columns as have room.
-pub(super) fn rows(summary: &Summary, width: usize) -> Vec<Line> {
+/// The heading and a row for each variant, as many columns as have room in `width`.
+pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     let mut table: Vec<Vec<Piece>> = vec![vec![Piece::new(Look::Plain, "")]];
     table
         .extend(summary.variants.iter().map(|it| vec![Piece::new(Look::Plain, name(summary, it))]));
@@ -53,20 +53,18 @@ pub(super) fn rows(summary: &Summary, width: usize) -> Vec<Line> {
     for (_, column) in shown {
         table.iter_mut().zip(column).for_each(|(row, piece)| row.push(piece));
     }
-    let mut lines = laid_out(&table);
-    lines.extend(legend(&table).map(|text| vec![Piece::new(Look::Dim, text)]));
-    lines
+    table
 }
 
 /// What the signs in the table mean.
-fn legend(table: &[Vec<Piece>]) -> Option<String> {
+pub(super) fn legend(table: &[Vec<Piece>]) -> Option<String> {
     let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
     let unseen = cells().find_map(|text| text.strip_prefix("~ "));
     let unseen = unseen.map(|size| format!("~ {size}: less than {size} would not have shown"));
     let is_unclear = cells().any(|text| text.ends_with(" ?"));
     let unclear = is_unclear.then(|| "?: too few rounds to be certain".to_owned());
     let meanings: Vec<String> = unseen.into_iter().chain(unclear).collect();
-    (!meanings.is_empty()).then(|| format!("{}{}", " ".repeat(INDENT), meanings.join("; ")))
+    (!meanings.is_empty()).then(|| meanings.join("; "))
 }
 
 /// The columns, each with its heading and its place from left to right, in the order of their

@@ -4,7 +4,7 @@ use dnslab_measure::{LimitKind, RunRecord, Summary, latency_floor_ns};
 
 use crate::doubt::limit_name;
 use crate::number;
-use crate::remark::listed;
+use crate::variants::listed;
 
 /// What bounded the variants, and how much of the machine's time was taken away.
 pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {

@@ -1,0 +1,46 @@
+//! Variants by name, by loop, and in a list.
+
+use dnslab_measure::{LoadMode, Summary, VariantSummary};
+
+/// The variant of that name.
+pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
+    summary.variants.iter().find(|variant| variant.name == name)
+}
+
+/// True if any variant was measured by a schedule that does not wait for the server. Its answered
+/// rate is the asked one, or says only that the server fell behind.
+pub(crate) fn has_open_loop(summary: &Summary) -> bool {
+    summary.variants.iter().any(|variant| matches!(variant.mode, Some(LoadMode::Open { .. })))
+}
+
+/// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many
+/// others: `a, b, c, d and 5 others`.
+pub(crate) fn listed(names: &[&str]) -> String {
+    const MOST: usize = 8;
+    const TOLD: usize = 4;
+    if names.len() > MOST {
+        return format!("{} and {} others", names[..TOLD].join(", "), names.len() - TOLD);
+    }
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_listed() {
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b"]), "a and b");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(listed(&["a", "b", "c", "d", "e", "f", "g", "h"]), "a, b, c, d, e, f, g and h");
+        assert_eq!(
+            listed(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
+            "a, b, c, d and 5 others"
+        );
+    }
+}
