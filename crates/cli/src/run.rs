@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    Experiment, ExperimentError, OptionForm, Plan, Session, SessionError, SessionOptions,
-    without_secrets,
+    Experiment, ExperimentError, FirstQueryError, OptionForm, Plan, Session, SessionError,
+    SessionOptions, without_secrets,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
@@ -129,7 +129,11 @@ pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Fail
         OptionForm::Flag => source.to_string(),
     };
     let hint = source.remedy(form).map(|remedy| format!("\n  hint:    {remedy}"));
-    anyhow::anyhow!("{what}{}", hint.unwrap_or_default()).into()
+    let error = anyhow::anyhow!("{what}{}", hint.unwrap_or_default());
+    match **source {
+        FirstQueryError::Tls(_) => Failure::bad_input(error),
+        _ => error.into(),
+    }
 }
 
 /// Does the runs that are missing, then shows and writes what came of all.

@@ -95,6 +95,7 @@ fn values() {
         ("cpu_twice", "load.cpus = [0, 1, 0]"),
         ("cpus_as_text", "load.cpus = \"0-3\""),
         ("address_is_a_name", "server.address = \"ns1.example\""),
+        ("address_is_neither", "server.address = \"192.0.2\""),
         ("zone_is_no_name", "server.zone.name = \"melmac..univ\""),
         ("empty_text", "question = \"\""),
     ];

@@ -10,6 +10,9 @@ use crate::number;
 /// Variants that are named; the others are counted.
 const MAX_NAMED: usize = 4;
 
+/// Quotient of the ends of an interval from which on they say nothing.
+const WIDE: f64 = 100.0;
+
 /// What a limit says, as one line: `FAIL dot: p99 +31 % (limit 10 %)`. It names the variants that the
 /// ruling is about; where all keep the limit, the one that is nearest to it.
 #[must_use]
@@ -121,6 +124,10 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     if !found.is_bounded() {
         return "too few rounds for an interval, ".to_owned();
     }
+    let is_relative = matches!(limit, CostLimit::Relative { .. });
+    if is_relative && 1.0 + found.high > WIDE * (1.0 + found.low) {
+        return "the interval is too wide to tell, more rounds narrow it, ".to_owned();
+    }
     let write = |end: f64| match limit {
         CostLimit::Relative { .. } => number::change(end),
         CostLimit::Absolute(demand) => value(demand.quantity, end),
@@ -189,6 +196,11 @@ mod tests {
         check(
             text("p99=10%", &[("dot", 0.12, f64::INFINITY, Unclear)]),
             "UNCLEAR dot: p99 +12 % (too few rounds for an interval, limit 10 %)",
+        );
+        check(
+            text("p99=10%", &[("dot", 500.0, 500.9, Unclear)]),
+            "UNCLEAR dot: p99 501 times (the interval is too wide to tell, more rounds narrow it, \
+             limit 10 %)",
         );
         check(
             text("memory=10%", &[("dot", f64::NAN, 0.0, Unclear)]),

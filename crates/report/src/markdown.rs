@@ -52,7 +52,8 @@ pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
 /// What the limits say: its first word in bold, at the end.
 pub(crate) fn push_gate(text: &mut String, gate: &str) {
     let (ruling, rest) = gate.split_once(' ').unwrap_or((gate, ""));
-    let _ = writeln!(text, "\n**{}** {}", escape(ruling), escape(rest));
+    text.truncate(text.trim_end().len());
+    let _ = writeln!(text, "\n\n**{}** {}", escape(ruling), escape(rest));
 }
 
 /// A table and its legend.

@@ -8,6 +8,7 @@ use super::laboratory::{Behind, HostsChoice, Laboratory, Place, UpstreamBehaviou
 use super::settings::Settings;
 use super::{Check, LoadSettings, ProcessSettings, Queries, Server, ServerSettings};
 use crate::error::Problem;
+use crate::file::Host;
 
 /// Keys of the upstream that only the embedded server understands.
 const EMBEDDED_ONLY: [&str; 7] = [
@@ -87,7 +88,10 @@ impl Check<'_> {
         let kind = kind?.parse().unwrap_or(ServerKind::Embedded);
         let transport = settings.text(key("relay.transport", "upstream.transport"));
         let binary = self.binary_at(settings, key("relay.binary", "upstream.binary"));
-        let server_address = settings.address("server.address").map(|(address, _)| address);
+        let server_address = match settings.address("server.address") {
+            Some((Host::Address(address), _)) => Some(address),
+            _ => None,
+        };
         let process = ProcessSettings {
             address: server_address.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
             threads: settings.count(key("relay.threads", "upstream.threads")),

@@ -213,6 +213,8 @@ pub enum Server {
     External {
         /// Where it answers on the transport of the load.
         target: SocketAddr,
+        /// The host name that this address was found under; `None` if the address was written.
+        name: Option<String>,
         /// Name that its certificate must have; `None` to verify the address.
         tls_name: Option<String>,
         /// How its processes are found on this machine.

@@ -12,6 +12,7 @@ mod server;
 mod settings;
 
 use std::fmt::Display;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
         current_folder: Path::new(""),
         is_file: &|_| true,
         find_root: &|root| Ok(root.to_owned()),
+        find_address: &|name| Err(format!("no name is looked up here, so `{name}` is unknown")),
     };
     check(text, sets, &anywhere)
 }
@@ -64,7 +66,7 @@ fn common(top: &Settings) -> Option<CommonSettings> {
     })
 }
 
-/// What the check must know about the file system.
+/// What the check must know about the host that it runs on.
 pub(crate) struct PathRules<'a> {
     /// Folder that relative paths in the file start from.
     pub(crate) file_folder: &'a Path,
@@ -74,6 +76,8 @@ pub(crate) struct PathRules<'a> {
     pub(crate) is_file: &'a dyn Fn(&Path) -> bool,
     /// Finds a root folder by its path or its name.
     pub(crate) find_root: &'a dyn Fn(&Path) -> Result<PathBuf, RootError>,
+    /// Finds the address of a host by its name; why there is none.
+    pub(crate) find_address: &'a dyn Fn(&str) -> Result<IpAddr, String>,
 }
 
 /// Checks the text of an experiment file with the overrides of the command line.
@@ -89,7 +93,12 @@ pub(crate) fn check(
     for set in sets {
         file::apply(&mut written, set);
     }
-    let mut check = Check { paths, problems: std::mem::take(&mut written.problems), uses: vec![] };
+    let mut check = Check {
+        paths,
+        problems: std::mem::take(&mut written.problems),
+        uses: vec![],
+        names: vec![],
+    };
     let experiment = check.experiment(&written);
     match Problems::of(check.problems) {
         Some(problems) => Err(problems),
@@ -100,12 +109,14 @@ pub(crate) fn check(
 /// A check in progress. Its methods go on after a problem, with the preset in the place of what is
 /// wrong, so that all problems come to light.
 pub(crate) struct Check<'a> {
-    /// About the file system.
+    /// About the host.
     paths: &'a PathRules<'a>,
     /// What was wrong so far.
     problems: Vec<Problem>,
     /// Keys that only some transports use, and whether a variant's transport does.
     uses: Vec<Use>,
+    /// Host names that were looked up, and what came of it.
+    names: Vec<(String, Result<IpAddr, String>)>,
 }
 
 impl Check<'_> {

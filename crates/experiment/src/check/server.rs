@@ -11,6 +11,7 @@ use super::experiment::EXTERNAL;
 use super::settings::{Exclusive, Settings};
 use super::{Check, ProcessSettings, Server, ServerSettings, Verification, ZoneSettings};
 use crate::error::Problem;
+use crate::file::Host;
 
 /// Which kinds of server a key means something to.
 type Fits = fn(Option<ServerKind>) -> bool;
@@ -138,8 +139,20 @@ impl Check<'_> {
 
     /// Where and how a started server runs.
     fn process(&mut self, settings: &Settings) -> ProcessSettings {
-        let (address, port) = address(settings);
-        if let (Some(_), Some(place)) = (port, settings.place("server.address")) {
+        let (host, port) = host(settings);
+        let place = settings.place("server.address");
+        if let (Host::Name(_), Some(place)) = (&host, place) {
+            let message = "a started server needs an address to listen on, not a host name";
+            let problem = Problem::new(message, place.mark("a name"));
+            self.problems.push(problem.help(
+                "write \"127.0.0.1\", or ask the server that runs there: `server.kind = \"external\"`",
+            ));
+        }
+        let address = match host {
+            Host::Address(address) => address,
+            Host::Name(_) => Ipv4Addr::LOCALHOST.into(),
+        };
+        if let (Some(_), Some(place)) = (port, place) {
             let message = "`server.address` has a port, but a started server gets a free one";
             let mark = place.mark("has a port");
             self.problems
@@ -188,7 +201,7 @@ impl Check<'_> {
 
     /// A server that runs already.
     fn external(&mut self, settings: &mut Settings, transport: Transport) -> Server {
-        let (address, address_port) = address(settings);
+        let (host, address_port) = host(settings);
         if let (None, Some(kind)) =
             (settings.place("server.address"), settings.place("server.kind"))
         {
@@ -202,11 +215,41 @@ impl Check<'_> {
         let port =
             if transport.is_encrypted() { settings.port(port_key(transport)) } else { plain_port };
         let port = port.unwrap_or(transport.default_port());
+        let (address, name) = self.look_up(settings, host);
+        let own_name = name.clone().filter(|_| transport.is_encrypted());
         Server::External {
             target: SocketAddr::new(address, port),
-            tls_name: settings.text("server.tls_name"),
+            name,
+            tls_name: settings.text("server.tls_name").or(own_name),
             identity: self.identity(settings),
         }
+    }
+
+    /// The address of a host, and its name if it was written by name. A name is looked up once, so that
+    /// all variants ask the same address.
+    fn look_up(&mut self, settings: &Settings, host: Host) -> (IpAddr, Option<String>) {
+        let name = match host {
+            Host::Address(address) => return (address, None),
+            Host::Name(name) => name,
+        };
+        let found = match self.names.iter().find(|(known, _)| *known == name) {
+            Some((_, found)) => found.clone(),
+            None => {
+                let found = (self.paths.find_address)(&name);
+                self.names.push((name.clone(), found.clone()));
+                found
+            }
+        };
+        let reason = match found {
+            Ok(address) => return (address, Some(name)),
+            Err(reason) => reason,
+        };
+        if let Some(place) = settings.place("server.address") {
+            let message = format!("`server.address` cannot be looked up: {reason}");
+            let problem = Problem::new(message, place.mark("no address"));
+            self.problems.push(problem.help("write its address, or mend its name"));
+        }
+        (Ipv4Addr::LOCALHOST.into(), Some(name))
     }
 
     /// How the processes of an external server are found: of the two keys, that of the later layer
@@ -349,9 +392,10 @@ pub(super) fn words(transport: Transport) -> &'static str {
     }
 }
 
-/// The address and the port behind it.
-fn address(settings: &Settings) -> (IpAddr, Option<u16>) {
-    settings.address("server.address").unwrap_or((IpAddr::V4(Ipv4Addr::LOCALHOST), None))
+/// The host and the port behind it.
+fn host(settings: &Settings) -> (Host, Option<u16>) {
+    let local = Host::Address(Ipv4Addr::LOCALHOST.into());
+    settings.address("server.address").unwrap_or((local, None))
 }
 
 /// The zone under test.
@@ -362,5 +406,63 @@ fn zone(settings: &Settings) -> ZoneSettings {
         records: settings.count("server.zone.records").unwrap_or(1),
         // The table of keys keeps it below 2^31.
         ttl_s: u32::try_from(ttl_s).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::path::Path;
+
+    use super::super::{PathRules, check};
+    use super::*;
+
+    /// Checks an external server at this address, asked over UDP and over TLS; the targets, and the
+    /// names that were looked up.
+    fn external(address: &str) -> (Result<Vec<Server>, String>, Vec<String>) {
+        let asked = RefCell::new(Vec::new());
+        let here = PathRules {
+            file_folder: Path::new(""),
+            current_folder: Path::new(""),
+            is_file: &|_| true,
+            find_root: &|root| Ok(root.to_owned()),
+            find_address: &|name| {
+                asked.borrow_mut().push(name.to_owned());
+                match name {
+                    "ns1.example" => Ok("192.0.2.7".parse().unwrap()),
+                    other => Err(format!("`{other}` is unknown")),
+                }
+            },
+        };
+        let text = format!(
+            "name = \"x\"\n[server]\nkind = \"external\"\naddress = \"{address}\"\ninsecure = true\n\
+             [[variant]]\nname = \"udp\"\n[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n"
+        );
+        let servers = check(&text, &[], &here)
+            .map(|of| of.variants.into_iter().map(|variant| variant.server.server).collect())
+            .map_err(|problems| problems.as_slice()[0].message.clone());
+        (servers, asked.into_inner())
+    }
+
+    #[test]
+    fn a_name_is_looked_up_once_and_verified() {
+        let (servers, asked) = external("ns1.example:5300");
+        assert_eq!(asked, ["ns1.example"]);
+        let servers = servers.unwrap();
+        let of = |server: &Server| match server {
+            Server::External { target, name, tls_name, .. } => {
+                (target.to_string(), name.clone(), tls_name.clone())
+            }
+            other => panic!("{other:?}"),
+        };
+        let name = Some("ns1.example".to_owned());
+        assert_eq!(of(&servers[0]), ("192.0.2.7:5300".to_owned(), name.clone(), None));
+        assert_eq!(of(&servers[1]), ("192.0.2.7:853".to_owned(), name.clone(), name));
+        let (servers, asked) = external("192.0.2.1");
+        assert_eq!((of(&servers.unwrap()[1]).2, asked), (None, Vec::new()));
+        let (servers, asked) = external("nowhere.example");
+        let message = "`server.address` cannot be looked up: `nowhere.example` is unknown";
+        assert_eq!(servers.unwrap_err(), message);
+        assert_eq!(asked.len(), 1, "a name that is not found is looked up once, too");
     }
 }

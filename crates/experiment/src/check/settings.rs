@@ -1,14 +1,13 @@
 //! The entries of one variant, layer on layer, read as the types that the check needs.
 
 use std::cmp::Ordering;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use dnslab_traffic::Rate;
 use dnslab_wire::EdnsOption;
 
 use crate::error::Place;
-use crate::file::{Entries, Entry, Value, preset};
+use crate::file::{Entries, Entry, Host, Value, preset};
 use crate::keys;
 
 /// The entries that hold for one variant.
@@ -200,7 +199,7 @@ impl Settings {
     }
 
     /// An address and its port, if there is one.
-    pub(super) fn address(&self, path: &str) -> Option<(IpAddr, Option<u16>)> {
+    pub(super) fn address(&self, path: &str) -> Option<(Host, Option<u16>)> {
         match self.value(path)? {
             Value::Address(address, port) => Some((address, port)),
             _ => None,

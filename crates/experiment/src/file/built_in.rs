@@ -1,6 +1,7 @@
 //! Where experiments come from: built in, or a file.
 
 use std::fs;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use crate::check::{Experiment, PathRules, check};
@@ -27,6 +28,12 @@ pub struct Source {
     pub name: String,
     /// The text.
     pub text: String,
+}
+
+/// The first address that this host knows for a name.
+fn find_address(name: &str) -> Result<IpAddr, String> {
+    let found = (name, 0).to_socket_addrs().map_err(|error| format!("`{name}`: {error}"))?.next();
+    found.map(|address| address.ip()).ok_or_else(|| format!("`{name}` has no address"))
 }
 
 /// Finds and checks an experiment.
@@ -57,6 +64,7 @@ pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source),
         current_folder: &current,
         is_file: &|path: &Path| path.is_file(),
         find_root: &dnslab_lab::root::locate,
+        find_address: &find_address,
     };
     match check(&source.text, sets, &paths) {
         Ok(experiment) => Ok((experiment, source)),

@@ -116,7 +116,7 @@ mod tests {
     use dnslab_wire::EdnsOption;
 
     use super::*;
-    use crate::file::Value;
+    use crate::file::{Host, Value};
 
     #[test]
     fn bare_words_are_text() {
@@ -142,7 +142,9 @@ mod tests {
         check("server.cpus", "0,1", Value::Cpus(vec![0, 1]));
         check("server.cpus", "[0, 1]", Value::Cpus(vec![0, 1]));
         check("server.cpus", "3", Value::Cpus(vec![3]));
-        check("server.address", "::1", Value::Address("::1".parse().unwrap(), None));
+        check("server.address", "::1", Value::Address(Host::Address("::1".parse().unwrap()), None));
+        let name = Host::Name("ns1.example".to_owned());
+        check("server.address", "ns1.example:5300", Value::Address(name, Some(5300)));
         check("name", "2024", Value::Text("2024".into()));
         check("repeat.margin", "5%", Value::Number(0.05));
         check("server.extra", "a = 1\nb = 2", Value::Text("a = 1\nb = 2".into()));

@@ -17,7 +17,7 @@ pub use built_in::{BUILT_IN, Source, load};
 pub(crate) use command_line::apply;
 pub use render::{render, render_styled, without_secrets};
 use value::Syntax;
-pub(crate) use value::Value;
+pub(crate) use value::{Host, Value};
 
 use crate::error::{Origin, Place, Problem, Problems, shown};
 use crate::keys::{Key, Preset, VARIANT_NAME, closest_group, closest_key, find, is_group};

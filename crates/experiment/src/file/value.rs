@@ -31,9 +31,18 @@ pub(crate) enum Value {
     /// Of [`Form::Boolean`].
     Boolean(bool),
     /// Of [`Form::Address`]: the address and the port, if one was written.
-    Address(IpAddr, Option<u16>),
+    Address(Host, Option<u16>),
     /// Of [`Form::EdnsOptions`].
     EdnsOptions(Vec<EdnsOption>),
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// Its address.
+    Address(IpAddr),
+    /// Its name, to be looked up.
+    Name(String),
 }
 
 /// Why a value cannot be read.
@@ -379,22 +388,37 @@ impl Reader<'_> {
         Ok(Value::Cpus(cpus))
     }
 
-    /// An IP address, with or without a port.
+    /// An IP address or a host name, with or without a port.
     fn address(&self, text: &str) -> Result<Value, Fault> {
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = bare.parse::<IpAddr>() {
-            return Ok(Value::Address(address, None));
+            return Ok(Value::Address(Host::Address(address), None));
         }
         match text.parse::<SocketAddr>() {
             Ok(address) if address.port() != 0 => {
-                Ok(Value::Address(address.ip(), Some(address.port())))
+                return Ok(Value::Address(Host::Address(address.ip()), Some(address.port())));
+            }
+            _ => {}
+        }
+        let (name, port) = match text.split_once(':') {
+            None => (text, Some(None)),
+            Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0).map(Some)),
+        };
+        // Numbers alone are an address that was written wrongly.
+        let has_letter = name
+            .rsplit('.')
+            .next()
+            .is_some_and(|last| last.bytes().any(|octet| octet.is_ascii_alphabetic()));
+        match (self.domain_name(name), port) {
+            (Ok(Value::Text(name)), Some(port)) if has_letter => {
+                Ok(Value::Address(Host::Name(name), port))
             }
             _ => {
-                let what = format!("is not an IP address: `{}`", shown(text));
-                let help = "write for example \"192.0.2.1\", \"192.0.2.1:5300\", \"2001:db8::1\" \
-                            or \"[2001:db8::1]:5300\"; host names are not looked up"
+                let what = format!("is neither an IP address nor a host name: `{}`", shown(text));
+                let help = "write for example \"192.0.2.1\", \"192.0.2.1:5300\", \"2001:db8::1\", \
+                            \"[2001:db8::1]:5300\" or \"ns1.example:5300\""
                     .to_owned();
-                Err(self.fault(&what, "not an IP address", help))
+                Err(self.fault(&what, "neither address nor name", help))
             }
         }
     }

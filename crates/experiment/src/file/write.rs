@@ -127,7 +127,7 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
             text("server.root", root.as_deref());
             text("server.extra", extra.as_deref());
         }
-        Server::External { target, tls_name, identity } => {
+        Server::External { target, tls_name, identity, name: _ } => {
             text("server.address", Some(&target.ip().to_string()));
             text("server.tls_name", tls_name.as_deref());
             match identity {

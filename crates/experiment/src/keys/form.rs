@@ -45,7 +45,7 @@ pub enum Form {
     Path,
     /// `true` or `false`.
     Boolean,
-    /// An IP address with or without a port.
+    /// An IP address or a host name, with or without a port.
     Address,
     /// A list of EDNS options, each as code and octets in hexadecimal.
     EdnsOptions,
@@ -91,7 +91,7 @@ impl Form {
             Self::Cpus => "a list of CPU numbers",
             Self::Path => "a path",
             Self::Boolean => "true or false",
-            Self::Address => "an IP address",
+            Self::Address => "an IP address or a host name",
             Self::EdnsOptions => "a list of EDNS options",
             Self::Padding => "true, false or a number of octets",
             Self::HttpPath => "a path",
@@ -156,7 +156,7 @@ impl Form {
             Self::Cpus => "list of CPU numbers".to_owned(),
             Self::Path => "path".to_owned(),
             Self::Boolean => "`true` or `false`".to_owned(),
-            Self::Address => "IP address".to_owned(),
+            Self::Address => "IP address or host name".to_owned(),
             Self::EdnsOptions => "list of `\"CODE:HEX\"`".to_owned(),
             Self::Padding => {
                 let most = dnslab_measure::grouped(Self::LARGEST_PADDING.into());

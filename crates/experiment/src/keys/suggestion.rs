@@ -5,18 +5,17 @@
 use super::{KEYS, Key};
 
 /// Words of the field. Who writes one of them means it, whatever is near in its letters.
-const FIELD_WORDS: [&str; 32] = [
+const FIELD_WORDS: [&str; 33] = [
     "a", "aaaa", "cache", "core", "cpu", "doh", "doq", "dot", "file", "host", "http", "key", "log",
-    "loss", "mode", "name", "path", "pcap", "port", "qps", "quic", "rate", "rcode", "size", "soa",
-    "tcp", "time", "tls", "trace", "ttl", "type", "udp",
+    "loss", "mode", "name", "path", "pcap", "pod", "port", "qps", "quic", "rate", "rcode", "size",
+    "soa", "tcp", "time", "tls", "trace", "ttl", "type", "udp",
 ];
 
 /// Letters from which on two slips are taken for slips.
 const LONG: usize = 7;
 
-/// Letters below which a word with another letter is another word: only two that changed places are a
-/// slip there.
-const SHORT: usize = 4;
+/// Letters of the shortest word that may have a slip in it.
+const SHORT: usize = 3;
 
 /// A right last part in another group than the one that was written is further than any slip.
 const OTHER_GROUP: usize = 6;
@@ -36,23 +35,13 @@ fn slips(written: &str, known: &str) -> Option<usize> {
     if FIELD_WORDS.contains(&written.as_str()) && !is_longer {
         return None;
     }
+    let most = match known.chars().count() {
+        0..SHORT => 0,
+        SHORT..LONG => 1,
+        _ => 2,
+    };
     let slips = strsim::osa_distance(&written, &known);
-    let is_slip = match known.chars().count() {
-        0..SHORT => slips == 1 && (is_longer || have_same_letters(&written, &known)),
-        SHORT..LONG => slips == 1,
-        _ => slips <= 2,
-    };
-    is_slip.then_some(slips)
-}
-
-/// True if two words have the same letters in any order.
-fn have_same_letters(one: &str, other: &str) -> bool {
-    let sorted = |word: &str| {
-        let mut letters: Vec<char> = word.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    sorted(one) == sorted(other)
+    (slips <= most).then_some(slips)
 }
 
 /// The word of `words` that somebody who wrote `word` most likely meant.

@@ -96,8 +96,8 @@ const TOP_AND_SERVER: &[Key] = &[
         "server.address",
         Form::Address,
         Preset::Value("\"127.0.0.1\""),
-        "IPv4 or IPv6 address that the server listens on; an external server must have one, \
-         with or without the port for UDP and TCP",
+        "IPv4 or IPv6 address that the server listens on; an external server must have one, or a \
+         host name, with or without the port for UDP and TCP",
     ),
     Key::new(
         "server.port",

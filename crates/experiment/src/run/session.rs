@@ -25,7 +25,7 @@ use super::room;
 use super::round::CommonRate;
 use super::split::Cpus;
 use super::watching;
-use crate::{CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Variant};
+use crate::{CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Server, Variant};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
@@ -515,6 +515,15 @@ fn host_facts(experiment: &Experiment) -> Vec<Fact> {
     let mut divisions: Vec<String> = cpus.map(|cpus| cpus.describe()).collect();
     divisions.dedup();
     facts.push(Fact { name: "CPUs of server and load".to_owned(), value: divisions.join("; ") });
+    for variant in &experiment.variants {
+        let Server::External { target, name: Some(name), .. } = &variant.server.server else {
+            continue;
+        };
+        let fact = Fact { name: format!("address of {name}"), value: target.ip().to_string() };
+        if !facts.contains(&fact) {
+            facts.push(fact);
+        }
+    }
     facts
 }
 

@@ -91,7 +91,7 @@ fn server() -> impl Strategy<Value = Server> {
     let external = (any::<std::net::IpAddr>(), 1u16.., tls_name, identity).prop_map(
         |(address, port, tls_name, identity)| {
             let target = (address, port).into();
-            Server::External { target, tls_name, identity }
+            Server::External { target, name: None, tls_name, identity }
         },
     );
     prop_oneof![embedded, installed, external]
