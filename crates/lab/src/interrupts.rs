@@ -43,6 +43,11 @@ impl CpuTimes {
         self.0.get(&cpu).copied().unwrap_or_default()
     }
 
+    /// The numbers of all CPUs, ascending.
+    pub(crate) fn all(&self) -> Vec<usize> {
+        self.0.keys().copied().collect()
+    }
+
     /// The sum of some CPUs.
     pub(crate) fn sum(&self, cpus: &[usize]) -> CpuTime {
         cpus.iter().map(|cpu| self.cpu(*cpu)).fold(CpuTime::default(), |sum, one| CpuTime {

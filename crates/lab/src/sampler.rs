@@ -22,6 +22,9 @@ use crate::written::WrittenTally;
 /// seconds still has a hundred points.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Most CPUs that are told one by one: a record of ten seconds grows by 1 KiB for each.
+const MOST_CORES: usize = 32;
+
 /// Attempts at the first and at the last sample, which bound what the series covers.
 const ATTEMPTS: usize = 5;
 
@@ -45,6 +48,8 @@ pub struct Watched {
     pub(crate) sockets: HashSet<u64>,
     /// The logs of queries that it was told to write.
     pub(crate) logs: Vec<PathBuf>,
+    /// CPUs of the server, whose use is told one by one; empty if it may use all.
+    pub(crate) server_cpus: Vec<usize>,
 }
 
 impl Watched {
@@ -59,6 +64,7 @@ impl Watched {
             load_cpus: Vec::new(),
             sockets: HashSet::new(),
             logs: Vec::new(),
+            server_cpus: Vec::new(),
         }
     }
 
@@ -77,7 +83,21 @@ impl Watched {
     #[must_use]
     pub fn pinned_to(mut self, cpus: &[usize]) -> Self {
         self.own_cpus = cpus.to_vec();
+        self.server_cpus = cpus.to_vec();
         self
+    }
+
+    /// The CPUs that are told one by one: those of server and load, or all where the server is not
+    /// pinned; at most [`MOST_CORES`].
+    fn cores(&self, times: &CpuTimes) -> Vec<usize> {
+        let mut cores = match self.server_cpus.is_empty() {
+            true => times.all(),
+            false => self.server_cpus.iter().chain(&self.load_cpus).copied().collect(),
+        };
+        cores.sort_unstable();
+        cores.dedup();
+        cores.truncate(MOST_CORES);
+        cores
     }
 
     /// The same server beside a load on these CPUs: the interrupts there count as the load's.
@@ -190,6 +210,7 @@ impl Sampler {
                 .collect(),
             threads: seen.threads.busiest(window),
             load_cpus: shares(&load_cpus, &seen.load, window),
+            core_cpus: seen.cores,
             irq_apart: interrupts::kept_apart(),
         }
     }
@@ -202,12 +223,14 @@ struct Seen {
     threads: ThreadLog,
     /// What the CPUs of the load had done at each sample, in their order.
     load: Vec<(i64, Vec<CpuTime>)>,
+    /// The CPUs that are told one by one.
+    cores: Vec<usize>,
 }
 
 impl Seen {
     fn new() -> Self {
-        let (samples, load) = (Vec::new(), Vec::new());
-        Self { began: Instant::now(), samples, threads: ThreadLog::default(), load }
+        let (samples, load, cores) = (Vec::new(), Vec::new(), Vec::new());
+        Self { began: Instant::now(), samples, threads: ThreadLog::default(), load, cores }
     }
 }
 
@@ -337,6 +360,9 @@ impl<'a> Watch<'a> {
             .push(at_ns, self.threads.alive(), |id| descendants::name(id).unwrap_or_default());
         let load = self.watched.load_cpus.iter().map(|cpu| times.cpu(*cpu));
         self.seen.load.push((at_ns, load.collect()));
+        if self.seen.samples.is_empty() {
+            self.seen.cores = self.watched.cores(&times);
+        }
         self.seen.samples.push(ResourceSample {
             at_ns,
             cpu_ns,
@@ -349,6 +375,7 @@ impl<'a> Watch<'a> {
             log_octets: self.logs.read(&self.watched.logs),
             irq_ns: own.irq_ns,
             cpus_used_ns: own.used_ns,
+            cores_used_ns: self.seen.cores.iter().map(|cpu| times.cpu(*cpu).used_ns).collect(),
         });
         Some(())
     }

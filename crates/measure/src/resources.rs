@@ -38,6 +38,10 @@ pub struct ResourceSample {
     /// records that do not have it.
     #[serde(default)]
     pub cpus_used_ns: u64,
+    /// Time in which each CPU of [`ResourceSeries::core_cpus`] did anything, whoever used it,
+    /// nanoseconds; empty in records that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores_used_ns: Vec<u64>,
 }
 
 /// What one thread of a server used.
@@ -95,6 +99,10 @@ pub struct ResourceSeries {
     /// What the CPUs of the load did over the measured window; none in records that do not have it.
     #[serde(default)]
     pub load_cpus: Vec<CpuShare>,
+    /// The CPUs that are watched one by one: those of the server and of the load, at most 32; empty in
+    /// records that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_cpus: Vec<usize>,
     /// Whether the kernel keeps the time of interrupts apart from that of the threads that they
     /// interrupt (CONFIG_IRQ_TIME_ACCOUNTING); `None` where that is not known.
     #[serde(default)]
@@ -119,6 +127,16 @@ impl ResourceSeries {
     ) -> Option<u64> {
         let at = |instant| self.interpolate(instant, &figure);
         Some((at(to_ns)? - at(from_ns)?).round().max(0.0) as u64)
+    }
+
+    /// The use of the nth of [`ResourceSeries::core_cpus`] in [0, 1] between two instants, by whatever
+    /// process.
+    #[must_use]
+    pub fn core_share(&self, nth: usize, from_ns: i64, to_ns: i64) -> Option<f64> {
+        self.samples.first()?.cores_used_ns.get(nth)?;
+        let figure = |sample: &ResourceSample| sample.cores_used_ns.get(nth).copied().unwrap_or(0);
+        let used_ns = self.growth_between(from_ns, to_ns, figure)?;
+        (to_ns > from_ns).then(|| used_ns as f64 / (to_ns - from_ns) as f64)
     }
 
     /// The server's CPU use in [0, 1] of what it was given, between two instants.
@@ -206,6 +224,23 @@ mod tests {
             ..ResourceSeries::default()
         };
         assert_eq!(series.used_share(0, 100), Some(0.6));
+    }
+
+    #[test]
+    fn each_core_has_its_share() {
+        let sample = |at_ns, cores_used_ns| ResourceSample {
+            at_ns,
+            cores_used_ns,
+            ..ResourceSample::default()
+        };
+        let series = ResourceSeries {
+            core_cpus: vec![0, 3],
+            samples: vec![sample(0, vec![0, 50]), sample(100, vec![100, 75])],
+            ..ResourceSeries::default()
+        };
+        assert_eq!(series.core_share(0, 0, 100), Some(1.0));
+        assert_eq!(series.core_share(1, 0, 100), Some(0.25));
+        assert_eq!((series.core_share(2, 0, 100), series.core_share(0, 0, 101)), (None, None));
     }
 
     #[test]

@@ -340,7 +340,7 @@ function axes(options: ChartOptions, range: [number, number], frame: Frame): SVG
   const { left, top, width, height } = frame;
   const bottom = top + height;
   const drawn: SVGElement[] = [];
-  const most = Math.max(2, Math.floor(height / 40));
+  const most = Math.max(2, Math.floor(height / 36));
   const ticks = options.log
     ? thinned(logTicks(...range), Math.max(3, Math.floor(height / 26)))
     : linearTicks(...range, most);

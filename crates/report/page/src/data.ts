@@ -26,6 +26,8 @@ export interface Series {
   /** Seconds since the measured window began. */
   at_s: number[];
   figures: Record<string, Curve[]>;
+  /** The use of each CPU in percent, of each variant, or of all together: then without a name. */
+  cores: { name: string; labels: string[]; curves: Curve[] }[];
 }
 
 /** Everything that the charts draw. */

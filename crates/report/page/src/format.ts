@@ -31,11 +31,11 @@ export function mebibytes(value: number): string {
   return `${threeDigits(value)} MiB`;
 }
 
-/** Octets, given in KiB, in the unit that fits; a tick has no more digits than it needs. */
-export function kibibytes(value: number, isTick = false): string {
+/** Octets, given in kB (1,000), in the unit that fits; a tick has no more digits than it needs. */
+export function kilobytes(value: number, isTick = false): string {
   const write = isTick ? tick : threeDigits;
-  if (value >= 1024) return `${write(value / 1024)} MiB`;
-  return value >= 1 || value === 0 ? `${write(value)} KiB` : `${write(value * 1024)} octets`;
+  if (value >= 1000) return `${write(value / 1000)} MB`;
+  return value >= 1 || value === 0 ? `${write(value)} kB` : `${write(value * 1000)} B`;
 }
 
 /** Milliseconds as a tick: digits that say nothing are left away. */

@@ -1,8 +1,8 @@
 // Charts over the time of a run.
 
-import { type Chart, type ChartOptions, drawChart } from "./chart";
+import { type Chart, type ChartOptions, type Panel, drawChart } from "./chart";
 import type { Charts, Series } from "./data";
-import { kibibytes, mebibytes, milliseconds, percent, qps, shortCount, shortMilliseconds, tick } from "./format";
+import { kilobytes, mebibytes, milliseconds, percent, qps, shortCount, shortMilliseconds, tick } from "./format";
 import { panelsOf } from "./panels";
 
 /** What one of these charts says for itself. */
@@ -10,7 +10,7 @@ type Own = Pick<ChartOptions, "yText" | "yTick"> & Partial<ChartOptions>;
 
 const latency: Own = { yText: milliseconds, yTick: shortMilliseconds, log: true };
 const count: Own = { yText: (value) => qps(value), yTick: shortCount };
-const perSecond: Own = { yText: (value) => `${kibibytes(value)}/s`, yTick: (value) => `${kibibytes(value, true)}/s` };
+const perSecond: Own = { yText: (value) => `${kilobytes(value)}/s`, yTick: (value) => `${kilobytes(value, true)}/s` };
 
 /** The charts by the name of their figure, in `Figure::id`. */
 const CHARTS: Record<string, Own> = {
@@ -20,6 +20,7 @@ const CHARTS: Record<string, Own> = {
   p95: latency,
   p99: latency,
   cpu: { yText: percent, yTick: (y) => `${tick(y)} %`, atLeast: 100 },
+  cores: { yText: percent, yTick: (y) => `${tick(y)} %`, atLeast: 100 },
   memory: { yText: mebibytes, yTick: (y) => `${tick(y)} MiB` },
   log: perSecond,
   network: perSecond,
@@ -54,8 +55,8 @@ export function drawTimelines(charts: Charts): void {
 function optionsOf(charts: Charts, series: Series, id: string): ChartOptions | undefined {
   const own = CHARTS[id];
   const curves = series.figures[id];
-  if (!own || !curves) return undefined;
-  const panels = panelsOf(charts, curves);
+  const panels = id === "cores" ? corePanels(series) : curves ? panelsOf(charts, curves) : [];
+  if (!own || panels.length === 0) return undefined;
   const half = series.width_s / 2;
   const first = series.at_s[0] ?? 0;
   const last = series.at_s[series.at_s.length - 1] ?? 1;
@@ -72,6 +73,14 @@ function optionsOf(charts: Charts, series: Series, id: string): ChartOptions | u
     panels,
     height: panels.length > 1 ? 160 : (own.height ?? 230),
   };
+}
+
+/** One plot for each variant, with a line for each CPU. */
+function corePanels(series: Series): Panel[] {
+  return series.cores.map(({ name, labels, curves }) => ({
+    title: name,
+    lines: curves.map((curve, slot) => ({ label: labels[slot] ?? "", slot, curve })),
+  }));
 }
 
 /** Buttons for the widths of the buckets, if there is a choice. */

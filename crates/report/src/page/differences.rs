@@ -62,6 +62,9 @@ const NARROW: Layout = Layout {
 const MOST: f64 = 32.0;
 /// Intervals are drawn to this factor beyond the differences.
 const BEYOND: f64 = 2.0;
+/// The same for one metric of variants with names that fit beside the axis.
+const NARROW_NAMES: Layout =
+    Layout { axis: (140.0, 284.0), name_line: 0.0, longest_name: 17, ..NARROW };
 /// Height of one difference.
 const ROW: f64 = 25.0;
 /// Room above the first difference of a variant.
@@ -90,14 +93,14 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
         drawn.iter().copied().partition(|comparison| comparison.metric == metric);
     if !are_many(summary) || first.is_empty() || others.is_empty() {
-        html.push_str(&caption(&format!("Difference from {baseline}"), &text));
+        html.push_str(&caption(&format!("Difference from {baseline}"), text));
         html.push_str(&pictures(summary, grouping, &drawn));
         html.push_str("</figure>\n");
     } else {
         let title = format!("Difference from {baseline}: {}", escape(metric_name(metric)));
-        html.push_str(&caption(&title, &text));
+        html.push_str(&caption(&title, text));
         html.push_str(&picture(summary, grouping, &first, &BROAD_NAMES, true));
-        html.push_str(&picture(summary, grouping, &first, &NARROW, true));
+        html.push_str(&picture(summary, grouping, &first, &NARROW_NAMES, true));
         let _ = write!(
             html,
             "</figure>\n<details><summary>Every metric</summary>\n<figure class=\"drawn\">\n\
@@ -355,14 +358,8 @@ fn push_difference(
         Verdict::NoDifferenceSeen | Verdict::CannotTell { .. } => " hollow",
     };
     let layout = axis.layout;
-    let end = |bound: f64, edge: f64| match difference.is_bounded() && bound.is_finite() {
-        true => axis.place(bound),
-        false => (edge, true),
-    };
-    let (low, low_goes_on) = end(difference.low, layout.axis.0);
-    let (high, high_goes_on) = end(difference.high, layout.axis.1);
     let (value, is_beyond) = axis.place(difference.value);
-    let cap = |x: f64, goes_on: bool, inward: f64| match goes_on {
+    let cap = |(x, goes_on): (f64, bool), inward: f64| match goes_on {
         true => {
             format!(
                 "M{:.1} {:.1}L{x:.1} {y:.1}L{:.1} {:.1}",
@@ -374,13 +371,20 @@ fn push_difference(
         }
         false => format!("M{x:.1} {:.1}v10", y - 5.0),
     };
-    let _ = write!(
-        html,
-        "<g class=\"{class}{hollow}\"><title>{}</title><path d=\"M{low:.1} {y:.1}H{high:.1}{}{}\"/>",
-        escape(&told(comparison)),
-        cap(low, low_goes_on, 6.0),
-        cap(high, high_goes_on, -6.0)
-    );
+    let _ =
+        write!(html, "<g class=\"{class}{hollow}\"><title>{}</title>", escape(&told(comparison)));
+    // Too few runs have no interval: the point stands alone.
+    if difference.is_bounded() {
+        let (low, high) = (axis.place(difference.low), axis.place(difference.high));
+        let _ = write!(
+            html,
+            "<path d=\"M{:.1} {y:.1}H{:.1}{}{}\"/>",
+            low.0,
+            high.0,
+            cap(low, 6.0),
+            cap(high, -6.0)
+        );
+    }
     // A difference beyond the axis is told by its figure.
     if !is_beyond {
         let _ = write!(html, "<circle cx=\"{value:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
@@ -477,9 +481,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_bounded_and_what_is_far_away_is_drawn_too() {
+    fn what_has_no_interval_is_a_point_and_what_is_far_away_an_arrow() {
         let html = drawn(0.2, f64::NEG_INFINITY, f64::INFINITY);
-        assert_eq!(ends(&html), BROAD.axis);
+        assert!(!html.contains("<path") && html.contains("<circle"), "{html}");
         assert!(html.contains("too few runs"), "{html}");
         let html = drawn(9_999.0, 9_000.0, 11_000.0);
         assert!(!html.contains("<circle") && html.contains("10000 times"), "{html}");

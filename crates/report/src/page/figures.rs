@@ -153,7 +153,7 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         if is_common { " All variants at the same rate." } else { "" }
     );
     push_place(&mut html, "percentiles", "full", "Latency, the slowest first", &percentiles);
-    let over_time = charts.figures();
+    let over_time = charts.timeline().figures();
     if !over_time.is_empty() {
         html.push_str(
             "<div class=\"time\"><h3>Over time</h3><span id=\"width\" hidden></span>\
@@ -165,7 +165,8 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     let (open, folded): (Vec<Figure>, Vec<Figure>) =
         over_time.into_iter().partition(|figure| !grouped || !figure.is_aside());
     let push = |html: &mut String, figure: Figure| {
-        let (title, text) = caption(figure, is_common && closed, charts.has_exact_quantiles());
+        let (title, text) =
+            caption(figure, is_common && closed, charts.timeline().has_exact_quantiles());
         let class = match figure {
             Figure::Qps | Figure::CountedQps => "full",
             _ if grouped => "full",
@@ -174,8 +175,20 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         push_place(html, figure.id(), class, title, &text);
     };
     open.into_iter().for_each(|figure| push(&mut html, figure));
-    if !folded.is_empty() {
+    let has_cores = charts.timeline().has_cores();
+    let cores = |html: &mut String| {
+        let text =
+            "Whoever used it: server, load and others. Where variants take turns, all of them.";
+        push_place(html, "cores", "full", "CPU by core", text);
+    };
+    if has_cores && !grouped {
+        cores(&mut html);
+    }
+    if !folded.is_empty() || (grouped && has_cores) {
         html.push_str("<details class=\"full\"><summary>More over time</summary>\n");
+        if grouped && has_cores {
+            cores(&mut html);
+        }
         folded.into_iter().for_each(|figure| push(&mut html, figure));
         html.push_str("</details>\n");
     }

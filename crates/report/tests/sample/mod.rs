@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dnslab_measure::{
-    Answers, CaseId, Caveat, Connections, Counters, Fact, Histogram, Interval, Limit, LimitKind,
-    LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes, RECORD_FORMAT, ResourceSample,
-    ResourceSeries, ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT,
-    ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
+    Answers, CaseId, Caveat, Connections, Counters, Fact, Histogram, Interval, IntervalTraffic,
+    Limit, LimitKind, LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes, RECORD_FORMAT,
+    ResourceSample, ResourceSeries, ResultsDirectory, ResultsError, RunRecord, RunStatus,
+    SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
 };
 
 /// Nanoseconds in a millisecond.
@@ -314,7 +314,11 @@ fn intervals(of: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<I
                 p99_ns: Some(p99 as u64),
                 p999_ns: Some((p99 * 1.5) as u64),
                 max_ns: Some((p99 * 3.0) as u64),
-                traffic: None,
+                traffic: Some(IntervalTraffic {
+                    sent_octets: answered as u64 * 40,
+                    received_octets: answered as u64 * 90,
+                    ..IntervalTraffic::default()
+                }),
             }
         })
         .collect()
@@ -332,6 +336,8 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
             cpu_ns,
             memory_octets: 48 * 1_048_576 + (at.max(0) as u64) * (of.p50_ms * 50_000.0) as u64,
             context_switches: at.max(0) as u64 * 900,
+            // Two CPUs: the server's, and that of the load.
+            cores_used_ns: vec![cpu_ns, cpu_ns / 2],
             ..ResourceSample::default()
         }
     });
@@ -340,6 +346,7 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
         cpu_source: "cgroup v2".to_owned(),
         memory_source: "cgroup v1".to_owned(),
         cpus: 1,
+        core_cpus: vec![0, 1],
         ..ResourceSeries::default()
     }
 }

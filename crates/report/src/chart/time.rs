@@ -1,0 +1,579 @@
+//! Figures over the time of a run, in buckets.
+
+use std::collections::BTreeMap;
+
+use dnslab_measure::{Interval, Measured, RunRecord};
+use serde::Serialize;
+
+use super::{Curve, short};
+use crate::csv::counted_qps;
+
+/// Most points on a time axis: more than the pixels of a chart would show nothing.
+const MOST_POINTS: u64 = 600;
+/// Width of a bucket of the time axis, nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+/// Runs shorter than so many seconds are shown in finer buckets at first.
+const FEW_SECONDS: u64 = 10;
+
+/// Charts with one time axis, seconds since the measured window began: the warm-up is before zero.
+#[derive(Debug, Serialize)]
+pub(crate) struct Timeline {
+    /// The same in buckets of each width; the first one is shown until another is chosen.
+    series: Vec<Series>,
+}
+
+/// What happened over time, in buckets of one width.
+#[derive(Debug, Serialize)]
+struct Series {
+    /// Width of a bucket, seconds.
+    width_s: f64,
+    /// Middle of each bucket, seconds.
+    at_s: Vec<f64>,
+    /// The curves, per variant, of each figure that was measured, by [`Figure::id`].
+    figures: BTreeMap<&'static str, Vec<Curve>>,
+    /// The use of each CPU, for each variant, or once where variants took turns on the same CPUs.
+    cores: Vec<Cores>,
+    /// True if the quantiles of all runs are those of the queries in each bucket; else the median is
+    /// the mean of the medians inside it, and p95 and p99 the largest.
+    #[serde(skip)]
+    is_exact: bool,
+}
+
+/// The use of CPUs one by one, in percent.
+#[derive(Debug, Serialize)]
+struct Cores {
+    /// The variant; empty for all together.
+    name: String,
+    /// Name of each CPU, with who has it.
+    labels: Vec<String>,
+    /// One for each.
+    curves: Vec<Curve>,
+}
+
+impl Timeline {
+    /// The figures that any variant has, in the order in which they are shown.
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        let has = |figure: &Figure| {
+            self.series.iter().any(|series| series.figures.contains_key(figure.id()))
+        };
+        Figure::ALL.into_iter().filter(has).collect()
+    }
+
+    /// True if the use of each CPU is known.
+    pub(crate) fn has_cores(&self) -> bool {
+        self.series.iter().any(|series| !series.cores.is_empty())
+    }
+
+    /// True if the quantiles in the buckets shown first are exact, see [`Series::is_exact`].
+    pub(crate) fn has_exact_quantiles(&self) -> bool {
+        self.series.first().is_none_or(|series| series.is_exact)
+    }
+}
+
+/// A figure that is drawn over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    /// Answered queries per second.
+    Qps,
+    /// Queries per second that the servers counted themselves.
+    CountedQps,
+    /// Median latency, milliseconds.
+    P50,
+    /// 0.95 quantile of the latency, milliseconds.
+    P95,
+    /// 0.99 quantile of the latency, milliseconds.
+    P99,
+    /// CPU use of the server, in percent of one CPU.
+    Cpu,
+    /// Memory of the server, MiB.
+    Memory,
+    /// Octets of the logs of queries, kB per second.
+    Log,
+    /// Octets of DNS messages that the load sent and received, kB per second.
+    Network,
+    /// Connections opened, per second.
+    Connections,
+    /// TLS handshakes, full and resumed, per second.
+    Handshakes,
+}
+
+impl Figure {
+    /// All of them in the order in which they are shown.
+    const ALL: [Self; 11] = [
+        Self::Qps,
+        Self::CountedQps,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Cpu,
+        Self::Memory,
+        Self::Log,
+        Self::Network,
+        Self::Connections,
+        Self::Handshakes,
+    ];
+
+    /// Its name in the data and in the id of its chart.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Qps => "qps",
+            Self::CountedQps => "counted",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Log => "log",
+            Self::Network => "network",
+            Self::Connections => "connections",
+            Self::Handshakes => "handshakes",
+        }
+    }
+
+    /// True for what is looked at less.
+    pub(crate) fn is_aside(self) -> bool {
+        matches!(self, Self::CountedQps | Self::Network | Self::Connections | Self::Handshakes)
+    }
+
+    /// Its value in a bucket of a run.
+    fn of(self, run: &Measured, bucket: &Bucket) -> Option<f64> {
+        let (from, to) = bucket.span;
+        match self {
+            Self::Qps => Some(bucket.answered? as f64 * 1e9 / bucket.own_ns as f64),
+            Self::CountedQps => {
+                Some(counted_qps(run, from, to)? * (to - from) as f64 / bucket.own_ns as f64)
+            }
+            Self::P50 => bucket.p50_ms,
+            Self::P95 => bucket.p95_ms,
+            Self::P99 => bucket.p99_ms,
+            Self::Cpu => {
+                let cpu_ns = run.resources.cpu_between_ns(from, to)? as f64;
+                Some(100.0 * cpu_ns / bucket.own_ns as f64)
+            }
+            Self::Memory => memory_mib(run, from, to),
+            Self::Log => {
+                run.resources.samples.last().filter(|last| last.log_octets > 0)?;
+                let octets = run.resources.growth_between(from, to, |it| it.log_octets)?;
+                Some(octets as f64 / 1000.0 * 1e9 / bucket.own_ns as f64)
+            }
+            Self::Network => bucket.per_second(bucket.octets).map(|octets| octets / 1000.0),
+            Self::Connections => bucket.per_second(bucket.opened),
+            Self::Handshakes => bucket.per_second(bucket.handshakes),
+        }
+        .filter(|value| value.is_finite())
+    }
+}
+
+/// Sums of one run inside one bucket of the time axis.
+#[derive(Clone, Debug, Default)]
+struct Bucket {
+    /// Where it lies on the run's timeline, nanoseconds.
+    span: (i64, i64),
+    /// The part of it that was the load's own, nanoseconds; 0 outside of the run.
+    own_ns: u64,
+    /// Answered queries; `None` outside of the run.
+    answered: Option<u64>,
+    /// Queries that ended: the weight of the medians.
+    ended: u64,
+    /// Median latency, milliseconds.
+    p50_ms: Option<f64>,
+    /// 0.95 quantile, milliseconds.
+    p95_ms: Option<f64>,
+    /// The largest 0.99 quantile, milliseconds: a short stall stays visible.
+    p99_ms: Option<f64>,
+    /// Octets sent and received; `None` if they were not counted.
+    octets: Option<u64>,
+    /// Connections that became usable.
+    opened: Option<u64>,
+    /// TLS handshakes.
+    handshakes: Option<u64>,
+}
+
+impl Bucket {
+    /// Adds an interval that lies in it.
+    fn add(&mut self, interval: &Interval) {
+        self.answered = Some(self.answered.unwrap_or(0) + interval.answered);
+        let ended = interval.answered + interval.lost;
+        if let Some(p50_ns) = interval.p50_ns {
+            // What was answered is not told of older records' intervals: each weighs one at least.
+            let (before, weight) = (self.ended as f64, ended.max(1) as f64);
+            let sum = self.p50_ms.unwrap_or(0.0) * before + p50_ns as f64 / 1e6 * weight;
+            self.p50_ms = Some(sum / (before + weight));
+            self.ended += ended.max(1);
+        }
+        let largest = |known: Option<f64>, ns: Option<u64>| {
+            [known, ns.map(|ns| ns as f64 / 1e6)].into_iter().flatten().reduce(f64::max)
+        };
+        self.p95_ms = largest(self.p95_ms, interval.p95_ns);
+        self.p99_ms = largest(self.p99_ms, interval.p99_ns);
+        if let Some(traffic) = &interval.traffic {
+            let add = |sum: &mut Option<u64>, more: u64| *sum = Some(sum.unwrap_or(0) + more);
+            add(&mut self.octets, traffic.sent_octets + traffic.received_octets);
+            add(&mut self.opened, traffic.opened);
+            add(&mut self.handshakes, traffic.full_handshakes + traffic.resumed_handshakes);
+        }
+    }
+
+    /// A count as a rate over the load's own time.
+    fn per_second(&self, count: Option<u64>) -> Option<f64> {
+        Some(count? as f64 * 1e9 / self.own_ns as f64)
+    }
+}
+
+/// The buckets of a run, `before` of them before the measured window and `after` from its beginning on.
+fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket> {
+    let start = run.window_start_ns as i64;
+    let end = (run.window_start_ns + run.window_ns) as i64;
+    let width = width_ns as i64;
+    let bucket = |at: i64| {
+        let from = start + at * width;
+        let inside = (from + width).min(end) - from.max(0);
+        // The rest of a run that is no whole bucket would be a rate of hardly any queries.
+        let is_whole = 2 * inside >= width;
+        let is_alone = run.turns.is_none() && is_whole;
+        Bucket {
+            span: (from.max(0), (from + width).min(end)),
+            own_ns: if is_alone { inside as u64 } else { 0 },
+            answered: is_alone.then_some(0),
+            ..Bucket::default()
+        }
+    };
+    let mut all: Vec<Bucket> = (-(before as i64)..after as i64).map(bucket).collect();
+    // The quantiles of a whole second are known, where its queries were counted together.
+    let seconds = exact(run, width_ns);
+    for interval in seconds.unwrap_or(&run.intervals) {
+        let middle = (interval.at_ns + interval.length_ns / 2) as i64 - start;
+        let at = middle.div_euclid(width) + before as i64;
+        let Some(bucket) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) else {
+            continue;
+        };
+        match run.turns {
+            None if bucket.own_ns == 0 => continue,
+            None => {}
+            Some(_) => bucket.own_ns += interval.own_ns.unwrap_or(0),
+        }
+        bucket.add(interval);
+    }
+    // Outside of the load's turns there is nothing to tell.
+    all.iter_mut()
+        .filter(|bucket| bucket.own_ns == 0)
+        .for_each(|bucket| *bucket = Bucket::default());
+    all
+}
+
+/// The intervals of whole seconds, if the buckets are such and the record has them.
+fn exact(run: &Measured, width_ns: u64) -> Option<&[Interval]> {
+    let is_width = commonest_ns(run.seconds.iter()) == Some(width_ns);
+    is_width.then_some(run.seconds.as_slice())
+}
+
+impl Timeline {
+    /// The curves on a time axis that fits all runs, in buckets of a second and in finer ones.
+    pub(super) fn of(runs: &[Vec<&Measured>]) -> Self {
+        let all = || runs.iter().flatten().copied();
+        let longest_ns = all().map(|run| run.window_ns).max().unwrap_or(0);
+        let interval_ns = interval_ns(all());
+        let points = |width: u64| longest_ns.div_ceil(width);
+        // Whole intervals: then each bucket has as many as any other.
+        let wide = interval_ns * ((SECOND + interval_ns / 2) / interval_ns).max(1);
+        let wide = wide * points(wide).div_ceil(MOST_POINTS).max(1);
+        let fine = interval_ns * points(interval_ns).div_ceil(MOST_POINTS).max(1);
+        let mut widths = vec![wide, fine];
+        if longest_ns < FEW_SECONDS * SECOND {
+            widths.reverse();
+        }
+        widths.dedup();
+        // A chart of one or two points shows nothing.
+        if widths.len() > 1 {
+            widths.retain(|&width| width == fine || points(width) > 2);
+        }
+        Self { series: widths.iter().map(|&width| Series::of(runs, width)).collect() }
+    }
+}
+
+impl Timeline {
+    /// The same with the use of each CPU. Where variants took turns the servers and the load of all are
+    /// on the same CPUs, and what they use is not one variant's.
+    pub(super) fn with_cores(mut self, runs: &[Vec<&RunRecord>]) -> Self {
+        let takes_turns = |record: &&RunRecord| {
+            record.measured.as_ref().is_some_and(|measured| measured.turns.is_some())
+        };
+        let is_together = runs.iter().flatten().any(takes_turns);
+        for series in &mut self.series {
+            series.cores = match is_together {
+                true => {
+                    let first = runs.iter().find(|runs| !runs.is_empty());
+                    first.and_then(|runs| cores("", runs, series)).into_iter().collect()
+                }
+                false => runs
+                    .iter()
+                    .filter_map(|runs| cores(&runs.first()?.variant, runs, series))
+                    .collect(),
+            };
+        }
+        self
+    }
+}
+
+/// The use of each CPU in the buckets of a series; `None` if it is not known. CPUs are those of the first
+/// run.
+fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Cores> {
+    let first = runs.first()?;
+    let cpus = &first.measured.as_ref()?.resources.core_cpus;
+    let label = |cpu: &usize| match (first.server.cpus.contains(cpu), first.load.cpus.contains(cpu))
+    {
+        (true, true) => format!("CPU {cpu} (server, load)"),
+        (true, false) => format!("CPU {cpu} (server)"),
+        (false, true) => format!("CPU {cpu} (load)"),
+        (false, false) => format!("CPU {cpu}"),
+    };
+    let measured: Vec<&Measured> = runs
+        .iter()
+        .filter_map(|record| record.measured.as_ref())
+        .filter(|measured| measured.resources.core_cpus == *cpus)
+        .collect();
+    let half_ns = series.width_s * 5e8;
+    let curve = |nth: usize| {
+        Curve::over(series.at_s.len(), &measured, |run, at| {
+            let middle = series.at_s[at] * 1e9 + run.window_start_ns as f64;
+            let span = (middle - half_ns, middle + half_ns);
+            let end = (run.window_start_ns + run.window_ns) as f64;
+            let (from, to) = (span.0.max(0.0) as i64, span.1.min(end) as i64);
+            let share = run.resources.core_share(nth, from, to)?;
+            Some((share * 100.0).min(100.0))
+        })
+    };
+    let curves: Vec<Curve> = (0..cpus.len()).map(curve).collect();
+    let is_known = curves.iter().any(|curve| curve.mean.iter().any(Option::is_some));
+    let labels = cpus.iter().map(label).collect();
+    is_known.then(|| Cores { name: name.to_owned(), labels, curves })
+}
+
+impl Series {
+    /// The curves in buckets of this width.
+    fn of(runs: &[Vec<&Measured>], width_ns: u64) -> Self {
+        let all = || runs.iter().flatten().copied();
+        let after = all().map(|run| run.window_ns.div_ceil(width_ns)).max().unwrap_or(0);
+        let warm_up_ns = all().map(|run| {
+            let first = run.intervals.first().map_or(run.window_start_ns, |first| first.at_ns);
+            run.window_start_ns.saturating_sub(first)
+        });
+        let before = warm_up_ns.max().unwrap_or(0).div_ceil(width_ns).min(after);
+        let steps = (before + after) as usize;
+        let middle = |step: usize| (step as f64 - before as f64 + 0.5) * width_ns as f64 / 1e9;
+        let binned: Vec<Vec<(&Measured, Vec<Bucket>)>> = runs
+            .iter()
+            .map(|runs| {
+                runs.iter().map(|run| (*run, buckets(run, width_ns, before, after))).collect()
+            })
+            .collect();
+        let mut figures = BTreeMap::new();
+        for figure in Figure::ALL {
+            let curves: Vec<Curve> = binned
+                .iter()
+                .map(|runs| {
+                    let value = |(run, buckets): &(&Measured, Vec<Bucket>), at: usize| {
+                        let bucket = &buckets[at];
+                        (bucket.own_ns > 0).then(|| figure.of(run, bucket)).flatten()
+                    };
+                    Curve::over(steps, runs, value)
+                })
+                .collect();
+            if figure.is_shown(&curves) {
+                figures.insert(figure.id(), curves);
+            }
+        }
+        let is_exact = all().all(|run| {
+            exact(run, width_ns).is_some() || interval_ns(std::iter::once(run)) == width_ns
+        });
+        Self {
+            width_s: width_ns as f64 / 1e9,
+            at_s: (0..steps).map(middle).map(short).collect(),
+            figures,
+            cores: Vec::new(),
+            is_exact,
+        }
+    }
+}
+
+impl Figure {
+    /// False if there is nothing to see: no value, or none of what hardly any load has.
+    fn is_shown(self, curves: &[Curve]) -> bool {
+        let mut values = curves.iter().flat_map(|curve| &curve.mean).flatten();
+        match self {
+            Self::Connections | Self::Handshakes => values.any(|value| *value > 0.0),
+            _ => values.next().is_some(),
+        }
+    }
+}
+
+/// The commonest length of the intervals of these runs, nanoseconds.
+fn interval_ns<'a>(runs: impl Iterator<Item = &'a Measured>) -> u64 {
+    commonest_ns(runs.flat_map(|run| &run.intervals)).unwrap_or(100_000_000)
+}
+
+/// The commonest length of some intervals, nanoseconds; never 0.
+fn commonest_ns<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<u64> {
+    let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
+    for interval in intervals.filter(|interval| interval.length_ns > 0) {
+        *lengths.entry(interval.length_ns).or_default() += 1;
+    }
+    lengths.into_iter().max_by_key(|(_, count)| *count).map(|(length, _)| length)
+}
+
+/// The largest memory figure of the samples inside a span, MiB.
+fn memory_mib(run: &Measured, from_ns: i64, to_ns: i64) -> Option<f64> {
+    let samples = run.resources.samples.iter();
+    let inside = samples.filter(|sample| (from_ns..to_ns).contains(&sample.at_ns));
+    inside.map(|sample| sample.memory_octets).max().map(|octets| octets as f64 / 1_048_576.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use dnslab_measure::Histogram;
+
+    use super::*;
+
+    /// A run with intervals of 0.1 s, whose p99 is 1 ms but for one stall.
+    fn run(intervals: u64) -> Measured {
+        let interval = |at: u64| Interval {
+            at_ns: at * 100_000_000,
+            length_ns: 100_000_000,
+            answered: 10,
+            p50_ns: Some(500_000),
+            p99_ns: Some(if at == 3 { 200_000_000 } else { 1_000_000 }),
+            ..Interval::default()
+        };
+        Measured {
+            window_ns: intervals * 100_000_000,
+            window_start_ns: 0,
+            sent_in_window: 0,
+            answered_in_window: 0,
+            turns: None,
+            counters: Default::default(),
+            warm_up: Default::default(),
+            latency: Histogram::new(),
+            service_time: Histogram::new(),
+            send_lag: Histogram::new(),
+            connect_time: Histogram::new(),
+            handshake_time: Histogram::new(),
+            resumed_handshake_time: Histogram::new(),
+            early_data_time: Histogram::new(),
+            pacing: None,
+            network: Default::default(),
+            intervals: (0..intervals).map(interval).collect(),
+            resources: Default::default(),
+            server_counters: None,
+            workers: Vec::new(),
+            tls: None,
+            seconds: Vec::new(),
+        }
+    }
+
+    /// The curve of a figure of the first variant, in buckets of the nth width.
+    fn curve(timeline: &Timeline, nth: usize, figure: Figure, variant: usize) -> &Curve {
+        &timeline.series[nth].figures[figure.id()][variant]
+    }
+
+    #[test]
+    fn buckets_are_of_a_second_and_finer_on_demand() {
+        let long = run(1_900);
+        let timeline = Timeline::of(&[vec![&long]]);
+        let widths: Vec<f64> = timeline.series.iter().map(|series| series.width_s).collect();
+        assert_eq!(widths, [1.0, 0.4]);
+        assert_eq!(timeline.series[0].at_s.len(), 190);
+        assert_eq!(timeline.series[1].at_s.len(), 475);
+        for nth in 0..2 {
+            assert_eq!(curve(&timeline, nth, Figure::P99, 0).mean[0], Some(200.0), "the stall");
+            assert_eq!(curve(&timeline, nth, Figure::P99, 0).mean[1], Some(1.0));
+            assert_eq!(curve(&timeline, nth, Figure::Qps, 0).mean[7], Some(100.0));
+        }
+        assert!(curve(&timeline, 0, Figure::Qps, 0).low.is_empty(), "one run has no band");
+        assert!(!timeline.series[0].is_exact);
+        // A short run begins with the finer ones.
+        let short = run(35);
+        let widths = Timeline::of(&[vec![&short]]).series.into_iter().map(|series| series.width_s);
+        assert_eq!(widths.collect::<Vec<_>>(), [0.1, 1.0]);
+    }
+
+    #[test]
+    fn the_quantiles_of_a_second_are_its_own_where_they_are_known() {
+        let mut long = run(200);
+        long.seconds = (0..20)
+            .map(|at| Interval {
+                at_ns: at * SECOND,
+                length_ns: SECOND,
+                answered: 100,
+                p99_ns: Some(7_000_000),
+                ..Interval::default()
+            })
+            .collect();
+        let timeline = Timeline::of(&[vec![&long]]);
+        assert_eq!(curve(&timeline, 0, Figure::P99, 0).mean[0], Some(7.0));
+        assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[0], Some(100.0));
+        assert_eq!(curve(&timeline, 1, Figure::P99, 0).mean[3], Some(200.0), "of 0.1 s");
+        assert!(timeline.series.iter().all(|series| series.is_exact));
+    }
+
+    #[test]
+    fn time_begins_with_the_window() {
+        // Both have one second of warm-up, the second one waited for its turn.
+        let (mut first, mut second) = (run(50), run(50));
+        for (run, window_start_ns) in [(&mut first, SECOND), (&mut second, 9 * SECOND)] {
+            run.intervals.iter_mut().for_each(|of| of.at_ns += window_start_ns - SECOND);
+            run.window_start_ns = window_start_ns;
+            run.window_ns = 4 * SECOND;
+        }
+        second.turns = Some(Default::default());
+        second.intervals.iter_mut().for_each(|of| of.own_ns = Some(50_000_000));
+        let timeline = Timeline::of(&[vec![&first], vec![&second]]);
+        let series = &timeline.series[0];
+        assert_eq!((series.at_s[0], series.at_s.len()), (-0.95, 50));
+        assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[10], Some(100.0));
+        // Half of the time was its own.
+        assert_eq!(curve(&timeline, 0, Figure::Qps, 1).mean[10], Some(200.0));
+    }
+
+    #[test]
+    fn octets_connections_and_handshakes_are_rates() {
+        let mut run = run(20);
+        let traffic = dnslab_measure::IntervalTraffic {
+            sent_octets: 1_024,
+            received_octets: 9_216,
+            opened: 3,
+            full_handshakes: 1,
+            resumed_handshakes: 2,
+        };
+        run.intervals.iter_mut().for_each(|of| of.traffic = Some(traffic));
+        let timeline = Timeline::of(&[vec![&run]]);
+        let at = |figure| curve(&timeline, 0, figure, 0).mean[5];
+        assert_eq!(at(Figure::Network), Some(102.4), "kB per second");
+        assert_eq!((at(Figure::Connections), at(Figure::Handshakes)), (Some(30.0), Some(30.0)));
+        assert!(!timeline.series[0].figures.contains_key("log"), "not measured");
+    }
+
+    #[test]
+    fn a_band_spans_the_runs() {
+        let (one, mut two) = (run(10), run(10));
+        two.intervals[5].answered = 20;
+        let timeline = Timeline::of(&[vec![&one, &two]]);
+        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(150.), Some(200.)));
+    }
+
+    #[test]
+    fn a_stall_is_a_rate_of_zero() {
+        let (steady, mut stalled) = (run(10), run(10));
+        stalled.intervals.retain(|interval| !(400_000_000..700_000_000).contains(&interval.at_ns));
+        let timeline = Timeline::of(&[vec![&steady, &stalled]]);
+        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(0.), Some(50.), Some(100.)));
+        let p50 = curve(&timeline, 0, Figure::P50, 0);
+        assert_eq!(p50.mean[5], Some(0.5), "of the run that had answers");
+        // After the end of a run there is no rate at all.
+        let (short, long) = (run(4), run(10));
+        let timeline = Timeline::of(&[vec![&short], vec![&long]]);
+        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        assert_eq!((qps.mean[3], qps.mean[4]), (Some(100.0), None));
+    }
+}
