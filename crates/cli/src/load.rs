@@ -32,7 +32,7 @@ fn experiment_text(arguments: &Load) -> Result<String, Failure> {
     match (&arguments.rate, arguments.outstanding) {
         (Some(rate), _) => lines.add("load.rate", toml_text(rate)),
         (None, outstanding) => {
-            lines.add("load.outstanding", outstanding.unwrap_or(100).to_string());
+            lines.add("load.outstanding", outstanding.unwrap_or(1).to_string());
         }
     }
     lines.add("load.duration", toml_text(&arguments.duration));

@@ -66,8 +66,9 @@ fn the_example_of_the_design_is_right() {
 
 #[test]
 fn built_ins_are_right_and_those_to_begin_with_are_short() {
-    // That for a FreeIPA server needs what only its users have.
-    for (name, _) in BUILT_IN.into_iter().filter(|(name, _)| *name != "idm") {
+    // Those for a server that runs already need what only its users have.
+    let of_users = ["cost", "idm"];
+    for (name, _) in BUILT_IN.into_iter().filter(|(name, _)| !of_users.contains(name)) {
         let (experiment, source) = load(name, &[]).unwrap();
         assert_eq!(experiment.name, name);
         assert_eq!(source.name, format!("<{name}>"));
@@ -79,6 +80,25 @@ fn built_ins_are_right_and_those_to_begin_with_are_short() {
     let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["udp", "tcp", "dot", "dot-coming-and-going", "dot-quickack"]);
     assert_eq!(Plan::new(&experiment, &[]).cases.len(), 35);
+}
+
+/// As its first lines tell people to give it, without an authority.
+#[test]
+fn the_cost_at_a_rate_needs_an_address_and_an_authority() {
+    let sets = [
+        "server.address=192.0.2.7".to_owned(),
+        "load.clients=20000".to_owned(),
+        "load.rate=30000".to_owned(),
+    ];
+    let missing = load("cost", &sets).unwrap_err();
+    let ExperimentError::Invalid { problems, .. } = &missing else { panic!("{missing}") };
+    assert!(problems.to_string().contains("how to verify the certificate"), "{missing}");
+    let sets = [&sets[..], &["server.insecure=true".to_owned()]].concat();
+    let (experiment, _) = load("cost", &sets).unwrap();
+    for variant in &experiment.variants {
+        assert_eq!((variant.load.clients, variant.server.kind()), (20_000, None));
+        assert!(matches!(variant.load.mode, Mode::Open { .. }), "{:?}", variant.load.mode);
+    }
 }
 
 /// What docs/IDM.md tells people to give, and the zone that it tells them to make.
@@ -354,7 +374,7 @@ fn what_is_not_there_is_said() {
     check("encrypton", "did you mean `encryption`?");
     check(
         "xyzzy",
-        "there are `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `query-log-causes`, `query-logging`, `transports`, `waiting`",
+        "there are `cost`, `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `query-log-causes`, `query-logging`, `transports`, `waiting`",
     );
     check("no/such.toml", "cannot read the experiment file no/such.toml");
     check(

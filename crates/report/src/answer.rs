@@ -92,7 +92,7 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     };
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
-    few(&once, &instead, margin)
+    few(&once, &instead, margin, offered_qps(summary))
 }
 
 /// The metric that the first chart shows: the answered rate of a closed loop, else a latency.
@@ -170,13 +170,14 @@ fn few<'a>(
     compared: &[&'a Comparison],
     instead: &dyn Fn(&Comparison) -> Option<&'a Comparison>,
     margin: f64,
+    offered_qps: Option<f64>,
 ) -> String {
     let (certain, others): (Vec<&Comparison>, Vec<&Comparison>) =
         compared.iter().copied().partition(|of| is_certain(of));
     let (same, unclear): (Vec<&Comparison>, Vec<&Comparison>) =
         others.into_iter().partition(|of| of.verdict == Verdict::NoDifferenceSeen);
     let second = unclear.iter().filter_map(|of| instead(of));
-    let mut sentences = differences(certain.into_iter().chain(second));
+    let mut sentences = differences(certain.into_iter().chain(second), offered_qps);
     for (against, variants) in by_reference(&same) {
         let noun = noun(compared[0].metric);
         let names = listed(&[variants.as_slice(), &[against]].concat());
@@ -203,7 +204,10 @@ fn by_reference<'a>(compared: &[&'a Comparison]) -> Vec<(&'a str, Vec<&'a str>)>
 }
 
 /// Sentences of differences that are certain.
-fn differences<'a>(certain: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
+fn differences<'a>(
+    certain: impl Iterator<Item = &'a Comparison>,
+    offered_qps: Option<f64>,
+) -> Vec<String> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
     for of in certain {
         let goes_with = |group: &&mut Vec<&Comparison>| {
@@ -215,7 +219,9 @@ fn differences<'a>(certain: impl Iterator<Item = &'a Comparison>) -> Vec<String>
         }
     }
     let sentence = |group: Vec<&Comparison>| {
-        let mut clauses = vec![format!("{} {}", group[0].variant, first_clause(group[0]))];
+        let first = &group[0];
+        let mut clauses = vec![format!("{} {}", first.variant, first_clause(first, offered_qps))];
+        let amount = |of: &Comparison| cpus(of, offered_qps).unwrap_or_else(|| amount(of));
         clauses.extend(group[1..].iter().map(|of| format!("{} {}", of.variant, amount(of))));
         let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
         listed(&clauses) + "."
@@ -294,10 +300,14 @@ pub(crate) fn noun(metric: Metric) -> &'static str {
 }
 
 /// A difference as the rest of a sentence: `answers 27 % fewer queries per second than udp`.
-fn first_clause(comparison: &Comparison) -> String {
+fn first_clause(comparison: &Comparison, offered_qps: Option<f64>) -> String {
     let Comparison { metric, difference, against, .. } = comparison;
     let amount = amount(comparison);
     let is_multiple = difference.value >= number::TIMES_FROM;
+    if let Some(cpus) = cpus(comparison, offered_qps) {
+        let change = number::change(difference.value);
+        return format!("takes {cpus} CPUs than {against} at this rate ({change})");
+    }
     let of = |verb: &str, noun: &str| match is_multiple {
         true => format!("{verb} {amount} the {noun} of {against}"),
         false => format!("{verb} {amount} {noun} than {against}"),
@@ -316,6 +326,27 @@ fn first_clause(comparison: &Comparison) -> String {
             format!("is {amount} than {against} in the {noun}")
         }
     }
+}
+
+/// The rate that all variants were asked at, queries per second; `None` where a closed loop set the pace, or
+/// rates differ.
+pub(crate) fn offered_qps(summary: &Summary) -> Option<f64> {
+    let mut rates = summary.variants.iter().filter_map(|variant| match &variant.mode {
+        Some(LoadMode::Open { rate_qps, .. }) => Some(Some(*rate_qps)),
+        Some(LoadMode::Closed { .. }) => Some(None),
+        None => None,
+    });
+    let first = rates.next()??;
+    rates.all(|rate| rate == Some(first)).then_some(first)
+}
+
+/// A difference of the CPU time per query at a rate, as CPUs: `1.70 more`.
+fn cpus(comparison: &Comparison, offered_qps: Option<f64>) -> Option<String> {
+    let absolute =
+        comparison.absolute.filter(|_| comparison.metric == Metric::ServerCpuPerQuery)?;
+    let cpus = absolute.value * offered_qps? / 1e9;
+    let word = if cpus < 0.0 { "fewer" } else { "more" };
+    Some(format!("{} {word}", number::three_digits(cpus.abs())))
 }
 
 /// How large a difference is: `27 % fewer`, `2.4 times`, `0.3 ms slower`.
@@ -360,7 +391,7 @@ mod tests {
     fn check(compared: &[Comparison], second: &[Comparison], expected: &str) {
         let compared: Vec<&Comparison> = compared.iter().collect();
         let instead = |of: &Comparison| second.iter().find(|other| other.variant == of.variant);
-        assert_eq!(few(&compared, &instead, 0.02), expected);
+        assert_eq!(few(&compared, &instead, 0.02, None), expected);
     }
 
     #[test]
@@ -407,6 +438,18 @@ mod tests {
             &[],
             "a takes 2.40 times the CPU time per query of none.",
         );
+    }
+
+    #[test]
+    fn cpu_time_at_a_rate_is_so_many_cpus() {
+        let more = of("dot", Metric::ServerCpuPerQuery, 0.057, Verdict::Costs);
+        let told = |rate| differences([&more].into_iter(), rate);
+        // 57 us more for each of 30,000 queries in a second.
+        assert_eq!(
+            told(Some(30_000.0)),
+            ["dot takes 1.71 more CPUs than none at this rate (+5.7 %)."]
+        );
+        assert_eq!(told(None), ["dot takes 5.7 % more CPU time per query than none."]);
     }
 
     #[test]

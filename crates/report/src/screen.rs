@@ -127,6 +127,12 @@ pub fn screen(
         }
         lines.extend(note);
     }
+    // Where there is much to say, it stands closer.
+    while lines.len() > most
+        && let Some(blank) = lines.iter().rposition(Vec::is_empty)
+    {
+        lines.remove(blank);
+    }
     lines
 }
 

@@ -86,7 +86,7 @@ fn it_is_found_by_its_port_or_by_name() {
         let target = bind.target(transport);
         let done = room.dnslab(&load(&target, &further)).exits_with(0);
         is_watched(&room, &done);
-        done.prints("server CPU");
+        done.prints("CPU/query");
         fs::rename(room.path().join("results"), room.path().join(format!("kept-{number}")))
             .unwrap();
     }

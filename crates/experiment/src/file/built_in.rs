@@ -9,7 +9,8 @@ use crate::error::ExperimentError;
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
-pub const BUILT_IN: [(&str, &str); 9] = [
+pub const BUILT_IN: [(&str, &str); 10] = [
+    ("cost", include_str!("../../../../experiments/cost.toml")),
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
     ("forwarders-idle", include_str!("../../../../experiments/forwarders-idle.toml")),

@@ -55,7 +55,11 @@ fn title(kind: &str, version: &str) -> String {
     };
     // BIND adds its build to the release: 9.18.49-1~deb12u3-Debian.
     let release = version.split(['-', ' ', '+']).next().unwrap_or_default();
-    if kind == "embedded" { name.to_owned() } else { format!("{name} {release}").trim().to_owned() }
+    match kind {
+        "embedded" => name.to_owned(),
+        "external" if !release.is_empty() => format!("{name} ({release})"),
+        _ => format!("{name} {release}").trim().to_owned(),
+    }
 }
 
 /// The clients and what they ask.

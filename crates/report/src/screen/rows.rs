@@ -70,7 +70,7 @@ pub(super) fn legend(table: &[Vec<Piece>]) -> Option<String> {
 /// The columns, each with its heading and its place from left to right, in the order of their
 /// importance. The first one has figures, or the reason why there are none.
 fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
-    let metrics = answer::metrics(summary);
+    let (metrics, rate) = (answer::metrics(summary), answer::offered_qps(summary));
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
         let has = |it: &VariantSummary| it.metrics.get(metric).is_some_and(|of| of.value > 0.0);
@@ -83,7 +83,11 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
         .enumerate()
         .map(|(place, metric)| {
             let order = ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1);
-            let mut column = vec![Piece::new(Look::Dim, heading(metric))];
+            let title = match (metric, rate) {
+                (Metric::ServerCpuPerQuery, Some(_)) => "CPUs",
+                _ => heading(metric),
+            };
+            let mut column = vec![Piece::new(Look::Dim, title)];
             column.extend(summary.variants.iter().map(|it| cell(summary, it, metric, place)));
             (if place == 0 { 0 } else { order }, column)
         })
@@ -157,7 +161,12 @@ fn cell(summary: &Summary, variant: &VariantSummary, metric: Metric, place: usiz
         return cell::difference(comparison);
     }
     let figure = variant.metrics.get(&metric);
-    let text = figure.map_or_else(String::new, |figure| cell::figure(metric, figure));
+    let text = figure.map_or_else(String::new, |figure| match answer::offered_qps(summary) {
+        Some(qps) if metric == Metric::ServerCpuPerQuery => {
+            number::three_digits(figure.value * qps / 1e9)
+        }
+        _ => cell::figure(metric, figure),
+    });
     Piece::new(Look::Plain, text)
 }
 
