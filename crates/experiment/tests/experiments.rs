@@ -379,7 +379,7 @@ fn what_is_not_there_is_said() {
     check("no/such.toml", "cannot read the experiment file no/such.toml");
     check(
         "encryption.toml",
-        "by their bare name, there are `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `query-log-causes`, `query-logging`, `transports`, `waiting`",
+        "by their bare name, there are `cost`, `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `query-log-causes`, `query-logging`, `transports`, `waiting`",
     );
     let error = load("encryption", &["load.clients=0".to_owned()]).unwrap_err();
     assert!(matches!(error, ExperimentError::Invalid { .. }));
