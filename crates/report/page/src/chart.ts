@@ -351,7 +351,7 @@ function axes(options: ChartOptions, range: [number, number], frame: Frame): SVG
     drawn.push(svg("text", { class: "end", x: left - 8, y: y + 4, "text-anchor": "end" }, text));
   }
   const [begin, end] = options.xRange ?? [options.x[0] ?? 0, options.x[options.x.length - 1] ?? 1];
-  const room = Math.max(2, Math.floor(width / 70));
+  const room = Math.max(3, Math.floor(width / 70));
   const places = options.xTicks?.(begin, end, room) ?? linearTicks(begin, end, room);
   for (const at of places) {
     const x = frame.x(at);

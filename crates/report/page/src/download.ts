@@ -16,6 +16,7 @@ const LOOK = [
   "font-weight",
   "font-family",
   "opacity",
+  "paint-order",
 ] as const;
 
 /** Room around a picture. */

@@ -26,7 +26,7 @@ export function drawPercentiles(charts: Charts): void {
     height: panels.length > 1 ? 200 : 380,
     xText: (at) => `slowest ${tick(Number((100 * 10 ** -at).toPrecision(2)))} %`,
     xTicks: (_begin, end, most) =>
-      thinned([0, 1, 2, 3, 4, 5].filter((at) => at <= end + 0.01), most + 1),
+      thinned([0, 1, 2, 3, 4, 5].filter((at) => at <= end + 0.01), most),
     xTick: (at) => `${tick(100 * 10 ** -at)} %`,
     xLabel: "slowest percentage of queries",
     yText: milliseconds,

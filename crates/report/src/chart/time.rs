@@ -148,7 +148,10 @@ impl Figure {
             Self::P99 => bucket.p99_ms,
             Self::Cpu => {
                 let cpu_ns = run.resources.cpu_between_ns(from, to)? as f64;
-                Some(100.0 * cpu_ns / bucket.own_ns as f64)
+                // What is left of a turn is worked off in that of another load.
+                let most = run.resources.cpus.max(1) as f64;
+                let used = cpu_ns / bucket.own_ns as f64;
+                Some(100.0 * if run.turns.is_some() { used.min(most) } else { used })
             }
             Self::Memory => memory_mib(run, from, to),
             Self::Log => {

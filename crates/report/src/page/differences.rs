@@ -46,7 +46,10 @@ const BROAD: Layout = Layout {
 /// The same for long names: each above its metrics.
 const BROAD_LINES: Layout = Layout { name_line: ROW, longest_name: 60, ..BROAD };
 /// The same for one metric: the name stands in its place.
-const BROAD_NAMES: Layout = Layout { longest_name: 30, ..BROAD };
+const BROAD_NAMES: Layout = Layout { longest_name: 28, ..BROAD };
+/// The same with names that say what a variant is compared with.
+const BROAD_LONG_NAMES: Layout =
+    Layout { metric: (350.0, "end"), axis: (364.0, 640.0), longest_name: 42, ..BROAD };
 /// For telephones: names above the metrics, no words.
 const NARROW: Layout = Layout {
     class: "narrow",
@@ -56,7 +59,7 @@ const NARROW: Layout = Layout {
     figure: 368.0,
     word: None,
     name_line: ROW,
-    longest_name: 44,
+    longest_name: 42,
 };
 /// Differences up to this factor have their place on the axis.
 const MOST: f64 = 32.0;
@@ -99,8 +102,13 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     } else {
         let title = format!("Difference from {baseline}: {}", escape(metric_name(metric)));
         html.push_str(&caption(&title, text));
-        html.push_str(&picture(summary, grouping, &first, &BROAD_NAMES, true));
-        html.push_str(&picture(summary, grouping, &first, &NARROW_NAMES, true));
+        let longest =
+            first.iter().map(|of| name_of(summary, of).chars().count()).max().unwrap_or(0);
+        let fits = |layout: &Layout| longest <= layout.longest_name;
+        let broad = if fits(&BROAD_NAMES) { &BROAD_NAMES } else { &BROAD_LONG_NAMES };
+        let narrow = if fits(&NARROW_NAMES) { &NARROW_NAMES } else { &NARROW };
+        html.push_str(&picture(summary, grouping, &first, broad, true));
+        html.push_str(&picture(summary, grouping, &first, narrow, true));
         let _ = write!(
             html,
             "</figure>\n<details><summary>Every metric</summary>\n<figure class=\"drawn\">\n\

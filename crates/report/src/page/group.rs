@@ -29,8 +29,8 @@ pub(crate) struct Group {
 }
 
 impl Grouping {
-    /// Up to [`COLOURS`] variants are one group. More are grouped by their servers, or by the
-    /// beginnings of their names where all have the same server.
+    /// Up to [`COLOURS`] variants are one group. More are grouped by the beginnings of their names, as
+    /// far as the first `-`, or by their servers where most names have nothing in common.
     pub(crate) fn of(summary: &Summary, records: &[RunRecord]) -> Self {
         let named: Vec<(&str, Option<&str>)> = summary
             .variants
@@ -52,13 +52,15 @@ impl Grouping {
             let group = Group { name: String::new(), labels, members };
             return Self { slots: (0..names.len()).collect(), groups: vec![group] };
         }
-        let beginning = |name: &'_ str| name.split('-').next().unwrap_or_default().to_owned();
-        let mut kinds: Vec<&str> = named.iter().filter_map(|(_, kind)| *kind).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let by_server = kinds.len() > 1;
+        // What a server is called in the names says more than its kind: one program may stand in front
+        // of another. Where most names begin in a way of their own the kinds are left.
+        let beginning = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+        let is_shared = |name: &&&str| {
+            names.iter().filter(|other| beginning(other) == beginning(name)).count() > 1
+        };
+        let by_name = 2 * names.iter().filter(is_shared).count() > names.len();
         let key = |&(name, kind): &(&str, Option<&str>)| match kind {
-            Some(kind) if by_server => kind.to_owned(),
+            Some(kind) if !by_name => kind.to_owned(),
             _ => beginning(name),
         };
         let mut keyed: Vec<(String, Vec<usize>)> = Vec::new();
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_grouped_by_server_and_share_colours() {
+    fn many_are_grouped_by_product_and_share_colours() {
         let names = [
             ("bind-9-16-udp", "bind"),
             ("bind-9-20-udp", "bind"),
@@ -203,7 +205,7 @@ mod tests {
             [
                 ("bind", vec!["16-udp", "20-udp"]),
                 ("knot", vec!["udp", "dot"]),
-                ("knot-resolver", vec!["udp", "dot"]),
+                ("kresd", vec!["udp", "dot"]),
                 ("others", vec!["nsd-udp", "stubby"]),
             ]
         );
@@ -215,7 +217,18 @@ mod tests {
     }
 
     #[test]
-    fn one_server_is_grouped_by_the_beginnings_of_names() {
+    fn names_without_anything_in_common_are_grouped_by_server() {
+        let names = ["plain", "logged", "signed", "old", "new", "small", "large", "none"];
+        let kind = |at: usize| if at < 5 { Some("bind") } else { Some("nsd") };
+        let named: Vec<_> = names.iter().enumerate().map(|(at, name)| (*name, kind(at))).collect();
+        let grouping = Grouping::of_names(&named);
+        let groups: Vec<(&str, usize)> =
+            told(&grouping).into_iter().map(|(name, labels)| (name, labels.len())).collect();
+        assert_eq!(groups, [("bind", 5), ("nsd", 3)]);
+    }
+
+    #[test]
+    fn names_of_one_server_are_grouped_by_their_beginnings() {
         let names = ["none", "file", "file-bare", "file-full", "syslog", "cpus-2", "cpus-2-file"];
         let mut named: Vec<_> = names.iter().map(|name| (*name, Some("bind"))).collect();
         named.push(("both", None));

@@ -73,9 +73,14 @@ pub(crate) fn shortened(name: &str, most: usize) -> String {
     name.chars().take(most - 1).chain(['\u{2026}']).collect()
 }
 
-/// A figure that was chosen: digits that say nothing are left away.
+/// A figure that was chosen, with its unit: digits that say nothing are left away.
 pub(crate) fn trimmed(figure: &str) -> String {
-    figure.replace(".00 ", " ").replace(".0 ", " ")
+    match figure.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => figure.to_owned(),
+    }
 }
 
 /// A large count in few digits: `150 k`.
@@ -109,6 +114,11 @@ mod tests {
     #[test]
     fn counts_are_short() {
         assert_eq!([0.0, 0.5, 50_000.0, 2.5e6].map(short_count), ["0", "0.5", "50 k", "2.5 M"]);
+    }
+
+    #[test]
+    fn ticks_have_no_digits_too_many() {
+        assert_eq!(["1.50 ms", "2.00 s", "100 us"].map(trimmed), ["1.5 ms", "2 s", "100 us"]);
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn many_variants_are_told_in_few_words() {
     let groups = between(data, "\"groups\":[", "],\"baseline\"");
     let names: Vec<&str> =
         groups.split("{\"name\":\"").skip(1).map(|of| of.split('"').next().unwrap()).collect();
-    assert_eq!(names, ["dnsmasq", "unbound", "knot-resolver", "coredns"]);
+    assert_eq!(names, ["dnsmasq", "unbound", "kresd", "coredns"]);
     let first = between(page, "<section class=\"first\">", "</section>");
     assert_eq!(first.matches(">unbound-dot-closing</text>").count(), 2);
     assert!(table.contains("<details><summary>all figures</summary>"));
