@@ -95,7 +95,7 @@ fn read_until(
             return readings;
         }
     };
-    readings.read(counted);
+    readings.read_first(counted);
     began.send(()).ok();
     loop {
         let waited = stopped.recv_timeout(INTERVAL);
@@ -109,7 +109,24 @@ fn read_until(
     }
 }
 
+/// Attempts at the first reading, and the time between two: some servers (CoreDNS, PowerDNS Recursor) answer
+/// queries a little before they tell what they counted.
+const ATTEMPTS: u32 = 20;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
+
 impl Readings {
+    /// Takes the first reading, as soon as the server gives one.
+    fn read_first(&mut self, counted: &Counted) {
+        for _ in 0..ATTEMPTS {
+            self.read(counted);
+            if !self.samples.is_empty() {
+                self.failure = None;
+                return;
+            }
+            thread::sleep(BETWEEN_ATTEMPTS);
+        }
+    }
+
     /// Takes one reading. One that fails is made up for by the next: all counts are cumulative.
     fn read(&mut self, counted: &Counted) {
         let access = Access {

@@ -20,10 +20,10 @@ pub type Probe<'a> = dyn Fn(Transport, SocketAddr) -> Result<(), String> + 'a;
 /// Time between two looks. Servers need 10 ms (NSD) to seconds (large zones) to start.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Looks in a row that must find the same socket in no process of the server before it is believed to be
-/// another's. The list of processes and that of sockets are read one after the other, and a server
-/// that forks on its start (NSD) hands its sockets on in between: one look can miss their owner.
-const LOOKS_TO_BELIEVE: u32 = 10;
+/// Looks that must find the same socket in no process at all before it is believed to be one of a process
+/// that this user may not see. The list of processes and that of sockets are read one after the other, and a
+/// server that forks on its start (NSD) hands its sockets on in between.
+const LOOKS_TO_BELIEVE: u32 = 100;
 
 /// Why the wait ended without a ready server.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(crate) fn wait(
     let deadline = Instant::now() + timeout;
     // What is known to work is not asked again.
     let mut open: Vec<(Transport, SocketAddr)> = addresses.to_vec();
-    // For each inode that was nobody's of ours in the last look: in how many looks in a row.
+    // In how many looks an inode was nobody's.
     let mut strange = HashMap::new();
     loop {
         if let Some(report) = process.exited() {
@@ -97,13 +97,20 @@ fn look(
     let (ours, strangers): (Vec<_>, Vec<_>) =
         receivers.iter().partition(|entry| own.contains(&entry.inode));
     if strangers.iter().any(|entry| entry.local == address) {
-        let looks = strangers.iter().map(|entry| {
-            let looks = strange.entry(entry.inode).or_default();
-            *looks += 1;
-            *looks
-        });
-        if looks.max() >= Some(LOOKS_TO_BELIEVE) {
-            let owner = sockets::owner_of(&strangers);
+        let owner = sockets::owner_of(&strangers);
+        // The socket may have been opened after our list was made.
+        let tree = descendants::tree(process.pid());
+        let is_own = owner.process.as_ref().is_some_and(|(pid, _)| tree.contains(pid));
+        let still = sockets::receivers(&network, transport, address).len() >= receivers.len();
+        let is_believed = owner.process.is_some() || {
+            let looks = strangers.iter().map(|entry| {
+                let looks = strange.entry(entry.inode).or_default();
+                *looks += 1;
+                *looks
+            });
+            looks.max() >= Some(LOOKS_TO_BELIEVE)
+        };
+        if is_believed && still && !is_own {
             return Err(NotYet::Taken { transport, address, owner });
         }
         return Ok(Some("it is not known yet whose the socket is".to_owned()));
