@@ -1,7 +1,7 @@
 //! Free ports for a server under test.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use dnslab_wire::Transport;
 
@@ -32,8 +32,23 @@ pub fn free(address: IpAddr) -> io::Result<Ports> {
         doh2: next()?,
         doq: next()?,
         doh3: next()?,
-        control: next()?,
+        control: control(address)?,
     })
+}
+
+/// A port of `address` at which [`Ipv4Addr::LOCALHOST`] is free as well: whatever address a server serves,
+/// it tells there what it counted.
+fn control(address: IpAddr) -> io::Result<u16> {
+    let mut held = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (port, sockets) = bind_both(address)?;
+        held.push(sockets);
+        let is_same = address == IpAddr::V4(Ipv4Addr::LOCALHOST);
+        if is_same || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
 }
 
 /// Whether a server could bind `address` for `transport` now: proven by binding it for a moment.
