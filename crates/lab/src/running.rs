@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use dnslab_measure::ServerFacts;
@@ -211,6 +212,23 @@ fn locate(spec: &ServerSpec) -> Result<(Option<Root>, Installed), LabError> {
     Ok((Some(root), installed))
 }
 
+/// Attempts at an address, and the time between two: whoever looks for a free port has one for a moment.
+const ATTEMPTS: u32 = 10;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
+
+/// Whether an address is free, or is soon.
+fn free_in_time(transport: Transport, address: SocketAddr) -> io::Result<()> {
+    for _ in 1..ATTEMPTS {
+        match ports::check(transport, address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                thread::sleep(BETWEEN_ATTEMPTS);
+            }
+            other => return other,
+        }
+    }
+    ports::check(transport, address)
+}
+
 /// Refuses to start a server whose address another process has, and names that one.
 fn check_addresses(
     kind: ServerKind,
@@ -223,7 +241,7 @@ fn check_addresses(
         reason: error.to_string(),
     })?;
     for &(transport, address) in addresses {
-        match ports::check(transport, address) {
+        match free_in_time(transport, address) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 let owner = sockets::owner(transport, address).unwrap_or(Owner { process: None });

@@ -205,12 +205,19 @@ fn a_wrong_answer_is_not_ready() {
 fn the_owner_of_a_taken_port_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Tcp, Udp]);
-    let ours = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // With TCP at the same port, which nobody else then has for a moment.
+    let (ours, _tcp) = std::iter::repeat_with(|| UdpSocket::bind("127.0.0.1:0").unwrap())
+        .find_map(|udp| {
+            let tcp = std::net::TcpListener::bind(udp.local_addr().unwrap()).ok()?;
+            Some((udp, tcp))
+        })
+        .unwrap();
     spec.ports.plain = ours.local_addr().unwrap().port();
     let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, LabError::AddressTaken(_)), "{text}");
-    assert!(text.contains(&format!("another process owns the address: {} ", std::process::id())));
+    let ours = format!("another process owns the address: {} ", std::process::id());
+    assert!(text.contains(&ours), "{text}");
     assert!(!spec.directory.exists(), "nothing is written for a server that cannot start");
 }
 
