@@ -148,10 +148,7 @@ struct Steps {
 
 impl Steps {
     fn new(sought: &Sought, output: Output) -> Self {
-        let bar = match terminal::is_live() && !output.is_quiet() {
-            true => ProgressBar::new_spinner(),
-            false => ProgressBar::hidden(),
-        };
+        let bar = terminal::bar(ProgressBar::new_spinner(), output);
         let style = ProgressStyle::with_template("{elapsed}  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         let unit = match sought {
@@ -188,11 +185,6 @@ impl CapacityObserver for Steps {
             )
         });
         let line = format!("{}: {figures}{}", self.step, dnslab_report::judged_text(&step.judged));
-        if self.output.is_quiet() {
-        } else if self.bar.is_hidden() {
-            say!("{line}");
-        } else {
-            self.bar.println(line);
-        }
+        terminal::print_above(&self.bar, &line, self.output);
     }
 }

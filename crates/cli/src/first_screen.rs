@@ -11,7 +11,7 @@ use crate::arguments::Output;
 use crate::exit::Failure;
 use crate::terminal;
 
-/// Writes the report of an experiment and shows its first screen, or `summary.json`; what came of it.
+/// Writes the report of an experiment and shows its first screen, or `summary.json`. Returns its summary.
 /// `experiment` is for the hint what to do next; none is given without it.
 pub(crate) fn show(
     results: &ResultsDirectory,

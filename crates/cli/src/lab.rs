@@ -8,6 +8,7 @@ use dnslab_lab::cache::{self, Entry};
 use dnslab_lab::get::{GetError, Recipe, Request, get};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::arguments::Output;
 use crate::arguments::lab::{Get, Lab, LabCommand};
 use crate::exit::{Exit, Failure};
 use crate::run::guard;
@@ -67,7 +68,7 @@ fn cache_folder() -> Result<PathBuf, Failure> {
 
 /// Fetches one with a sign of life.
 fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
-    let bar = if terminal::is_live() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    let bar = terminal::bar(ProgressBar::new_spinner(), Output::default());
     let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed}  {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
     bar.set_style(style);

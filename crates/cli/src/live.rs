@@ -27,11 +27,8 @@ pub(crate) struct Live {
 impl Live {
     /// A view for so many runs that will take `estimated` altogether.
     pub(crate) fn new(runs: usize, estimated: Duration, output: Output) -> Self {
-        let bar = if terminal::is_live() && !output.is_quiet() {
-            ProgressBar::new(u64::try_from(estimated.as_millis()).unwrap_or(u64::MAX))
-        } else {
-            ProgressBar::hidden()
-        };
+        let length = u64::try_from(estimated.as_millis()).unwrap_or(u64::MAX);
+        let bar = terminal::bar(ProgressBar::new(length), output);
         let style = ProgressStyle::with_template("{bar:24} {elapsed} of about {prefix}  {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_prefix(format!("{:.0}s", estimated.as_secs_f64()));
@@ -45,12 +42,9 @@ impl Live {
     }
 
     /// A line about a run. Where the bar shows how the runs go, only what went wrong stays.
-    fn print(&self, line: String, is_valid: bool) {
-        match (self.bar.is_hidden(), is_valid) {
-            (true, _) if self.output.is_quiet() => {}
-            (true, _) => say!("{line}"),
-            (false, true) => {}
-            (false, false) => self.bar.println(line),
+    fn print(&self, line: &str, is_valid: bool) {
+        if self.bar.is_hidden() || !is_valid {
+            terminal::print_above(&self.bar, line, self.output);
         }
     }
 }
@@ -100,6 +94,6 @@ impl Observer for Live {
         let (number, count) = self.next;
         self.next.0 += 1;
         let run = format!("[{number}/{count}] {}, run {}", record.variant, record.repetition);
-        self.print(format!("{run}: {outcome}"), record.status == RunStatus::Valid);
+        self.print(&format!("{run}: {outcome}"), record.status == RunStatus::Valid);
     }
 }

@@ -136,7 +136,7 @@ pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Fail
     }
 }
 
-/// Does the runs that are missing, then shows and writes what came of all.
+/// Does the runs that are missing, then shows and writes the result of all.
 pub(crate) fn carry_out(session: &mut Session, output: Output) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;

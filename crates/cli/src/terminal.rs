@@ -5,6 +5,9 @@ use std::io::{IsTerminal as _, Write as _};
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use dnslab_report::{Line, Look, Piece};
+use indicatif::ProgressBar;
+
+use crate::arguments::Output;
 
 /// Shows an error: the first line after `error:`, the causes that it does not name itself below.
 pub(crate) fn error(error: &anyhow::Error) {
@@ -22,9 +25,19 @@ pub(crate) fn error(error: &anyhow::Error) {
     }
 }
 
-/// True if the standard error is a terminal that a live view can be drawn on.
-pub(crate) fn is_live() -> bool {
-    std::io::stderr().is_terminal()
+/// This bar, hidden where nobody watches or nothing is wanted.
+pub(crate) fn bar(bar: ProgressBar, output: Output) -> ProgressBar {
+    let is_shown = std::io::stderr().is_terminal() && !output.is_quiet();
+    if is_shown { bar } else { ProgressBar::hidden() }
+}
+
+/// Prints a line above a bar that is under way, or by itself where the bar is hidden.
+pub(crate) fn print_above(bar: &ProgressBar, line: &str, output: Output) {
+    if !bar.is_hidden() {
+        bar.println(line);
+    } else if !output.is_quiet() {
+        say!("{line}");
+    }
 }
 
 /// Columns of a line where the output is no terminal.

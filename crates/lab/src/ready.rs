@@ -1,6 +1,6 @@
 //! When a server is ready: its process owns the sockets, *and* a right answer came.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,11 +19,6 @@ pub type Probe<'a> = dyn Fn(Transport, SocketAddr) -> Result<(), String> + 'a;
 
 /// Time between two looks. Servers need 10 ms (NSD) to seconds (large zones) to start.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// Looks that must find the same socket in no process at all before it is believed to be one of a process
-/// that this user may not see. The list of processes and that of sockets are read one after the other, and a
-/// server that forks on its start (NSD) hands its sockets on in between.
-const LOOKS_TO_BELIEVE: u32 = 100;
 
 /// Why the wait ended without a ready server.
 #[derive(Debug)]
@@ -53,17 +48,14 @@ pub(crate) fn wait(
     let deadline = Instant::now() + timeout;
     // What is known to work is not asked again.
     let mut open: Vec<(Transport, SocketAddr)> = addresses.to_vec();
-    // In how many looks an inode was nobody's.
-    let mut strange = HashMap::new();
     loop {
         if let Some(report) = process.exited() {
             return Err(NotYet::Exited(report));
         }
         let own = own_inodes(process.pid());
         let (mut still, mut missing) = (Vec::new(), Vec::new());
-        strange.retain(|inode, _| !own.contains(inode));
         for (transport, address) in open {
-            if let Some(reason) = look(transport, address, &own, &mut strange, process, probe)? {
+            if let Some(reason) = look(transport, address, &own, process, probe)? {
                 missing.push(format!("{transport} at {address}: {reason}"));
                 still.push((transport, address));
             }
@@ -85,7 +77,6 @@ fn look(
     transport: Transport,
     address: SocketAddr,
     own: &HashSet<u64>,
-    strange: &mut HashMap<u64, u32>,
     process: &RunningProcess,
     probe: &Probe<'_>,
 ) -> Result<Option<String>, NotYet> {
@@ -100,20 +91,12 @@ fn look(
         let owner = sockets::owner_of(&strangers);
         // The socket may have been opened after our list was made.
         let tree = descendants::tree(process.pid());
-        let is_own = owner.process.as_ref().is_some_and(|(pid, _)| tree.contains(pid));
+        let known = owner.process.as_ref().is_some_and(|(pid, _)| tree.contains(pid));
         let still = sockets::receivers(&network, transport, address).len() >= receivers.len();
-        let is_believed = owner.process.is_some() || {
-            let looks = strangers.iter().map(|entry| {
-                let looks = strange.entry(entry.inode).or_default();
-                *looks += 1;
-                *looks
-            });
-            looks.max() >= Some(LOOKS_TO_BELIEVE)
-        };
-        if is_believed && still && !is_own {
+        if !known && still {
             return Err(NotYet::Taken { transport, address, owner });
         }
-        return Ok(Some("it is not known yet whose the socket is".to_owned()));
+        return Ok(Some("the socket has only just been opened".to_owned()));
     }
     if ours.is_empty() {
         return Ok(Some("no socket yet".to_owned()));

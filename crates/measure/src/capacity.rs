@@ -151,6 +151,16 @@ pub struct StepFigures {
     pub server_busy_share: Option<f64>,
 }
 
+/// The values that were tried, each once, from the smallest: rates in queries per second, or queries
+/// outstanding.
+#[must_use]
+pub fn tried(steps: &[Step]) -> Vec<f64> {
+    let mut values: Vec<f64> = steps.iter().map(|step| step.at).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}
+
 impl StepFigures {
     /// The figures of a run; `None` if nothing was measured.
     #[must_use]

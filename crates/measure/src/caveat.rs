@@ -8,6 +8,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use find::pinned_cpus;
 pub use unserved::unserved;
 pub use waiting::{LONG, at_once_ns};
 

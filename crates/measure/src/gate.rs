@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::quantity::QuantityError;
+use crate::quantity::{QuantityError, Unit};
 use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
 use crate::{Demand, ObjectiveError, Quantity, Relation, RunRecord, Summary};
 
@@ -86,9 +86,7 @@ impl fmt::Display for CostLimit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Relative { largest, .. } => {
-                let percent: f64 =
-                    format!("{:.9e}", largest * 100.0).parse().unwrap_or(largest * 100.0);
-                write!(formatter, "{}={percent}%", self.quantity())
+                write!(formatter, "{}={}", self.quantity(), Unit::Share.write(*largest))
             }
             Self::Absolute(demand) => demand.fmt(formatter),
         }

@@ -49,7 +49,7 @@ mod summary;
 pub use agreement::Agreement;
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
-    Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold,
+    Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
 };
 pub use caveat::{Caveat, LONG, at_once_ns, unserved};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};

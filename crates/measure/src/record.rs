@@ -1,10 +1,9 @@
 //! The record of one run.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, ChainPart, Laboratory, Limit, Measured};
+use crate::caveat::pinned_cpus;
+use crate::{Caveat, ChainPart, Laboratory, Limit, Measured, latency_floor_ns};
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
 /// misunderstand; readers keep reading all older ones.
@@ -102,23 +101,27 @@ impl RunRecord {
         all
     }
 
+    /// By how much the engine itself may have moved a latency that is compared, nanoseconds
+    /// ([`latency_floor_ns`]); `None` if nothing was measured.
+    #[must_use]
+    pub fn latency_floor_ns(&self) -> Option<f64> {
+        match &self.common_load {
+            Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
+            None => Some(latency_floor_ns(&self.load, self.measured.as_ref()?)),
+        }
+    }
+
     /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window,
     /// in [0, 1], if all that it kept was theirs; `None` where the server was not watched, or somebody was
     /// not pinned.
     #[must_use]
     pub fn stolen_share(&self) -> Option<f64> {
         let measured = self.measured.as_ref()?;
-        let behind = self.chain.iter().map(|part| part.server.cpus.as_slice());
-        let pinned = [self.load.cpus.as_slice(), self.server.cpus.as_slice()];
-        let pinned: Vec<&[usize]> = pinned.into_iter().chain(behind).collect();
-        let cpus: BTreeSet<usize> = pinned.iter().copied().flatten().copied().collect();
+        let cpus = pinned_cpus(&self.load, &self.server, &self.chain)?;
         let (from, to) = measured.window();
         let stolen = measured.resources.growth_between(from, to, |at| at.steal_ns)?;
         let span = to.saturating_sub(from).max(1) as f64;
-        pinned
-            .iter()
-            .all(|cpus| !cpus.is_empty())
-            .then(|| (stolen as f64 / (span * cpus.len() as f64)).min(1.0))
+        Some((stolen as f64 / (span * cpus.len() as f64)).min(1.0))
     }
 
     /// CPU time for each answered query over the measured window, nanoseconds: the sum over the

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::latency_floor::latency_floor_ns;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
@@ -277,12 +276,8 @@ impl<'a> VariantRuns<'a> {
     /// what one run has beyond the others is in the spread.
     fn latency_floor_ns(&self) -> f64 {
         let compared = self.valid.iter().filter(|(record, _)| !record.lacks_common_load);
-        let mut floors: Vec<f64> = compared
-            .map(|(record, measured)| match &record.common_load {
-                Some(common) => latency_floor_ns(&common.load, &common.measured),
-                None => latency_floor_ns(&record.load, measured),
-            })
-            .collect();
+        let mut floors: Vec<f64> =
+            compared.filter_map(|(record, _)| record.latency_floor_ns()).collect();
         floors.sort_by(f64::total_cmp);
         floors.get(floors.len() / 2).copied().unwrap_or(0.0)
     }

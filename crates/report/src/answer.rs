@@ -1,10 +1,10 @@
 //! The answer to the question of an experiment, made of the metric that answers this question.
 
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
-use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
+use dnslab_measure::{LoadMode, Summary, VariantSummary};
 
 use crate::number;
-use crate::variants::{find, has_open_loop, listed};
+use crate::variants::{asks_one_by_one, find, has_open_loop, listed};
 
 /// Up to so many comparisons are told one by one.
 const FEW: usize = 6;
@@ -37,12 +37,10 @@ const LATENCY: [Metric; 5] = [
 
 /// The metrics that answer the question of an experiment, the first one first.
 pub(crate) fn metrics(summary: &Summary) -> [Metric; 5] {
-    let one_by_one = |variant: &VariantSummary| {
-        variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
-    };
     let has_chain = |variant: &VariantSummary| variant.chain.len() > 1;
     let is_open = has_open_loop(summary);
-    if summary.variants.iter().any(one_by_one) || is_open && summary.variants.iter().any(has_chain)
+    if summary.variants.iter().any(asks_one_by_one)
+        || is_open && summary.variants.iter().any(has_chain)
     {
         LATENCY
     } else if is_open {

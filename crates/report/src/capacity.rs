@@ -3,7 +3,7 @@
 mod chart;
 mod words;
 
-use dnslab_measure::{Capacity, Judged, Sought, Step, WindowFigures};
+use dnslab_measure::{Capacity, Judged, Sought, Step, WindowFigures, tried};
 
 use crate::csv::push_row;
 use crate::number::{self, NONE};
@@ -25,9 +25,6 @@ pub fn capacity_table(capacity: &Capacity) -> Table {
 fn rates(steps: &[Step]) -> Table {
     let header =
         ["intended qps", "met", "answered qps", "lost", "p50", "p99", "server CPU", "not met"];
-    let mut tried: Vec<f64> = steps.iter().map(|step| step.at).collect();
-    tried.sort_by(f64::total_cmp);
-    tried.dedup();
     let row = |at: f64| {
         let own: Vec<&Step> = steps.iter().filter(|step| step.at == at).collect();
         let met = own.iter().filter(|step| step.judged.is_met()).count();
@@ -51,7 +48,7 @@ fn rates(steps: &[Step]) -> Table {
     };
     Table {
         header: header.map(str::to_owned).to_vec(),
-        rows: tried.into_iter().map(row).collect(),
+        rows: tried(steps).into_iter().map(row).collect(),
         legend: "Means over the runs at each rate; what was not met, with the number of runs."
             .to_owned(),
         notes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Variants by name, by loop, and in a list.
 
-use dnslab_measure::{LoadMode, Summary, VariantSummary};
+use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
 
 /// The variant of that name.
 pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
@@ -11,6 +11,11 @@ pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSu
 /// rate is the asked one, or says only that the server fell behind.
 pub(crate) fn has_open_loop(summary: &Summary) -> bool {
     summary.variants.iter().any(|variant| matches!(variant.mode, Some(LoadMode::Open { .. })))
+}
+
+/// True if a variant asked one query after the other, so that its rate is only its latency again.
+pub(crate) fn asks_one_by_one(variant: &VariantSummary) -> bool {
+    variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
 }
 
 /// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many

@@ -87,17 +87,18 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         grouping: Grouping::of(&summary, &records),
         server_files: &server_files,
     };
-    let parts = Parts::of(&session, &records, &summary, usize::MAX);
-    let answer = match &capacity {
-        Some(capacity) => capacity_answer(capacity).to_string(),
-        None => parts.answer.clone(),
-    };
     let question = &session.question;
-    let mut table_text = match &capacity {
-        Some(capacity) => markdown::search(question, &answer, &capacity_table(capacity)),
+    let (answer, mut table_text) = match &capacity {
+        Some(capacity) => {
+            let answer = capacity_answer(capacity).to_string();
+            let text = markdown::search(question, &answer, &capacity_table(capacity));
+            (answer, text)
+        }
         None => {
+            let parts = Parts::of(&session, &records, &summary, usize::MAX);
             let further = further_tables(&summary, &records);
-            markdown::experiment(question, &parts, &table(&summary), &further)
+            let text = markdown::experiment(question, &parts, &table(&summary), &further);
+            (parts.answer, text)
         }
     };
     if let Some(gate) = gate_text(&summary) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, WindowSweep};
+use super::{Step, WindowSweep, tried};
 use crate::LimitKind;
 use crate::statistics::{Estimate, Paired, mean};
 
@@ -51,7 +51,7 @@ impl WindowFigures {
     /// The figures of every window, from the smallest.
     #[must_use]
     pub fn all(sweep: &WindowSweep, steps: &[Step]) -> Vec<Self> {
-        windows(steps).into_iter().filter_map(|at| Self::of(at, sweep, steps)).collect()
+        tried(steps).into_iter().filter_map(|at| Self::of(at, sweep, steps)).collect()
     }
 
     fn of(at: f64, sweep: &WindowSweep, steps: &[Step]) -> Option<Self> {
@@ -118,14 +118,6 @@ impl BestWindow {
             || difference.is_some_and(|difference| difference.low >= -AS_GOOD);
         Some(Self { best: best.clone(), highest: highest.clone(), difference, certain })
     }
-}
-
-/// The windows of the steps, each once, from the smallest.
-fn windows(steps: &[Step]) -> Vec<f64> {
-    let mut windows: Vec<f64> = steps.iter().map(|step| step.at).collect();
-    windows.sort_by(f64::total_cmp);
-    windows.dedup();
-    windows
 }
 
 /// The answered rates of the runs at one window.

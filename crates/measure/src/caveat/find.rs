@@ -295,11 +295,8 @@ impl Caveat {
     ) -> Option<Self> {
         let window = measured.window();
         let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
-        let pinned: Vec<&[usize]> =
-            std::iter::once(load.cpus.as_slice()).chain(servers_cpus(server, chain)).collect();
-        let all: BTreeSet<usize> = pinned.iter().copied().flatten().copied().collect();
-        let is_pinned = pinned.iter().all(|cpus| !cpus.is_empty());
-        let cpus = if is_pinned { all.len() } else { host_cpus.max(1) };
+        let pinned = pinned_cpus(load, server, chain);
+        let cpus = pinned.map_or(host_cpus.max(1), |pinned| pinned.len());
         let share = (stolen_ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
         (share > STEAL).then_some(Self::Steal { share })
     }
@@ -385,6 +382,17 @@ impl Caveat {
         let Agreement { sent, counted, .. } = agreement;
         (agreement.share() > COUNTS).then_some(Self::CountsDiffer { sent, counted })
     }
+}
+
+/// The CPUs that servers and load were pinned to; `None` if somebody was not.
+pub(crate) fn pinned_cpus(
+    load: &LoadFacts,
+    server: &ServerFacts,
+    chain: &[ChainPart],
+) -> Option<BTreeSet<usize>> {
+    let pinned = || std::iter::once(load.cpus.as_slice()).chain(servers_cpus(server, chain));
+    let is_pinned = pinned().all(|cpus| !cpus.is_empty());
+    is_pinned.then(|| pinned().flatten().copied().collect())
 }
 
 /// The CPUs that each server was pinned to, that under test first.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::self_check::Verdict;
-use dnslab_measure::{Session, Summary, VariantSummary};
+use dnslab_measure::{Finding, Session, Summary, VariantSummary};
 
 use super::html::{escape, prose};
 use super::self_check::verdict_html;
@@ -84,23 +84,16 @@ struct Doubt {
 /// The doubts about one variant: what the self-check found, then the others.
 fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
     let runs = variant.self_check.runs();
-    let found = variant.self_check.findings.iter().map(|found| {
-        let asides = [found.finding.figure.clone(), in_runs(found.runs, runs).trim().to_owned()];
-        let asides: Vec<String> = asides.into_iter().filter(|aside| !aside.is_empty()).collect();
-        Doubt {
-            what: found.finding.what.clone(),
-            figure: asides.join("; "),
-            remedy: found.finding.remedy.clone(),
-        }
-    });
-    let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
-    let caveats = caveats.map(|caveat| {
-        let finding = caveat.worst.finding();
-        let aside = in_runs(caveat.runs, variant.valid_runs);
-        let asides = [finding.figure, aside.trim().to_owned()];
+    let doubt = |finding: Finding, runs: String| {
+        let asides = [finding.figure, runs.trim().to_owned()];
         let asides: Vec<String> = asides.into_iter().filter(|aside| !aside.is_empty()).collect();
         Doubt { what: finding.what, figure: asides.join("; "), remedy: finding.remedy }
-    });
+    };
+    let findings = variant.self_check.findings.iter();
+    let found = findings.map(|found| doubt(found.finding.clone(), in_runs(found.runs, runs)));
+    let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
+    let caveats = caveats
+        .map(|caveat| doubt(caveat.worst.finding(), in_runs(caveat.runs, variant.valid_runs)));
     let texts = note_texts(variant).into_iter().map(|text| Doubt {
         what: text.trim_end_matches('.').to_owned(),
         figure: String::new(),

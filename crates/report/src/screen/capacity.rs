@@ -1,6 +1,6 @@
 //! The screen of a search for the capacity: the answer, and the rates or windows around it.
 
-use dnslab_measure::{Answer, Capacity};
+use dnslab_measure::{Answer, Capacity, tried};
 
 use super::{Line, Look, Piece, WIDEST, rows, wrapped};
 use crate::capacity::{capacity_answer, capacity_table};
@@ -15,15 +15,15 @@ pub fn capacity_screen(capacity: &Capacity, width: usize) -> Vec<Line> {
     let mut lines = wrapped(&capacity_answer(capacity).to_string(), Look::Strong, 0, width);
     lines.push(Line::new());
     let table = capacity_table(capacity);
-    let tried = table.rows.len();
-    let (from, to) = around(edge(capacity), tried);
+    let all = table.rows.len();
+    let (from, to) = around(edge(capacity), all);
     let piece = |text: &String| Piece::new(Look::Plain, text.clone());
     let mut shown: Vec<Vec<Piece>> =
         vec![table.header.iter().map(|text| Piece::new(Look::Dim, text.clone())).collect()];
     shown.extend(table.rows[from..to].iter().map(|row| row.iter().map(piece).collect()));
     lines.extend(rows::laid_out(&rows::fitting(shown, width)));
-    if to - from < tried {
-        let text = format!("  {} of {tried} rates; all of them are in the report", to - from);
+    if to - from < all {
+        let text = format!("  {} of {all} rates; all of them are in the report", to - from);
         lines.push(vec![Piece::new(Look::Dim, text)]);
     }
     lines
@@ -31,15 +31,13 @@ pub fn capacity_screen(capacity: &Capacity, width: usize) -> Vec<Line> {
 
 /// The place in the table of what was found; the last one where nothing was.
 fn edge(capacity: &Capacity) -> usize {
-    let mut tried: Vec<f64> = capacity.steps.iter().map(|step| step.at).collect();
-    tried.sort_by(f64::total_cmp);
-    tried.dedup();
+    let values = tried(&capacity.steps);
     let found = match capacity.answer() {
         Answer::Found { qps } => qps.value,
         Answer::AtLeast { qps, .. } | Answer::Below { qps, .. } => qps,
-        Answer::Window(_) | Answer::Nothing { .. } => return tried.len(),
+        Answer::Window(_) | Answer::Nothing { .. } => return values.len(),
     };
-    tried.iter().filter(|at| **at <= found).count()
+    values.iter().filter(|at| **at <= found).count()
 }
 
 /// The ends of at most [`MOST_ROWS`] of `all` places around one.

@@ -5,7 +5,7 @@ use dnslab_measure::{
 };
 
 use crate::number;
-use crate::variants::listed;
+use crate::variants::{asks_one_by_one, listed};
 
 /// One doubt about some variants.
 struct Doubt<'a> {
@@ -53,9 +53,7 @@ pub(super) fn notes(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
 fn of_limit(variant: &VariantSummary) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window = variant.limits.iter().any(|limit| limit.kind == LimitKind::Window);
-    // One query after the other has no other rate.
-    let is_one = |of: &VariantCaveat| of.worst == Caveat::ClosedLoop { window: 1 };
-    (is_closed && is_window && !variant.caveats.iter().any(is_one)).then(|| {
+    (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",
             figure: String::new(),

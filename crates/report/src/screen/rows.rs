@@ -88,7 +88,8 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
                 _ => heading(metric),
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
-            column.extend(summary.variants.iter().map(|it| cell(summary, it, metric, place)));
+            column
+                .extend(summary.variants.iter().map(|it| cell(summary, it, metric, (place, rate))));
             (if place == 0 { 0 } else { order }, column)
         })
         .collect();
@@ -148,8 +149,14 @@ fn reference<'a>(summary: &'a Summary, variant: &VariantSummary) -> Option<&'a s
     with_baseline.or_else(|| own().next()).map(|of| of.against.as_str())
 }
 
-/// One figure or difference of a variant.
-fn cell(summary: &Summary, variant: &VariantSummary, metric: Metric, place: usize) -> Piece {
+/// One figure or difference of a variant, in the column at `place`; `rate` is what all were asked in queries
+/// per second, where that was one and the same.
+fn cell(
+    summary: &Summary,
+    variant: &VariantSummary,
+    metric: Metric,
+    (place, rate): (usize, Option<f64>),
+) -> Piece {
     if let Some(word) = no_figures(variant) {
         return Piece::new(Look::Dim, if place == 0 { word } else { "" });
     }
@@ -161,7 +168,7 @@ fn cell(summary: &Summary, variant: &VariantSummary, metric: Metric, place: usiz
         return cell::difference(comparison);
     }
     let figure = variant.metrics.get(&metric);
-    let text = figure.map_or_else(String::new, |figure| match answer::offered_qps(summary) {
+    let text = figure.map_or_else(String::new, |figure| match rate {
         Some(qps) if metric == Metric::ServerCpuPerQuery => {
             number::three_digits(figure.value * qps / 1e9)
         }

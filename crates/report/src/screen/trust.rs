@@ -1,6 +1,6 @@
 //! How far to trust the figures, in one line.
 
-use dnslab_measure::{LimitKind, RunRecord, Summary, latency_floor_ns};
+use dnslab_measure::{LimitKind, RunRecord, Summary};
 
 use crate::doubt::limit_name;
 use crate::number;
@@ -17,20 +17,12 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     if let Some(share) = stolen {
         parts.push(format!("Stolen by the hypervisor: {}.", number::share(share)));
     }
-    let mut floors: Vec<f64> = records.iter().filter_map(floor_ns).collect();
+    let mut floors: Vec<f64> = records.iter().filter_map(RunRecord::latency_floor_ns).collect();
     floors.sort_by(f64::total_cmp);
     if let Some(ns) = floors.get(floors.len() / 2) {
         parts.push(format!("Own error of a latency: {}.", number::duration(*ns)));
     }
     parts.join(" ")
-}
-
-/// By how much the engine may have moved a latency that is compared, nanoseconds.
-fn floor_ns(record: &RunRecord) -> Option<f64> {
-    match &record.common_load {
-        Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
-        None => Some(latency_floor_ns(&record.load, record.measured.as_ref()?)),
-    }
 }
 
 /// The most frequent limit of each variant, those with the same one together.
