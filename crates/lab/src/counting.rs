@@ -95,32 +95,39 @@ fn read_until(
             return readings;
         }
     };
-    readings.read_first(counted);
+    readings.insist(counted, FIRST_ATTEMPTS);
     began.send(()).ok();
     loop {
         let waited = stopped.recv_timeout(INTERVAL);
         let is_last = !matches!(waited, Err(RecvTimeoutError::Timeout));
-        if is_last || !counted.is_disturbed {
-            readings.read(counted);
-        }
         if is_last {
+            readings.insist(counted, LAST_ATTEMPTS);
             return readings;
+        }
+        if !counted.is_disturbed {
+            readings.read(counted);
         }
     }
 }
 
-/// Attempts at the first reading, and the time between two: some servers (CoreDNS, PowerDNS Recursor) answer
-/// queries a little before they tell what they counted.
-const ATTEMPTS: u32 = 20;
+/// Attempts at the first reading: some servers (CoreDNS, PowerDNS Recursor) answer queries a little before
+/// they tell what they counted.
+const FIRST_ATTEMPTS: u32 = 20;
+
+/// Attempts at the last one: a server that is silent by now shall not hold up the end.
+const LAST_ATTEMPTS: u32 = 3;
+
+/// Time between two attempts.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
 impl Readings {
-    /// Takes the first reading, as soon as the server gives one.
-    fn read_first(&mut self, counted: &Counted) {
-        for _ in 0..ATTEMPTS {
+    /// Takes a reading that nothing makes up for, in so many attempts at most.
+    fn insist(&mut self, counted: &Counted, attempts: u32) {
+        let (known, failure) = (self.samples.len(), self.failure.clone());
+        for _ in 0..attempts {
             self.read(counted);
-            if !self.samples.is_empty() {
-                self.failure = None;
+            if self.samples.len() > known {
+                self.failure = failure;
                 return;
             }
             thread::sleep(BETWEEN_ATTEMPTS);

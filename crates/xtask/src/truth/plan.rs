@@ -43,9 +43,9 @@ pub(crate) enum Kind {
 pub(crate) const TARGETS: [(Kind, u32); 12] = [
     (Kind::Same, 100),
     (Kind::SameQuarter, 100),
-    (Kind::Cost3, 50),
+    (Kind::Cost3, 25),
     (Kind::Cost5, 50),
-    (Kind::Cost10, 50),
+    (Kind::Cost10, 25),
     (Kind::Delay, 20),
     (Kind::Loss, 10),
     (Kind::LimitServerCpu, 5),
