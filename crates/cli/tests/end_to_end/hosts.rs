@@ -13,15 +13,8 @@ use crate::room::Room;
 
 /// Runs the experiment of a room as `nobody`.
 fn run_as_nobody(room: &Room) -> Done {
-    room.open_to_all();
-    // The build's folder need not be readable for `nobody`.
-    let copy = room.path().join("dnslab");
-    fs::copy(program(), &copy).unwrap();
-    let mut command = Command::new("setpriv");
-    if rustix::process::geteuid().is_root() {
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-    }
-    command.arg(copy).args(["run", "./experiment.toml"]);
+    let mut command = room.as_nobody();
+    command.args(["run", "./experiment.toml"]);
     Running::start(command, room.path()).finish()
 }
 

@@ -75,6 +75,25 @@ impl Room {
             .expect("the folder is ours");
     }
 
+    /// The binary under test as `nobody` calls it, from this folder, which that user may write. The folder of
+    /// the build need not be readable for that user.
+    pub(crate) fn as_nobody(&self) -> Command {
+        self.open_to_all();
+        let copy = self.path().join("dnslab");
+        if !copy.exists() {
+            // Not by this process: a child that another test starts meanwhile would inherit the file, open for
+            // writing, and no such program can be executed.
+            let copied = Command::new("cp").arg(program()).arg(&copy).status();
+            assert!(copied.is_ok_and(|status| status.success()), "cannot copy to {copy:?}");
+        }
+        if !rustix::process::geteuid().is_root() {
+            return Command::new(copy);
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy);
+        command
+    }
+
     /// Starts `dnslab` with these arguments.
     #[track_caller]
     pub(crate) fn start<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dnslab_measure::{Caveat, RunRecord};
 
-use crate::command::{Done, Running, program};
+use crate::command::{Done, Running};
 use crate::evidence::{measured, valid_records};
 use crate::room::{Room, SHORT};
 use crate::running_server::{RunningBind, queries};
@@ -213,14 +213,8 @@ fn it_is_found_by_its_unit() {
 
 /// Runs `dnslab` as `nobody`.
 fn as_nobody(room: &Room, arguments: &[&str]) -> Done {
-    room.open_to_all();
-    // The build's folder need not be readable for `nobody`.
-    let copy = room.path().join("dnslab");
-    if !copy.exists() {
-        fs::copy(program(), &copy).unwrap();
-    }
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).args(arguments);
+    let mut command = room.as_nobody();
+    command.args(arguments);
     Running::start(command, room.path()).finish()
 }
 
@@ -253,22 +247,11 @@ fn an_owner_may_watch_without_being_root() {
         return;
     }
     let room = Room::with_load();
-    room.open_to_all();
     room.write("queries", &queries());
     room.write("zone", &crate::running_server::zone());
-    let copy = room.path().join("dnslab");
-    fs::copy(program(), &copy).unwrap();
     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).args([
-        "serve",
-        "--zone",
-        "zone",
-        "--threads",
-        "2",
-        "--listen",
-        &free.to_string(),
-    ]);
+    let mut command = room.as_nobody();
+    command.args(["serve", "--zone", "zone", "--threads", "2", "--listen", &free.to_string()]);
     let server = Running::start(command, room.path());
     let listens = || server.stderr().contains("serving ").then_some(());
     crate::processes::wait_for("it listens", || server.so_far(), listens);

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use crate::program::guard;
 use crate::support::{
-    PATIENCE, ask, ask_for, groups_of, nobody, parent, spec as authoritative, wait_until,
+    PATIENCE, ask, ask_for, copy_program, groups_of, nobody, parent, spec as authoritative,
+    wait_until,
 };
 use dnslab_lab::{
     DNSTAP_LOG, LabError, Logging, QUERY_LOG, QueryLog, RunningServer, ServerKind, ServerSpec,
@@ -354,7 +355,7 @@ fn an_ordinary_user_can_start_every_forwarder() {
         if let Some(binary) = &mut spec.binary {
             // That user may not read where the tools lie.
             let copy = folder.path().join("program");
-            fs::copy(&*binary, &copy).unwrap();
+            copy_program(binary, &copy);
             *binary = copy;
         }
         let probe = |transport, address| ask(folder.path(), transport, address);

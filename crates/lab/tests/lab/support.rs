@@ -30,10 +30,17 @@ pub(crate) fn nobody(spec: &ServerSpec, folder: &Path) -> GuardProgram {
     }
     // `nobody` in every Linux distribution. The guard is copied to where that user may read.
     let copy = folder.join("guard");
-    fs::copy(program(), &copy).expect("a temporary folder can be written");
+    copy_program(&program(), &copy);
     let drop = ["--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into);
     let arguments = drop.into_iter().chain([copy.into(), "guard".into()]).collect();
     GuardProgram { path: "setpriv".into(), arguments }
+}
+
+/// Copies a program. Not by this process: a child that another test starts meanwhile would inherit the copy,
+/// open for writing, and no such program can be executed.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from:?} to {to:?}");
 }
 
 /// Writes a small zone into `folder`.
