@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::Metric;
 use crate::{CostLimit, RECORD_FORMAT, RunRecord};
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
@@ -30,6 +31,9 @@ pub struct Session {
     pub variants: Vec<String>,
     /// Variants that cannot run here, and why.
     pub skipped: Vec<SkippedVariant>,
+    /// The metric that answers the question; `None` if the load decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<Metric>,
     /// Relative difference (0.02 = 2 %) below which a difference does not matter.
     pub margin: f64,
     /// Seed of the order and of everything drawn at random.

@@ -106,6 +106,9 @@ pub struct Summary {
     pub name: String,
     /// Name of the baseline.
     pub baseline: String,
+    /// The metric that answers the question; `None` if the load decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<Metric>,
     /// The variants in the order of the file; those without a run too.
     pub variants: Vec<VariantSummary>,
     /// Every pair of variants that is compared, metric by metric.
@@ -144,10 +147,12 @@ impl Summary {
             .compared()
             .into_iter()
             .filter_map(|Compared { variant, against }| Some(of(&variant)?.pairs(of(&against)?)));
-        let comparisons = Comparison::of_report(pairs.flatten().collect(), session.margin);
+        let comparisons =
+            Comparison::of_report(pairs.flatten().collect(), session.margin, session.answered_by);
         let mut summary = Self {
             name: session.name.clone(),
             baseline: session.baseline.clone(),
+            answered_by: session.answered_by,
             variants,
             comparisons,
             rulings: Vec::new(),

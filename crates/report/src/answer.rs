@@ -32,11 +32,19 @@ const LATENCY: [Metric; 5] = [
     Metric::LatencyMean,
     Metric::LatencyP99,
     Metric::ServerCpuPerQuery,
-    Metric::AnsweredQps,
+    Metric::PeakMemory,
 ];
 
-/// The metrics that answer the question of an experiment, the first one first.
-pub(crate) fn metrics(summary: &Summary) -> [Metric; 5] {
+/// The metrics that answer the question of an experiment, the first one first: the one that it names, then
+/// those that go with its load.
+pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
+    let of_load =
+        of_load(summary).into_iter().filter(|metric| summary.answered_by != Some(*metric));
+    summary.answered_by.into_iter().chain(of_load).collect()
+}
+
+/// The metrics that go with the load of an experiment.
+fn of_load(summary: &Summary) -> [Metric; 5] {
     let has_chain = |variant: &VariantSummary| variant.chain.len() > 1;
     let is_open = has_open_loop(summary);
     if summary.variants.iter().any(asks_one_by_one)
@@ -64,17 +72,17 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     let of = |metric: Metric| -> Vec<&Comparison> {
         summary.comparisons.iter().filter(|of| of.metric == metric).collect()
     };
-    let Some(main) = metrics.into_iter().find(|metric| !of(*metric).is_empty()) else {
+    let Some(main) = metrics.iter().copied().find(|metric| !of(*metric).is_empty()) else {
         return without_comparison(summary);
     };
     let compared = of(main);
     if compared.len() > FEW {
         let certain = |metric: &Metric| of(*metric).iter().any(|of| is_certain(of));
-        let metric = metrics.into_iter().find(certain).unwrap_or(main);
+        let metric = metrics.iter().copied().find(certain).unwrap_or(main);
         return many(&of(metric));
     }
     let instead = |of: &Comparison| -> Option<&Comparison> {
-        let others = metrics.into_iter().filter(|metric| *metric != main);
+        let others = metrics.iter().copied().filter(|metric| *metric != main);
         others.into_iter().find_map(|metric| {
             let same = |other: &&Comparison| {
                 (&other.variant, &other.against, other.metric) == (&of.variant, &of.against, metric)
@@ -93,9 +101,16 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     few(&once, &instead, margin, offered_qps(summary))
 }
 
-/// The metric that the first chart shows: the answered rate of a closed loop, else a latency.
+/// The metric that the first chart shows: the one that the experiment names, else the answered rate of a
+/// closed loop, else a latency.
 pub(crate) fn headline_metric(summary: &Summary) -> Metric {
-    match metrics(summary) {
+    let is_drawn = |metric: &Metric| {
+        metric.is_latency() || [Metric::AnsweredQps, Metric::ServerCpuPerQuery].contains(metric)
+    };
+    if let Some(metric) = summary.answered_by.filter(is_drawn) {
+        return metric;
+    }
+    match of_load(summary) {
         SATURATION => Metric::AnsweredQps,
         LATENCY if !has_open_loop(summary) => Metric::LatencyMean,
         _ => Metric::LatencyP50,
@@ -274,7 +289,7 @@ fn many(compared: &[&Comparison]) -> String {
             format!("Of {all}, only one differs for certain{reference} in {noun}: {}.", told(only))
         }
         [least, .., most] => format!(
-            "Of {all}, {} differ for certain{reference} in {noun}, by {} to {}.",
+            "Of {all}, {} differ for certain{reference} in {noun}: {} to {}.",
             certain.len(),
             told(least),
             told(most)
@@ -463,7 +478,7 @@ mod tests {
         let compared: Vec<&Comparison> = all.iter().collect();
         assert_eq!(
             many(&compared),
-            "Of 4, 3 differ for certain from none in the answered rate, by 10 % fewer (b) to 70 % \
+            "Of 4, 3 differ for certain from none in the answered rate: 10 % fewer (b) to 70 % \
              fewer (c)."
         );
         assert_eq!(many(&compared[3..]), "In the answered rate, no difference of 1 is certain.");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Laboratory;
 use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
 use dnslab_load::{HttpSettings, Mode, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_measure::statistics::Metric;
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Selection, SlicePlan, SourceAddresses, TypeMix,
 };
@@ -21,6 +22,8 @@ pub struct Experiment {
     pub question: String,
     /// Name of the variant that the others are compared with; one of the variants.
     pub baseline: String,
+    /// The metric that answers the question; `None` if the load decides.
+    pub answered_by: Option<Metric>,
     /// Relative difference (0.02 = 2 %) below which a difference does not matter, in [0, 1].
     pub margin: f64,
     /// Runs of each variant, at least 1.

@@ -18,6 +18,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dnslab_lab::RootError;
+use dnslab_measure::Quantity;
+use dnslab_measure::statistics::Metric;
 use dnslab_traffic::{SlicePlan, duration_text};
 use dnslab_wire::rcode_name;
 
@@ -54,6 +56,11 @@ pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
         find_address: &|name| Err(format!("no name is looked up here, so `{name}` is unknown")),
     };
     check(text, sets, &anywhere)
+}
+
+/// The metric that answers the question, if the experiment names one.
+fn answered_by(top: &Settings) -> Option<Metric> {
+    top.text("answered_by")?.parse::<Quantity>().ok()?.metric()
 }
 
 /// The load at one rate for all variants, if there is one.
@@ -150,6 +157,7 @@ impl Check<'_> {
             name: top.text("name").unwrap_or_default(),
             question: top.text("question").unwrap_or_default(),
             baseline: self.baseline(&top, written),
+            answered_by: answered_by(&top),
             margin: top.number("repeat.margin").unwrap_or_default(),
             runs: top.count("repeat.runs").unwrap_or(1),
             seed: top.large_count("repeat.seed").unwrap_or_default(),

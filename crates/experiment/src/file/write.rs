@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use dnslab_lab::{Identity, LogDestination, LogFile, LogPrefix, QueryLog, Rotation, Suffix};
 use dnslab_load::{Method, Mode, TlsVersions};
+use dnslab_measure::Quantity;
 use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
 use dnslab_wire::{Edns, Transport, rcode_name};
 
@@ -31,6 +32,11 @@ impl Experiment {
             ("baseline", quoted(&self.baseline)),
         ];
         push_lines(&mut text, &top);
+        let figure = self.answered_by.map(|metric| Quantity::of_metric(metric).to_string());
+        push_lines(
+            &mut text,
+            &figure.map(|name| ("answered_by", quoted(&name))).into_iter().collect(),
+        );
         text.push('\n');
         let variants: Vec<Lines> = self.variants.iter().map(variant_lines).collect();
         let (shared, own) = split_shared(variants);

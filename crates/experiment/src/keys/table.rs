@@ -86,6 +86,26 @@ const TOP_AND_SERVER: &[Key] = &[
         "Name of the variant that the others are compared with",
     ),
     Key::new(
+        "answered_by",
+        Form::Choice(&[
+            "qps",
+            "mean",
+            "p50",
+            "p95",
+            "p99",
+            "cpu_per_query",
+            "log_per_query",
+            "memory",
+            "handshakes",
+        ]),
+        Preset::Absent(
+            "the answered rate of clients that wait for their answers; the latency of one query \
+             after the other, and of a given rate through a chain; else the CPU time per query",
+        ),
+        "The figure that answers the question. The report begins with it, and in its error rate it weighs as \
+         much as all other figures together",
+    ),
+    Key::new(
         "server.kind",
         Form::Choice(KINDS),
         Preset::Value("\"embedded\""),

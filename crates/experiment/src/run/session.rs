@@ -199,6 +199,7 @@ impl Session {
             baseline: experiment.baseline.clone(),
             variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
             skipped,
+            answered_by: experiment.answered_by,
             margin: experiment.margin,
             seed: experiment.seed,
             started: now.clone(),

@@ -15,6 +15,7 @@ use dnslab_lab::{
     ServerKind, Suffix,
 };
 use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_measure::statistics::Metric;
 use dnslab_traffic::{
     ClientBehaviour, Connect, Pace, Quota, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
 };
@@ -366,8 +367,9 @@ fn experiment() -> impl Strategy<Value = Experiment> {
         )),
     );
     let variants = vec((variant(), 1usize..3), 1..4);
-    (whole, rounds, variants, any::<prop::sample::Index>()).prop_map(
-        |((name, question, margin, runs, seed), rounds, variants, baseline)| {
+    let answered_by = prop::option::of(prop::sample::select(Metric::ALL.to_vec()));
+    (whole, rounds, variants, (any::<prop::sample::Index>(), answered_by)).prop_map(
+        |((name, question, margin, runs, seed), rounds, variants, (baseline, answered_by))| {
             let (alternate, (slice, share), common) = rounds;
             // In whole milliseconds, and less than the slice.
             let lead = (slice.as_millis() as f64 * share).min(30_000.0) as u64;
@@ -398,6 +400,7 @@ fn experiment() -> impl Strategy<Value = Experiment> {
                 name,
                 question,
                 baseline,
+                answered_by,
                 margin,
                 runs,
                 seed,

@@ -85,9 +85,17 @@ impl Metric {
 
     /// Its share of the error rate of a report, next to those of the other metrics. What a decision
     /// is made by weighs more than quantiles far out, which hardly any number of rounds makes
-    /// certain.
+    /// certain. The metric that answers the question of the experiment, if it names one, weighs as much
+    /// as all others together.
     #[must_use]
-    pub fn weight(self) -> f64 {
+    pub fn weight(self, answered_by: Option<Self>) -> f64 {
+        if answered_by == Some(self) {
+            return Self::ALL
+                .into_iter()
+                .filter(|other| *other != self)
+                .map(|it| it.weight(None))
+                .sum();
+        }
         match self {
             Self::AnsweredQps | Self::ServerCpuPerQuery => 4.0,
             Self::LatencyP50 => 2.0,
@@ -191,7 +199,8 @@ pub struct Pair {
 
 impl Comparison {
     /// Gives the comparisons of a report their words. `margin` is the relative difference that does
-    /// not matter (0.02 = 2 %).
+    /// not matter (0.02 = 2 %), `answered_by` the metric that answers the question of the experiment, if it
+    /// names one.
     ///
     /// Two hypotheses are tried for each comparison: that there is no difference, and that there is
     /// one of the margin or more. Either falls only if it does so among all of its kind in the
@@ -206,14 +215,15 @@ impl Comparison {
     /// The interval beside a word is the usual one of 95 % for that comparison alone. It may
     /// exclude zero where the word is "cannot tell": of twenty such intervals one misses the truth.
     #[must_use]
-    pub fn of_report(pairs: Vec<Pair>, margin: f64) -> Vec<Self> {
+    pub fn of_report(pairs: Vec<Pair>, margin: f64, answered_by: Option<Metric>) -> Vec<Self> {
+        let weight = |metric: Metric| metric.weight(answered_by);
         let error = WORD_ERROR / 2.0;
         let chances = |of: &dyn Fn(&Paired) -> f64| -> Vec<(f64, f64)> {
-            pairs.iter().map(|pair| (of(&pair.paired), pair.metric.weight())).collect()
+            pairs.iter().map(|pair| (of(&pair.paired), weight(pair.metric))).collect()
         };
         let differ = rejected(&chances(&Paired::p_of_none), error);
         let within = rejected(&chances(&|paired| paired.p_of_margin(margin)), error);
-        let weights: f64 = pairs.iter().map(|pair| pair.metric.weight()).sum();
+        let weights: f64 = pairs.iter().map(|pair| weight(pair.metric)).sum();
         let words = differ.into_iter().zip(within);
         let compare = |(pair, (differs, is_within)): (Pair, (bool, bool))| {
             let Pair { variant, against, metric, paired, floor } = pair;
@@ -228,7 +238,7 @@ impl Comparison {
                     // The strictest share of the error that this word can have to meet. No number of
                     // rounds helps against the engine's own error.
                     more_runs: paired
-                        .more_pairs(margin, error * metric.weight() / weights, MAX_MORE_ROUNDS)
+                        .more_pairs(margin, error * weight(metric) / weights, MAX_MORE_ROUNDS)
                         .filter(|_| is_beyond_floor),
                 },
             };
@@ -264,7 +274,7 @@ mod tests {
                 floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
             }
         };
-        let found = Comparison::of_report(ratios.iter().map(pair).collect(), MARGIN);
+        let found = Comparison::of_report(ratios.iter().map(pair).collect(), MARGIN, None);
         found.into_iter().map(|comparison| comparison.verdict).collect()
     }
 
@@ -311,6 +321,33 @@ mod tests {
         let mut report = vec![LESS; 15];
         report.push(barely);
         assert_eq!(words(Metric::AnsweredQps, &report), [Verdict::Costs; 16]);
+    }
+
+    /// Beside many that are not certain a difference is, where its metric answers the question.
+    #[test]
+    fn the_metric_that_answers_weighs_as_much_as_the_others() {
+        let clear: &[f64] = &[1.10, 1.13, 1.07, 1.12, 1.09];
+        let pair = |metric: Metric, ratios: &[f64]| {
+            let values: Vec<(f64, f64)> = ratios.iter().map(|ratio| (50.0, 50.0 * ratio)).collect();
+            Pair {
+                variant: "dot".to_owned(),
+                against: "udp".to_owned(),
+                metric,
+                paired: Paired::of(&values).unwrap(),
+                floor: 0.0,
+            }
+        };
+        let word = |answered_by| {
+            let others = std::iter::repeat_n((Metric::AnsweredQps, WIDE), 6);
+            let pairs = std::iter::once((Metric::LatencyP99, clear)).chain(others);
+            let pairs = pairs.map(|(metric, ratios)| pair(metric, ratios)).collect();
+            Comparison::of_report(pairs, MARGIN, answered_by).swap_remove(0).verdict
+        };
+        assert!(matches!(word(None), Verdict::CannotTell { .. }));
+        assert_eq!(word(Some(Metric::LatencyP99)), Verdict::Costs);
+        let others = Metric::ALL.map(|metric| metric.weight(Some(Metric::LatencyP99)));
+        let whole: f64 = others.iter().sum();
+        assert_eq!(Metric::LatencyP99.weight(Some(Metric::LatencyP99)), whole / 2.0);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) fn session() -> Session {
         plan: variants.iter().map(case).collect(),
         variants,
         skipped: Vec::new(),
+        answered_by: None,
         margin: 0.02,
         seed: 1,
         started: "2026-11-20T12:00:00Z".to_owned(),

@@ -10,6 +10,7 @@ use super::html::escape;
 use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
 use crate::answer::headline_metric;
 use crate::number::{self, NONE};
+use crate::variants::{asks_one_by_one, has_open_loop};
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
 struct Layout {
@@ -43,12 +44,20 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         return String::new();
     }
     let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
-    let (title, text) = match metric {
-        Metric::AnsweredQps => {
-            ("Answered queries per second", "As many as each variant answers. Line: 95 % interval.")
-        }
-        Metric::LatencyMean => ("Mean latency", "One query after another. Line: 95 % interval."),
-        _ => ("Median latency", "All variants at the rate that was set. Line: 95 % interval."),
+    let title = match metric {
+        Metric::AnsweredQps => "Answered queries per second",
+        Metric::LatencyMean => "Mean latency",
+        Metric::LatencyP95 => "95th percentile of the latency",
+        Metric::LatencyP99 => "99th percentile of the latency",
+        Metric::ServerCpuPerQuery => "CPU time of the server per query",
+        _ => "Median latency",
+    };
+    let text = if has_open_loop(summary) || common.is_some() && metric.is_latency() {
+        "All variants at the rate that was set. Line: 95 % interval."
+    } else if summary.variants.iter().any(asks_one_by_one) {
+        "One query after another. Line: 95 % interval."
+    } else {
+        "As many queries as each variant answers. Line: 95 % interval."
     };
     let at = match common {
         Some(qps) => format!("All variants at {} queries per second. ", number::qps(qps)),

@@ -52,7 +52,7 @@ pub(super) fn notes(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
 /// What the limit of a closed loop means for its rate, where it was not the server's.
 fn of_limit(variant: &VariantSummary) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
-    let is_window = variant.limits.iter().any(|limit| limit.kind == LimitKind::Window);
+    let is_window = variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",

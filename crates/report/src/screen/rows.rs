@@ -78,7 +78,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
         let is_told = *metric != Metric::AnsweredQps || !has_open_loop(summary);
         is_told && summary.variants.iter().any(has)
     };
-    let measured = metrics.into_iter().chain(further).filter(is_measured);
+    let measured = metrics.iter().copied().chain(further).filter(is_measured);
     let mut columns: Vec<(usize, Vec<Piece>)> = measured
         .enumerate()
         .map(|(place, metric)| {

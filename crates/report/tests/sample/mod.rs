@@ -87,6 +87,7 @@ pub(crate) fn session(runs: u32) -> Session {
             variant: "doq".to_owned(),
             reason: "BIND 9.18 does not serve DNS over QUIC.".to_owned(),
         }],
+        answered_by: None,
         margin: 0.02,
         seed: 1,
         started: "2026-01-02T03:04:05Z".to_owned(),

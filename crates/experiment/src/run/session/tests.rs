@@ -15,6 +15,7 @@ pub(super) fn session() -> dnslab_measure::Session {
         baseline: "udp".to_owned(),
         variants: vec!["udp".to_owned()],
         skipped: Vec::new(),
+        answered_by: None,
         margin: 0.02,
         seed: 1,
         started: "2026-11-01T00:00:00Z".to_owned(),
