@@ -88,14 +88,14 @@ pub fn octets(value: u64) -> String {
 }
 
 /// A relative difference (0.1 = 10 % more) with its sign: `+10 %`, `-3.1 %`; from
-/// [`TIMES_FROM`] on as a multiple: `2.50 times`.
+/// [`TIMES_FROM`] on as a multiple: `2.50 x`.
 #[must_use]
 pub fn change(difference: f64) -> String {
     if !difference.is_finite() {
         return NONE.to_owned();
     }
     if difference >= TIMES_FROM {
-        return format!("{} times", three_digits(1.0 + difference));
+        return format!("{} x", three_digits(1.0 + difference));
     }
     match size(difference).as_str() {
         "0 %" => "0 %".to_owned(),
@@ -187,7 +187,7 @@ mod tests {
         check(&change(-0.031), "-3.1 %");
         check(&change(-0.000_000_1), "0 %");
         check(&change(f64::INFINITY), "-");
-        check(&change(11.0), "12.0 times");
+        check(&change(11.0), "12.0 x");
         check(&change(-0.9997), "-99.9 %");
         check(&size(-0.372), "37 %");
         check(&size(0.0996), "10 %");

@@ -71,6 +71,9 @@ pub struct CommonLoad {
     pub limit: Limit,
 }
 
+/// From so many connections on, the growth of a server's memory is that of its connections.
+const MANY_CONNECTIONS: u64 = 100;
+
 impl RunRecord {
     /// True if it counts.
     #[must_use]
@@ -109,6 +112,18 @@ impl RunRecord {
             Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
             None => Some(latency_floor_ns(&self.load, self.measured.as_ref()?)),
         }
+    }
+
+    /// By how much the server's memory grew for each connection that was open at once, octets; `None`
+    /// with fewer than 100 of them, where other things grow more, or where the server was not watched. What a server had kept from loads before
+    /// does not grow again, so it is a lower bound for one that runs on.
+    #[must_use]
+    pub fn memory_per_connection_octets(&self) -> Option<f64> {
+        let measured = self.measured.as_ref()?;
+        let opened = measured.warm_up.connections.opened + measured.counters.connections.opened;
+        let open_at_once = opened.min(u64::from(self.load.clients));
+        let grown = measured.resources.memory_growth_octets()?;
+        (open_at_once >= MANY_CONNECTIONS).then(|| grown as f64 / open_at_once as f64)
     }
 
     /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window,

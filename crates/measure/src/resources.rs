@@ -166,6 +166,14 @@ impl ResourceSeries {
         self.samples.iter().map(|sample| sample.memory_octets).max()
     }
 
+    /// By how much the memory grew from the first sample, which is taken before the load begins, to the
+    /// largest, octets.
+    #[must_use]
+    pub fn memory_growth_octets(&self) -> Option<u64> {
+        let first = self.samples.first()?.memory_octets;
+        Some(self.peak_memory_octets()?.saturating_sub(first))
+    }
+
     /// A figure at an instant, linearly between the samples around it.
     fn interpolate(&self, at_ns: i64, value: impl Fn(&ResourceSample) -> u64) -> Option<f64> {
         let after = self.samples.iter().position(|sample| sample.at_ns >= at_ns)?;

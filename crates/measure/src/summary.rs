@@ -52,6 +52,10 @@ pub struct VariantSummary {
     pub server_busy_share: Option<f64>,
     /// Largest memory of the server in any run, octets.
     pub peak_memory_octets: Option<u64>,
+    /// By how much the server's memory grew for each connection that was open at once, octets: the largest of
+    /// all runs ([`RunRecord::memory_per_connection_octets`]); `None` without connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_connection_octets: Option<f64>,
     /// Mean CPU time of the generator per answered query, nanoseconds.
     pub generator_cpu_per_query_ns: Option<f64>,
     /// TLS handshakes in all runs, full and resumed.
@@ -261,6 +265,9 @@ impl<'a> VariantRuns<'a> {
                 .measured()
                 .filter_map(|measured| measured.resources.peak_memory_octets())
                 .max(),
+            memory_per_connection_octets: runs()
+                .filter_map(RunRecord::memory_per_connection_octets)
+                .reduce(f64::max),
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
             asked_again: counters.asked_again,

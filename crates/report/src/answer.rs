@@ -23,7 +23,7 @@ const AT_A_RATE: [Metric; 5] = [
     Metric::LatencyP50,
     Metric::LatencyP99,
     Metric::PeakMemory,
-    Metric::LatencyMean,
+    Metric::HandshakesPerQuery,
 ];
 /// The same where one query follows the other, or where an open loop goes through a chain of servers:
 /// the time until the answer.
@@ -247,19 +247,22 @@ fn not_certain(unclear: &[&Comparison], variants: &[&str], against: &str) -> Str
     let widest = unclear.iter().filter_map(|of| unseen(&of.difference)).reduce(f64::max);
     let rounds = unclear.iter().map(|of| of.rounds).min().unwrap_or(0);
     let is_any_seen = unclear.iter().any(|of| unseen(&of.difference).is_none());
+    let (names, noun) = (listed(variants), noun(unclear[0].metric));
     let seen = match widest {
         Some(half) if !is_any_seen && half < 1.0 => {
-            format!("less than {} would not have shown", number::size(half))
+            let hidden = number::size(half);
+            return format!(
+                "No difference of {names} from {against} is seen in {noun}; one below {hidden} stays hidden."
+            );
         }
         _ if rounds == 1 => "one round is too few".to_owned(),
         _ => format!("{rounds} rounds are too few"),
     };
     let verb = if variants.len() == 1 { "differs" } else { "differ" };
-    let (names, noun) = (listed(variants), noun(unclear[0].metric));
     format!("Whether {names} {verb} from {against} in {noun} is not certain: {seen}.")
 }
 
-/// The largest difference that would not have shown, which is half the width of the interval; `None`
+/// The largest difference that stays hidden, which is half the width of the interval; `None`
 /// where there is no interval, or where it excludes zero and only the number of comparisons keeps the
 /// difference from being certain.
 pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
@@ -428,8 +431,7 @@ mod tests {
         check(
             &[rate("a", -0.02, UNCLEAR)],
             &[],
-            "Whether a differs from none in the answered rate is not certain: less than 3 % would \
-             not have shown.",
+            "No difference of a from none is seen in the answered rate; one below 3 % stays hidden.",
         );
         check(
             &[rate("a", 2.1, Verdict::Gains), rate("b", 0.4, Verdict::Gains)],

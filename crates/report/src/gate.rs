@@ -199,7 +199,7 @@ mod tests {
         );
         check(
             text("p99=10%", &[("dot", 500.0, 500.9, Unclear)]),
-            "UNCLEAR dot: p99 501 times (the interval is too wide to tell, more rounds narrow it, \
+            "UNCLEAR dot: p99 501 x (the interval is too wide to tell, more rounds narrow it, \
              limit 10 %)",
         );
         check(

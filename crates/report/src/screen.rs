@@ -87,7 +87,7 @@ impl Parts {
             legend: rows::legend(&table),
             table,
             trust: trust::trust(records, summary),
-            notes: notes::notes(summary, records),
+            notes: notes::notes(session, summary, records),
         }
     }
 }
@@ -108,7 +108,9 @@ pub fn screen(
     lines.extend(text(&parts.conditions, Look::Dim));
     lines.push(Line::new());
     lines.extend(rows::laid_out(&parts.table));
-    lines.extend(parts.legend.map(|text| vec![Piece::new(Look::Dim, format!("  {text}"))]));
+    if let Some(legend) = &parts.legend {
+        lines.extend(wrapped(&format!("  {legend}"), Look::Dim, 2, width));
+    }
     lines.push(Line::new());
     lines.extend(text(&parts.trust, Look::Plain));
     let most = MOST_LINES + summary.variants.len().saturating_sub(FEW);

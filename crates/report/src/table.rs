@@ -20,7 +20,7 @@ fn has_few_queries(variant: &VariantSummary) -> bool {
 
 /// Headings of the columns, in order, each with what a variant must have to show there: a column that
 /// none has anything to show in is left away. `None` for those that are always there.
-const HEADER: [(&str, Option<Has>); 17] = [
+const HEADER: [(&str, Option<Has>); 18] = [
     ("variant", None),
     ("answered qps", None),
     ("95 % interval", None),
@@ -36,17 +36,26 @@ const HEADER: [(&str, Option<Has>); 17] = [
     ("CPU/query", None),
     ("log octets/query", Some(|of| of.metrics.contains_key(&Metric::LogOctetsPerQuery))),
     ("peak memory", None),
+    ("memory/connection", Some(|of| of.memory_per_connection_octets.is_some())),
     ("handshakes", Some(|of| of.handshakes > 0)),
     ("limit", None),
 ];
 
 /// How the figures of the table are made.
 pub(crate) fn legend(summary: &Summary) -> String {
-    let quantiles = "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
-                     the slowest queries merges all valid runs.";
+    let mut quantiles =
+        "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
+                         the slowest queries merges all valid runs."
+            .to_owned();
+    if summary.variants.iter().any(|it| it.memory_per_connection_octets.is_some()) {
+        quantiles.push_str(
+            " Memory/connection: what the server's memory grew by from before the load on, for each \
+             connection that was open at once; the largest of all runs.",
+        );
+    }
     let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
     match common {
-        None => quantiles.to_owned(),
+        None => quantiles,
         Some(rate_qps) => format!(
             "Answered qps, CPU and memory: closed loop, as much as each variant answers. Lost, mean \
              and p50 to p99.9: all variants at the same {} qps. {quantiles}",
@@ -274,6 +283,9 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         metric(Metric::LogOctetsPerQuery)
             .map_or_else(none, |found| number::three_digits(found.value)),
         variant.peak_memory_octets.map_or_else(none, number::octets),
+        variant
+            .memory_per_connection_octets
+            .map_or_else(none, |octets| number::octets(octets as u64)),
         handshakes,
         if limits.is_empty() { none() } else { dedup(limits).join(", ") },
     ]

@@ -494,6 +494,6 @@ mod tests {
         assert!(!html.contains("<path") && html.contains("<circle"), "{html}");
         assert!(html.contains("too few runs"), "{html}");
         let html = drawn(9_999.0, 9_000.0, 11_000.0);
-        assert!(!html.contains("<circle") && html.contains("10000 times"), "{html}");
+        assert!(!html.contains("<circle") && html.contains("10000 x"), "{html}");
     }
 }

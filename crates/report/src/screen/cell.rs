@@ -33,6 +33,9 @@ fn rounded(value: f64, half: Option<f64>) -> f64 {
     }
 }
 
+/// Where a difference of this size (10 times as much) would stay hidden, nothing is known of it.
+const HARDLY_MEASURED: f64 = 9.0;
+
 /// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`. What is not certain is dimmed: `~ 5 %`
 /// is a difference that may be zero, with the largest one that would not have shown; `-34 ±2 % ?` is one
 /// whose interval excludes zero, but which is one of too many comparisons to be certain.
@@ -44,19 +47,27 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
     };
     match (comparison.verdict, unseen(difference)) {
         (Verdict::Costs | Verdict::Gains, _) => {
-            Piece::new(Look::Plain, with_half_width(value, half))
+            Piece::new(Look::Plain, with_interval(difference, half))
         }
-        (_, Some(unseen)) if unseen >= 1.0 => Piece::new(Look::Dim, "~ 2 x"),
+        (_, Some(unseen)) if unseen >= HARDLY_MEASURED => Piece::new(Look::Dim, "unknown"),
+        (_, Some(unseen)) if unseen >= number::TIMES_FROM => {
+            Piece::new(Look::Dim, format!("~ {:.0} x", 1.0 + unseen))
+        }
         (_, Some(unseen)) => Piece::new(Look::Dim, format!("~ {}", percent(unseen, half))),
         (Verdict::NoDifferenceSeen, None) => {
             Piece::new(Look::Dim, format!("~ {}", percent(value.abs() + half, half)))
         }
-        (_, None) => Piece::new(Look::Dim, format!("{} ?", with_half_width(value, half))),
+        (_, None) => Piece::new(Look::Dim, format!("{} ?", with_interval(difference, half))),
     }
 }
 
-/// A relative difference with half the width of its interval, no more digits than that leaves certain.
-pub(super) fn with_half_width(value: f64, half: f64) -> String {
+/// A relative difference with half the width of its interval, no more digits than that leaves certain. A
+/// multiple that is hardly known has the ends of its interval, in whose middle it is not: `31 to 280 x`.
+fn with_interval(difference: &Estimate, half: f64) -> String {
+    let value = difference.value;
+    if value >= number::TIMES_FROM && half > 0.5 * (1.0 + value) {
+        return format!("{:.0} to {:.0} x", 1.0 + difference.low, 1.0 + difference.high);
+    }
     if value >= number::TIMES_FROM {
         let digits = decimals(half).max(usize::from(1.0 + value < 10.0)).min(2);
         return format!("{:.digits$} ±{half:.digits$} x", 1.0 + value);
@@ -109,7 +120,9 @@ mod tests {
         check([41.0, 38.0, 44.0], Verdict::Costs, Look::Plain, "42 ±3 x");
         check([0.004, -0.05, 0.06], unclear, Look::Dim, "~ 6 %");
         check([0.004, -0.004, 0.006], Verdict::NoDifferenceSeen, Look::Dim, "~ 0.5 %");
-        check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 2 x");
+        check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 3 x");
+        check([0.4, -0.9, 30.0], unclear, Look::Dim, "unknown");
+        check([93.0, 30.0, 279.0], Verdict::Costs, Look::Plain, "31 to 280 x");
         check([0.012, 0.008, 0.016], Verdict::NoDifferenceSeen, Look::Dim, "~ 1.6 %");
         check([-0.343, -0.36, -0.325], unclear, Look::Dim, "-34 ±2 % ?");
         check([-0.3, f64::NEG_INFINITY, f64::INFINITY], unclear, Look::Dim, "-30 % ?");

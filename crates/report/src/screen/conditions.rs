@@ -13,6 +13,12 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     if let Some(rate_qps) = session.common_rate_qps {
         parts.push(format!("latencies at {} queries/s", number::qps(rate_qps)));
     }
+    let is_closed = |record: &RunRecord| {
+        matches!(record.load.mode, LoadMode::Closed { .. }) && record.load.clients > 1
+    };
+    if session.common_rate_qps.is_none() && counted().any(is_closed) {
+        parts.push("latencies at each variant's own full rate".to_owned());
+    }
     let rounds = counted().map(|record| record.repetition).max().unwrap_or(0);
     let plural = if rounds == 1 { "" } else { "s" };
     // Seconds as they were asked for: 10 s, 0.2 s.

@@ -1,17 +1,23 @@
 //! What to know before one believes the figures.
 
 use dnslab_measure::{
-    Caveat, LimitKind, LoadMode, RunRecord, RunStatus, Summary, VariantCaveat, VariantSummary,
+    Caveat, LimitKind, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
+    VariantSummary,
 };
 
 use crate::number;
 use crate::variants::{asks_one_by_one, listed};
+
+/// The words for [`Caveat::SharedCpus`].
+const SHARED_CPUS: &str = "server and load shared a CPU, so each took time from the other";
 
 /// One doubt about some variants.
 struct Doubt<'a> {
     /// The gravest has 0.
     rank: u8,
     variants: Vec<&'a str>,
+    /// In how many of the valid runs of those variants, and how many these are.
+    runs: (u32, u32),
     said: Said,
 }
 
@@ -26,8 +32,9 @@ struct Said {
 }
 
 /// The notes, the gravest first, without what stands before them.
-pub(super) fn notes(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
-    let mut notes: Vec<String> = missing(summary, records);
+pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<String> {
+    let mut notes: Vec<String> = not_made(session, records).into_iter().collect();
+    notes.extend(missing(summary, records));
     let counted = || summary.variants.iter().filter(|variant| variant.valid_runs > 0);
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
     for variant in counted() {
@@ -35,12 +42,26 @@ pub(super) fn notes(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
         let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
         let is_told = |of: &&VariantCaveat| !(shares && matches!(of.worst, Caveat::Crowded { .. }));
         let caveats = variant.caveats.iter().filter(is_told);
-        let caveats = caveats.filter_map(|caveat| said(&caveat.worst));
-        for (rank, said) in caveats.chain(of_limit(variant)) {
+        let caveats = caveats.filter_map(|caveat| Some((said(&caveat.worst)?, caveat.runs)));
+        let limit = of_limit(variant).map(|said| (said, variant.valid_runs));
+        for ((rank, mut said), runs) in caveats.chain(limit) {
+            if said.what == SHARED_CPUS && variant.chain.len() > 1 {
+                said.action =
+                    "Each server of a chain wants a CPU of its own beside that of the load: \
+                               `server.cpus`, `upstream.cpus`, `load.cpus`."
+                        .to_owned();
+            }
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
                 Some(known) if known.variants.contains(&variant.name.as_str()) => {}
-                Some(known) => known.variants.push(&variant.name),
-                None => doubts.push(Doubt { rank, variants: vec![&variant.name], said }),
+                Some(known) => {
+                    known.variants.push(&variant.name);
+                    known.runs.0 += runs;
+                    known.runs.1 += variant.valid_runs;
+                }
+                None => {
+                    let runs = (runs, variant.valid_runs);
+                    doubts.push(Doubt { rank, variants: vec![&variant.name], runs, said });
+                }
             }
         }
     }
@@ -66,12 +87,24 @@ fn of_limit(variant: &VariantSummary) -> Option<(u8, Said)> {
 /// A doubt as a note.
 fn text(doubt: &Doubt<'_>, all: usize) -> String {
     let Said { what, figure, action } = &doubt.said;
-    let figure = if figure.is_empty() { String::new() } else { format!(" ({figure})") };
+    let (found, runs) = doubt.runs;
+    let of_runs = if found < runs { format!("in {found} of {runs} runs") } else { String::new() };
+    let asides: Vec<&str> =
+        [figure, &of_runs].into_iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+    let figure =
+        if asides.is_empty() { String::new() } else { format!(" ({})", asides.join("; ")) };
     let of = match doubt.variants.len() {
         named if named == all => String::new(),
         _ => format!("{}: ", listed(&doubt.variants)),
     };
     format!("{of}{what}{figure}. {action}")
+}
+
+/// That runs of the plan are missing.
+fn not_made(session: &Session, records: &[RunRecord]) -> Option<String> {
+    let (made, planned) = (records.len(), session.plan.len());
+    let text = "`dnslab run --resume` with the results directory makes the others.";
+    (made < planned).then(|| format!("{made} of {planned} runs were made. {text}"))
 }
 
 /// Variants that were not run, and runs that do not count, with the first reason.
@@ -158,7 +191,7 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
         ),
         Caveat::SharedCpus => of(
             2,
-            "server and load shared a CPU, so each took time from the other",
+            SHARED_CPUS,
             String::new(),
             "Give them different ones: `--set server.cpus=0 --set load.cpus=1`.",
         ),
@@ -176,7 +209,7 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
         ),
         Caveat::Crowded { waited_share } => of(
             2,
-            "something else used the CPUs of the load",
+            "other programs used the CPUs of the load generator",
             format!("{} of the time", share(waited_share)),
             QUIETER,
         ),
@@ -187,7 +220,7 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
             QUIETER,
         ),
         Caveat::AnswersWaitForNextQuery { share: waited, .. } => of(
-            3,
+            1,
             "answers waited for the next query of their connection (Nagle's algorithm in the server, \
              delayed acknowledgements in the client)",
             format!("{} of them", share(waited)),
@@ -201,7 +234,7 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
             "`--set load.quickack=always` shows the latency without that.",
         ),
         Caveat::GeneratorLimited { .. } => of(
-            4,
+            1,
             "the load generator was at its limit, so the server may answer more",
             String::new(),
             "Add a worker with `--set load.workers=2`, or give the server fewer CPUs.",
@@ -244,7 +277,7 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
         ),
         Caveat::DnstapDropped { share: dropped } => of(
             2,
-            "the server lost dnstap messages, whose cost is in no figure",
+            "the server dropped dnstap messages, so logging all of them costs more",
             share(dropped),
             "Ask for a lower rate, or put the results on a faster disk.",
         ),

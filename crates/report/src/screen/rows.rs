@@ -60,9 +60,10 @@ pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
 pub(super) fn legend(table: &[Vec<Piece>]) -> Option<String> {
     let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
     let unseen = cells().find_map(|text| text.strip_prefix("~ "));
-    let unseen = unseen.map(|size| format!("~ {size}: less than {size} would not have shown"));
+    let unseen = unseen
+        .map(|size| format!("~ {size}: no difference seen, and one below {size} stays hidden"));
     let is_unclear = cells().any(|text| text.ends_with(" ?"));
-    let unclear = is_unclear.then(|| "?: too few rounds to be certain".to_owned());
+    let unclear = is_unclear.then(|| "?: not certain yet".to_owned());
     let meanings: Vec<String> = unseen.into_iter().chain(unclear).collect();
     (!meanings.is_empty()).then(|| meanings.join("; "))
 }
@@ -71,6 +72,7 @@ pub(super) fn legend(table: &[Vec<Piece>]) -> Option<String> {
 /// importance. The first one has figures, or the reason why there are none.
 fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let (metrics, rate) = (answer::metrics(summary), answer::offered_qps(summary));
+    let has_chain = summary.variants.iter().any(|it| it.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
         let has = |it: &VariantSummary| it.metrics.get(metric).is_some_and(|of| of.value > 0.0);
@@ -84,7 +86,10 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
         .map(|(place, metric)| {
             let order = ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1);
             let title = match (metric, rate) {
+                (Metric::ServerCpuPerQuery, Some(_)) if has_chain => "CPUs (sum)",
+                (Metric::ServerCpuPerQuery, None) if has_chain => "CPU/query (sum)",
                 (Metric::ServerCpuPerQuery, Some(_)) => "CPUs",
+                (Metric::HandshakesPerQuery, Some(_)) => "handshakes/s",
                 _ => heading(metric),
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
@@ -93,6 +98,16 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             (if place == 0 { 0 } else { order }, column)
         })
         .collect();
+    // What a running server needs for so many clients is asked at a rate; what one can answer is not.
+    let per_connection = |it: &VariantSummary| it.memory_per_connection_octets;
+    if rate.is_some() && summary.variants.iter().any(|it| per_connection(it).is_some()) {
+        let mut column = vec![Piece::new(Look::Dim, "memory/conn.")];
+        column.extend(summary.variants.iter().map(|it| {
+            let text = per_connection(it).map(|octets| number::octets(octets as u64));
+            Piece::new(Look::Plain, text.unwrap_or_default())
+        }));
+        columns.insert(columns.len().min(4), (ORDER.len() + 2, column));
+    }
     let lost = |it: &VariantSummary| it.outcomes.lost_share();
     if summary.variants.iter().any(|it| lost(it) >= LOST) {
         let mut column = vec![Piece::new(Look::Dim, "lost")];
@@ -171,6 +186,9 @@ fn cell(
     let text = figure.map_or_else(String::new, |figure| match rate {
         Some(qps) if metric == Metric::ServerCpuPerQuery => {
             number::three_digits(figure.value * qps / 1e9)
+        }
+        Some(qps) if metric == Metric::HandshakesPerQuery => {
+            number::three_digits(figure.value * qps)
         }
         _ => cell::figure(metric, figure),
     });

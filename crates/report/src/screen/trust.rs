@@ -15,12 +15,12 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     }
     let stolen = records.iter().filter_map(RunRecord::stolen_share).reduce(f64::max);
     if let Some(share) = stolen {
-        parts.push(format!("Stolen by the hypervisor: {}.", number::share(share)));
+        parts.push(format!("CPU steal (by the hypervisor): {}.", number::share(share)));
     }
     let mut floors: Vec<f64> = records.iter().filter_map(RunRecord::latency_floor_ns).collect();
     floors.sort_by(f64::total_cmp);
     if let Some(ns) = floors.get(floors.len() / 2) {
-        parts.push(format!("Own error of a latency: {}.", number::duration(*ns)));
+        parts.push(format!("dnslab itself may add {} to a latency.", number::duration(*ns)));
     }
     parts.join(" ")
 }
