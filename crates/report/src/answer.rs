@@ -1,7 +1,7 @@
 //! The answer to the question of an experiment, made of the metric that answers this question.
 
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
-use dnslab_measure::{LoadMode, Summary, VariantSummary};
+use dnslab_measure::{LimitKind, LoadMode, Summary, VariantSummary};
 
 use crate::number;
 use crate::variants::{asks_one_by_one, find, has_open_loop, listed};
@@ -98,7 +98,28 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     };
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
-    few(&once, &instead, margin, offered_qps(summary))
+    let mut answer = few(&once, &instead, margin, offered_qps(summary));
+    if let Some(bound) = lower_bound(summary, &once) {
+        answer.push(' ');
+        answer.push_str(&bound);
+    }
+    answer
+}
+
+/// That the reference was held back by the load generator, so that rates which fall behind it fall behind
+/// by more.
+fn lower_bound(summary: &Summary, compared: &[&Comparison]) -> Option<String> {
+    let is_held_back = |name: &str| {
+        let limit = find(summary, name).and_then(|variant| variant.limits.first());
+        limit.is_some_and(|limit| limit.kind == LimitKind::Generator)
+    };
+    let mut certain = compared.iter().filter(|of| {
+        of.metric == Metric::AnsweredQps
+            && of.verdict == Verdict::Costs
+            && !is_held_back(&of.variant)
+    });
+    let of = certain.find(|of| is_held_back(&of.against))?;
+    Some(format!("The load generator held {} back, so the losses are at least these.", of.against))
 }
 
 /// The metric that the first chart shows: the one that the experiment names, else the answered rate of a

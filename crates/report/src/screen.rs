@@ -109,7 +109,10 @@ pub fn screen(
     lines.push(Line::new());
     lines.extend(rows::laid_out(&parts.table));
     if let Some(legend) = &parts.legend {
-        lines.extend(wrapped(&format!("  {legend}"), Look::Dim, 2, width));
+        let legend = wrapped(legend, Look::Dim, 0, width.saturating_sub(2));
+        lines.extend(
+            legend.into_iter().map(|line| [vec![Piece::new(Look::Plain, "  ")], line].concat()),
+        );
     }
     lines.push(Line::new());
     lines.extend(text(&parts.trust, Look::Plain));

@@ -38,7 +38,8 @@ const HARDLY_MEASURED: f64 = 9.0;
 
 /// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`. What is not certain is dimmed: `~ 5 %`
 /// is a difference that may be zero, with the largest one that would not have shown; `-34 ±2 % ?` is one
-/// whose interval excludes zero, but which is one of too many comparisons to be certain.
+/// whose interval excludes zero, but which is one of too many comparisons to be certain. `< 1 %` is certainly
+/// within the margin.
 pub(super) fn difference(comparison: &Comparison) -> Piece {
     let difference = &comparison.difference;
     let value = difference.value;
@@ -49,14 +50,14 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
         (Verdict::Costs | Verdict::Gains, _) => {
             Piece::new(Look::Plain, with_interval(difference, half))
         }
+        (Verdict::NoDifferenceSeen, _) => {
+            Piece::new(Look::Dim, format!("< {}", percent(value.abs() + half, half)))
+        }
         (_, Some(unseen)) if unseen >= HARDLY_MEASURED => Piece::new(Look::Dim, "unknown"),
         (_, Some(unseen)) if unseen >= number::TIMES_FROM => {
             Piece::new(Look::Dim, format!("~ {:.0} x", 1.0 + unseen))
         }
         (_, Some(unseen)) => Piece::new(Look::Dim, format!("~ {}", percent(unseen, half))),
-        (Verdict::NoDifferenceSeen, None) => {
-            Piece::new(Look::Dim, format!("~ {}", percent(value.abs() + half, half)))
-        }
         (_, None) => Piece::new(Look::Dim, format!("{} ?", with_interval(difference, half))),
     }
 }
@@ -119,11 +120,11 @@ mod tests {
         check([2.13, 2.02, 2.24], Verdict::Costs, Look::Plain, "3.1 ±0.1 x");
         check([41.0, 38.0, 44.0], Verdict::Costs, Look::Plain, "42 ±3 x");
         check([0.004, -0.05, 0.06], unclear, Look::Dim, "~ 6 %");
-        check([0.004, -0.004, 0.006], Verdict::NoDifferenceSeen, Look::Dim, "~ 0.5 %");
+        check([0.004, -0.004, 0.006], Verdict::NoDifferenceSeen, Look::Dim, "< 0.9 %");
         check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 3 x");
         check([0.4, -0.9, 30.0], unclear, Look::Dim, "unknown");
         check([93.0, 30.0, 279.0], Verdict::Costs, Look::Plain, "31 to 280 x");
-        check([0.012, 0.008, 0.016], Verdict::NoDifferenceSeen, Look::Dim, "~ 1.6 %");
+        check([0.012, 0.008, 0.016], Verdict::NoDifferenceSeen, Look::Dim, "< 1.6 %");
         check([-0.343, -0.36, -0.325], unclear, Look::Dim, "-34 ±2 % ?");
         check([-0.3, f64::NEG_INFINITY, f64::INFINITY], unclear, Look::Dim, "-30 % ?");
     }

@@ -64,7 +64,9 @@ pub(super) fn legend(table: &[Vec<Piece>]) -> Option<String> {
         .map(|size| format!("~ {size}: no difference seen, and one below {size} stays hidden"));
     let is_unclear = cells().any(|text| text.ends_with(" ?"));
     let unclear = is_unclear.then(|| "?: not certain yet".to_owned());
-    let meanings: Vec<String> = unseen.into_iter().chain(unclear).collect();
+    let within = cells().find_map(|text| text.strip_prefix("< "));
+    let within = within.map(|size| format!("< {size}: certainly less"));
+    let meanings: Vec<String> = unseen.into_iter().chain(within).chain(unclear).collect();
     (!meanings.is_empty()).then(|| meanings.join("; "))
 }
 
@@ -84,7 +86,6 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let mut columns: Vec<(usize, Vec<Piece>)> = measured
         .enumerate()
         .map(|(place, metric)| {
-            let order = ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1);
             let title = match (metric, rate) {
                 (Metric::ServerCpuPerQuery, Some(_)) if has_chain => "CPUs (sum)",
                 (Metric::ServerCpuPerQuery, None) if has_chain => "CPU/query (sum)",
@@ -95,18 +96,19 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             let mut column = vec![Piece::new(Look::Dim, title)];
             column
                 .extend(summary.variants.iter().map(|it| cell(summary, it, metric, (place, rate))));
-            (if place == 0 { 0 } else { order }, column)
+            (if place == 0 { 0 } else { order(metric) }, column)
         })
         .collect();
     // What a running server needs for so many clients is asked at a rate; what one can answer is not.
     let per_connection = |it: &VariantSummary| it.memory_per_connection_octets;
     if rate.is_some() && summary.variants.iter().any(|it| per_connection(it).is_some()) {
-        let mut column = vec![Piece::new(Look::Dim, "memory/conn.")];
+        let mut column = vec![Piece::new(Look::Dim, "per conn.")];
         column.extend(summary.variants.iter().map(|it| {
             let text = per_connection(it).map(|octets| number::octets(octets as u64));
             Piece::new(Look::Plain, text.unwrap_or_default())
         }));
-        columns.insert(columns.len().min(4), (ORDER.len() + 2, column));
+        // Beside the memory.
+        columns.insert(columns.len().min(4), (order(Metric::PeakMemory), column));
     }
     let lost = |it: &VariantSummary| it.outcomes.lost_share();
     if summary.variants.iter().any(|it| lost(it) >= LOST) {
@@ -118,6 +120,11 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
         columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
     }
     columns
+}
+
+/// The place of a metric from left to right, from 1.
+fn order(metric: Metric) -> usize {
+    ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1)
 }
 
 /// What stands above the figures of a metric.

@@ -4,7 +4,7 @@ use dnslab_measure::{LimitKind, RunRecord, Summary};
 
 use crate::doubt::limit_name;
 use crate::number;
-use crate::variants::listed;
+use crate::variants::{asks_one_by_one, listed};
 
 /// What bounded the variants, and how much of the machine's time was taken away.
 pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
@@ -20,7 +20,14 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     let mut floors: Vec<f64> = records.iter().filter_map(RunRecord::latency_floor_ns).collect();
     floors.sort_by(f64::total_cmp);
     if let Some(ns) = floors.get(floors.len() / 2) {
-        parts.push(format!("dnslab itself may add {} to a latency.", number::duration(*ns)));
+        // What leaves late is in the latency of that query.
+        let late = summary.variants.iter().filter_map(|of| of.send_lag.quantile_ns(0.99)).max();
+        let late = late.map(|ns| format!(" and {} to a p99", number::duration(ns as f64)));
+        parts.push(format!(
+            "dnslab itself may add {} to a median{}.",
+            number::duration(*ns),
+            late.unwrap_or_default()
+        ));
     }
     parts.join(" ")
 }
@@ -37,11 +44,17 @@ fn limits(summary: &Summary) -> String {
         }
     }
     let all = counted.count();
+    let is_one_by_one = summary.variants.iter().any(asks_one_by_one);
+    let name = |kind: LimitKind| match kind {
+        LimitKind::Rate => "none at the offered rate",
+        LimitKind::Window if is_one_by_one => "one query at a time",
+        kind => limit_name(kind),
+    };
     let told: Vec<String> = kinds
         .iter()
         .map(|(kind, names)| match names.len() == all {
-            true => limit_name(*kind).to_owned(),
-            false => format!("{} ({})", limit_name(*kind), listed(names)),
+            true => name(*kind).to_owned(),
+            false => format!("{} ({})", name(*kind), listed(names)),
         })
         .collect();
     told.join(", ")
