@@ -91,7 +91,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         )
     };
     let text = "Mean difference inside the rounds, with its 95\u{a0}% interval; the axis is logarithmic. Arrow: \
-         the interval goes on. Hollow: not certain, or no difference.";
+         the interval goes on. Hollow: not certain, or within the margin.";
     let metric = headline_metric(summary);
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
         drawn.iter().copied().partition(|comparison| comparison.metric == metric);
@@ -336,7 +336,7 @@ impl<'a> Axis<'a> {
         for mark in marks {
             // Multiples are whole numbers here, and short.
             let label = match mark {
-                multiple if multiple >= number::TIMES_FROM => format!("x {:.0}", 1.0 + multiple),
+                multiple if multiple >= number::TIMES_FROM => format!("{:.0} x", 1.0 + multiple),
                 percent => number::change(percent),
             };
             push("mark", self.x(mark), &escape(&label));

@@ -4,7 +4,7 @@ use dnslab_measure::{LimitKind, RunRecord, Summary};
 
 use crate::doubt::limit_name;
 use crate::number;
-use crate::variants::{asks_one_by_one, listed};
+use crate::variants::{asks_one_by_one, find, listed};
 
 /// What bounded the variants, and how much of the machine's time was taken away.
 pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
@@ -20,8 +20,10 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     let mut floors: Vec<f64> = records.iter().filter_map(RunRecord::latency_floor_ns).collect();
     floors.sort_by(f64::total_cmp);
     if let Some(ns) = floors.get(floors.len() / 2) {
-        // What leaves late is in the latency of that query.
-        let late = summary.variants.iter().filter_map(|of| of.send_lag.quantile_ns(0.99)).max();
+        // What leaves late is in the latency of that query. Where connections come and go, queries wait for
+        // the server too, so that of the reference is told.
+        let reference = find(summary, &summary.baseline);
+        let late = reference.and_then(|of| of.send_lag.quantile_ns(0.99));
         let late = late.map(|ns| format!(" and {} to a p99", number::duration(ns as f64)));
         parts.push(format!(
             "dnslab itself may add {} to a median{}.",
