@@ -232,7 +232,7 @@ pub(crate) mod tests {
             &page,
             "| beside a planted difference: reports with a false mark, where the truth is known to be 0 \
              (memory) |",
-            " 0 of 4 (0 %) | 0 % to 49 % | at most 1.5 % | not shown yet, by 4 of 160 experiments; \
+            " 0 of 4 (0 %) | 0 % to 49 % | at most 1.5 % | not shown yet, by 4 of 110 experiments; \
              \"kept\" takes 253 or more |",
         );
         check(
