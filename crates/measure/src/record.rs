@@ -115,8 +115,8 @@ impl RunRecord {
     }
 
     /// By how much the server's memory grew for each connection that was open at once, octets; `None`
-    /// with fewer than 100 of them, where other things grow more, or where the server was not watched. What a server had kept from loads before
-    /// does not grow again, so it is a lower bound for one that runs on.
+    /// with fewer than 100 of them, where other things grow more, or where the server was not watched. What a
+    /// server had kept from loads before does not grow again, so it is a lower bound for one that runs on.
     #[must_use]
     pub fn memory_per_connection_octets(&self) -> Option<f64> {
         let measured = self.measured.as_ref()?;

@@ -262,19 +262,22 @@ mod tests {
 
     const MARGIN: f64 = 0.02;
 
+    /// A comparison of these ratios to the reference, one for each round.
+    fn pair(metric: Metric, ratios: &[f64]) -> Pair {
+        let values: Vec<(f64, f64)> = ratios.iter().map(|ratio| (50.0, 50.0 * ratio)).collect();
+        Pair {
+            variant: "dot".to_owned(),
+            against: "udp".to_owned(),
+            metric,
+            paired: Paired::of(&values).unwrap(),
+            floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
+        }
+    }
+
     /// The words of a report of these ratios to the reference, one list of rounds for each.
     fn words(metric: Metric, ratios: &[&[f64]]) -> Vec<Verdict> {
-        let pair = |ratios: &&[f64]| {
-            let values: Vec<(f64, f64)> = ratios.iter().map(|ratio| (50.0, 50.0 * ratio)).collect();
-            Pair {
-                variant: "dot".to_owned(),
-                against: "udp".to_owned(),
-                metric,
-                paired: Paired::of(&values).unwrap(),
-                floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
-            }
-        };
-        let found = Comparison::of_report(ratios.iter().map(pair).collect(), MARGIN, None);
+        let pairs = ratios.iter().map(|ratios| pair(metric, ratios)).collect();
+        let found = Comparison::of_report(pairs, MARGIN, None);
         found.into_iter().map(|comparison| comparison.verdict).collect()
     }
 
@@ -327,16 +330,6 @@ mod tests {
     #[test]
     fn the_metric_that_answers_weighs_as_much_as_the_others() {
         let clear: &[f64] = &[1.10, 1.13, 1.07, 1.12, 1.09];
-        let pair = |metric: Metric, ratios: &[f64]| {
-            let values: Vec<(f64, f64)> = ratios.iter().map(|ratio| (50.0, 50.0 * ratio)).collect();
-            Pair {
-                variant: "dot".to_owned(),
-                against: "udp".to_owned(),
-                metric,
-                paired: Paired::of(&values).unwrap(),
-                floor: 0.0,
-            }
-        };
         let word = |answered_by| {
             let others = std::iter::repeat_n((Metric::AnsweredQps, WIDE), 6);
             let pairs = std::iter::once((Metric::LatencyP99, clear)).chain(others);

@@ -8,9 +8,6 @@ use dnslab_measure::{
 use crate::number;
 use crate::variants::{asks_one_by_one, listed};
 
-/// The words for [`Caveat::SharedCpus`].
-const SHARED_CPUS: &str = "server and load shared a CPU, so each took time from the other";
-
 /// One doubt about some variants.
 struct Doubt<'a> {
     /// The gravest has 0.
@@ -40,17 +37,13 @@ pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord])
     for variant in counted() {
         // Who shares CPUs waits for them.
         let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
+        let has_chain = variant.chain.len() > 1;
         let is_told = |of: &&VariantCaveat| !(shares && matches!(of.worst, Caveat::Crowded { .. }));
         let caveats = variant.caveats.iter().filter(is_told);
-        let caveats = caveats.filter_map(|caveat| Some((said(&caveat.worst)?, caveat.runs)));
+        let caveats =
+            caveats.filter_map(|caveat| Some((said(&caveat.worst, has_chain)?, caveat.runs)));
         let limit = of_limit(variant).map(|said| (said, variant.valid_runs));
-        for ((rank, mut said), runs) in caveats.chain(limit) {
-            if said.what == SHARED_CPUS && variant.chain.len() > 1 {
-                said.action =
-                    "Each server of a chain wants a CPU of its own beside that of the load: \
-                               `server.cpus`, `upstream.cpus`, `load.cpus`."
-                        .to_owned();
-            }
+        for ((rank, said), runs) in caveats.chain(limit) {
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
                 Some(known) if known.variants.contains(&variant.name.as_str()) => {}
                 Some(known) => {
@@ -146,7 +139,7 @@ fn first_line(text: &str) -> &str {
 /// A caveat in few words, and how grave it is; `None` for what the screen says elsewhere, or what only
 /// the page tells.
 #[expect(clippy::too_many_lines, reason = "one row for each caveat")]
-fn said(caveat: &Caveat) -> Option<(u8, Said)> {
+fn said(caveat: &Caveat, has_chain: bool) -> Option<(u8, Said)> {
     const QUIETER: &str = "End what else runs on this machine, and measure again.";
     let of = |rank, what, figure: String, action: &str| {
         Some((rank, Said { what, figure, action: action.to_owned() }))
@@ -191,9 +184,15 @@ fn said(caveat: &Caveat) -> Option<(u8, Said)> {
         ),
         Caveat::SharedCpus => of(
             2,
-            SHARED_CPUS,
+            "server and load shared a CPU, so each took time from the other",
             String::new(),
-            "Give them different ones: `--set server.cpus=0 --set load.cpus=1`.",
+            match has_chain {
+                false => "Give them different ones: `--set server.cpus=0 --set load.cpus=1`.",
+                true => {
+                    "Each server of a chain wants a CPU of its own beside that of the load: \
+                     `server.cpus`, `upstream.cpus`, `load.cpus`."
+                }
+            },
         ),
         Caveat::SharedCore { .. } => of(
             2,
