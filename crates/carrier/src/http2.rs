@@ -33,7 +33,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answers;
 mod client;
+mod dynamic_table;
 mod frame;
 mod headers;
 mod message;
@@ -45,6 +47,8 @@ mod server;
 mod streams;
 #[cfg(test)]
 mod tests;
+
+use std::fmt;
 
 pub use client::Client;
 pub use message::TargetError;
@@ -62,8 +66,8 @@ pub enum Http2Error {
     /// The other side closed it with an error of its own (RFC 9113, section 7).
     #[error("the other side closed the HTTP/2 connection: {0}")]
     Remote(
-        /// The error code in words.
-        h2::Reason,
+        /// The error code in words, and what the other side said about it.
+        Announced,
     ),
     /// The other side broke the protocol, or its octets are no HTTP/2.
     #[error("HTTP/2: {0}")]
@@ -73,6 +77,34 @@ pub enum Http2Error {
     ),
 }
 
+/// An error with which the other side announced the end (GOAWAY: RFC 9113, section 6.8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The error code.
+    pub reason: h2::Reason,
+    /// What the other side said about it, in one line; often empty.
+    pub said: String,
+}
+
+impl Announced {
+    /// Characters of what the other side said that are kept.
+    const LONGEST: usize = 200;
+
+    /// An error code with additional debug data, which is text in practice.
+    fn new(reason: h2::Reason, data: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(data);
+        let said = text.chars().filter(|one| !one.is_control()).take(Self::LONGEST).collect();
+        Self { reason, said }
+    }
+}
+
+impl fmt::Display for Announced {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.reason)?;
+        if self.said.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.said) }
+    }
+}
+
 impl Http2Error {
     /// The end of a connection as `h2` reports it; no error is an orderly end.
     fn of(error: Option<h2::Error>) -> Self {
@@ -80,7 +112,9 @@ impl Http2Error {
         match error.reason() {
             _ if error.is_io() => Self::Closed,
             Some(h2::Reason::NO_ERROR) if error.is_remote() => Self::Closed,
-            Some(reason) if error.is_remote() => Self::Remote(reason),
+            Some(reason) if error.is_remote() => {
+                Self::Remote(Announced { reason, said: String::new() })
+            }
             _ => Self::Protocol(error.to_string()),
         }
     }

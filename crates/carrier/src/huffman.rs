@@ -63,6 +63,17 @@ const fn arrange() -> Code {
 /// Appends what was coded; false if it was not well coded: the end-of-string symbol, or padding
 /// other than the beginning of that.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> bool {
+    each_octet(coded, |octet| out.push(octet))
+}
+
+/// Octets that were coded; `None` where [`decode`] says false.
+pub(crate) fn decoded_length(coded: &[u8]) -> Option<usize> {
+    let mut length = 0;
+    each_octet(coded, |_| length += 1).then_some(length)
+}
+
+/// Hands each octet that was coded to `take`; false as [`decode`] says it.
+fn each_octet(coded: &[u8], mut take: impl FnMut(u8)) -> bool {
     let (mut bits, mut length) = (0_u32, 0);
     for octet in coded {
         for shift in (0..8).rev() {
@@ -74,7 +85,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> bool {
             {
                 let symbol = CODE.symbols[place + number as usize];
                 let Ok(octet) = u8::try_from(symbol) else { return false };
-                out.push(octet);
+                take(octet);
                 (bits, length) = (0, 0);
             }
         }
@@ -110,6 +121,7 @@ mod tests {
             let mut out = Vec::new();
             let is_well_coded = decode(coded, &mut out);
             assert_eq!(is_well_coded.then_some(out.as_slice()), expected, "{coded:x?}");
+            assert_eq!(decoded_length(coded), expected.map(<[u8]>::len), "{coded:x?}");
         };
         // RFC 7541, appendix C.4.1, C.4.2 and C.6.1.
         const NAME: &[u8] = b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff";

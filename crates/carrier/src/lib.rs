@@ -7,6 +7,7 @@
 
 mod doq;
 mod exchange;
+mod freshness;
 mod groups;
 pub mod http2;
 mod http3;
@@ -17,4 +18,4 @@ pub mod quic;
 pub use doq::ALPN_DOQ;
 pub use exchange::{Exchange, Method, Target, UnknownMethod};
 pub use groups::{TlsGroup, UnknownTlsGroup, provider};
-pub use http3::ALPN_H3;
+pub use http3::{ALPN_H3, read_http3_request};

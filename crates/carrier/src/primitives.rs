@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use crate::huffman;
 
-/// A header block or field section cannot be read: it is broken, or refers to the dynamic table.
+/// A header block or field section cannot be read: it is broken, or refers to what the dynamic table
+/// does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
@@ -51,6 +52,14 @@ impl<'a> Text<'a> {
         let (string, rest) = octets.split_at_checked(length).ok_or(Unreadable)?;
         *octets = rest;
         Ok(if is_coded { Self::Coded(string) } else { Self::Plain(string) })
+    }
+
+    /// How many octets are meant.
+    pub(crate) fn length(self) -> Result<usize, Unreadable> {
+        match self {
+            Self::Plain(string) => Ok(string.len()),
+            Self::Coded(coded) => huffman::decoded_length(coded).ok_or(Unreadable),
+        }
     }
 
     /// The octets meant.

@@ -78,6 +78,10 @@ pub(crate) struct Run {
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long, conflicts_with = "resume")]
     pub(crate) insecure: bool,
+    /// Run an experiment file that names programs or configuration text, though it is not yours alone:
+    /// another user owns it or may write it
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Show the plan and stop; the same as `dnslab plan`
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -106,6 +110,7 @@ impl Default for Run {
             resume: None,
             limit: Vec::new(),
             insecure: false,
+            trust: false,
             dry_run: false,
             keep: None,
             output: Output::default(),

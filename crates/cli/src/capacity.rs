@@ -7,7 +7,7 @@ use dnslab_experiment::{
 use dnslab_measure::{
     Answer, End, Interval, Objective, Phase, RateSearch, Sought, Step, WindowSweep,
 };
-use dnslab_report::{capacity_screen, number, write_report};
+use dnslab_report::number;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Capacity, Output};
@@ -48,16 +48,10 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let outcome = session.run(&stop, &mut steps).cloned();
     steps.bar.finish_and_clear();
     let capacity = outcome.map_err(failure)?;
-    if output.json {
-        first_screen::print_json(&write_report(session.results())?)?;
-    } else {
-        terminal::show(&capacity_screen(&capacity, terminal::width()));
-        let paths = write_report(session.results())?;
-        say!("report: {}", paths.page.display());
-    }
+    first_screen::show_search(session.results(), &capacity, output)?;
     Ok(match (&capacity.end, capacity.answer()) {
         (Some(End::Interrupted), _) => {
-            say!("\ninterrupted; what was measured is in the report");
+            terminal::remark("\ninterrupted; what was measured is in the report", output);
             Exit::Interrupted
         }
         (Some(End::Failed { .. }), _) => Exit::Impossible,

@@ -3,13 +3,13 @@
 
 use dnslab_experiment::Experiment;
 use dnslab_lab::ServerKind;
-use dnslab_measure::{ResultsDirectory, Summary};
-use dnslab_report::{ReportPaths, more_rounds, screen, write_report};
+use dnslab_measure::{Capacity, ResultsDirectory, Summary};
+use dnslab_report::{capacity_screen, more_rounds, screen, write_report};
 use dnslab_wire::Transport;
 
 use crate::arguments::Output;
 use crate::exit::Failure;
-use crate::terminal;
+use crate::{gate, terminal};
 
 /// Writes the report of an experiment and shows its first screen, or `summary.json`. Returns its summary.
 /// `experiment` is for the hint what to do next; none is given without it.
@@ -21,21 +21,41 @@ pub(crate) fn show(
     let (session, records) = (results.session()?, results.runs()?);
     let summary = Summary::of(&session, &records);
     if output.json {
-        print_json(&write_report(results)?)?;
+        print_json(results)?;
         return Ok(summary);
     }
-    terminal::show(&screen(&session, &records, &summary, terminal::width()));
+    let next = experiment.and_then(|experiment| next(experiment, &summary));
+    // How to go on takes two lines.
+    let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
+    let following = 1 + usize::from(next.is_some()) + gate::lines(&summary).len() + unfinished;
+    terminal::show(&screen(&session, &records, &summary, (terminal::width(), following)));
     let paths = write_report(results)?;
     say!("report: {}", paths.page.display());
-    if let Some(next) = experiment.and_then(|experiment| next(experiment, &summary)) {
+    if let Some(next) = next {
         say!("next:   {next}");
     }
     Ok(summary)
 }
 
-/// Prints `summary.json`.
-pub(crate) fn print_json(paths: &ReportPaths) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(&paths.summary).map_err(anyhow::Error::from)?;
+/// Writes the report of a search and shows its first screen, or `summary.json`.
+pub(crate) fn show_search(
+    results: &ResultsDirectory,
+    capacity: &Capacity,
+    output: Output,
+) -> Result<(), Failure> {
+    if output.json {
+        return print_json(results);
+    }
+    let (session, records) = (results.session()?, results.runs()?);
+    terminal::show(&capacity_screen(&session, &records, capacity, (terminal::width(), 1)));
+    say!("report: {}", write_report(results)?.page.display());
+    Ok(())
+}
+
+/// Writes the report and prints its `summary.json`.
+fn print_json(results: &ResultsDirectory) -> Result<(), Failure> {
+    write_report(results)?;
+    let text = results.written("summary.json")?;
     say!("{}", text.trim_end());
     Ok(())
 }

@@ -1,10 +1,13 @@
 //! The `dnslab` command: reads arguments, calls, maps what came of it to an exit code.
 
-/// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment.
+/// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment. What
+/// others wrote may stand in it, and acts on no terminal.
 macro_rules! say {
+    () => { say!("") };
     ($($argument:tt)*) => {{
         use std::io::Write as _;
-        writeln!(std::io::stdout(), $($argument)*).ok();
+        let text = format!($($argument)*);
+        writeln!(std::io::stdout(), "{}", dnslab_measure::visible_lines(&text)).ok();
     }};
 }
 

@@ -1,6 +1,6 @@
 //! `dnslab plan`: an experiment explained, and nothing started.
 
-use dnslab_experiment::{Experiment, Plan, explain, installed, skipped};
+use dnslab_experiment::{Experiment, NamedPrograms, Plan, explain, located, skipped};
 
 use crate::exit::{Exit, Failure};
 use crate::run::failure;
@@ -12,10 +12,10 @@ pub(crate) fn plan(arguments: &crate::arguments::Plan) -> Result<Exit, Failure> 
     show(&experiment)
 }
 
-/// Says what would be done.
+/// Says what would be done. What the experiment names is not run for that.
 pub(crate) fn show(experiment: &Experiment) -> Result<Exit, Failure> {
-    let skipped = skipped(experiment).map_err(failure)?;
+    let skipped = skipped(experiment, NamedPrograms::LeftAlone).map_err(failure)?;
     let plan = Plan::new(experiment, &skipped);
-    say!("{}", explain(experiment, &plan, &skipped, &installed).trim_end());
+    say!("{}", explain(experiment, &plan, &skipped, &located).trim_end());
     Ok(Exit::Fine)
 }

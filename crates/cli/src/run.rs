@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dnslab_experiment::{
     Experiment, ExperimentError, FirstQueryError, OptionForm, Plan, Session, SessionError,
-    SessionOptions, without_secrets,
+    SessionOptions, Untrusted, without_secrets,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
@@ -16,19 +16,23 @@ use dnslab_report::beforehand;
 use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::{first_screen, gate, signals};
+use crate::{first_screen, gate, signals, terminal};
 
 /// Runs, or resumes, and reports.
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
+    let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
     let mut session = match &arguments.resume {
-        Some(path) => Session::resume(path, guard())
+        Some(path) => Session::resume(path, guard(), &may_run)
             .map_err(|error| failure_with_remedy(error, OptionForm::Set))?,
         None => {
-            let (experiment, _) =
+            let (experiment, source) =
                 dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
                     .map_err(|error| failure(error.into()))?;
             if arguments.dry_run {
                 return crate::plan::show(&experiment);
+            }
+            if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
+                return Err(Failure::bad_input(*untrusted));
             }
             begin(experiment, &arguments.results, &arguments.limit, OptionForm::Set)?
         }
@@ -39,29 +43,42 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     }
     let exit = carry_out(&mut session, arguments.output)?;
     match &arguments.keep {
-        Some(variant) if !matches!(exit, Exit::Interrupted) => keep(&session, variant)?,
+        Some(variant) if !matches!(exit, Exit::Interrupted) => {
+            keep(&session, variant, arguments.output)?;
+        }
         _ => {}
     }
     Ok(exit)
+}
+
+/// Whether a person at the terminal trusts the experiment; nobody is asked without one.
+fn trust(untrusted: &Untrusted) -> bool {
+    let Untrusted { path, keys, doubt } = untrusted;
+    let (path, keys) = (path.display(), keys.join(", "));
+    terminal::confirm(&format!(
+        "{path} names what is run or configured ({keys}), and {doubt}. Run it?"
+    ))
 }
 
 /// Time between two looks whether the person is done.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Leaves the servers of a variant up, of the baseline without a name, until Ctrl-C or one of them ends.
-fn keep(session: &Session, variant: &str) -> Result<(), Failure> {
+fn keep(session: &Session, variant: &str, output: Output) -> Result<(), Failure> {
     let variant = if variant.is_empty() { &session.experiment().baseline } else { variant };
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let kept = session.keep(variant).map_err(failure)?;
-    say!("\nthe servers of {variant} are up; Ctrl-C ends them");
+    terminal::remark(&format!("\nthe servers of {variant} are up; Ctrl-C ends them"), output);
     for line in kept.describe() {
-        say!("  {line}");
+        terminal::remark(&format!("  {line}"), output);
     }
     while !stop.load(Ordering::Relaxed) && !kept.has_ended() {
         std::thread::sleep(LOOK);
     }
     if kept.has_ended() {
-        say!("a server has ended by itself: its log is in {}", session.results().path().display());
+        let path = session.results().path().display();
+        let text = format!("a server has ended by itself: its log is in {path}");
+        terminal::remark(&text, output);
     }
     Ok(())
 }
@@ -113,6 +130,7 @@ pub(crate) fn failure(error: SessionError) -> Failure {
         SessionError::Experiment(
             ExperimentError::Invalid { .. } | ExperimentError::UnknownName { .. },
         )
+        | SessionError::Untrusted(_)
         | SessionError::Queries(_)
         | SessionError::Variant { .. } => Failure::bad_input(error),
         SessionError::Experiment(ExperimentError::Unreadable { .. })
@@ -151,7 +169,8 @@ pub(crate) fn carry_out(session: &mut Session, output: Output) -> Result<Exit, F
     let exit = conclude(session, output)?;
     if end.interrupted {
         let path = session.results().path().display();
-        say!("\ninterrupted; to go on: dnslab run --resume {path}");
+        let how = format!("\ninterrupted; to go on: dnslab run --resume {path}");
+        terminal::remark(&how, output);
         return Ok(Exit::Interrupted);
     }
     Ok(exit)

@@ -30,13 +30,20 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
             handle.stop();
         }
     });
-    let served = announce(&server);
-    if server.busy_steps() > 0 {
-        eprintln!("each answer costs {} steps of a counted loop more", server.busy_steps());
-    }
+    let listeners = listeners(&server);
+    let served = listeners.iter().flat_map(|(_, _, transports)| *transports).copied().collect();
+    // The file is there before the lines that say that this server can be asked.
     let writing = counters_file
         .map(|path| CountersFile::begin(path, served, server.counters_handle()))
         .transpose()?;
+    for (addresses, what, _) in listeners {
+        for address in addresses {
+            eprintln!("serving {what} on {address}");
+        }
+    }
+    if server.busy_steps() > 0 {
+        eprintln!("each answer costs {} steps of a counted loop more", server.busy_steps());
+    }
     let counters = server.run()?;
     show(&counters);
     if let Some(writing) = writing {
@@ -45,25 +52,19 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// Says where what is served; the transports.
-fn announce(server: &Server) -> Vec<Transport> {
-    let places: [(&[SocketAddr], &str, &[Transport]); 5] = [
+/// Addresses, what is served there in words, and its transports.
+type Listener<'a> = (&'a [SocketAddr], &'static str, &'static [Transport]);
+
+/// Where a server listens.
+fn listeners(server: &Server) -> Vec<Listener<'_>> {
+    let all: [Listener<'_>; 5] = [
         (server.addresses(), "UDP and TCP", &[Transport::Udp, Transport::Tcp]),
         (server.dot_addresses(), "DNS over TLS", &[Transport::Dot]),
         (server.doq_addresses(), "DNS over QUIC", &[Transport::Doq]),
         (server.doh3_addresses(), "DNS over HTTPS (HTTP/3)", &[Transport::Doh3]),
         (server.doh2_addresses(), "DNS over HTTPS with HTTP/2", &[Transport::Doh2]),
     ];
-    let mut served = Vec::new();
-    for (addresses, what, transports) in places {
-        for address in addresses {
-            eprintln!("serving {what} on {address}");
-        }
-        if !addresses.is_empty() {
-            served.extend_from_slice(transports);
-        }
-    }
-    served
+    all.into_iter().filter(|(addresses, ..)| !addresses.is_empty()).collect()
 }
 
 fn config(arguments: Serve) -> Result<Config, Failure> {
@@ -74,6 +75,7 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     config.doh3_listen = arguments.doh3_listen;
     config.doh2_listen = arguments.doh2_listen;
     config.http_path = arguments.http_path;
+    config.pack_answers = arguments.pack_answers;
     config.tickets = !arguments.no_tickets;
     config.early_data = arguments.early_data;
     config.certificate = match (arguments.certificate, arguments.key) {

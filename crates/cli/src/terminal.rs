@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use dnslab_measure::{visible, visible_lines};
 use dnslab_report::{Line, Look, Piece};
 use indicatif::ProgressBar;
 
@@ -11,7 +12,7 @@ use crate::arguments::Output;
 
 /// Shows an error: the first line after `error:`, the causes that it does not name itself below.
 pub(crate) fn error(error: &anyhow::Error) {
-    let text = error.to_string();
+    let text = visible_lines(&error.to_string()).into_owned();
     if text.starts_with("error") {
         eprintln!("{text}");
     } else {
@@ -19,10 +20,24 @@ pub(crate) fn error(error: &anyhow::Error) {
     }
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();
-        if !text.contains(&cause) {
+        let cause = visible_lines(&cause);
+        if !text.contains(&*cause) {
             eprintln!("  cause:   {cause}");
         }
     }
+}
+
+/// Asks a person a question that is answered with yes or no. No is whatever is not yes, and the answer of
+/// nobody, where input and error output are no terminal.
+pub(crate) fn confirm(question: &str) -> bool {
+    let (input, mut output) = (std::io::stdin(), std::io::stderr());
+    if !input.is_terminal() || !output.is_terminal() {
+        return false;
+    }
+    write!(output, "{question} [y/N] ").and_then(|()| output.flush()).ok();
+    let mut answer = String::new();
+    input.read_line(&mut answer).ok();
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// This bar, hidden where nobody watches or nothing is wanted.
@@ -34,9 +49,18 @@ pub(crate) fn bar(bar: ProgressBar, output: Output) -> ProgressBar {
 /// Prints a line above a bar that is under way, or by itself where the bar is hidden.
 pub(crate) fn print_above(bar: &ProgressBar, line: &str, output: Output) {
     if !bar.is_hidden() {
-        bar.println(line);
+        bar.println(visible_lines(line));
     } else if !output.is_quiet() {
         say!("{line}");
+    }
+}
+
+/// Says something beside the result: on standard error where the result is JSON, which it would spoil.
+pub(crate) fn remark(text: &str, output: Output) {
+    if output.json {
+        eprintln!("{}", visible_lines(text));
+    } else {
+        say!("{text}");
     }
 }
 
@@ -58,7 +82,7 @@ pub(crate) fn show(lines: &[Line]) {
                 Look::Strong => Style::new().effects(Effects::BOLD),
                 Look::Dim => Style::new().effects(Effects::DIMMED),
             };
-            write!(out, "{style}{text}{style:#}").ok();
+            write!(out, "{style}{}{style:#}", visible(text)).ok();
         }
         writeln!(out).ok();
     }

@@ -53,7 +53,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("traffic", &["wire"]),
     ("measure", &["wire"]),
     ("carrier", &[]),
-    ("responder", &["wire", "carrier"]),
+    ("responder", &["wire", "traffic", "carrier"]),
     ("report", &["measure"]),
     ("load", &["wire", "traffic", "measure", "carrier"]),
     ("lab", &["wire", "measure"]),

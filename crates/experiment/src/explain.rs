@@ -7,6 +7,7 @@ use dnslab_lab::{LogDestination, ServerKind};
 use dnslab_measure::SkippedVariant;
 use dnslab_traffic::duration_text;
 
+use crate::error::on_one_line;
 use crate::{Experiment, HostsChoice, Mode, Plan, Queries, Server, UpstreamBehaviour, Variant};
 
 /// What the plan says of one server: its version and where it lies, or why it is not there.
@@ -26,6 +27,21 @@ pub fn installed(server: &Server) -> String {
     }
 }
 
+/// [`installed`] without running a program that the experiment names: of such a one, where it lies.
+#[must_use]
+pub fn located(server: &Server) -> String {
+    match server.named_program() {
+        None => installed(server),
+        Some(Ok((path, Some(version)))) => format!("{version} at {}", path.display()),
+        Some(Ok((path, None))) => format!("{}, not asked for its version", path.display()),
+        Some(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// What an experiment is that names code.
+const IS_CODE: &str = "This experiment names programs or configuration text, so it is code: run it only if you \
+                       trust who wrote it.";
+
 /// The plan of an experiment, for people, in lines.
 #[must_use]
 pub fn explain(
@@ -35,6 +51,9 @@ pub fn explain(
     find: &FindServer<'_>,
 ) -> String {
     let mut text = format!("{}: {}\n", experiment.name, experiment.question);
+    if experiment.variants.iter().any(|variant| !code(variant).is_empty()) {
+        text.push_str(&format!("\n{IS_CODE}\n"));
+    }
     for variant in &experiment.variants {
         let is_baseline = variant.name == experiment.baseline;
         let baseline = if is_baseline { ", the baseline" } else { "" };
@@ -49,6 +68,9 @@ pub fn explain(
             text.push_str(&format!("  {role:<9} {line}\n"));
         }
         text.push_str(&format!("  load      {}\n", load(variant)));
+        for (what, line) in code(variant) {
+            text.push_str(&format!("  {what:<9} {line}\n"));
+        }
     }
     text.push_str(&format!("\n{}\n", order(plan)));
     text.push_str(&format!(
@@ -57,6 +79,30 @@ pub fn explain(
         duration_text(Duration::from_secs(plan.estimated.as_secs().max(1)))
     ));
     text
+}
+
+/// What a variant names that is code, each in lines: programs, root folders, text of configurations.
+fn code(variant: &Variant) -> Vec<(&'static str, String)> {
+    let chain = variant.laboratory.chain.iter().map(|behind| (behind.place.name(), &behind.server));
+    let mut lines = Vec::new();
+    for (place, server) in std::iter::once(("server", &variant.server.server)).chain(chain) {
+        if let Some(root) = server.root() {
+            lines.push(("root", format!("{} (`{place}.root`)", root.display())));
+        }
+        if let Some(program) = server.named_program() {
+            let binary = server.binary().map(|path| path.display().to_string());
+            // The reason why it is not there stands with the server.
+            let path = program.map(|(path, _)| path.display().to_string()).ok().or(binary);
+            let key = if server.root().is_some() { "root" } else { "binary" };
+            let line = |path| ("program", format!("{path} (`{place}.{key}`)"));
+            lines.extend(path.map(line));
+        }
+        if let Some(extra) = server.extra() {
+            lines.push(("extra", format!("text of its configuration (`{place}.extra`):")));
+            lines.extend(extra.lines().map(|line| ("", format!("| {}", on_one_line(line)))));
+        }
+    }
+    lines
 }
 
 /// The hosts and the links between them, from the clients to the end of the chain.

@@ -44,12 +44,13 @@ pub use check::{
 };
 pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
-pub use explain::{FindServer, explain, installed};
-pub use file::{BUILT_IN, Source, load, render, render_styled, without_secrets};
+pub use explain::{FindServer, explain, installed, located};
+pub(crate) use file::load_file;
+pub use file::{BUILT_IN, Source, Untrusted, load, render, render_styled, without_secrets};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
-    CapacitySession, Difference, FirstQueryError, KeptLaboratory, Observer, OptionForm, Session,
-    SessionEnd, SessionError, SessionOptions, calibrate, skipped,
+    CapacitySession, Difference, FirstQueryError, KeptLaboratory, NamedPrograms, Observer,
+    OptionForm, Session, SessionEnd, SessionError, SessionOptions, calibrate, skipped,
 };

@@ -96,7 +96,7 @@ fn what_cannot_stand_in_a_chain_is_told() {
             "`server.log.versions` has no effect: no file is rotated",
         ),
         (
-            "server.kind = \"bind\"\nserver.log.print_time = false",
+            "server.kind = \"bind\"\nserver.log.print_time = \"none\"",
             "`server.log.print_time` has no effect: there is no query log",
         ),
         (

@@ -73,6 +73,27 @@ fn structure() {
 }
 
 #[test]
+fn more_than_a_report_can_hold_is_refused_with_its_number() {
+    let variants = |count: usize| -> String {
+        (0..count).map(|number| format!("[[variant]]\nname = \"v{number}\"\n")).collect()
+    };
+    let check = |text: &str, expected: &[&str]| {
+        let problems = check_text(text, &[]).expect_err("it was taken");
+        let found: Vec<&str> = problems.as_slice().iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(found, expected);
+        let help = problems.as_slice()[0].help.as_deref().unwrap_or_default();
+        assert!(help.starts_with("at most "), "{help}");
+    };
+    let text = format!("name = \"x\"\n{}", variants(5_000));
+    check(&text, &["5000 variants are more than a report can tell apart"]);
+    let text = format!("name = \"x\"\nrepeat.runs = 5_000\n{}", variants(3));
+    check(&text, &["15000 runs are more than a report can hold"]);
+    let names: Vec<String> = (0..101).map(|number| format!("v{number}")).collect();
+    let all = format!("name = \"x\"\ncompare.with = \"{}\"\n{}", names.join(","), variants(101));
+    check(&all, &["10100 pairs of variants are more than a report can compare"]);
+}
+
+#[test]
 fn values() {
     let cases = [
         ("count_of_zero", "load.clients = 0"),
@@ -96,12 +117,30 @@ fn values() {
         ("cpus_as_text", "load.cpus = \"0-3\""),
         ("address_is_a_name", "server.address = \"ns1.example\""),
         ("address_is_neither", "server.address = \"192.0.2\""),
+        ("port_of_zero", "server.address = \"192.0.2.1:0\""),
+        ("port_above_the_last", "server.address = \"[2001:db8::1]:65536\""),
+        ("range_of_ports", "server.address = \"ns1.example:53-60\""),
+        ("port_is_missing", "server.address = \"192.0.2.1:\""),
         ("zone_is_no_name", "server.zone.name = \"melmac..univ\""),
         ("empty_text", "question = \"\""),
     ];
     for (name, lines) in cases {
         check(name, &top(lines), &[]);
     }
+}
+
+/// What `dnslab serve` would refuse, with its words, and all at once.
+#[test]
+fn programs_of_the_embedded_server() {
+    check(
+        "programs_of_the_embedded_server",
+        "name = \"x\"\n[server]\ndelay = \"xx\"\nloss = \"101%\"\n\
+         [[variant]]\nname = \"a\"\nserver.delay = \"uniform:9ms..1ms\"\n\
+         [[variant]]\nname = \"b\"\nserver.delay = \"5\"\nserver.loss = \"-1\"\n\
+         [[variant]]\nname = \"c\"\nserver = { kind = \"dnsmasq\" }\n\
+         upstream = { kind = \"embedded\", delay = \"25h\", loss = \"some\" }\n",
+        &["variant.b.server.delay=gamma:1ms"],
+    );
 }
 
 #[test]
@@ -155,7 +194,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 35] = [
+    let cases: [(&str, String); 36] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -205,6 +244,10 @@ fn loads() {
         (
             "shared_records_to_nsd",
             "server.kind = \"nsd\"\nload = { transport = \"dot\", tls_records = \"shared\" }".into(),
+        ),
+        (
+            "many_streams_of_knot",
+            "server.kind = \"knot\"\nload = { transport = \"doq\", outstanding = 20, connections = 2 }".into(),
         ),
         ("groups_in_the_clear", "load.tls_groups = [\"x25519\"]".into()),
         ("groups_as_text", "load = { transport = \"dot\", tls_groups = \"x25519\" }".into()),

@@ -58,6 +58,7 @@ fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode 
         network: None,
         standard_error: None,
         file_system,
+        run_as: None,
     };
     match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {
         Ok(process) => {

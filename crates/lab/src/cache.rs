@@ -57,7 +57,12 @@ fn folder_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// The folder of what the cache has under `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<PathBuf> {
-    Some(read(&folder()?, name)?.path)
+    Some(entry(name)?.path)
+}
+
+/// What the cache has under `name`.
+pub(crate) fn entry(name: &str) -> Option<Entry> {
+    read(&folder()?, name)
 }
 
 /// Everything in the cache folder `folder`, by name; nothing if there is no such folder.

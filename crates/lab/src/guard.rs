@@ -26,8 +26,9 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::cgroup::{Groups, Sources};
 use crate::hosts::link;
+use crate::privileges::RunAs;
 use crate::root::FileSystem;
-use crate::{descendants, launch};
+use crate::{descendants, launch, users};
 
 /// Time that a server has to end by itself when nobody says another.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -73,6 +74,9 @@ pub struct GuardSpec {
     pub network: Option<PathBuf>,
     /// What it sees of the file system.
     pub file_system: FileSystem,
+    /// The user that it becomes; `None` to stay who the guard is. A guard that is not root stays who it is.
+    #[serde(default)]
+    pub run_as: Option<RunAs>,
 }
 
 /// How a process ended.
@@ -235,6 +239,10 @@ fn forward_input(sender: &Sender<Event>) {
 /// Starts the stage that enters the groups and then becomes the server; and the thread that reads its
 /// standard error, if that goes through a pipe.
 fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandle<()>>)> {
+    let run_as = spec.run_as.clone().filter(|_| users::own() == 0);
+    if let Some(run_as) = &run_as {
+        run_as.hand_over(&spec.directory, &spec.log)?;
+    }
     let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
     let (standard_error, reader) = match &spec.standard_error {
         None => (Stdio::from(log.try_clone()?), None),
@@ -252,6 +260,7 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
         cpus: spec.cpus.clone(),
         network: spec.network.clone(),
         file_system: spec.file_system.clone(),
+        run_as,
         guard: std::process::id(),
     };
     let child = Command::new("/proc/self/exe")
@@ -283,6 +292,8 @@ fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
             Ok(Event::Stop(grace)) => {
                 requested = true;
                 rustix::process::kill_process(server, Signal::TERM).ok();
+                // One that somebody has stopped cannot hear of it.
+                rustix::process::kill_process(server, Signal::CONT).ok();
                 deadline = Some(Instant::now() + grace);
             }
             Err(_) => {

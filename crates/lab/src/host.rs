@@ -147,6 +147,12 @@ fn memory_octets() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
+/// Name of this host (uname(2)).
+#[must_use]
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Octets that the disk under `path` has left for this user; `None` if the system does not say.
 #[must_use]
 pub fn free_octets(path: &Path) -> Option<u64> {

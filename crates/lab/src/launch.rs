@@ -16,6 +16,7 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use crate::network;
+use crate::privileges::{self, RunAs};
 use crate::root::FileSystem;
 
 /// First argument of the guard program when it is this stage.
@@ -42,6 +43,8 @@ pub(crate) struct Stage {
     pub(crate) network: Option<PathBuf>,
     /// What it sees of the file system.
     pub(crate) file_system: FileSystem,
+    /// The user that it becomes; `None` to stay who the guard is.
+    pub(crate) run_as: Option<RunAs>,
     /// Process id of the guard.
     pub(crate) guard: u32,
 }
@@ -58,29 +61,35 @@ pub(crate) fn enter(spec: &OsStr) -> ExitCode {
 
 /// Everything up to exec; why it failed.
 fn become_server(stage: &Stage) -> String {
-    match prepare(stage) {
-        Err(error) => error,
-        Ok(()) => {
-            let [program, arguments @ ..] = stage.command.as_slice() else {
-                return "the command is empty".to_owned();
-            };
-            let error = Command::new(program).args(arguments).exec();
-            format!("cannot execute {program}: {error}")
-        }
+    let [program, arguments @ ..] = stage.command.as_slice() else {
+        return "the command is empty".to_owned();
+    };
+    // Before the user changes, who may not see the program where it is.
+    let executed = match stage.run_as {
+        Some(_) => privileges::executed(program),
+        None => OsStr::new(program),
+    };
+    if let Err(error) = prepare(stage) {
+        return error;
     }
+    let error = Command::new(executed).arg0(program).args(arguments).exec();
+    format!("cannot execute {program}: {error}")
 }
 
-/// Binds this process to the guard's life, to its groups, CPUs and limits. All of it stays across
-/// exec.
-fn prepare(stage: &Stage) -> Result<(), String> {
-    let failed = |what: String| move |error: io::Error| format!("cannot {what}: {error}");
+/// Binds this process to the guard's life.
+fn bind_to_guard(guard: u32) -> Result<(), String> {
     // The last resort: should the guard itself be killed, the kernel kills the server.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| failed("bind to the guard".to_owned())(error.into()))?;
+        .map_err(|error| format!("cannot bind to the guard: {error}"))?;
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    if parent != Some(stage.guard) {
-        return Err("the guard is gone".to_owned());
-    }
+    if parent == Some(guard) { Ok(()) } else { Err("the guard is gone".to_owned()) }
+}
+
+/// Binds this process to the guard's life, to its groups, CPUs and limits, and to its user. All of it stays
+/// across exec.
+fn prepare(stage: &Stage) -> Result<(), String> {
+    let failed = |what: String| move |error: io::Error| format!("cannot {what}: {error}");
+    bind_to_guard(stage.guard)?;
     for group in &stage.groups {
         fs::write(group.join("cgroup.procs"), std::process::id().to_string())
             .map_err(failed(format!("enter {}", group.display())))?;
@@ -97,8 +106,14 @@ fn prepare(stage: &Stage) -> Result<(), String> {
             .map_err(|error| failed(format!("run on CPUs {:?}", stage.cpus))(error.into()))?;
     }
     raise_file_limit();
-    // Last: inside another root neither the groups nor `/proc` need be where they were.
-    stage.file_system.enter()
+    // Inside another root neither the groups nor `/proc` need be where they were.
+    stage.file_system.enter()?;
+    let Some(run_as) = &stage.run_as else { return Ok(()) };
+    run_as.uncover()?;
+    // Last: all of the above may need the rights of root.
+    run_as.give_up_root()?;
+    // A change of the user has undone it (prctl(2), PR_SET_PDEATHSIG).
+    bind_to_guard(stage.guard)
 }
 
 /// File descriptors that a server started by this process may open. The hard limit is inherited, so

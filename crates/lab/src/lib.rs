@@ -42,9 +42,11 @@ mod interrupts;
 mod launch;
 pub mod network;
 pub mod ports;
+mod privileges;
 mod process;
 mod readings;
 mod ready;
+mod regular;
 pub mod root;
 mod running;
 mod sampler;
@@ -54,6 +56,7 @@ mod sys;
 mod threads;
 mod timers;
 mod tls_library;
+pub mod users;
 mod written;
 
 pub use certificate::{CertificateKind, UnknownCertificateKind};
@@ -62,14 +65,16 @@ pub use counting::CounterWatch;
 pub use error::{AddressTaken, Exited, LabError, NotReady};
 pub use external::{ExternalServer, Identity, NotFound};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
+pub use privileges::RunAs;
 pub use process::RunningProcess;
 pub use ready::Probe;
-pub use root::{FileSystem, RootError, find_in_root};
+pub use regular::open_regular;
+pub use root::{FileSystem, RootError, find_in_root, program_in_root};
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
     DNSTAP_LOG, EmbeddedSettings, Installed, LogDestination, LogFile, LogPrefix, Logging, Needs,
     Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, Rendered, RenderedFile, Rotation, SYSLOG_SOCKET,
-    ServerKind, ServerSpec, Suffix, UPSTREAM_AUTHORITY, UnknownServer, Upstream, UpstreamTls,
-    Version, ZoneFile, check_connections, find, render,
+    ServerKind, ServerSpec, Suffix, TimeForm, UPSTREAM_AUTHORITY, UnknownServer, Upstream,
+    UpstreamTls, Version, ZoneFile, check_connections, find, named_program, render,
 };

@@ -7,7 +7,6 @@
 //! anything, and no other process sees them. Configurations name only relative paths, so they mean
 //! the same inside.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,8 +15,8 @@ use rustix::thread::{CapabilitySet, UnshareFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
-use crate::server::{Installed, ServerKind, ask_version, is_executable};
-use crate::{LabError, get};
+use crate::server::{Installed, ServerKind, Version, ask_version, is_executable};
+use crate::{LabError, get, privileges};
 
 /// Where the run's folder is inside a root: Debian has this folder for mounts, and leaves it empty.
 const RUN_FOLDER: &str = "mnt";
@@ -56,7 +55,7 @@ impl FileSystem {
 }
 
 /// Takes this process's mounts away from everybody else's.
-fn own_mounts() -> Result<(), String> {
+pub(crate) fn own_mounts() -> Result<(), String> {
     #[expect(deprecated, reason = "only with FILES is it unsafe, which is not asked for here")]
     rustix::thread::unshare(UnshareFlags::NEWNS)
         .map_err(|error| format!("cannot have mounts of its own: {error}"))?;
@@ -174,6 +173,11 @@ impl Root {
         FileSystem::Root(self.folder.clone())
     }
 
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// For the record of a server that runs in it.
     pub(crate) fn note(&self) -> String {
         format!(
@@ -187,9 +191,16 @@ impl Root {
     /// # Errors
     /// When it is not there or does not say its version.
     pub(crate) fn find(&self, kind: ServerKind) -> Result<Installed, LabError> {
+        let binary = self.program(kind)?;
+        let version = self.ask_version(&binary, kind.version_argument())?;
+        Ok(Installed { kind, binary, version })
+    }
+
+    /// The path of a server's program inside, from this root.
+    fn program(&self, kind: ServerKind) -> Result<PathBuf, RootError> {
         if kind == ServerKind::Embedded {
             let (what, why) = ("the embedded server", "it is dnslab itself");
-            return Err(RootError::Senseless { what, why }.into());
+            return Err(RootError::Senseless { what, why });
         }
         let program = kind.program();
         let inside = PROGRAM_FOLDERS
@@ -201,9 +212,7 @@ impl Root {
                 program,
                 root: self.folder.clone(),
             })?;
-        let binary = Path::new("/").join(inside);
-        let version = self.ask_version(&binary, kind.version_argument())?;
-        Ok(Installed { kind, binary, version })
+        Ok(Path::new("/").join(inside))
     }
 
     /// Asks a program inside for its version.
@@ -231,6 +240,24 @@ impl Root {
 /// its version.
 pub fn find_in_root(kind: ServerKind, root: &Path) -> Result<Installed, LabError> {
     Root::open(root)?.find(kind)
+}
+
+/// Finds the program of a server in a root folder, and does not run it: its path with that of the root, and
+/// its version, where `dnslab lab get` has fetched the root and written that down.
+///
+/// # Errors
+/// When the folder or the program is not there, or the rights are missing.
+pub fn program_in_root(
+    kind: ServerKind,
+    root: &Path,
+) -> Result<(PathBuf, Option<Version>), RootError> {
+    let fetched = root.to_str().filter(|_| is_name(root)).and_then(cache::entry);
+    let root = Root::open(root)?;
+    let inside = root.program(kind)?;
+    let inside = inside.strip_prefix("/").unwrap_or(&inside);
+    let fetched = fetched.filter(|entry| entry.facts.program == inside);
+    let version = fetched.and_then(|entry| Version::find(&entry.facts.version));
+    Ok((root.folder.join(inside), version))
 }
 
 /// Finds a root folder by its path, or by its name in the cache; starts nothing. The path is absolute
@@ -284,11 +311,7 @@ pub(crate) fn missing_rights() -> String {
         (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
         (CapabilitySet::SYS_CHROOT, "CAP_SYS_CHROOT"),
     ];
-    let has = rustix::thread::capabilities(None)
-        .map_err(io::Error::from)
-        .map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let missing = needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name);
-    missing.collect::<Vec<_>>().join(", ")
+    privileges::lacking(&needed)
 }
 
 #[cfg(test)]

@@ -17,15 +17,17 @@ use crate::cpus::Cores;
 use crate::error::{AddressTaken, Exited, LabError, NotReady};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::network::Visit;
+use crate::privileges::{self, StaysRoot};
 use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Probe};
+use crate::regular::open_regular;
 use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
 use crate::server::{
     self, Installed, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
 };
 use crate::sockets::{self, Owner};
-use crate::{certificate, cpus, ports, tls_library};
+use crate::{certificate, cpus, ports, tls_library, users};
 
 /// Name of the server's log inside its folder.
 pub(crate) const LOG: &str = "server.log";
@@ -73,18 +75,28 @@ impl RunningServer {
         let addresses: Vec<_> =
             spec.transports.iter().map(|it| (*it, spec.socket_address(*it))).collect();
         check_addresses(spec.kind, spec.network.as_deref(), &addresses)?;
-        let authority = prepare(spec, &rendered)?;
+        let (authority, logs) = prepare(spec, &rendered)?;
         let log = spec.directory.join(LOG);
         // The guard's working directory is ours, from which a relative path would start.
         let directory = absolute(&spec.directory)?;
+        let whole = directory.canonicalize().map_err(refused("find", &directory))?;
+        let folder = root.as_ref().map(Root::folder);
+        let decision = privileges::decide(spec, &installed.binary, folder, (&whole, logs));
+        let (run_as, stays_root) = match decision {
+            None => (None, None),
+            Some(Ok(run_as)) => (Some(run_as), None),
+            Some(Err(StaysRoot(why))) => (None, Some(why)),
+        };
         let guarded = GuardSpec {
             command: rendered.command.clone(),
             log: directory.join(LOG),
             standard_error: spec.logging.standard_error().map(|name| directory.join(name)),
-            directory: directory.clone(),
+            // By its path without links: that is the way which is made passable.
+            directory: whole,
             cpus: spec.cpus.clone(),
             network: spec.network.clone(),
             file_system: root.as_ref().map_or(FileSystem::Shared, Root::file_system),
+            run_as,
         };
         let process = RunningProcess::start(guard, &guarded)?;
         if let Err(reason) = ready::wait(&process, &addresses, probe, timeout) {
@@ -109,13 +121,18 @@ impl RunningServer {
             is_disturbed: spec.kind.adapter().counting_disturbs(&installed.version),
             network: spec.network.clone(),
         };
+        let user = users::of_process(process.pid()).unwrap_or_default();
         Ok(Self {
             process,
             counted,
             query_logs: spec.logging.files().map(|name| directory.join(name)).collect(),
             kind: spec.kind,
             addresses,
-            facts: ServerFacts { tls_library, ..facts(spec, root.as_ref(), &installed, rendered) },
+            facts: ServerFacts {
+                tls_library,
+                user,
+                ..facts(spec, root.as_ref(), (&installed, stays_root), rendered)
+            },
             authority,
             log,
             cpus: if spec.cpus.is_empty() { cpus::allowed().len() } else { spec.cpus.len() },
@@ -261,8 +278,11 @@ fn check_addresses(
 }
 
 /// Writes everything that the server needs into its folder; the authority of its certificate, if it
-/// needs one.
-fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, LabError> {
+/// needs one, and the folder of its query log, if that lies elsewhere.
+fn prepare(
+    spec: &ServerSpec,
+    rendered: &Rendered,
+) -> Result<(Option<PathBuf>, Option<PathBuf>), LabError> {
     let folder = &spec.directory;
     fs::create_dir_all(folder).map_err(refused("create", folder))?;
     if let Some(zone) = &spec.zone {
@@ -271,28 +291,28 @@ fn prepare(spec: &ServerSpec, rendered: &Rendered) -> Result<Option<PathBuf>, La
     if let Some(tls) = spec.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref()) {
         bring(&tls.authority, &folder.join(UPSTREAM_AUTHORITY))?;
     }
-    if let Some(logs) = spec.logging.folder() {
-        link_log_folder(logs, folder)?;
-    }
+    let logs = spec.logging.folder().map(|logs| link_log_folder(logs, folder)).transpose()?;
     for file in &rendered.files {
         let path = folder.join(file.name);
         fs::write(&path, &file.content).map_err(refused("write", &path))?;
     }
     if !spec.has_encrypted() {
-        return Ok(None);
+        return Ok((None, logs));
     }
-    Ok(Some(certificate::create(folder, spec.address, spec.certificate)?.authority))
+    let made = certificate::create(folder, spec.address, spec.certificate)?;
+    Ok((Some(made.authority), logs))
 }
 
 /// Makes a folder of this process's own in `logs`, and a symbolic link to it in the server's folder. Not
-/// the file is linked: a server that rotates it would rename the link.
-fn link_log_folder(logs: &Path, folder: &Path) -> Result<(), LabError> {
+/// the file is linked: a server that rotates it would rename the link. The path of the folder that was made.
+fn link_log_folder(logs: &Path, folder: &Path) -> Result<PathBuf, LabError> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let own = absolute(logs)?.join(format!("dnslab-query-log-{}-{number}", std::process::id()));
     fs::create_dir(&own).map_err(refused("create", &own))?;
     let link = folder.join(QUERY_LOG_FOLDER);
-    symlink(&own, &link).map_err(refused("create", &link))
+    symlink(&own, &link).map_err(refused("create", &link))?;
+    Ok(own)
 }
 
 /// Copies a file into the server's folder, unless it lies there already.
@@ -315,7 +335,7 @@ fn absolute(path: &Path) -> Result<PathBuf, LabError> {
 fn facts(
     spec: &ServerSpec,
     root: Option<&Root>,
-    installed: &Installed,
+    (installed, stays_root): (&Installed, Option<String>),
     rendered: Rendered,
 ) -> ServerFacts {
     let folder = spec.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -328,7 +348,8 @@ fn facts(
         cpus: spec.cpus.clone(),
         seed: spec.embedded.seed.filter(|_| spec.kind == ServerKind::Embedded),
         core_siblings: Cores::of_this_machine().siblings(&spec.cpus),
-        notes: rendered.notes.into_iter().chain(root.map(Root::note)).collect(),
+        notes: rendered.notes.into_iter().chain(root.map(Root::note)).chain(stays_root).collect(),
+        user: String::new(),
         tls_library: String::new(),
     }
 }
@@ -378,7 +399,7 @@ fn hint(kind: ServerKind, log_tail: &[String]) -> Option<String> {
 
 /// The last `lines` lines of a file.
 pub(crate) fn log_tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path, File::options().read(true))?;
     let length = file.metadata()?.len();
     let from = length.saturating_sub(TAIL_OCTETS);
     file.seek(SeekFrom::Start(from))?;

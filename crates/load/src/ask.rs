@@ -43,9 +43,9 @@ pub enum AskError {
         /// Where it went.
         target: SocketAddr,
         /// What it did instead.
-        reason: &'static str,
+        reason: String,
     },
-    /// What came back is no answer to the query.
+    /// Whatever came back within the time-out is no answer to the query.
     #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
     Mismatch {
         /// How the query travelled.
@@ -61,7 +61,8 @@ pub enum AskError {
 /// at each step (opening, answer). `http` is for the transports over it.
 ///
 /// # Errors
-/// When there is no answer in time, or one to another question.
+/// When there is no answer in time, or one to another question; over UDP, where such a message may be
+/// anybody's, only if no right one follows in time.
 pub fn ask(
     target: SocketAddr,
     transport: Transport,
@@ -92,18 +93,29 @@ pub fn ask(
         quickack: false,
     };
     let channel = channel::open(&route, clock.now()).map_err(|end| failed(as_io(end)))?;
-    let asking = Asking { channel, clock, scratch: Scratch::default(), timeout: nanos(timeout) };
-    let answer = asking.exchange(query).map_err(|trouble| {
+    let asking = Asking {
+        channel,
+        clock,
+        scratch: Scratch::default(),
+        timeout: nanos(timeout),
+        has_strangers: transport == Transport::Udp,
+    };
+    asking.exchange(query).map_err(|trouble| {
         match (watch.and_then(|watch| watch.fault()), trouble) {
             (Some(fault), _) => AskError::Certificate { target, fault },
             (None, Trouble::Io(source)) => failed(source),
             (None, Trouble::Refused(reason)) => AskError::Refused { transport, target, reason },
+            (None, Trouble::Mismatch) => {
+                AskError::Mismatch { transport, target, query: query.to_string() }
+            }
         }
-    })?;
-    match Response::parse(&answer) {
-        Ok(response) if response.id == ID && query.asks_the_same(response.question) => Ok(answer),
-        _ => Err(AskError::Mismatch { transport, target, query: query.to_string() }),
-    }
+    })
+}
+
+/// True if a message is an answer to the query.
+fn answers(octets: &[u8], query: &Query) -> bool {
+    Response::parse(octets)
+        .is_ok_and(|response| response.id == ID && query.asks_the_same(response.question))
 }
 
 /// The message id; one query per channel needs no other.
@@ -114,7 +126,9 @@ enum Trouble {
     /// There was no connection, or no answer.
     Io(io::Error),
     /// The server gave something else.
-    Refused(&'static str),
+    Refused(String),
+    /// Only messages that answer other questions came.
+    Mismatch,
 }
 
 impl From<io::Error> for Trouble {
@@ -130,6 +144,9 @@ struct Asking {
     scratch: Scratch,
     /// Longest time for each step.
     timeout: Nanos,
+    /// Whether a message may come from somebody else than the server (RFC 5452, section 9.1): then one
+    /// that answers another question says nothing of this query.
+    has_strangers: bool,
 }
 
 impl Asking {
@@ -138,6 +155,7 @@ impl Asking {
         let mut outbox = Outbox::default();
         outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
         let mut is_sent = false;
+        let mut has_other = false;
         let mut deadline = self.clock.now() + self.timeout;
         loop {
             if !is_sent && self.channel.is_open() {
@@ -146,14 +164,21 @@ impl Asking {
             }
             self.wait(deadline)?;
             let mut came = None;
-            let mut deliver = |delivery: Delivery<'_>| came = Some(content(delivery));
+            let mut deliver = |delivery: Delivery<'_>| match content(delivery) {
+                Ok(octets) if !answers(&octets, query) => has_other = true,
+                content => came = Some(content),
+            };
             let advanced = self.channel.advance(&self.clock, &mut self.scratch, &mut deliver);
             if let Some(came) = came {
                 self.channel.close(&mut self.scratch);
                 return came;
             }
             advanced.map_err(as_io)?;
-            if self.clock.now() >= deadline {
+            let is_over = self.clock.now() >= deadline;
+            if has_other && (is_over || !self.has_strangers) {
+                return Err(Trouble::Mismatch);
+            }
+            if is_over {
                 let step = if is_sent { "no answer" } else { "no connection" };
                 let error = io::Error::new(io::ErrorKind::TimedOut, format!("{step} in time"));
                 return Err(error.into());
@@ -193,13 +218,18 @@ fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// The message that was delivered.
 fn content(delivery: Delivery<'_>) -> Result<Vec<u8>, Trouble> {
-    let refused = |reason| Err(Trouble::Refused(reason));
+    let refused = |reason: &str| Err(Trouble::Refused(reason.to_owned()));
     match delivery {
         Delivery::Message(received) => Ok(received.octets.to_vec()),
-        Delivery::Refused { .. } => refused(
-            "the server refused the query without a DNS message: an HTTP status other than 200, or \
-             a stream that was reset",
-        ),
+        Delivery::Refused { status: 0, .. } => {
+            refused("the server reset the stream of the query, or its response is none")
+        }
+        Delivery::Refused { status: 200, .. } => {
+            refused("the server's response has HTTP status 200, and is no DNS message")
+        }
+        Delivery::Refused { status, .. } => {
+            refused(&format!("the server refused the query with HTTP status {status}"))
+        }
         Delivery::NotProcessed { .. } => {
             refused("the server went away without a look at the query")
         }

@@ -16,10 +16,14 @@ use crate::clock::Nanos;
 use crate::in_flight::{Entry, InFlightTable, Known};
 use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
+use crate::sample::Sample;
 use crate::tally::{AnswerFacts, Phases, Tally};
 
 /// A millisecond in nanoseconds.
 const MILLISECOND: Nanos = 1_000_000;
+
+/// Of so many answers a worker parses one in full when it has 800,000 of them in a second.
+const FULL_LOAD: u32 = 200;
 
 /// Ten seconds without warm-up, in an interval that does not end, with a time-out of two seconds.
 const PHASES: Phases = Phases {
@@ -163,6 +167,8 @@ impl Reading {
             cookies: cookie.into_iter().collect(),
             again: Vec::new(),
             wrong_example: None,
+            sample: Sample::one_of(FULL_LOAD),
+            malformed_example: None,
             signatures: Signatures::default(),
         };
         Self { judge, lane, tally: Tally::new(PHASES, None, false), messages }

@@ -21,6 +21,7 @@ use crate::gather::{Gatherer, Reports, observe_all};
 use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
 use crate::result::finish;
+use crate::sample::Sample;
 use crate::tally::Phases;
 use crate::tls::ClientTls;
 use crate::worker::{Orders, Worker, WorkerEnd};
@@ -242,6 +243,8 @@ impl Start<'_> {
             cookies,
             again: Vec::new(),
             wrong_example: None,
+            sample: Sample::default(),
+            malformed_example: None,
             signatures: Signatures::default(),
         };
         let worker = Worker::new(orders, judge, demand, lanes).map_err(LoadError::Worker)?;

@@ -9,6 +9,7 @@ use crate::channel::{Delivery, Received};
 use crate::clock::{self, Nanos};
 use crate::in_flight::{Entry, Known};
 use crate::lane::{Lane, Pending};
+use crate::sample::Sample;
 use crate::tally::{AnswerFacts, Loss, Stray, Tally};
 
 /// What a right answer is.
@@ -66,6 +67,10 @@ pub(crate) struct Judge<'a> {
     pub(crate) again: Vec<Again>,
     /// The first wrong answer, for the report.
     pub(crate) wrong_example: Option<String>,
+    /// Which right answers are parsed in full.
+    pub(crate) sample: Sample,
+    /// The fault of the first of them that was malformed, for the report.
+    pub(crate) malformed_example: Option<String>,
     /// What became of signatures.
     pub(crate) signatures: Signatures,
 }
@@ -118,7 +123,11 @@ impl Judge<'_> {
         let Known::InFlight(entry) = lane.table.look_up(id) else { return };
         match delivery {
             Delivery::Message(_) => {}
-            Delivery::Refused { at, .. } => {
+            Delivery::Refused { at, status, .. } => {
+                // 0 is a stream that was reset.
+                if status > 0 {
+                    tally.refused_by_http(entry.due, at, status);
+                }
                 lane.table.answered(id);
                 lane.forget_signature(id);
                 tally.lost(entry.due, at, Loss::Refused);
@@ -212,6 +221,9 @@ impl Judge<'_> {
             wrong: self.is_wrong(entry, response, rcode),
             octets: octets.len(),
         };
+        if !facts.wrong && self.sample.takes_next() {
+            self.check_in_full(tally, (entry.due, entry.query), message);
+        }
         if entry.sent < lane.followed_at {
             let since = |instant| at.saturating_sub(instant);
             tally.overtaken(entry.due, since(entry.sent), since(lane.followed_at));
@@ -354,6 +366,26 @@ impl Judge<'_> {
         let query = self.queries.get(entry.query);
         query.asks_the_same(response.question)
             || (response.question.is_empty() && response.rcode != 0)
+    }
+
+    /// Parses an answer in full whose header looked right. All by value, as in [`Tally::overtaken`].
+    #[cold]
+    #[inline(never)]
+    fn check_in_full(
+        &mut self,
+        tally: &mut Tally,
+        (due, query): (Nanos, u32),
+        message: Received<'_>,
+    ) {
+        self.sample.taken(message.at, message.octets.len());
+        let checked = dnslab_wire::check_answer(message.octets);
+        tally.checked(due, checked.is_err());
+        if let Err(fault) = checked
+            && self.malformed_example.is_none()
+        {
+            let query = self.queries.get(query);
+            self.malformed_example = Some(format!("malformed answer to {query}: {fault}"));
+        }
     }
 
     #[inline]

@@ -25,6 +25,7 @@ mod judge;
 mod lane;
 mod network;
 mod result;
+mod sample;
 mod spec;
 mod sys;
 mod tally;

@@ -24,6 +24,8 @@ pub struct LoadResult {
     pub measured: Measured,
     /// The first answer that was not the expected one.
     pub wrong_example: Option<String>,
+    /// The first answer with a right header that was malformed when it was parsed in full, and how.
+    pub malformed_example: Option<String>,
     /// The first thing that was wrong with the signature of an answer, or that the server said of
     /// that of a query, with the remedy.
     pub signature_example: Option<String>,
@@ -52,7 +54,7 @@ pub(crate) fn finish(
     measured.pacing = pacing;
     measured.network = network;
     let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
-    let mut signature_example = None;
+    let (mut malformed_example, mut signature_example) = (None, None);
     for (shard, end) in ends.into_iter().enumerate() {
         let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[shard % spec.cpus.len()]);
         let facts = WorkerFacts {
@@ -83,6 +85,7 @@ pub(crate) fn finish(
         measured.early_data_time.merge(&end.tally.early_data_time);
         measured.tls = measured.tls.take().or(end.agreed);
         wrong_example = wrong_example.or(end.wrong_example);
+        malformed_example = malformed_example.or(end.malformed_example);
         signature_example = signature_example.or(end.signature_example);
         last_connection_end = last_connection_end.or(end.last_end);
         send_path = send_path.or(end.send_path);
@@ -100,6 +103,7 @@ pub(crate) fn finish(
         facts,
         measured,
         wrong_example,
+        malformed_example,
         signature_example,
         last_connection_end,
         cut_short,

@@ -16,6 +16,10 @@ use dnslab_wire::{Query, Transport, TsigKey};
 
 use crate::{Expected, TlsSettings};
 
+/// A worker with a window of at most so many queries acts on each of them by itself
+/// ([`LoadSpec::effective_horizon`]).
+const LONE_QUERIES: u32 = 4;
+
 /// How queries are paced.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mode {
@@ -255,6 +259,22 @@ impl LoadSpec {
         }
     }
 
+    /// How many workers a load has if nobody says so: one for each CPU, and at most one for each client.
+    /// In a closed loop no more than leave each worker a window of five queries, so that the horizon is
+    /// applied ([`LoadSpec::effective_horizon`]) whatever the number of CPUs: differences between
+    /// transports depend on it.
+    #[must_use]
+    pub fn default_workers(cpus: u32, clients: u32, mode: &Mode) -> u32 {
+        let most = match mode {
+            Mode::Closed { outstanding } => {
+                let window = clients.saturating_mul(*outstanding);
+                clients.min(window / (LONE_QUERIES + 1))
+            }
+            Mode::Open { .. } => clients,
+        };
+        cpus.clamp(1, most.max(1))
+    }
+
     /// The horizon as it is applied: all of it, or zero where next to nothing would be gathered and
     /// the wait would only add to the latency. That is a window of at most four queries for each
     /// worker, or a schedule with less than two arrivals in a horizon. It follows from what was
@@ -265,7 +285,8 @@ impl LoadSpec {
         let workers = f64::from(self.workers.max(1));
         let gathers = match &self.mode {
             Mode::Closed { outstanding } => {
-                f64::from(self.clients) * f64::from(*outstanding) / workers > 4.0
+                f64::from(self.clients) * f64::from(*outstanding) / workers
+                    > f64::from(LONE_QUERIES)
             }
             Mode::Open { rate, .. } => {
                 let rate_qps = rate.mean(self.warm_up + self.duration);
@@ -325,6 +346,29 @@ mod tests {
 
     fn open(rate_qps: f64) -> Mode {
         Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant }
+    }
+
+    #[test]
+    fn many_cpus_leave_each_worker_a_window() {
+        let workers = LoadSpec::default_workers;
+        let closed = |outstanding| Mode::Closed { outstanding };
+        assert_eq!(workers(1, 100, &closed(1)), 1);
+        assert_eq!(workers(8, 100, &closed(1)), 8);
+        assert_eq!(workers(64, 100, &closed(1)), 20);
+        assert_eq!(workers(64, 100, &closed(10)), 64);
+        // Next to nothing is gathered in such a window anyway.
+        assert_eq!(workers(64, 4, &closed(1)), 1);
+        assert_eq!(workers(64, 4, &closed(100)), 4);
+        assert_eq!(workers(64, 100, &open(1_000.0)), 64);
+        for cpus in 1..=64 {
+            let spec = LoadSpec {
+                clients: 100,
+                workers: workers(cpus, 100, &closed(1)),
+                mode: closed(1),
+                ..spec()
+            };
+            assert_eq!(spec.effective_horizon(), spec.horizon, "{cpus} CPUs");
+        }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dnslab_measure::{Counters, Histogram, Interval, IntervalTraffic, LONG, at_once_ns};
+use dnslab_measure::{
+    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, at_once_ns,
+};
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
 
@@ -234,6 +236,13 @@ impl Tally {
         counters.answers.truncated += u64::from(is_truncated);
     }
 
+    /// A right answer to a query that was due at `due` was parsed in full.
+    pub(crate) fn checked(&mut self, due: Nanos, is_malformed: bool) {
+        let answers = &mut self.phase(due).counters.answers;
+        answers.checked += 1;
+        answers.malformed += u64::from(is_malformed);
+    }
+
     /// An answer to a signed query was not signed as it must be.
     pub(crate) fn bad_signature(&mut self, at: Nanos) {
         self.phase(at).counters.answers.bad_signature += 1;
@@ -243,6 +252,12 @@ impl Tally {
     pub(crate) fn refused_signature(&mut self, due: Nanos, error: &str) {
         let refused = &mut self.phase(due).counters.answers.refused_signatures;
         *refused.entry(error.to_owned()).or_default() += 1;
+    }
+
+    /// A query that was due at `due` was refused with this status of HTTP.
+    pub(crate) fn refused_by_http(&mut self, due: Nanos, at: Nanos, status: u16) {
+        let refusals = &mut self.phase(due).counters.http_refusals;
+        refusals.entry(status).or_insert(HttpRefusals { count: 0, first_ns: at }).count += 1;
     }
 
     /// A connection was opened over a path with this round trip.

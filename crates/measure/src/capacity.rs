@@ -10,7 +10,6 @@ mod window;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::read_versioned;
 use crate::{CaseId, LimitKind, Objective, ResultsDirectory, ResultsError, RunRecord};
 
 pub use answer::{Answer, Outlook};
@@ -223,11 +222,7 @@ impl ResultsDirectory {
     /// # Errors
     /// When the file cannot be read or a newer dnslab wrote it.
     pub fn capacity(&self) -> Result<Option<Capacity>, ResultsError> {
-        let path = self.path().join(FILE);
-        if !path.is_file() {
-            return Ok(None);
-        }
-        read_versioned(&path, CAPACITY_FORMAT).map(Some)
+        self.read_versioned(FILE, CAPACITY_FORMAT)
     }
 
     /// Writes the search as it is now.

@@ -8,9 +8,12 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use find::pinned_cpus;
+use crate::HttpRefusals;
+
+pub(crate) use find::{pinned_cpus, whole_intervals};
 pub use unserved::unserved;
 pub use waiting::{LONG, at_once_ns};
+pub use words::http_statuses;
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -204,12 +207,26 @@ pub enum Caveat {
         /// One query and its answer, as text.
         example: String,
     },
+    /// Answers that looked right did not hold what they must when they were parsed in full.
+    MalformedAnswers {
+        /// How many.
+        malformed: u64,
+        /// Answers that were parsed in full.
+        checked: u64,
+        /// The fault of the first, with its query.
+        example: String,
+    },
     /// Answers to signed queries were not signed as they must be, or refused the signature (RFC 8945).
     BadSignatures {
         /// How many.
         count: u64,
         /// What was wrong with the first, and what to do about it.
         example: String,
+    },
+    /// The server refused queries with a status of HTTP.
+    HttpErrors {
+        /// Each status, how often it came, and when first.
+        statuses: Vec<(u16, HttpRefusals)>,
     },
     /// The server's resources could not be watched (another machine, or no permission).
     ServerNotWatched {
@@ -262,6 +279,9 @@ impl Caveat {
             Self::StrayAnswers { late, duplicate, unexpected } => {
                 (late + duplicate + unexpected) as f64
             }
+            Self::MalformedAnswers { malformed, checked, .. } => {
+                malformed as f64 / checked.max(1) as f64
+            }
             Self::WrongAnswers { count, .. } | Self::BadSignatures { count, .. } => count as f64,
             Self::CountsDiffer { sent, counted } => {
                 counted.abs_diff(sent) as f64 / sent.max(1) as f64
@@ -274,6 +294,9 @@ impl Caveat {
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
             | Self::Other { .. } => 0.0,
+            Self::HttpErrors { ref statuses } => {
+                statuses.iter().map(|(_, refusals)| refusals.count).sum::<u64>() as f64
+            }
         }
     }
 

@@ -93,6 +93,12 @@ pub struct Answers {
     pub empty: u64,
     /// Matching answers that are not what the experiment expects.
     pub wrong: u64,
+    /// Of the other matching answers, those that were parsed in full; 0 in records that do not have it.
+    #[serde(default)]
+    pub checked: u64,
+    /// Those of them that do not hold what their header says, or what was asked for.
+    #[serde(default)]
+    pub malformed: u64,
     /// Answers to signed queries whose TSIG record (RFC 8945) was absent or did not verify.
     #[serde(default)]
     pub bad_signature: u64,
@@ -118,6 +124,23 @@ pub struct Answers {
     pub after_next_query: u64,
 }
 
+/// Responses of HTTP with one status that carried no DNS message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpRefusals {
+    /// How many.
+    pub count: u64,
+    /// When the first one came, nanoseconds on the run's timeline.
+    pub first_ns: u64,
+}
+
+impl HttpRefusals {
+    /// Adds those of another worker, or another phase.
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.first_ns = self.first_ns.min(other.first_ns);
+    }
+}
+
 /// All counts of one phase (warm-up, or the measured window) of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
@@ -136,6 +159,9 @@ pub struct Counters {
     pub answers: Answers,
     /// Connections.
     pub connections: Connections,
+    /// Those of the refused queries whose response was one of HTTP, by its status.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub http_refusals: BTreeMap<u16, HttpRefusals>,
 }
 
 impl Counters {
@@ -152,6 +178,8 @@ impl Counters {
         own.truncated += more.truncated;
         own.empty += more.empty;
         own.wrong += more.wrong;
+        own.checked += more.checked;
+        own.malformed += more.malformed;
         own.bad_signature += more.bad_signature;
         for (error, count) in &more.refused_signatures {
             *own.refused_signatures.entry(error.clone()).or_default() += count;
@@ -163,6 +191,11 @@ impl Counters {
         own.overtaken += more.overtaken;
         own.after_next_query += more.after_next_query;
         self.connections.merge(&other.connections);
+        for (status, more) in &other.http_refusals {
+            let own =
+                self.http_refusals.entry(*status).or_insert(HttpRefusals { count: 0, ..*more });
+            own.merge(more);
+        }
     }
 }
 

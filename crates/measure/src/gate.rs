@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::{QuantityError, Unit};
 use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
-use crate::{Demand, ObjectiveError, Quantity, Relation, RunRecord, Summary};
+use crate::{Demand, ObjectiveError, Quantity, Relation, RunRecord, Summary, VariantSummary};
 
 /// A limit as it is given with `--limit`. Serialised as its text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,27 +187,52 @@ impl CostLimit {
 /// it is compared with.
 fn relative(metric: Metric, largest: f64, summary: &Summary) -> Vec<Judgement> {
     let others = summary.variants.iter().filter(|variant| variant.name != summary.baseline);
-    let judge = |name: &String| -> Vec<Judgement> {
+    let has = |of: &VariantSummary| of.metrics.contains_key(&metric);
+    let is_baseline_known =
+        summary.variants.iter().any(|variant| variant.name == summary.baseline && has(variant));
+    // So many queries were lost that this quantile is the time-out, in more than one run.
+    let is_at_time_out = |variant: &VariantSummary| {
+        let share = metric.quantile().map(|quantile| 1.0 - quantile);
+        is_baseline_known
+            && !has(variant)
+            && variant.valid_runs > 1
+            && variant.common_rate_qps.is_none()
+            && share.is_some_and(|share| variant.outcomes.lost_share() >= share)
+    };
+    let judge = |variant: &VariantSummary| -> Vec<Judgement> {
+        let name = &variant.name;
         let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
         let mut judgements: Vec<Judgement> = summary
             .comparisons
             .iter()
             .filter(of_variant)
-            .map(|comparison| Judgement {
-                variant: name.clone(),
-                against: Some(comparison.against.clone()),
-                found: Some(comparison.difference),
-                ruling: rule(comparison, largest),
+            .map(|comparison| {
+                // What has no figure in a round that counts was too bad for one there.
+                let valid = |of: &str| {
+                    let found = summary.variants.iter().find(|variant| variant.name == of);
+                    found.map_or(0, |variant| variant.valid_runs)
+                };
+                let rounds = valid(name).min(valid(&comparison.against));
+                let ruling = match rule(comparison, largest) {
+                    Ruling::Pass if comparison.rounds < rounds => Ruling::Unclear,
+                    ruling => ruling,
+                };
+                Judgement {
+                    variant: name.clone(),
+                    against: Some(comparison.against.clone()),
+                    found: Some(comparison.difference),
+                    ruling,
+                }
             })
             .collect();
         if judgements.is_empty() {
-            let variant = name.clone();
-            let unknown = Ruling::Unclear;
-            judgements.push(Judgement { variant, against: None, found: None, ruling: unknown });
+            let ruling = if is_at_time_out(variant) { Ruling::Fail } else { Ruling::Unclear };
+            let variant = variant.name.clone();
+            judgements.push(Judgement { variant, against: None, found: None, ruling });
         }
         judgements
     };
-    others.flat_map(|variant| judge(&variant.name)).collect()
+    others.flat_map(judge).collect()
 }
 
 /// Whether a difference keeps within a relative limit.
@@ -227,8 +252,9 @@ fn rule(comparison: &Comparison, largest: f64) -> Ruling {
 
 /// What an absolute limit says of a variant.
 fn absolute(demand: Demand, name: &str, records: &[&RunRecord], seed: u64) -> Judgement {
-    let valid = records.iter().filter(|record| record.variant == name && record.is_valid());
-    let values: Vec<f64> = valid.filter_map(|record| demand.quantity.of_run(record)).collect();
+    let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
+    let values: Vec<f64> = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
+    let is_whole = values.len() == valid().count();
     let found = mean(&values, seed);
     let ruling = found.map_or(Ruling::Unclear, |Estimate { low, high, .. }| {
         let (best, worst) = match demand.relation {
@@ -236,7 +262,8 @@ fn absolute(demand: Demand, name: &str, records: &[&RunRecord], seed: u64) -> Ju
             Relation::Above | Relation::AtLeast => (high, low),
         };
         match (demand.is_met_by(best), demand.is_met_by(worst)) {
-            (true, true) => Ruling::Pass,
+            (true, true) if is_whole => Ruling::Pass,
+            (true, true) => Ruling::Unclear,
             (false, _) => Ruling::Fail,
             (true, false) => Ruling::Unclear,
         }

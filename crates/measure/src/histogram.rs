@@ -1,19 +1,54 @@
 //! Mergeable histograms of durations.
 
+use std::borrow::Cow;
+use std::io::Read as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
 /// The largest duration kept exactly, in nanoseconds (100 s); longer ones are recorded as this.
 const HIGHEST_NS: u64 = 100_000_000_000;
 
+/// Significant digits that are kept.
+const DIGITS: u8 = 3;
+
+/// Octets of the encoding before compression, at most: each of the 27,648 counts of these bounds takes up to
+/// nine. A histogram of anything more is not ours.
+const LARGEST: u64 = 256 * 1024;
+
+/// Octets of the base64 text, at most; what cannot be compressed grows a little.
+const LONGEST_TEXT: usize = 400 * 1024;
+
+/// Values in one histogram, at most: sums of as many as there may be in a session stay below 2^63.
+const MOST_VALUES: u64 = 1 << 48;
+
+/// What a compressed V2 encoding begins with, before its length.
+const COMPRESSED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
+
 /// Durations in nanoseconds, kept with three significant digits (relative error below 0.1 %).
 ///
 /// Serialised as the base64 text of HdrHistogram's compressed V2 encoding, which the HdrHistogram
-/// libraries of other languages read as it is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
+/// libraries of other languages read as it is. One that was read, or holds nothing, takes no more memory than
+/// that encoding; one that is recorded into takes 216 KiB.
+#[derive(Clone, Debug)]
+pub struct Histogram(Form);
+
+/// How the counts are held.
+#[derive(Clone, Debug)]
+enum Form {
+    /// None are there.
+    Empty,
+    /// As they were read: the compressed V2 encoding, which was checked, and how many values it has.
+    Packed(Box<[u8]>, u64),
+    /// One number for each place.
+    Open(Counts),
+}
+
+/// The counts of all 27,648 places.
+type Counts = hdrhistogram::Histogram<u64>;
 
 /// Why a serialised histogram could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +59,10 @@ pub enum HistogramError {
     /// The octets are not an HdrHistogram V2 encoding.
     #[error("histogram is not an HdrHistogram V2 encoding: {0}")]
     Encoding(String),
+    /// It is larger than any that dnslab writes, or has other bounds: memory would be taken for what is not
+    /// there.
+    #[error("histogram is larger than those of dnslab")]
+    TooLarge,
 }
 
 impl Default for Histogram {
@@ -35,86 +74,139 @@ impl Default for Histogram {
 impl Histogram {
     /// An empty histogram.
     #[must_use]
-    pub fn new() -> Self {
-        let inner = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, 3);
-        Self(inner.expect("the bounds are constants that HdrHistogram accepts"))
+    pub const fn new() -> Self {
+        Self(Form::Empty)
+    }
+
+    /// The counts, to be changed.
+    #[inline]
+    fn open(&mut self) -> &mut Counts {
+        if !matches!(self.0, Form::Open(_)) {
+            self.unpack();
+        }
+        match &mut self.0 {
+            Form::Open(counts) => counts,
+            Form::Empty | Form::Packed(..) => unreachable!("it was unpacked"),
+        }
+    }
+
+    #[cold]
+    fn unpack(&mut self) {
+        self.0 = Form::Open(self.counts().map_or_else(no_counts, Cow::into_owned));
+    }
+
+    /// The counts; `None` if there are none.
+    fn counts(&self) -> Option<Cow<'_, Counts>> {
+        let counts = match &self.0 {
+            Form::Empty => return None,
+            Form::Packed(octets, _) => {
+                let encoded = inflate(octets).and_then(|encoded| decode(&encoded));
+                Cow::Owned(encoded.expect("it was decoded when it was read"))
+            }
+            Form::Open(counts) => Cow::Borrowed(counts),
+        };
+        Some(counts).filter(|counts| !counts.is_empty())
+    }
+
+    /// The same for many questions: one that was read is unpacked for each of them otherwise.
+    #[must_use]
+    pub fn unpacked(&self) -> Cow<'_, Self> {
+        match (&self.0, self.counts()) {
+            (Form::Packed(..), Some(counts)) => Cow::Owned(Self(Form::Open(counts.into_owned()))),
+            _ => Cow::Borrowed(self),
+        }
     }
 
     /// Adds one duration in nanoseconds; beyond 100 s it counts as 100 s.
     #[inline]
     pub fn record_ns(&mut self, ns: u64) {
-        self.0.saturating_record(ns);
+        self.open().saturating_record(ns);
     }
 
     /// Adds one duration in nanoseconds `count` times; beyond 100 s it counts as 100 s.
     pub fn record_many_ns(&mut self, ns: u64, count: u64) {
-        self.0.saturating_record_n(ns, count);
+        self.open().saturating_record_n(ns, count);
     }
 
     /// Adds every value of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.0.add(&other.0).expect("all histograms have the same bounds");
+        if let Some(other) = other.counts() {
+            self.open().add(&*other).expect("all histograms have the same bounds");
+        }
     }
 
     /// Forgets every value; the memory stays.
     pub fn clear(&mut self) {
-        // It has 27,000 places.
-        if !self.is_empty() {
-            self.0.reset();
+        match &mut self.0 {
+            // It has 27,000 places.
+            Form::Open(counts) if !counts.is_empty() => counts.reset(),
+            Form::Open(_) => {}
+            Form::Empty | Form::Packed(..) => self.0 = Form::Empty,
         }
     }
 
     /// How many durations were recorded.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Form::Empty => 0,
+            Form::Packed(_, length) => *length,
+            Form::Open(counts) => counts.len(),
+        }
     }
 
     /// True if nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
     /// The duration in nanoseconds that the share `quantile` (in [0, 1]) of all values does not
     /// exceed; `None` if nothing was recorded.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.value_at_quantile(quantile))
+        self.counts().map(|counts| counts.value_at_quantile(quantile))
     }
 
     /// The arithmetic mean in nanoseconds; `None` if nothing was recorded.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.0.mean())
+        self.counts().map(|counts| counts.mean())
     }
 
     /// The largest recorded duration in nanoseconds; `None` if nothing was recorded.
     #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.max())
+        self.counts().map(|counts| counts.max())
     }
 
     /// The smallest recorded duration in nanoseconds; `None` if nothing was recorded.
     #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.min())
+        self.counts().map(|counts| counts.min())
     }
 
     /// The share of values (in [0, 1]) that are at most `ns`; 1 if nothing was recorded.
     #[must_use]
     pub fn share_at_most(&self, ns: u64) -> f64 {
-        self.0.quantile_below(ns)
+        self.counts().map_or(1.0, |counts| counts.quantile_below(ns))
     }
 
     /// The base64 text of the compressed V2 encoding.
     #[must_use]
     pub fn to_base64(&self) -> String {
-        let mut octets = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.0, &mut octets)
-            .expect("writing to memory does not fail");
-        BASE64.encode(octets)
+        let encode = |counts: &Counts| {
+            let mut octets = Vec::new();
+            V2DeflateSerializer::new()
+                .serialize(counts, &mut octets)
+                .expect("writing to memory does not fail");
+            BASE64.encode(octets)
+        };
+        match &self.0 {
+            Form::Empty => encode(&no_counts()),
+            Form::Packed(octets, _) => BASE64.encode(octets),
+            Form::Open(counts) => encode(counts),
+        }
     }
 
     /// Reads what [`Histogram::to_base64`] wrote.
@@ -122,15 +214,93 @@ impl Histogram {
     /// # Errors
     /// When the text is not base64 or not an HdrHistogram.
     pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
+        if text.len() > LONGEST_TEXT {
+            return Err(HistogramError::TooLarge);
+        }
         let octets = BASE64.decode(text)?;
-        let inner: hdrhistogram::Histogram<u64> = Deserializer::new()
-            .deserialize(&mut octets.as_slice())
-            .map_err(|error| HistogramError::Encoding(error.to_string()))?;
-        // Read back into our own bounds, so that two histograms always merge.
-        let mut own = Self::new();
-        own.0.add(&inner).map_err(|error| HistogramError::Encoding(error.to_string()))?;
-        Ok(own)
+        let encoded = inflate(&octets)?;
+        check_counts(payload(&encoded)?)?;
+        Ok(Self(match decode(&encoded)?.len() {
+            0 => Form::Empty,
+            length => Form::Packed(octets.into(), length),
+        }))
     }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.counts() == other.counts()
+    }
+}
+
+fn no_counts() -> Counts {
+    let counts = Counts::new_with_bounds(1, HIGHEST_NS, DIGITS);
+    counts.expect("the bounds are constants that HdrHistogram accepts")
+}
+
+/// The counts out of a V2 encoding that was checked. Their bounds are ours, so any two merge.
+fn decode(mut encoded: &[u8]) -> Result<Counts, HistogramError> {
+    Deserializer::new()
+        .deserialize(&mut encoded)
+        .map_err(|error| HistogramError::Encoding(error.to_string()))
+}
+
+/// The V2 encoding out of its compressed form.
+fn inflate(octets: &[u8]) -> Result<Vec<u8>, HistogramError> {
+    let encoding = |error: &str| HistogramError::Encoding(error.to_owned());
+    let compressed =
+        octets.strip_prefix(&COMPRESSED).ok_or_else(|| encoding("it is not compressed"))?;
+    let compressed = compressed.get(4..).ok_or_else(|| encoding("it ends early"))?;
+    let mut encoded = Vec::new();
+    let read = ZlibDecoder::new(compressed).take(LARGEST + 1).read_to_end(&mut encoded);
+    read.map_err(|error| encoding(&error.to_string()))?;
+    if encoded.len() as u64 > LARGEST {
+        return Err(HistogramError::TooLarge);
+    }
+    Ok(encoded)
+}
+
+/// What follows the head of a V2 encoding (40 octets), after a check of what that head says, for which the
+/// decoder takes memory: the length of what follows, the digits, and the lowest and highest value.
+fn payload(encoded: &[u8]) -> Result<&[u8], HistogramError> {
+    let early = || HistogramError::Encoding("it ends early".to_owned());
+    let number = |from: usize| {
+        let octets = encoded.get(from..from + 4).and_then(|octets| octets.try_into().ok());
+        octets.map(u32::from_be_bytes).map(u64::from).ok_or_else(early)
+    };
+    let long = |from: usize| Ok::<_, HistogramError>(number(from)? << 32 | number(from + 4)?);
+    let rest = encoded.len().checked_sub(40).ok_or_else(early)?;
+    let ours = (number(12)?, long(16)?, long(24)?) == (u64::from(DIGITS), 1, HIGHEST_NS);
+    let length = usize::try_from(number(4)?).unwrap_or(usize::MAX);
+    match ours && length <= rest {
+        true => Ok(&encoded[40..40 + length]),
+        false => Err(HistogramError::TooLarge),
+    }
+}
+
+/// Checks the counts of a payload, which the decoder negates and adds up: each is a zigzag LEB128 number of at
+/// most nine octets, and one below zero is that many empty places.
+fn check_counts(payload: &[u8]) -> Result<(), HistogramError> {
+    let (mut total, mut octets) = (0_u64, payload.iter());
+    while let Some(first) = octets.next() {
+        let (mut number, mut octet, mut shift) = (u64::from(first & 0x7f), *first, 7);
+        while octet & 0x80 != 0 && shift < 63 {
+            octet = match octets.next() {
+                Some(next) => *next,
+                None => return Err(HistogramError::Encoding("it ends early".to_owned())),
+            };
+            // The ninth octet has no mark that another one follows.
+            let bits = if shift == 56 { octet } else { octet & 0x7f };
+            number |= u64::from(bits) << shift;
+            shift += 7;
+        }
+        let count = (number >> 1) as i64 ^ -((number & 1) as i64);
+        if count.unsigned_abs() > MOST_VALUES {
+            return Err(HistogramError::TooLarge);
+        }
+        total = total.saturating_add(count.max(0) as u64);
+    }
+    if total > MOST_VALUES { Err(HistogramError::TooLarge) } else { Ok(()) }
 }
 
 impl Serialize for Histogram {
@@ -166,6 +336,51 @@ mod tests {
         assert_eq!(Histogram::new().quantile_ns(0.5), None);
         assert!(Histogram::from_base64("no base64!").is_err());
         assert!(Histogram::from_base64("AAAA").is_err());
+    }
+
+    /// A compressed encoding with this head and payload.
+    fn compressed(digits: u32, highest_ns: u64, length: u32, payload: &[u8]) -> String {
+        let mut encoded = 0x1c84_9313_u32.to_be_bytes().to_vec();
+        for number in [length, 0, digits] {
+            encoded.extend(number.to_be_bytes());
+        }
+        encoded.extend(1_u64.to_be_bytes());
+        encoded.extend(highest_ns.to_be_bytes());
+        encoded.extend(1_f64.to_be_bytes());
+        encoded.extend(payload);
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        std::io::Write::write_all(&mut zlib, &encoded).unwrap();
+        let packed = zlib.finish().unwrap();
+        let mut octets = COMPRESSED.to_vec();
+        octets.extend((packed.len() as u32).to_be_bytes());
+        octets.extend(packed);
+        BASE64.encode(octets)
+    }
+
+    #[test]
+    fn no_memory_is_taken_for_what_is_not_there() {
+        let read = |text: String| Histogram::from_base64(&text).map_err(|it| it.to_string());
+        assert_eq!(read(compressed(3, HIGHEST_NS, 1, &[0])).unwrap(), Histogram::new());
+        let too_large = Err("histogram is larger than those of dnslab".to_owned());
+        // Four gigabytes of counts; as much of payload; as much after decompression.
+        assert_eq!(read(compressed(5, u64::MAX / 2, 1, &[0])), too_large);
+        assert_eq!(read(compressed(3, HIGHEST_NS, u32::MAX, &[0])), too_large);
+        let bomb = compressed(3, HIGHEST_NS, 1, &vec![0; 50_000_000]);
+        assert!(bomb.len() < 100_000);
+        assert_eq!(read(bomb), too_large);
+        assert_eq!(read("A".repeat(LONGEST_TEXT + 1)), too_large);
+        // Counts that nobody can add up: the lowest number, and the highest one twice.
+        let lowest = [0xff; 9];
+        let highest = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        for counts in [lowest.to_vec(), highest.repeat(2)] {
+            let length = counts.len() as u32;
+            assert_eq!(read(compressed(3, HIGHEST_NS, length, &counts)), too_large);
+        }
+        assert!(read(compressed(3, HIGHEST_NS, 1, &[0x80])).is_err());
+        for length in 0..40 {
+            let octets = BASE64.decode(compressed(3, HIGHEST_NS, 1, &[0])).unwrap();
+            assert!(Histogram::from_base64(&BASE64.encode(&octets[..length])).is_err());
+        }
     }
 
     #[test]

@@ -43,19 +43,21 @@ mod results;
 pub mod self_check;
 mod series;
 mod server_options;
+mod silence;
 pub mod statistics;
 mod summary;
+mod visible;
 
 pub use agreement::Agreement;
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
 };
-pub use caveat::{Caveat, LONG, at_once_ns, unserved};
+pub use caveat::{Caveat, LONG, at_once_ns, http_statuses, unserved};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
-pub use counters::{Answers, Counters, Outcomes, Unbalanced};
+pub use counters::{Answers, Counters, HttpRefusals, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
@@ -72,8 +74,11 @@ pub use record::{
 };
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, ResultsDirectory, ResultsError, SESSION_FORMAT, Session, SkippedVariant,
+    CaseId, Compared, Fact, Holder, MOST_PAIRS, MOST_RUNS, MOST_VARIANTS, ResultsDirectory,
+    ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
+pub use silence::fell_silent;
 pub use summary::{Summary, VariantCaveat, VariantSummary};
+pub use visible::{visible, visible_json, visible_lines};

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CounterSeries, Counters, Histogram, Interval, NetworkDrops, Pacing, ResourceSeries, ThreadShare,
+    CounterSeries, Counters, Histogram, HttpRefusals, Interval, NetworkDrops, Pacing,
+    ResourceSeries, ThreadShare,
 };
 
 /// One load worker.
@@ -213,6 +214,14 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Responses of HTTP that carried no DNS message, in the warm-up too, by their status.
+    #[must_use]
+    pub fn http_refusals(&self) -> Vec<(u16, HttpRefusals)> {
+        let mut both = self.warm_up.clone();
+        both.merge(&self.counters);
+        both.http_refusals.into_iter().collect()
+    }
+
     /// Answered queries per second of the measured window.
     #[must_use]
     pub fn answered_qps(&self) -> f64 {
@@ -294,16 +303,9 @@ impl Measured {
     /// loads take turns, the interrupts are taken to be as many in each turn.
     #[must_use]
     pub fn used_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
-        let (from, to) = self.window();
-        if self.turns.is_none() {
-            return resources.used_share(from, to);
-        }
-        let available = (to - from) as f64 * resources.cpus.max(1) as f64;
-        let irq = match resources.irq_apart {
-            Some(true) => resources.growth_between(from, to, |sample| sample.irq_ns)? as f64,
-            _ => 0.0,
-        };
-        Some((self.busy_share_of(resources)? + irq / available).min(1.0))
+        let used = resources.with_own_interrupts(self.busy_share_of(resources)?, self.window())?;
+        // It may be above 1 by the error of the kernel's ticks, which turns would make larger.
+        Some(if self.turns.is_some() { used.min(1.0) } else { used })
     }
 
     /// What the busiest threads of a server used while its turn was, the busiest first.

@@ -54,6 +54,35 @@ pub fn duration(ns: f64) -> String {
     format!("{} {unit}", three_digits(ns / divisor))
 }
 
+/// A figure as it is written (`1.74 ms`) without the digits that half the width of its interval leaves
+/// uncertain; `half` is in the unit of `value`, the figure itself. One digit stays in any case.
+///
+/// ```
+/// use dnslab_measure::number::{certain, duration};
+///
+/// assert_eq!(certain(&duration(1.742e6), 1.742e6, 0.4e6), "1.7 ms");
+/// assert_eq!(certain(&duration(549_000.0), 549_000.0, 60_000.0), "550 us");
+/// assert_eq!(certain(&duration(549_000.0), 549_000.0, 100.0), "549 us");
+/// assert_eq!(certain("0.643", 0.643, 0.03), "0.64");
+/// ```
+#[must_use]
+pub fn certain(written: &str, value: f64, half: f64) -> String {
+    let (digits, unit) = written.split_once(' ').unwrap_or((written, ""));
+    let (Ok(number), true) = (digits.parse::<f64>(), half.is_finite() && half > 0.0) else {
+        return written.to_owned();
+    };
+    if number == 0.0 || value == 0.0 {
+        return written.to_owned();
+    }
+    let power = |of: f64| 10_f64.powf(of.abs().log10().floor());
+    let half = half * number / value;
+    let has = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
+    // The first digit of half the width is the last one that says anything; where that is a 1, the next one.
+    let step = power(half.abs() / 2.0).clamp(10_f64.powi(-(has as i32)), power(number));
+    let decimals = (-step.log10()).round().max(0.0) as usize;
+    format!("{:.decimals$} {unit}", (number / step).round() * step).trim_end().to_owned()
+}
+
 /// A share in [0, 1] as a percentage. Nothing but zero is written as 0 %, and nothing but all as
 /// 100 %: one lost query in a million must show.
 #[must_use]

@@ -315,6 +315,9 @@ pub struct ServerFacts {
     /// unknown, and in records that do not have it.
     #[serde(default)]
     pub tls_library: String,
+    /// Name of the user that it ran as; empty when unknown, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
 }
 
 impl ServerFacts {

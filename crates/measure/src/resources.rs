@@ -151,13 +151,21 @@ impl ResourceSeries {
     /// the kernel's ticks.
     #[must_use]
     pub fn used_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
-        let own = self.cpu_between_ns(from_ns, to_ns)? as f64;
-        let growth = |figure: fn(&ResourceSample) -> u64| {
-            Some(self.growth_between(from_ns, to_ns, figure)? as f64)
-        };
-        let (irq, used) = (growth(|it| it.irq_ns)?, growth(|it| it.cpus_used_ns)?);
+        self.with_own_interrupts(self.busy_share(from_ns, to_ns)?, (from_ns, to_ns))
+    }
+
+    /// A share that its threads used of its CPUs, with the interrupts there between two instants.
+    pub(crate) fn with_own_interrupts(
+        &self,
+        own: f64,
+        (from_ns, to_ns): (i64, i64),
+    ) -> Option<f64> {
         let available = (to_ns - from_ns) as f64 * self.cpus.max(1) as f64;
-        Some(with_interrupts(own, irq, used, self.irq_apart) / available)
+        let share = |figure: fn(&ResourceSample) -> u64| {
+            Some(self.growth_between(from_ns, to_ns, figure)? as f64 / available)
+        };
+        let (irq, used) = (share(|it| it.irq_ns)?, share(|it| it.cpus_used_ns)?);
+        Some(with_interrupts(own, irq, used, self.irq_apart))
     }
 
     /// The largest memory figure, octets.

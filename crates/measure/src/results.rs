@@ -1,15 +1,40 @@
 //! The results directory: one folder per experiment, one folder per run, every file written whole.
 
+mod bounds;
+mod error;
+mod folder;
+mod lock;
+mod replaced;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Metric;
 use crate::{CostLimit, RECORD_FORMAT, RunRecord};
+
+pub use bounds::{MOST_PAIRS, MOST_RUNS, MOST_VARIANTS};
+pub use error::ResultsError;
+use error::io_error;
+use folder::Folder;
+pub use lock::{Holder, SessionLock};
+
+/// Name of the session's file.
+const SESSION: &str = "session.json";
+
+/// Name of the experiment's file.
+const EXPERIMENT: &str = "experiment.toml";
+
+/// Name of the folder that holds those of the runs.
+const RUNS: &str = "runs";
+
+/// Name of a run's record.
+const RECORD: &str = "record.json";
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;
@@ -130,48 +155,8 @@ impl CaseId {
     }
 }
 
-/// Why a results directory could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum ResultsError {
-    /// The operating system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// `read`, `write`, `create`, ...
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file is not what it should be.
-    #[error("{} is not a dnslab file of this kind: {source}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: serde_json::Error,
-    },
-    /// A newer dnslab wrote the file.
-    #[error(
-        "{} has format {found}; this dnslab reads up to {known}: use a newer one", path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The newest format known here.
-        known: u32,
-    },
-    /// The folder is not a results directory.
-    #[error("{} is not a results directory: it has no session.json", path.display())]
-    NotResults {
-        /// The folder.
-        path: PathBuf,
-    },
-}
-
-/// A results directory that exists.
+/// A results directory that exists. Whatever is read or written in one is read and written here:
+/// regular files inside it, by a path without a link ([`ResultsError::Foreign`]).
 ///
 /// ```text
 /// session.json       what was known before the first run
@@ -181,7 +166,7 @@ pub enum ResultsError {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ResultsDirectory {
-    path: PathBuf,
+    root: Arc<Folder>,
 }
 
 impl ResultsDirectory {
@@ -194,32 +179,43 @@ impl ResultsDirectory {
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
         }
         fs::create_dir(path).map_err(io_error("create", path))?;
-        let own = Self { path: path.to_owned() };
-        own.write("session.json", json(session).as_bytes())?;
+        let root = Arc::new(Folder::open(path).map_err(io_error("open", path))?);
+        let own = Self { root };
+        own.write_session(session)?;
         Ok(own)
     }
 
-    /// Opens an existing results directory.
+    /// Opens an existing results directory. The path may be a link; nothing in the directory may.
     ///
     /// # Errors
     /// When there is no session file in it.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
-        if !path.join("session.json").is_file() {
-            return Err(ResultsError::NotResults { path: path.to_owned() });
+        let none = || ResultsError::NotResults { path: path.to_owned() };
+        let root = match Folder::open(path) {
+            Ok(root) => Arc::new(root),
+            Err(error) => {
+                return Err(match error.kind() {
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => none(),
+                    _ => io_error("open", path)(error),
+                });
+            }
+        };
+        match root.has_file(SESSION)? {
+            true => Ok(Self { root }),
+            false => Err(none()),
         }
-        Ok(Self { path: path.to_owned() })
     }
 
     /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.root.path()
     }
 
-    /// The folder of one run.
+    /// The folder of one run, for people and for the processes of that run.
     #[must_use]
     pub fn run_path(&self, case: &CaseId) -> PathBuf {
-        self.path.join("runs").join(case.folder())
+        self.path().join(RUNS).join(case.folder())
     }
 
     /// Writes the session again, for a plan that grows.
@@ -227,37 +223,85 @@ impl ResultsDirectory {
     /// # Errors
     /// When the disk refuses; the earlier session stays as it was.
     pub fn write_session(&self, session: &Session) -> Result<(), ResultsError> {
-        self.write("session.json", json(session).as_bytes())
+        self.write(SESSION, json(session).as_bytes())
     }
 
     /// Reads the session.
     ///
     /// # Errors
-    /// When the file cannot be read or a newer dnslab wrote it.
+    /// When the file cannot be read, a newer dnslab wrote it, or it names what cannot be.
     pub fn session(&self) -> Result<Session, ResultsError> {
-        read_versioned(&self.path.join("session.json"), SESSION_FORMAT)
+        let read = self.read_versioned(SESSION, SESSION_FORMAT)?;
+        let none = || ResultsError::NotResults { path: self.path().to_owned() };
+        let session = read.ok_or_else(none)?;
+        bounds::check_session(&session, &self.path().join(SESSION))?;
+        Ok(session)
+    }
+
+    /// Writes the experiment's file.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_experiment(&self, text: &str) -> Result<(), ResultsError> {
+        self.write(EXPERIMENT, text.as_bytes())
+    }
+
+    /// The experiment's file, opened to be read, with its path for messages.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be opened.
+    pub fn open_experiment(&self) -> Result<(PathBuf, File), ResultsError> {
+        let path = self.path().join(EXPERIMENT);
+        match self.root.open_file(EXPERIMENT)? {
+            Some(file) => Ok((path, file)),
+            None => Err(io_error("read", &path)(io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    /// The text of a file that [`ResultsDirectory::write`] wrote.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn written(&self, name: &str) -> Result<String, ResultsError> {
+        let path = self.path().join(name);
+        let refused = |error: io::Error| io_error("read", &path)(error);
+        let content = self.root.read(name, bounds::LARGEST_RECORDS)?;
+        let content = content.ok_or_else(|| refused(io::ErrorKind::NotFound.into()))?;
+        let not_text = |_| refused(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"));
+        String::from_utf8(content).map_err(not_text)
     }
 
     /// Reads the records of all finished runs, in the order of execution.
     ///
     /// # Errors
-    /// When a record cannot be read or a newer dnslab wrote it.
+    /// When a record cannot be read, is that of another run, or a newer dnslab wrote it.
     pub fn runs(&self) -> Result<Vec<RunRecord>, ResultsError> {
+        let plan = self.session()?.plan;
+        let Some(runs) = self.root.folder(RUNS)? else { return Ok(Vec::new()) };
         let mut records = Vec::new();
-        for case in self.session()?.plan {
-            let path = self.run_path(&case).join("record.json");
-            if path.is_file() {
-                records.push(read_versioned::<RunRecord>(&path, RECORD_FORMAT)?);
-            }
+        let mut left = bounds::LARGEST_RECORDS;
+        for case in plan {
+            let Some(folder) = runs.folder(&case.folder())? else { continue };
+            let read = read_versioned(&folder, RECORD, &mut left, RECORD_FORMAT);
+            let Some(record) = read.map_err(|error| self.with_remedy(error, &case))? else {
+                continue;
+            };
+            self.check_record(&record, &case)?;
+            records.push(record);
         }
         records.sort_by_key(|record| record.position);
         Ok(records)
     }
 
     /// True if the run is over and on disk.
-    #[must_use]
-    pub fn has_run(&self, case: &CaseId) -> bool {
-        self.run_path(case).join("record.json").is_file()
+    ///
+    /// # Errors
+    /// When something that is no record is in its place, or it cannot be looked for.
+    pub fn has_run(&self, case: &CaseId) -> Result<bool, ResultsError> {
+        match self.run_folder(case)? {
+            Some(folder) => folder.has_file(RECORD),
+            None => Ok(false),
+        }
     }
 
     /// Writes the record of one run; from then on the run is over.
@@ -266,9 +310,8 @@ impl ResultsDirectory {
     /// When the disk refuses; an earlier record stays as it was.
     pub fn write_run(&self, record: &RunRecord) -> Result<(), ResultsError> {
         let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
-        let folder = self.run_path(&case);
-        fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
-        write_whole(&folder.join("record.json"), json(record).as_bytes())
+        let folder = self.root.make(RUNS)?.make(&case.folder())?;
+        folder.write(RECORD, json(record).as_bytes())
     }
 
     /// Writes one file of the directory, whole or not at all.
@@ -276,7 +319,25 @@ impl ResultsDirectory {
     /// # Errors
     /// When the disk refuses; an earlier file of that name stays as it was.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), ResultsError> {
-        write_whole(&self.path.join(name), content)
+        self.root.write(name, content)
+    }
+
+    /// Makes an empty folder for processes that belong to no run, and its path. What was in one of this
+    /// name is removed.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn begin_scratch(&self, name: &str) -> Result<PathBuf, ResultsError> {
+        self.root.remove(name)?;
+        Ok(self.root.make(name)?.path().to_owned())
+    }
+
+    /// Removes such a folder.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn remove_scratch(&self, name: &str) -> Result<(), ResultsError> {
+        self.root.remove(name)
     }
 
     /// The text files of a run's server folder (configuration and log), by name; large zones and
@@ -297,25 +358,68 @@ impl ResultsDirectory {
         case: &CaseId,
         folder: &str,
     ) -> Result<BTreeMap<String, String>, ResultsError> {
-        const LARGEST: u64 = 64 * 1024;
         const SHOWN: [&str; 5] = [".conf", ".yaml", ".yml", ".log", "Corefile"];
-        let folder = self.run_path(case).join(folder);
         let mut files = BTreeMap::new();
-        if !folder.is_dir() {
-            return Ok(files);
-        }
-        for entry in fs::read_dir(&folder).map_err(io_error("read", &folder))? {
-            let path = entry.map_err(io_error("read", &folder))?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let shown = SHOWN.iter().any(|ending| name.ends_with(ending));
-            let small =
-                path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() <= LARGEST);
-            if shown && small {
-                let octets = fs::read(&path).map_err(io_error("read", &path))?;
-                files.insert(name, String::from_utf8_lossy(&octets).into_owned());
-            }
+        let Some(run) = self.run_folder(case)? else { return Ok(files) };
+        let Some(folder) = run.folder(folder)? else { return Ok(files) };
+        let names = folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
+        let shown = names.filter(|name| SHOWN.iter().any(|ending| name.ends_with(ending)));
+        for name in shown.take(bounds::MOST_SERVER_FILES) {
+            let text = match folder.read(&name, bounds::LARGEST_SERVER_FILE) {
+                Ok(None) | Err(ResultsError::TooLarge { .. }) => continue,
+                Ok(Some(octets)) => String::from_utf8_lossy(&octets).into_owned(),
+                // A server may leave a link; what is behind it is not the run's.
+                Err(ResultsError::Foreign { what, .. }) => format!("not shown: it is {what}"),
+                Err(error) => return Err(error),
+            };
+            files.insert(name, text);
         }
         Ok(files)
+    }
+
+    /// Reads a file of the directory that names its format; `None` if there is none.
+    pub(crate) fn read_versioned<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        known: u32,
+    ) -> Result<Option<T>, ResultsError> {
+        read_versioned(&self.root, name, &mut { bounds::LARGEST_SESSION }, known)
+    }
+
+    fn run_folder(&self, case: &CaseId) -> Result<Option<Folder>, ResultsError> {
+        match self.root.folder(RUNS)? {
+            Some(runs) => runs.folder(&case.folder()),
+            None => Ok(None),
+        }
+    }
+
+    /// Checks that a record is that of its place, and of a size that can be shown.
+    fn check_record(&self, record: &RunRecord, case: &CaseId) -> Result<(), ResultsError> {
+        let path = self.run_path(case).join(RECORD);
+        if (&record.variant, record.repetition) != (&case.variant, case.repetition) {
+            let found = CaseId { variant: record.variant.clone(), repetition: record.repetition };
+            let remedy = self.remedy(case);
+            return Err(ResultsError::Misplaced { path, found: found.folder(), remedy });
+        }
+        bounds::check_record(record, &path)
+    }
+
+    /// A record that is none can be made anew.
+    fn with_remedy(&self, error: ResultsError, case: &CaseId) -> ResultsError {
+        match error {
+            ResultsError::Malformed { path, source } => {
+                ResultsError::BrokenRecord { path, source, remedy: self.remedy(case) }
+            }
+            other => other,
+        }
+    }
+
+    /// The commands that make a run anew.
+    fn remedy(&self, case: &CaseId) -> String {
+        let quoted =
+            |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
+        let (run, own) = (quoted(&self.run_path(case)), quoted(self.path()));
+        format!("remove the run, then make it anew: rm -r {run} && dnslab run --resume {own}")
     }
 }
 
@@ -325,43 +429,28 @@ fn json<T: Serialize>(value: &T) -> String {
     text
 }
 
-/// Reads a file that names its format, unless that is newer than `known`.
-pub(crate) fn read_versioned<T: DeserializeOwned>(
-    path: &Path,
+/// Reads a file that names its format, unless that is newer than `known`; `None` if there is none. It may have
+/// `left` octets, which are lessened by its own.
+fn read_versioned<T: DeserializeOwned>(
+    folder: &Folder,
+    name: &str,
+    left: &mut u64,
     known: u32,
-) -> Result<T, ResultsError> {
+) -> Result<Option<T>, ResultsError> {
     #[derive(Deserialize)]
     struct Version {
         format: u32,
     }
-    let malformed = |source| ResultsError::Malformed { path: path.to_owned(), source };
-    let text = fs::read_to_string(path).map_err(io_error("read", path))?;
-    let Version { format } = serde_json::from_str(&text).map_err(malformed)?;
+    let path = folder.path().join(name);
+    let Some(content) = folder.read(name, *left)? else { return Ok(None) };
+    *left -= content.len() as u64;
+    let malformed = |source| ResultsError::Malformed { path: path.clone(), source };
+    let Version { format } = serde_json::from_slice(&content).map_err(malformed)?;
     if format > known {
-        return Err(ResultsError::Newer { path: path.to_owned(), found: format, known });
+        return Err(ResultsError::Newer { path, found: format, known });
     }
-    serde_json::from_str(&text).map_err(malformed)
+    serde_json::from_slice(&content).map(Some).map_err(malformed)
 }
 
-/// Writes beside the place, syncs, then renames: a reader sees the old file or the new one.
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), ResultsError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = (|| {
-        let mut file = File::create(&part)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&part, path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    })();
-    if written.is_err() {
-        // A half-written file helps nobody, least of all on a full disk.
-        fs::remove_file(&part).ok();
-    }
-    written.map_err(io_error("write", path))
-}
-
-fn io_error<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> ResultsError + 'a {
-    move |source| ResultsError::Io { action, path: path.to_owned(), source }
-}
+#[cfg(test)]
+mod tests;

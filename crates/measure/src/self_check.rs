@@ -171,7 +171,9 @@ impl Caveat {
             | Self::CountsDiffer { .. }
             | Self::DnstapDropped { .. }
             | Self::WrongAnswers { .. }
+            | Self::MalformedAnswers { .. }
             | Self::BadSignatures { .. }
+            | Self::HttpErrors { .. }
             | Self::ServerNotWatched { .. }
             | Self::CutShort { .. }
             | Self::CertificateNotVerified

@@ -15,6 +15,7 @@ pub(crate) fn kind(server: &ServerFacts) -> &str {
         "knotd" => "knot",
         "kresd" => "knot-resolver",
         "pdns_recursor" => "pdns-recursor",
+        "pdns_server" => "pdns-auth",
         program @ ("nsd" | "unbound" | "dnsdist" | "dnsmasq" | "coredns" | "stubby") => program,
         _ => "external",
     }
@@ -40,6 +41,10 @@ pub(crate) fn connection_bound(kind: &str) -> &'static str {
         "pdns-recursor" => {
             "PowerDNS Recursor bounds them by `max-tcp-clients` (default 128) and \
              `max-tcp-per-client`"
+        }
+        "pdns-auth" => {
+            "PowerDNS Authoritative Server bounds them by `max-tcp-connections` (default 20) and \
+             `max-tcp-connections-per-client`"
         }
         "dnsmasq" => "dnsmasq bounds them by `max-tcp-connections` (default 20)",
         "coredns" => {

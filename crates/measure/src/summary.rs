@@ -63,6 +63,12 @@ pub struct VariantSummary {
     /// Queries sent a second time in the measured windows of all runs.
     #[serde(default)]
     pub asked_again: u64,
+    /// Answers of all runs that were parsed in full.
+    #[serde(default)]
+    pub checked_answers: u64,
+    /// Those of them that do not hold what their header says, or what was asked for.
+    #[serde(default)]
+    pub malformed_answers: u64,
     /// Answers of all runs whose signature was absent or did not verify.
     #[serde(default)]
     pub bad_signature: u64,
@@ -120,6 +126,9 @@ pub struct Summary {
     /// What the limits of the session say of the variants, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rulings: Vec<LimitRuling>,
+    /// Runs of the plan that were not made.
+    #[serde(default)]
+    pub missing_runs: u32,
 }
 
 impl Summary {
@@ -160,6 +169,7 @@ impl Summary {
             variants,
             comparisons,
             rulings: Vec::new(),
+            missing_runs: session.plan.len().saturating_sub(records.len()) as u32,
         };
         summary.rulings = session
             .limits
@@ -170,11 +180,12 @@ impl Summary {
     }
 
     /// The ruling over all limits, the worst of all; `None` without a limit. What fails, fails; else it
-    /// is unclear if a run does not count.
+    /// is unclear if a run does not count, or was not made.
     #[must_use]
     pub fn ruling(&self) -> Option<Ruling> {
         let worst = self.rulings.iter().map(|of| of.ruling).max()?;
         let all_count = self.variants.iter().all(|variant| variant.other_runs == 0);
+        let all_count = all_count && self.missing_runs == 0;
         Some(if all_count { worst } else { worst.max(Ruling::Unclear) })
     }
 }
@@ -271,6 +282,8 @@ impl<'a> VariantRuns<'a> {
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
             asked_again: counters.asked_again,
+            checked_answers: counters.answers.checked,
+            malformed_answers: counters.answers.malformed,
             bad_signature: counters.answers.bad_signature,
             connections,
             network,

@@ -20,10 +20,10 @@ const SATURATION: [Metric; 5] = [
 /// The same at a rate that is asked: the answered rate is no finding there.
 const AT_A_RATE: [Metric; 5] = [
     Metric::ServerCpuPerQuery,
-    Metric::LatencyP50,
     Metric::LatencyP99,
     Metric::PeakMemory,
     Metric::HandshakesPerQuery,
+    Metric::LatencyP50,
 ];
 /// The same where one query follows the other, or where an open loop goes through a chain of servers:
 /// the time until the answer.
@@ -123,7 +123,7 @@ fn lower_bound(summary: &Summary, compared: &[&Comparison]) -> Option<String> {
 }
 
 /// The metric that the first chart shows: the one that the experiment names, else the answered rate of a
-/// closed loop, else a latency.
+/// closed loop or the CPU time per query at a rate, else a latency.
 pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     let is_drawn = |metric: &Metric| {
         metric.is_latency() || [Metric::AnsweredQps, Metric::ServerCpuPerQuery].contains(metric)
@@ -131,8 +131,10 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     if let Some(metric) = summary.answered_by.filter(is_drawn) {
         return metric;
     }
+    let has_cpu = |it: &VariantSummary| it.metrics.contains_key(&Metric::ServerCpuPerQuery);
     match of_load(summary) {
         SATURATION => Metric::AnsweredQps,
+        AT_A_RATE if summary.variants.iter().any(has_cpu) => Metric::ServerCpuPerQuery,
         LATENCY if !has_open_loop(summary) => Metric::LatencyMean,
         _ => Metric::LatencyP50,
     }
@@ -273,7 +275,7 @@ fn not_certain(unclear: &[&Comparison], variants: &[&str], against: &str) -> Str
         Some(half) if !is_any_seen && half < 1.0 => {
             let hidden = number::size(half);
             return format!(
-                "No difference of {names} from {against} is seen in {noun}; one below {hidden} stays hidden."
+                "No difference of {names} from {against} is seen in {noun}; more than {hidden} is unlikely."
             );
         }
         _ if rounds == 1 => "one round is too few".to_owned(),
@@ -283,11 +285,13 @@ fn not_certain(unclear: &[&Comparison], variants: &[&str], against: &str) -> Str
     format!("Whether {names} {verb} from {against} in {noun} is not certain: {seen}.")
 }
 
-/// The largest difference that stays hidden, which is half the width of the interval; `None`
-/// where there is no interval, or where it excludes zero and only the number of comparisons keeps the
-/// difference from being certain.
+/// The largest difference that the interval allows where it holds 0: with 95 %, and by itself, the true one
+/// is no larger. It says nothing of what would have been found: a word takes more than one interval that
+/// excludes 0. `None` where there is no interval, or where it excludes zero and only the number of
+/// comparisons keeps the difference from being certain.
 pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
-    difference.half_width().filter(|half| difference.value.abs() <= *half)
+    difference.half_width().filter(|half| difference.value.abs() <= *half)?;
+    Some(difference.high.max(-difference.low))
 }
 
 /// Many comparisons by the ends of what they differ by.
@@ -307,18 +311,42 @@ fn many(compared: &[&Comparison]) -> String {
         compared.iter().copied().filter(|of| is_certain(of)).collect();
     certain.sort_by(|a, b| a.difference.value.abs().total_cmp(&b.difference.value.abs()));
     let all = compared.len();
+    let rest: Vec<&Comparison> = compared.iter().copied().filter(|of| !is_certain(of)).collect();
+    let bound = hidden(&rest);
+    let others = match bound.as_str() {
+        "" => String::new(),
+        bound => format!(" No other difference is certain{bound}."),
+    };
     match certain.as_slice() {
-        [] => format!("In {noun}, no difference of {all} is certain."),
-        [only] => {
-            format!("Of {all}, only one differs for certain{reference} in {noun}: {}.", told(only))
-        }
+        [] => format!("In {noun}, none of {all} differences is certain{bound}."),
+        [only] => format!(
+            "Of {all}, only one differs for certain{reference} in {noun}: {}.{others}",
+            told(only)
+        ),
         [least, .., most] => format!(
-            "Of {all}, {} differ for certain{reference} in {noun}: {} to {}.",
+            "Of {all}, {} differ for certain{reference} in {noun}: {} to {}.{others}",
             certain.len(),
             told(least),
             told(most)
         ),
     }
+}
+
+/// The largest difference that the intervals of these allow, each by itself, as the end of a sentence;
+/// nothing where one has no interval.
+fn hidden(compared: &[&Comparison]) -> String {
+    let largest = |of: Estimate| of.is_bounded().then(|| of.high.max(-of.low));
+    let widest = |of: &dyn Fn(&Comparison) -> Option<Estimate>| {
+        let all: Option<Vec<f64>> = compared.iter().map(|it| largest(of(it)?)).collect();
+        all?.into_iter().reduce(f64::max)
+    };
+    let is_latency = compared.iter().all(|of| of.metric.is_latency());
+    let time = widest(&|of| of.absolute).filter(|_| is_latency);
+    let size = match time {
+        Some(ns) => Some(number::certain(&number::duration(ns), ns, ns / 10.0)),
+        None => widest(&|of| Some(of.difference)).map(number::size),
+    };
+    size.map_or_else(String::new, |size| format!("; more than {size} is unlikely"))
 }
 
 /// What is compared.
@@ -383,7 +411,9 @@ fn cpus(comparison: &Comparison, offered_qps: Option<f64>) -> Option<String> {
         comparison.absolute.filter(|_| comparison.metric == Metric::ServerCpuPerQuery)?;
     let cpus = absolute.value * offered_qps? / 1e9;
     let word = if cpus < 0.0 { "fewer" } else { "more" };
-    Some(format!("{} {word}", number::three_digits(cpus.abs())))
+    let half = absolute.half_width().unwrap_or(0.0) * offered_qps? / 1e9;
+    let written = number::certain(&number::three_digits(cpus.abs()), cpus.abs(), half);
+    Some(format!("{written} {word}"))
 }
 
 /// How large a difference is: `27 % fewer`, `2.4 times`, `0.3 ms slower`.
@@ -392,7 +422,9 @@ fn amount(comparison: &Comparison) -> String {
     let value = difference.value;
     let word = |less: &'static str, more: &'static str| if value < 0.0 { less } else { more };
     if let (true, Some(absolute)) = (metric.is_latency(), absolute) {
-        let time = number::duration(absolute.value.abs());
+        let value = absolute.value.abs();
+        let half = absolute.half_width().unwrap_or(0.0);
+        let time = number::certain(&number::duration(value), value, half);
         return format!("{time} {}", word("faster", "slower"));
     }
     let times = || format!("{} times", number::three_digits(1.0 + value));
@@ -416,7 +448,11 @@ mod tests {
             against: "none".to_owned(),
             metric,
             difference: Estimate { value, low: value - 0.03, high: value + 0.03 },
-            absolute: Some(Estimate { value: value * 1e6, low: 0.0, high: 1e6 }),
+            absolute: Some(Estimate {
+                value: value * 1e6,
+                low: (value - 0.03) * 1e6,
+                high: (value + 0.03) * 1e6,
+            }),
             rounds: 5,
             verdict,
         }
@@ -452,7 +488,7 @@ mod tests {
         check(
             &[rate("a", -0.02, UNCLEAR)],
             &[],
-            "No difference of a from none is seen in the answered rate; one below 3 % stays hidden.",
+            "No difference of a from none is seen in the answered rate; more than 5 % is unlikely.",
         );
         check(
             &[rate("a", 2.1, Verdict::Gains), rate("b", 0.4, Verdict::Gains)],
@@ -483,7 +519,7 @@ mod tests {
         // 57 us more for each of 30,000 queries in a second.
         assert_eq!(
             told(Some(30_000.0)),
-            ["dot takes 1.71 more CPUs than none at this rate (+5.7 %)."]
+            ["dot takes 1.7 more CPUs than none at this rate (+5.7 %)."]
         );
         assert_eq!(told(None), ["dot takes 5.7 % more CPU time per query than none."]);
     }
@@ -502,8 +538,11 @@ mod tests {
         assert_eq!(
             many(&compared),
             "Of 4, 3 differ for certain from none in the answered rate: 10 % fewer (b) to 70 % \
-             fewer (c)."
+             fewer (c). No other difference is certain; more than 3 % is unlikely."
         );
-        assert_eq!(many(&compared[3..]), "In the answered rate, no difference of 1 is certain.");
+        assert_eq!(
+            many(&compared[3..]),
+            "In the answered rate, none of 1 differences is certain; more than 3 % is unlikely."
+        );
     }
 }

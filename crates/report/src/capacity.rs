@@ -122,7 +122,7 @@ fn windows(all: &[WindowFigures]) -> Table {
         legend: format!(
             "Queries outstanding over all clients; means over the runs at each window. A closed loop \
              hides stalls from its latency. Windows of few queries have fewer clients and workers, \
-             and nothing is gathered for them (horizon 0).{generator}"
+             and nothing is sent in batches there (batching 0).{generator}"
         ),
         notes: Vec::new(),
     }

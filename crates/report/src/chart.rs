@@ -112,11 +112,15 @@ impl Percentiles {
             .map(|point| 10_f64.powf(-f64::from(point) / f64::from(POINTS_PER_DECADE)))
             .collect();
         let latency_ms = summary.variants.iter().zip(runs).map(|(variant, runs)| {
+            let curve_of = |latency: &Histogram| -> Vec<Option<f64>> {
+                let latency = latency.unpacked();
+                slowest_share.iter().map(|share| slowest_ms(&latency, *share)).collect()
+            };
+            let of_runs: Vec<_> = runs.iter().map(|run| curve_of(&run.latency)).collect();
             let mut curve = Curve::default();
-            for &share in &slowest_share {
-                let of_runs = runs.iter().filter_map(|run| slowest_ms(&run.latency, share));
-                let (low, high) = range(of_runs);
-                curve.push(slowest_ms(&variant.latency, share), low, high);
+            for (at, middle) in curve_of(&variant.latency).into_iter().enumerate() {
+                let (low, high) = range(of_runs.iter().filter_map(|run| run[at]));
+                curve.push(middle, low, high);
             }
             curve.without_band_of(runs.len())
         });

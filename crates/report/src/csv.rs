@@ -7,7 +7,7 @@ mod chain;
 
 use dnslab_measure::{
     Agreement, Finding, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord,
-    RunStatus, SelfCheck, counter,
+    RunStatus, SelfCheck, counter, visible_lines,
 };
 
 use crate::doubt::limit_name;
@@ -201,6 +201,8 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("truncated", text(answers, |answers| answers.truncated.to_string())),
         ("empty", text(answers, |answers| answers.empty.to_string())),
         ("wrong", text(answers, |answers| answers.wrong.to_string())),
+        ("checked", text(answers, |answers| answers.checked.to_string())),
+        ("malformed_of_checked", text(answers, |answers| answers.malformed.to_string())),
         ("bad_signature", text(answers, |answers| answers.bad_signature.to_string())),
         ("late", text(answers, |answers| answers.late.to_string())),
         ("duplicate", text(answers, |answers| answers.duplicate.to_string())),
@@ -218,6 +220,8 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
 
 /// Mean, quantiles and largest value of one histogram.
 fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, String)> {
+    let histogram = histogram.map(Histogram::unpacked);
+    let histogram = histogram.as_deref();
     let quantile = |share| whole(histogram.and_then(|all| all.quantile_ns(share)));
     [
         ("mean", number(histogram.and_then(Histogram::mean_ns))),
@@ -337,19 +341,55 @@ fn seconds(ns: u64) -> String {
     (ns as f64 / 1e9).to_string()
 }
 
-/// Adds one row; fields with a comma, a quotation mark or a line break are quoted.
+/// Adds one row; fields with a comma, a quotation mark or a line break are quoted. Characters that act on a
+/// terminal are shown instead.
 pub(crate) fn push_row(text: &mut String, fields: impl IntoIterator<Item = String>) {
     for (place, field) in fields.into_iter().enumerate() {
         if place > 0 {
             text.push(',');
         }
-        if field.contains([',', '"', '\n', '\r']) {
+        let shown = visible_lines(&field);
+        let mark = if is_formula(&shown) { "'" } else { "" };
+        if shown.contains([',', '"', '\n']) {
             text.push('"');
-            text.push_str(&field.replace('"', "\"\""));
+            text.push_str(mark);
+            text.push_str(&shown.replace('"', "\"\""));
             text.push('"');
         } else {
-            text.push_str(&field);
+            text.push_str(mark);
+            text.push_str(&shown);
         }
     }
     text.push('\n');
+}
+
+/// True for text that a spreadsheet would calculate. What begins like a formula and is a number is one.
+fn is_formula(field: &str) -> bool {
+    field.starts_with(['=', '+', '-', '@', '\t', '\n']) && field.parse::<f64>().is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_begins_a_formula() {
+        let check = |field: &str, expected: &str| {
+            let mut row = String::new();
+            push_row(&mut row, ["a".to_owned(), field.to_owned()]);
+            assert_eq!(row, format!("a,{expected}\n"), "{field:?}");
+        };
+        check("=HYPERLINK(\"http://x\",1)", "\"'=HYPERLINK(\"\"http://x\"\",1)\"");
+        check("@SUM(1)", "'@SUM(1)");
+        check("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0");
+        check("-2+3", "'-2+3");
+        check("\t=1", "'\t=1");
+        check("\r=1", "\\r=1");
+        check("\n=1", "\"'\n=1\"");
+        check("\u{1b}[2J", "\\u{1b}[2J");
+        // A number stays one, also for programs.
+        for number in ["-12", "-0.5", "-1e-7", "+3", "", "12", "a-b", "a=b"] {
+            check(number, number);
+        }
+    }
 }

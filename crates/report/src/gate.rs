@@ -26,14 +26,21 @@ pub fn ruling_text(ruling: &LimitRuling, baseline: &str) -> String {
 pub fn gate_text(summary: &Summary) -> Option<String> {
     let worst = summary.ruling()?;
     let others: u32 = summary.variants.iter().map(|variant| variant.other_runs).sum();
-    let runs = match others {
+    let told = |count, one: &str, many: &str| match count {
         0 => None,
-        1 => Some("a run does not count".to_owned()),
-        many => Some(format!("{many} runs do not count")),
+        1 => Some(format!("a run {one}")),
+        count => Some(format!("{count} runs {many}")),
     };
+    let runs = [
+        told(others, "does not count", "do not count"),
+        told(summary.missing_runs, "is missing", "are missing"),
+    ];
     let rulings = summary.rulings.iter().filter(|ruling| ruling.ruling == worst);
-    let parts: Vec<String> =
-        runs.into_iter().chain(rulings.map(|ruling| rest(ruling, &summary.baseline))).collect();
+    let parts: Vec<String> = runs
+        .into_iter()
+        .flatten()
+        .chain(rulings.map(|ruling| rest(ruling, &summary.baseline)))
+        .collect();
     Some(format!("{} {}", word(worst), parts.join("; ")))
 }
 
@@ -110,6 +117,7 @@ fn bound(limit: &CostLimit) -> String {
 /// What was found of a variant, for people.
 fn found(limit: &CostLimit, judgement: &Judgement) -> String {
     match (judgement.found, limit) {
+        (None, _) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
         (None, _) => "was not measured".to_owned(),
         (Some(Estimate { value, .. }), CostLimit::Relative { .. }) => number::change(value),
         (Some(estimate), CostLimit::Absolute(demand)) => value(demand.quantity, estimate.value),

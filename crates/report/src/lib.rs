@@ -36,6 +36,7 @@ mod intervals;
 mod markdown;
 mod page;
 mod screen;
+mod server;
 mod table;
 mod transport;
 mod variants;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use dnslab_measure::visible_lines;
+
 use crate::screen::{Parts, Piece};
 use crate::table::{Table, mark};
 
@@ -20,13 +22,13 @@ pub(crate) fn experiment(
     if !rows.is_empty() {
         push_rows(&mut text, &rows.remove(0), &rows);
     }
-    let ends = parts.legend.iter().chain([&parts.trust]).filter(|end| !end.is_empty());
-    ends.for_each(|end| {
-        let _ = writeln!(text, "\n{}", escape(end));
+    let ends = parts.legend(false).into_iter().chain([parts.trust.clone()]);
+    ends.filter(|end| !end.is_empty()).for_each(|end| {
+        let _ = writeln!(text, "\n{}", escape(&end));
     });
     text.push('\n');
     for note in &parts.notes {
-        let _ = writeln!(text, "- {}", escape(note));
+        let _ = writeln!(text, "- {}", escape(&note.text));
     }
     let _ = write!(text, "\n<details><summary>all figures</summary>\n\n");
     push_table(&mut text, figures);
@@ -79,9 +81,10 @@ fn push_row(text: &mut String, cells: &[String]) {
     let _ = writeln!(text, "| {} |", cells.join(" | "));
 }
 
-/// Takes their meaning from the characters that would break a table or open HTML. Line breaks
-/// become spaces.
+/// Takes their meaning from the characters that would break a table, open HTML, or act on the text around
+/// them. Line breaks become spaces.
 fn escape(text: &str) -> String {
+    let text = visible_lines(text);
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -91,7 +94,7 @@ fn escape(text: &str) -> String {
             }
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
-            '\n' | '\r' => escaped.push(' '),
+            '\n' => escaped.push(' '),
             _ => escaped.push(character),
         }
     }

@@ -15,12 +15,13 @@ use dnslab_measure::{RunRecord, Session, Summary};
 
 use crate::answer::answer;
 pub use capacity::capacity_screen;
+pub(crate) use notes::Note;
 
 /// Widest line, in columns.
 const WIDEST: usize = 100;
-/// Most lines for up to [`FEW`] variants; each further one has one more. Two more are for the path of the
-/// report and a hint.
-const MOST_LINES: usize = 18;
+/// Most lines for up to [`FEW`] variants, those that follow the screen included; each further one has one
+/// more.
+const MOST_LINES: usize = 20;
 /// So many variants fit.
 const FEW: usize = 6;
 /// More notes are on the page.
@@ -64,12 +65,10 @@ pub(crate) struct Parts {
     pub(crate) conditions: String,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
-    /// What the signs in the table mean.
-    pub(crate) legend: Option<String>,
     /// How far to trust it.
     pub(crate) trust: String,
     /// What to know besides, the gravest first.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Note>,
 }
 
 impl Parts {
@@ -84,7 +83,6 @@ impl Parts {
         Self {
             answer: answer(summary, session.margin),
             conditions: conditions::conditions(session, records),
-            legend: rows::legend(&table),
             table,
             trust: trust::trust(records, summary),
             notes: notes::notes(session, summary, records),
@@ -93,52 +91,95 @@ impl Parts {
 }
 
 /// The screen of an experiment, at most `width` columns wide where its names allow that, and 100 in
-/// any case.
+/// any case. `following` lines will be printed after it, such as the path of the report: they count.
 #[must_use]
 pub fn screen(
     session: &Session,
     records: &[RunRecord],
     summary: &Summary,
-    width: usize,
+    (width, following): (usize, usize),
 ) -> Vec<Line> {
     let width = width.clamp(40, WIDEST);
     let parts = Parts::of(session, records, summary, width);
-    let text = |text: &str, look| wrapped(text, look, 0, width);
-    let mut lines = text(&parts.answer, Look::Strong);
-    lines.extend(text(&parts.conditions, Look::Dim));
-    lines.push(Line::new());
-    lines.extend(rows::laid_out(&parts.table));
-    if let Some(legend) = &parts.legend {
-        let legend = wrapped(legend, Look::Dim, 0, width.saturating_sub(2));
-        lines.extend(
-            legend.into_iter().map(|line| [vec![Piece::new(Look::Plain, "  ")], line].concat()),
-        );
-    }
-    lines.push(Line::new());
-    lines.extend(text(&parts.trust, Look::Plain));
     let most = MOST_LINES + summary.variants.len().saturating_sub(FEW);
-    let all = parts.notes.len();
-    for (told, note) in parts.notes.into_iter().enumerate() {
-        let note = wrapped(&format!("- {note}"), Look::Plain, 2, width);
+    let most = most.saturating_sub(following);
+    let lines = |density| parts.lines(density, (width, most));
+    let fitting = Density::ALL.into_iter().map(lines).find(|lines| lines.len() <= most);
+    fitting.unwrap_or_else(|| lines(Density::Bare))
+}
+
+/// How much is left away where a screen has too many lines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Density {
+    /// Nothing.
+    Airy,
+    /// The blank lines.
+    Close,
+    /// Also what the first note adds to what it says.
+    Short,
+    /// Also words of the legend.
+    Dense,
+    /// Also the last sentence of an answer that has several: the first ones are the certain ones.
+    Bare,
+}
+
+impl Density {
+    /// All of them, from that which leaves nothing away on.
+    const ALL: [Self; 5] = [Self::Airy, Self::Close, Self::Short, Self::Dense, Self::Bare];
+}
+
+impl Parts {
+    /// What the signs in the table mean; `is_short` in few words.
+    pub(crate) fn legend(&self, is_short: bool) -> Option<String> {
+        rows::legend(&self.table, is_short)
+    }
+
+    /// The parts in lines of `width` columns, with as many notes as have room in `most` lines.
+    fn lines(&self, density: Density, (width, most): (usize, usize)) -> Vec<Line> {
+        let blank = || (density == Density::Airy).then(Line::new);
+        let answer = match self.answer.trim_end_matches('.').rsplit_once(". ") {
+            Some((first, _)) if density == Density::Bare => format!("{first}."),
+            _ => self.answer.clone(),
+        };
+        let mut lines = wrapped(&answer, Look::Strong, 0, width);
+        lines.extend(wrapped(&self.conditions, Look::Dim, 0, width));
+        lines.extend(blank());
+        lines.extend(rows::laid_out(&self.table));
+        if let Some(legend) = self.legend(density >= Density::Dense) {
+            let legend = wrapped(&legend, Look::Dim, 0, width.saturating_sub(2));
+            let indent = || vec![Piece::new(Look::Plain, "  ")];
+            lines.extend(legend.into_iter().map(|line| [indent(), line].concat()));
+        }
+        lines.extend(blank());
+        lines.extend(wrapped(&self.trust, Look::Plain, 0, width));
+        push_notes(&mut lines, &self.notes, density >= Density::Short, (width, most));
+        lines
+    }
+}
+
+/// Adds the notes that have room in `most` lines of `width` columns; the gravest in any case, `is_short` in
+/// few words.
+fn push_notes(
+    lines: &mut Vec<Line>,
+    notes: &[Note],
+    is_short: bool,
+    (width, most): (usize, usize),
+) {
+    let all = notes.len();
+    for (told, Note { text, short }) in notes.iter().enumerate() {
+        let as_lines = |text: &str| wrapped(&format!("- {text}"), Look::Plain, 2, width);
         // The last line says how many there are besides.
         let rest = usize::from(told + 1 < all);
-        // The gravest is told in any case.
-        let fits = told == 0 || lines.len() + note.len() + rest <= most;
-        if told == MOST_NOTES || !fits {
+        let note = as_lines(if told == 0 && is_short { short } else { text });
+        if told == MOST_NOTES || told > 0 && lines.len() + note.len() + rest > most {
             let more = all - told;
             let plural = if more == 1 { "" } else { "s" };
-            lines.extend(text(&format!("- {more} more note{plural} in the report"), Look::Dim));
+            let more = format!("- {more} more note{plural} in the report");
+            lines.extend(wrapped(&more, Look::Dim, 2, width));
             break;
         }
         lines.extend(note);
     }
-    // Where there is much to say, it stands closer.
-    while lines.len() > most
-        && let Some(blank) = lines.iter().rposition(Vec::is_empty)
-    {
-        lines.remove(blank);
-    }
-    lines
 }
 
 /// What is not parted from the figure before it.

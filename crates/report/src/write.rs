@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, RunRecord, Session, Summary};
+use dnslab_measure::{
+    CaseId, ResultsDirectory, ResultsError, RunRecord, Session, Summary, visible_json,
+};
 use serde::Serialize;
 
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
@@ -37,17 +39,6 @@ pub enum ReportError {
     /// The results cannot be read, or the report cannot be written beside them.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A planned run of a variant that the session does not name.
-    #[error(
-        "the plan of {} has a run of variant `{variant}`, which its list of variants lacks: \
-         session.json was changed by hand", path.display()
-    )]
-    UnknownVariant {
-        /// The results directory.
-        path: PathBuf,
-        /// The variant.
-        variant: String,
-    },
 }
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
@@ -59,7 +50,6 @@ pub enum ReportError {
 /// another, and when the report cannot be written.
 pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportError> {
     let session = results.session()?;
-    check_plan(results, &session)?;
     let records = results.runs()?;
     let mut server_files: BTreeMap<CaseId, BTreeMap<String, String>> = BTreeMap::new();
     for record in &records {
@@ -144,18 +134,6 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
 }
 
-/// Checks that every planned run belongs to a variant that the session names.
-fn check_plan(results: &ResultsDirectory, session: &Session) -> Result<(), ReportError> {
-    let unknown = session.plan.iter().find(|case| !session.variants.contains(&case.variant));
-    match unknown {
-        None => Ok(()),
-        Some(case) => Err(ReportError::UnknownVariant {
-            path: results.path().to_owned(),
-            variant: case.variant.clone(),
-        }),
-    }
-}
-
 /// The summary with its words. Ends of unbounded intervals are `null`.
 fn summary_json(session: &Session, summary: &Summary, answer: String) -> String {
     #[derive(Serialize)]
@@ -174,7 +152,7 @@ fn summary_json(session: &Session, summary: &Summary, answer: String) -> String 
         answer,
         summary,
     };
-    let mut text = serde_json::to_string_pretty(&document).expect("our types have string keys");
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(&document).expect("our types have string keys");
+    // It is shown on terminals too.
+    visible_json(&text).into_owned() + "\n"
 }

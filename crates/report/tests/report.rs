@@ -1,18 +1,20 @@
 //! The report of whole results directories.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    LoadMode, RECORD_FORMAT, ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT,
-    Session,
+    CaseId, Caveat, LoadMode, MOST_VARIANTS, Measured, RECORD_FORMAT, ResultsDirectory,
+    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session,
 };
 use dnslab_report::{ReportError, write_report};
 
 mod capacity;
 mod chain;
 mod sample;
+mod screens;
 
 /// Every file of a report.
 const FILES: [&str; 5] = ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
@@ -192,7 +194,7 @@ fn first_field<'a>(runs: &'a str, heading: &str) -> &'a str {
 }
 
 #[test]
-fn an_open_loop_is_told_by_its_latency() {
+fn an_open_loop_is_told_by_the_cpu_time_that_it_takes() {
     let session = sample::session(3);
     let mut records = runs_of(&session);
     for record in &mut records {
@@ -210,7 +212,8 @@ fn an_open_loop_is_told_by_its_latency() {
     records.sort_by_key(|record| record.variant != "udp");
     (0..).zip(&mut records).for_each(|(position, record)| record.position = position);
     let [page, _, runs, _, table] = report_of(&session, &records);
-    assert!(page.contains(">Median latency<"), "the chart of an open loop");
+    let title = ">CPU time of the server per query<";
+    assert!(page.contains(title), "the chart of an open loop");
     assert!(table.contains("| 25.0 % |"), "and what was lost: {table}");
     assert_ne!(first_field(&runs, "send_lag_max_ns"), "");
 }
@@ -364,8 +367,31 @@ fn queries_that_were_refused_or_sent_twice_are_told() {
 }
 
 #[test]
+fn how_many_answers_were_checked_in_full_is_told() {
+    let session = sample::session(1);
+    let mut records = runs_of(&session);
+    const SAID: &str = "Checked in full, with every record: ";
+    assert!(!report_of(&session, &records)[0].contains(SAID), "older records do not say it");
+    let mut answered = 0;
+    for record in &mut records {
+        let Some(measured) = &mut record.measured else { continue };
+        let answers = &mut measured.counters.answers;
+        (answers.checked, answers.malformed) = (600, 1);
+        answered += answers.rcodes.values().sum::<u64>();
+    }
+    let count = u64::try_from(records.len()).unwrap();
+    let [checked, answered, malformed] =
+        [600 * count, answered, count].map(dnslab_measure::number::count);
+    let page = &report_of(&session, &records)[0];
+    let said =
+        format!("{SAID}{checked} of {answered} answers; {malformed} of them were malformed.");
+    assert!(page.contains(&said), "{said}: {:?}", page.find(SAID).map(|at| &page[at..at + 120]));
+}
+
+#[test]
 fn names_from_outside_cannot_leave_their_place() {
-    const NAME: &str = "</script><b>|,\"";
+    // The name of a variant is that of a folder.
+    const NAME: &str = "<!--<b>|,\"";
     let mut session = sample::session(2);
     session.question = "</title><script>alert(1)</script>".to_owned();
     let mut records = runs_of(&session);
@@ -386,9 +412,171 @@ fn names_from_outside_cannot_leave_their_place() {
     assert_eq!(page.matches("</script>").count(), 2, "the data block's and the bundle's");
     assert!(!page.contains("<b>|"), "the name opened an element");
     assert!(!page.contains("<script>alert"), "the question opened an element");
-    assert!(page.contains("\\u003c/script>\\u003cb>|,"), "the name is in the chart data");
-    assert!(table.contains("&lt;/script>&lt;b>\\|,\""), "{table}");
-    assert!(runs.contains("\n\"</script><b>|,\"\"\",1,"), "{runs}");
+    assert!(page.contains("\\u003c!--\\u003cb>|,"), "the name is in the chart data");
+    assert!(table.contains("&lt;!--&lt;b>\\|,\""), "{table}");
+    assert!(runs.contains("\n\"<!--<b>|,\"\"\",1,"), "{runs}");
+}
+
+#[test]
+fn what_others_wrote_acts_on_no_terminal_and_in_no_spreadsheet() {
+    const WRITTEN: &str = "=1+1 \u{1b}[2J\u{9b}31m\u{7f}\u{202e}\r";
+    let mut session = sample::session(2);
+    session.question = WRITTEN.to_owned();
+    session.dnslab = WRITTEN.to_owned();
+    session.host.iter_mut().for_each(|fact| fact.value = WRITTEN.to_owned());
+    let mut records = runs_of(&session);
+    for record in &mut records {
+        record.server.version = WRITTEN.to_owned();
+        record.server.notes.push(WRITTEN.to_owned());
+        record.limit.evidence = WRITTEN.to_owned();
+        record.load.transport = WRITTEN.to_owned();
+    }
+    let log_tail = vec![WRITTEN.to_owned()];
+    records[0].status = RunStatus::Failed { reason: WRITTEN.to_owned(), log_tail };
+    let folder = tempfile::tempdir().unwrap();
+    let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+    for record in &records {
+        results.write_run(record).unwrap();
+    }
+    let server = results.run_path(&session.plan[0]).join("server");
+    fs::create_dir(&server).unwrap();
+    fs::write(server.join("server.log"), WRITTEN).unwrap();
+    write_report(&results).unwrap();
+    for (name, text) in FILES.iter().zip(read(results.path())) {
+        let acts = |one: char| one.is_control() && one != '\n' || one == '\u{202e}';
+        // The script may have a tab of its own.
+        let found = text.replace('\t', "").matches(acts).count();
+        assert_eq!(found, 0, "{name}");
+        if name.ends_with(".csv") {
+            assert!(!text.contains(",=") && !text.contains("\"="), "{name}");
+        }
+    }
+    let [page, summary, runs, ..] = read(results.path());
+    assert!(
+        page.contains("<pre tabindex=\"0\">=1+1 \\u{1b}[2J\\u{9b}31m\\u{7f}\\u{202e}\\r</pre>")
+    );
+    assert!(runs.contains(",'=1+1 \\u{1b}[2J"), "{runs}");
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["question"], WRITTEN);
+}
+
+#[test]
+fn a_record_in_another_run_s_place_is_refused_by_name() {
+    let session = sample::session(2);
+    let folder = tempfile::tempdir().unwrap();
+    let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+    for record in runs_of(&session) {
+        results.write_run(&record).unwrap();
+    }
+    let at = |name: &str| results.path().join("runs").join(name).join("record.json");
+    fs::copy(at("udp-1"), at("tcp-2")).unwrap();
+    let error = write_report(&results).unwrap_err().to_string();
+    let expected = format!("{} is the record of run udp-1, not of this one", at("tcp-2").display());
+    assert!(error.starts_with(&expected) && error.contains("rm -r '"), "{error}");
+}
+
+#[test]
+fn the_records_of_a_session_are_bounded_together() {
+    let session = sample::session(2);
+    let folder = tempfile::tempdir().unwrap();
+    let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+    for record in runs_of(&session) {
+        results.write_run(&record).unwrap();
+    }
+    write_report(&results).unwrap();
+    // Alone it would be read; nothing of it is on the disk.
+    let second = results.run_path(&session.plan[1]).join("record.json");
+    fs::File::create(&second).unwrap().set_len(1 << 30).unwrap();
+    let error = write_report(&results).unwrap_err().to_string();
+    let expected =
+        format!("{} has 1073741824 octets, of which dnslab reads up to 10737", second.display());
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
+fn lists_of_a_record_are_bounded() {
+    let session = sample::chain::session();
+    let check = |change: &dyn Fn(&mut RunRecord), expected: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+        let mut record = chain::RECORDS[0].clone();
+        change(&mut record);
+        results.write_run(&record).unwrap();
+        let error = write_report(&results).unwrap_err().to_string();
+        assert!(error.contains("record.json has ") && error.contains(expected), "{error}");
+    };
+    check(
+        &|record| record.chain = vec![record.chain[0].clone(); 17],
+        "17 servers in its chain; dnslab reads up to 16",
+    );
+    check(
+        &|record| record.caveats = vec![Caveat::CertificateNotVerified; 1_001],
+        "1001 caveats; dnslab reads up to 1000",
+    );
+    fn measured(record: &mut RunRecord) -> &mut Measured {
+        record.measured.as_mut().unwrap()
+    }
+    check(
+        &|record| measured(record).resources.core_cpus = (0..8_193).collect(),
+        "8193 CPUs; dnslab reads up to 8192",
+    );
+    check(&|record| measured(record).window_ns = u64::MAX, " nanoseconds of load; ");
+    check(&|record| measured(record).intervals[0].at_ns = u64::MAX, " nanoseconds of load; ");
+}
+
+#[test]
+fn the_report_of_a_stranger_s_directory_stays_inside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = sample::write(&folder.path().join("results")).unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "do not show").unwrap();
+    for name in FILES {
+        symlink(&secret, results.path().join(name)).unwrap();
+        symlink(&secret, results.path().join(format!("{name}.part"))).unwrap();
+    }
+    let server = results.path().join("runs/udp-1/server");
+    symlink(&secret, server.join("server.log")).unwrap();
+    write_report(&results).unwrap();
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "do not show");
+    for (name, text) in FILES.iter().zip(read(results.path())) {
+        assert!(!text.contains("do not show"), "{name}");
+        assert!(fs::symlink_metadata(results.path().join(name)).unwrap().is_file(), "{name}");
+    }
+    assert!(read(results.path())[0].contains("not shown: it is a symbolic link"));
+    // The whole folder, and the record.
+    let elsewhere = folder.path().join("elsewhere");
+    for name in ["runs/udp-1/server", "runs/udp-1/record.json", "runs"] {
+        let path = results.path().join(name);
+        fs::rename(&path, &elsewhere).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        let error = write_report(&results).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{} is a symbolic link", path.display())), "{error}");
+        fs::remove_file(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
+    }
+    write_report(&results).unwrap();
+}
+
+#[test]
+fn as_many_variants_as_may_be_are_reported() {
+    const MEASURED: usize = 20;
+    let mut session = sample::session(1);
+    let template = runs_of(&session).swap_remove(0);
+    session.variants = (0..MOST_VARIANTS).map(|number| format!("v{number}")).collect();
+    session.baseline = "v0".to_owned();
+    session.skipped.clear();
+    let case = |variant: &String| CaseId { variant: variant.clone(), repetition: 1 };
+    session.plan = session.variants.iter().map(case).collect();
+    let records: Vec<RunRecord> = (0..)
+        .zip(&session.variants[..MEASURED])
+        .map(|(position, variant)| {
+            let variant = variant.clone();
+            RunRecord { variant, position, repetition: 1, ..template.clone() }
+        })
+        .collect();
+    let [page, _, runs, ..] = report_of(&session, &records);
+    assert_eq!(runs.lines().count(), 1 + MEASURED);
+    assert!(page.contains(">v1<") && page.contains(">v999<"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod reply;
 
 use dnslab_wire::Transport;
 
-use self::reply::{Full, Owner, Reply, Section, records};
+use self::reply::{Full, Owner, Passed, Reply, Section, records};
 use crate::request::{HEADER, OPCODE, Request, Unanswerable};
 use crate::zone::{Lookup, Node, RECORD_HEADER, Role, Zone, Zones, suffixes};
 
@@ -15,7 +15,7 @@ pub const LARGEST_DATAGRAM: usize = 1232;
 /// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
 const CLASSIC_DATAGRAM: usize = 512;
 
-/// Longest chain of CNAMEs that is followed; a loop ends here too.
+/// Longest chain of CNAMEs and DNAMEs that is followed.
 const LONGEST_CHAIN: usize = 16;
 
 /// Padded answers are this long, or a multiple of it, octets (RFC 8467, section 4.1).
@@ -31,6 +31,8 @@ mod rcode {
     pub(super) const NXDOMAIN: u16 = 3;
     /// The opcode is not implemented.
     pub(super) const NOTIMP: u16 = 4;
+    /// A name becomes too long by a DNAME (RFC 6672, section 2.2).
+    pub(super) const YXDOMAIN: u16 = 6;
     /// Not this server's zone, or not served to anybody.
     pub(super) const REFUSED: u16 = 5;
     /// The EDNS version is not known.
@@ -47,6 +49,8 @@ mod rtype {
     pub(super) const CNAME: u16 = 5;
     /// Start of authority.
     pub(super) const SOA: u16 = 6;
+    /// Alias for all names below (RFC 6672).
+    pub(super) const DNAME: u16 = 39;
     /// Host address, IPv6.
     pub(super) const AAAA: u16 = 28;
     /// Delegation signer: lives on the parent's side of a zone cut.
@@ -179,12 +183,24 @@ struct Search<'z, 'q, 'o> {
     is_referral: bool,
     /// All zones that it came from are signed.
     is_signed: bool,
+    /// Names that the answer came by.
+    passed: [Passed; LONGEST_CHAIN],
+    /// Names whose DNAME records it has.
+    redirected: [Passed; LONGEST_CHAIN],
 }
 
 impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
     /// Begins at the question.
     fn new(zones: &'z Zones, request: &'q Request<'q>, reply: Reply<'o>) -> Self {
-        Self { zones, request, reply, is_referral: false, is_signed: true }
+        Self {
+            zones,
+            request,
+            reply,
+            is_referral: false,
+            is_signed: true,
+            passed: [Passed::default(); LONGEST_CHAIN],
+            redirected: [Passed::default(); LONGEST_CHAIN],
+        }
     }
 
     /// Writes what there is for the question, as far as it fits. What was written before something
@@ -204,8 +220,10 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         self.reply.finish(query, outcome, edns)
     }
 
-    /// Writes what there is for the question and the CNAMEs that it leads to (RFC 1034,
-    /// section 4.3.2). `rcode` is right also when something does not fit.
+    /// Writes what there is for the question and the CNAMEs and DNAMEs that it leads to (RFC 1034,
+    /// section 4.3.2; RFC 6672, section 3.2). A loop ends where it comes back to a name, with each
+    /// record once, as from BIND and NSD; the code is then NOERROR as NSD's, where BIND's is SERVFAIL.
+    /// `rcode` is right also when something does not fit.
     fn follow(&mut self, rcode: &mut u16) -> Result<(), Full> {
         let qtype = self.request.qtype;
         let mut owner = Owner::new(self.request.qname(), HEADER);
@@ -228,6 +246,20 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
                     self.is_referral = hop == 0;
                     return self.push_referral(zone, &owner, cut, cut_length);
                 }
+                Lookup::Redirected { node, length } => {
+                    self.is_signed &= zone.is_signed();
+                    match self.push_redirection(hop, zone, &owner, (node, length))? {
+                        // The CNAME was asked for, and is there (as from BIND and NSD).
+                        Some(_) if qtype == rtype::CNAME => break,
+                        Some(target) if self.is_new(hop, &owner, &target) => owner = target,
+                        Some(_) => break,
+                        None => {
+                            *rcode = rcode::YXDOMAIN;
+                            break;
+                        }
+                    }
+                    continue;
+                }
             };
             self.is_signed &= zone.is_signed();
             let signatures_of = self.wants_proof(zone).then_some(node);
@@ -244,9 +276,41 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
             let alias = (rtype::CNAME, alias);
             let at = self.reply.push_set(Section::Answer, alias, signatures_of, owner.at)?;
             self.push_synthesis(zone, &owner, is_synthesized)?;
-            owner = self.reply.target(at);
+            let target = self.reply.target(at);
+            if !self.is_new(hop, &owner, &target) {
+                break;
+            }
+            owner = target;
         }
         Ok(())
+    }
+
+    /// Takes note that the answer came by this name; false if it came by the next one already.
+    fn is_new(&mut self, hop: usize, owner: &Owner, next: &Owner) -> bool {
+        self.passed[hop] = owner.passed();
+        !self.passed[..=hop].iter().any(|passed| self.reply.has_name(*passed, next))
+    }
+
+    /// The DNAME record of a name above the owner, once, and the CNAME record that follows from it
+    /// (RFC 6672, section 3.1); returns what that leads to, or `None` if the name would be too long.
+    /// The CNAME record is not signed: whoever validates makes it anew (section 5.3.1).
+    fn push_redirection(
+        &mut self,
+        hop: usize,
+        zone: &Zone,
+        owner: &Owner,
+        (node, length): (Node<'_>, usize),
+    ) -> Result<Option<Owner>, Full> {
+        // The node was found for its DNAME, of which it has one.
+        let Some(dname) = node.rrset(rtype::DNAME) else { return Ok(None) };
+        let above = Owner::new(&owner.name()[owner.length - length..], owner.ancestor_at(length));
+        if !self.redirected[..hop].iter().any(|passed| self.reply.has_name(*passed, &above)) {
+            let signatures_of = self.wants_proof(zone).then_some(node);
+            let dname = (rtype::DNAME, dname);
+            self.reply.push_set(Section::Answer, dname, signatures_of, above.at)?;
+            self.redirected[hop] = above.passed();
+        }
+        self.reply.push_synthesized(owner, length, dname.records)
     }
 
     /// True if the client wants signatures and proofs, and this zone has them.

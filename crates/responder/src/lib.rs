@@ -45,9 +45,8 @@
 //! Queries that wait in the kernel while the server is stalled or busy are late by that in
 //! addition, as with any server.
 //!
-//! **What it never does**: ask another server, validate, sign what it read from a file, NSEC3 (its
-//! records are like any other; a zone file signed with NSEC is served with its proofs), transfers,
-//! updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
+//! **What it never does**: ask another server, validate, sign what it read from a file, NSEC3 (such a
+//! zone file is refused; one signed with NSEC is served with its proofs), transfers, updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
 //! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), or one RRset of a signed zone, and pads answers over TLS when the
 //! query is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file
 //! and handles no signal.
@@ -62,7 +61,7 @@ mod zone;
 
 pub use answer::{LARGEST_DATAGRAM, answer};
 pub use counters::{Connections, Counters, Lateness, Messages, QueriesPerConnection};
-pub use program::{Delay, Loss, Program, ProgramError, Stall};
+pub use program::Program;
 pub use server::{
     CertificateFiles, Config, CountersHandle, ResponderError, Server, StopHandle, TlsError,
 };

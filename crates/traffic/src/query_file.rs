@@ -35,6 +35,19 @@ pub enum QueryFileError {
         /// The file.
         file: String,
     },
+    /// Dynamic updates, which dnsperf sends with `-u`.
+    #[error(
+        "query file {file} holds dynamic updates (dnsperf -u): `{word}` in line {line} is an order of one, and \
+         dnslab sends queries only; give a file with a name and a type on each line"
+    )]
+    Updates {
+        /// The file.
+        file: String,
+        /// The first line that can be nothing else, from 1.
+        line: u64,
+        /// Its first word.
+        word: String,
+    },
     /// More queries than an index can count.
     #[error("query file {file} holds more than {} queries: split it", u32::MAX)]
     TooLong {
@@ -89,14 +102,14 @@ pub enum LineFault {
         /// Why not.
         reason: String,
     },
-    /// The line is not ASCII or UTF-8 text.
-    #[error("it is no text: write octets that are not ASCII as \\DDD (three decimal digits)")]
-    NoText,
-    /// A line of a dynamic update.
+    /// A carriage return that does not belong to the end of the line.
     #[error(
-        "`{word}` belongs to a dynamic update (dnsperf -u), and only queries can be sent: give a \
-         file with a name and a type on each line"
+        "a carriage return (CR) stands in it: lines end with LF or CRLF; if they end with CR alone, \
+         `tr '\\r' '\\n'` mends the file"
     )]
+    CarriageReturn,
+    /// A line of a dynamic update.
+    #[error("`{word}` belongs to a dynamic update")]
     Update {
         /// Its first word.
         word: String,
@@ -126,6 +139,9 @@ pub(crate) fn read(
                 return Err(QueryFileError::TooLong { file: file() });
             }
             Ok(Some(query)) => queries.push(query),
+            Err(LineFault::Update { word }) => {
+                return Err(QueryFileError::Updates { file: file(), line, word });
+            }
             Err(fault) => {
                 total += 1;
                 if shown.len() < MOST_PROBLEMS {
@@ -145,10 +161,16 @@ pub(crate) fn read(
 
 /// The query on one line; `None` if it is empty or a comment.
 fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault> {
-    if line.starts_with(b";") {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // Also in a comment: else a whole file would be one.
+    if line.contains(&b'\r') {
+        return Err(LineFault::CarriageReturn);
+    }
+    if line.trim_ascii_start().starts_with(b";") {
         return Ok(None);
     }
-    let line = std::str::from_utf8(line).map_err(|_| LineFault::NoText)?;
+    let line = escaped(line);
     let mut words = line.split_ascii_whitespace();
     let Some(name) = words.next() else { return Ok(None) };
     let rtype = words.next().ok_or(name).and_then(|word| rtype(word).ok_or(word));
@@ -166,6 +188,24 @@ fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault
     let bad_name = |reason: String| LineFault::BadName { word: shortened(name), reason };
     let owner = name.parse::<Name<Vec<u8>>>().map_err(|error| bad_name(error.to_string()))?;
     Query::new(&owner, rtype, options).map(Some).map_err(|error| bad_name(error.to_string()))
+}
+
+/// A line as text: octets that are neither ASCII nor white space as `\DDD`, which is what they are on the wire
+/// (RFC 1035, section 5.1). dnsperf sends them as they are, whatever the encoding of the file.
+fn escaped(line: &[u8]) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut follows_backslash = false;
+    for &octet in line {
+        if octet.is_ascii_graphic() || octet.is_ascii_whitespace() {
+            text.push(char::from(octet));
+        } else {
+            // A backslash before it has begun the escape already.
+            text.push_str(if follows_backslash { "" } else { "\\" });
+            text.push_str(&format!("{octet:03}"));
+        }
+        follows_backslash = octet == b'\\' && !follows_backslash;
+    }
+    text
 }
 
 /// The type that a word names.
@@ -232,6 +272,24 @@ mod tests {
     fn what_dnsperf_refuses_is_read_where_it_is_clear() {
         check("a A\r\n\r\n; c\r\nb A\r\n", &["a. A", "b. A"]);
         check("   \n\t\n  a A\n", &["a. A"]);
+        check("  ; indented\n\t;A A\na A", &["a. A"]);
+    }
+
+    /// The octets of the file are those of the label, whatever its encoding.
+    #[test]
+    fn labels_that_are_not_ascii_are_sent_as_they_are() {
+        let check = |line: &[u8], label: &[u8]| {
+            let queries = read(line, "q.txt", &QueryOptions::default()).unwrap();
+            let name = queries[0].name();
+            assert_eq!(name.iter().next().unwrap().as_slice(), label, "{line:?}");
+        };
+        check("é.x A".as_bytes(), b"\xc3\xa9");
+        check(b"\xe9.x A", b"\xe9");
+        check(b"a\\\xe9b.x A", b"a\xe9b");
+        check(b"a\\\\\xe9b.x A", b"a\\\xe9b");
+        check(b"\x01\x7f.x A", b"\x01\x7f");
+        check(b"\"q\".x A", b"\"q\"");
+        check(b"x\\@\\\".y A", b"x@\"");
     }
 
     #[test]
@@ -259,25 +317,32 @@ mod tests {
         one("a A\nb AAA\n", &format!("line 2: `AAA` {types}"));
         one("a TYPE65536", &format!("line 1: `TYPE65536` {types}"));
         one("a *", &format!("line 1: `*` {types}"));
-        one("a a\u{7}é", &format!("line 1: `a\\u{{7}}\\u{{e9}}` {types}"));
-        // The second word of an indented comment.
-        one(" ;indented comment", &format!("line 1: `comment` {types}"));
+        one("a a\u{7}é", &format!("line 1: `a\\\\007\\\\195\\\\169` {types}"));
         // Two equal words are not one word.
         one("x x", &format!("line 1: `x` {types}"));
         let long = "q".repeat(65);
         one(&format!("a {long}"), &format!("line 1: `{}…` {types}", &long[1..]));
-        check_error(
-            b"a A\n\xff A\n",
-            "query file q.txt has 1 wrong line:\n  line 2: it is no text: write octets that are \
-             not ASCII as \\DDD (three decimal digits)",
-        );
+        let cr = "a carriage return (CR) stands in it: lines end with LF or CRLF; if they end with CR \
+                  alone, `tr '\\r' '\\n'` mends the file";
+        // Not the first query alone, and not a comment as long as the file.
+        one("a A\rb A\rc A\r", &format!("line 1: {cr}"));
+        one("; a comment\ra A\r", &format!("line 1: {cr}"));
+        one("a A\r\nb\rA\r\n", &format!("line 2: {cr}"));
     }
 
     #[test]
     fn bad_names_say_why() {
-        for name in
-            ["x..y", ".x", "é", "a\\", "a\\999", "a\\03", &"a".repeat(64), &"a.".repeat(128)]
-        {
+        for name in [
+            "x..y",
+            ".x",
+            "a\\",
+            "a\\256",
+            "a\\999",
+            "a\\03",
+            "a\\0x3",
+            &"a".repeat(64),
+            &"a.".repeat(128),
+        ] {
             let text = format!("{name} A");
             let error = read(text.as_bytes(), "q.txt", &QueryOptions::default()).unwrap_err();
             let QueryFileError::Lines { shown, total: 1, .. } = error else { panic!("{error}") };
@@ -290,16 +355,10 @@ mod tests {
     fn dynamic_updates_are_refused() {
         let update = "example.com\nrequire a A 1.2.3.4\nadd w 3600 A 10.1.2.3\nDelete q\nsend\n";
         let error = read(update.as_bytes(), "u.txt", &QueryOptions::default()).unwrap_err();
-        let QueryFileError::Lines { shown, total, .. } = error else { panic!("{error}") };
-        let updates: Vec<(u64, String)> = shown
-            .into_iter()
-            .filter_map(|problem| match problem.fault {
-                LineFault::Update { word } => Some((problem.line, word)),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(total, 4);
-        assert_eq!(updates, [(3, "add".into()), (4, "Delete".into()), (5, "send".into())]);
+        let QueryFileError::Updates { line, word, .. } = &error else { panic!("{error}") };
+        assert_eq!((*line, word.as_str()), (3, "add"));
+        let text = error.to_string();
+        assert!(text.starts_with("query file u.txt holds dynamic updates (dnsperf -u)"), "{text}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //!
 //! This crate does no input or output, reads no clock, and holds no `unsafe`.
 
+mod answer;
 mod client_subnet;
 mod cookie;
 mod edns;
@@ -16,6 +17,7 @@ mod transport;
 mod trust_anchor;
 mod tsig;
 
+pub use answer::{AnswerFault, Section, check_answer};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
 pub use edns::{Edns, EdnsOption};

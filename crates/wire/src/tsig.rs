@@ -216,6 +216,10 @@ impl Signed {
         // The record is taken out of the message when it is checked, so it needs a copy.
         let mut message =
             Message::from_octets(response.to_vec()).map_err(|_| TsigFault::Malformed)?;
+        // No signature is over what follows the record, which must be the last (RFC 8945, section 5.1).
+        if !ends_with_its_records(&message) {
+            return Err(TsigFault::Malformed);
+        }
         self.0.answer(&mut message, time(now)).map_err(|error| match error {
             ValidationError::ServerUnsigned => TsigFault::Unsigned,
             // `domain` 0.12.3 signs the server's time, the other data of this refusal, as 8 octets
@@ -243,6 +247,13 @@ impl fmt::Debug for Signed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Signed(by {})", self.0.key())
     }
+}
+
+/// Whether nothing follows the last record of a message; true of one whose records cannot be read, which is
+/// for others to find.
+fn ends_with_its_records(message: &Message<Vec<u8>>) -> bool {
+    let Ok(mut records) = message.additional() else { return true };
+    records.by_ref().any(|record| record.is_err()) || records.pos() == message.as_slice().len()
 }
 
 /// The server's time in a response that refuses a signature with BADTIME. Whether it is signed is not

@@ -21,6 +21,51 @@ pub(crate) enum Command {
     Versus(Options),
     /// Play experiments whose truth is known, and write docs/TRUTH.md
     Truth(TruthOptions),
+    /// Ask every server over every transport that it has, with the counts of both sides
+    Matrix(MatrixOptions),
+    /// Kill dnslab at many instants, fill up disks, and ask for too much
+    Attack(AttackOptions),
+}
+
+/// `cargo xtask attack`
+#[derive(Debug, Args)]
+pub(crate) struct AttackOptions {
+    /// Kills, spread over the length of an experiment and over four servers
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) instants: u32,
+    /// Disks, from one with hardly any room to one with enough
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) disks: u32,
+    /// Smoke size: four of each, and results of 50 runs
+    #[arg(long, conflicts_with_all = ["instants", "disks"])]
+    pub(crate) smoke: bool,
+    /// The dnslab to attack [default: built for release by cargo]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnslab: Option<PathBuf>,
+    /// Folder of ATTACKS.md [default: the page is printed]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// `cargo xtask matrix`
+#[derive(Debug, Args)]
+pub(crate) struct MatrixOptions {
+    /// Only these servers (`nsd`, `knot-3.4`, `dnsproxy`), or the foreign client `dnsperf`, with
+    /// commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Smoke size: one window of 0.3 s
+    #[arg(long)]
+    pub(crate) smoke: bool,
+    /// The dnslab to ask with [default: built for release by cargo]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnslab: Option<PathBuf>,
+    /// AdGuard's dnsproxy, which is left out without it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnsproxy: Option<PathBuf>,
+    /// Folder of MATRIX.md [default: the page is printed]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// `cargo xtask truth`

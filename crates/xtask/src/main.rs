@@ -1,12 +1,16 @@
 //! What the workshop does beside building and testing: `cargo xtask versus`, the benchmark of the
-//! load engine against its peers on this machine (`docs/BENCHMARKS.md` says what it measures), and
-//! `cargo xtask truth`, experiments whose truth is known (`docs/TRUTH.md` says what they found).
+//! load engine against its peers on this machine (`docs/BENCHMARKS.md` says what it measures),
+//! `cargo xtask truth`, experiments whose truth is known (`docs/TRUTH.md` says what they found),
+//! `cargo xtask matrix`, every server over every transport (`docs/MATRIX.md` has the table), and
+//! `cargo xtask attack`, kills, full disks and what is too much (`docs/ATTACKS.md`).
 //!
 //! It uses dnslab as anybody would, through its command line, and starts everything else itself. No
 //! other crate depends on this one.
 
 mod arguments;
+mod attack;
 mod machine;
+mod matrix;
 mod process;
 mod sys;
 mod truth;
@@ -21,6 +25,8 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Versus(options) => versus::versus(&options),
+        Command::Matrix(options) => matrix::matrix(&options),
+        Command::Attack(options) => attack::attack(&options),
         Command::Truth(options) => truth::truth(&options).map(|()| true),
     };
     match done {

@@ -183,6 +183,18 @@ impl Running {
         Ok(())
     }
 
+    /// Kills it, and gives it no chance to end in order.
+    ///
+    /// # Errors
+    /// When somebody else collected it.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        while self.collect()?.is_none() {
+            kill_process(Pid::from_child(&self.child), Signal::KILL).ok();
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     /// Ends it: SIGTERM, and SIGKILL after [`GRACE`].
     fn end(&mut self) {
         let begun = Instant::now();

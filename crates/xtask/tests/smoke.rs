@@ -1,4 +1,4 @@
-//! `versus` and `truth` at smoke size, with the real reflector, BIND and dnsperf: every work leaves
+//! `versus`, `truth`, `matrix` and `attack` at smoke size, with the real reflector, BIND and dnsperf: every work leaves
 //! its figures, and nothing is left behind, also when it is interrupted. How fast or how true
 //! anything is, is not judged.
 
@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,12 @@ use serde_json::Value;
 /// hangs takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The machine: the matrix, whose servers must not wait for each other's tests, has it for itself.
+static MACHINE: RwLock<()> = RwLock::new(());
+
 #[test]
 fn every_work_leaves_figures_and_nothing_else() {
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("figures.json");
     let temporary = temporary(folder.path());
@@ -76,7 +81,76 @@ fn every_work_leaves_figures_and_nothing_else() {
 }
 
 #[test]
+fn kills_full_disks_and_what_is_too_much_are_survived() {
+    if !geteuid().is_root() {
+        println!("not root: nothing is mounted, so no disk can be filled up");
+        return;
+    }
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = temporary(folder.path());
+    let mut command = xtask(&temporary, "attack", &dnslab());
+    let child =
+        command.arg("--smoke").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_nothing_left(pid, &temporary);
+    let shown = shown(&output);
+    assert!(output.status.success() && shown.contains("\n0 faults were found."), "{shown}");
+}
+
+/// Every server over every transport that it has: nothing is lost, nothing is wrong, and both sides count the
+/// same.
+#[test]
+fn every_server_answers_over_every_transport() {
+    let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = temporary(folder.path());
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let dnsproxy = tools.join("dnsproxy");
+    assert!(dnsproxy.exists(), "no {}: ./test builds it", dnsproxy.display());
+    let mut command = xtask(&temporary, "matrix", &dnslab());
+    command.args(["--smoke", "--dnsproxy"]).arg(dnsproxy).arg("--folder").arg(folder.path());
+    // Where ./test puts CoreDNS and the root folders.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::split_paths(&path).chain([tools.clone()]);
+    command.env("PATH", std::env::join_paths(path).unwrap());
+    command.env("DNSLAB_CACHE", tools.join("cache"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_nothing_left(pid, &temporary);
+    let page = fs::read_to_string(folder.path().join("MATRIX.md")).unwrap_or_default();
+    assert!(output.status.success(), "{}", shown(&output));
+    // All that are installed here, and the two that ask or answer besides.
+    for name in [
+        "embedded",
+        "bind",
+        "bind-9.16",
+        "bind-9.20",
+        "knot",
+        "knot-3.4",
+        "nsd",
+        "pdns-auth",
+        "unbound",
+        "knot-resolver",
+        "dnsmasq",
+        "stubby",
+        "coredns",
+        "dnsdist",
+        "pdns-recursor",
+        "dnsproxy",
+        "embedded, asked by dnsperf",
+    ] {
+        let is_right =
+            |line: &str| line.starts_with(&format!("| {name}")) && line.ends_with("| yes |");
+        assert!(page.lines().any(is_right), "{name} is not in\n{page}");
+    }
+}
+
+#[test]
 fn an_interrupted_benchmark_leaves_nothing() {
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let temporary = temporary(folder.path());
     let work = if may_reflect() { "udp" } else { "horizon" };
@@ -104,6 +178,7 @@ fn an_interrupted_benchmark_leaves_nothing() {
 
 #[test]
 fn what_is_missing_is_named_with_its_remedy() {
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let check = |dnslab: &Path, arguments: &[&str], parts: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
         let temporary = temporary(folder.path());
@@ -127,6 +202,7 @@ fn what_is_missing_is_named_with_its_remedy() {
 
 #[test]
 fn every_kind_of_known_truth_is_played_and_added_up() {
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let temporary = temporary(folder.path());
     let dnslab = dnslab();
@@ -144,7 +220,7 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
     let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
-    assert_eq!((kinds.len(), lines.len()), (12, 12), "{log}");
+    assert_eq!((kinds.len(), lines.len()), (14, 14), "{log}");
     for line in &lines {
         assert_eq!(line["failure"], Value::Null, "{line}");
         let kind = line["kind"].as_str().unwrap();
@@ -168,6 +244,7 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
 
 #[test]
 fn interrupted_portions_end_after_their_experiment_and_add_up() {
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let temporary = temporary(folder.path());
     let mut count = 0;

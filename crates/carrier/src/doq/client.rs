@@ -1,7 +1,7 @@
 //! The client side of DNS over QUIC.
 
 use bytes::{BufMut as _, BytesMut};
-use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
+use quinn_proto::{Connection, StreamEvent, StreamId};
 
 use super::{CODES, PREFIX, is_too_long, whole_message};
 use crate::Exchange;
@@ -131,12 +131,16 @@ impl ClientProtocol for DoqClient {
         Ok(())
     }
 
-    fn send(&mut self, connection: &mut Connection, request: u16, message: &[u8]) -> bool {
+    fn may_send(&self) -> bool {
         // What the server does not read must wait where it can time out.
-        if !self.unwritten.is_empty() {
-            return false;
-        }
-        let Some(id) = connection.streams().open(Dir::Bi) else { return false };
+        self.unwritten.is_empty()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.queries.len()
+    }
+
+    fn send(&mut self, connection: &mut Connection, id: StreamId, request: u16, message: &[u8]) {
         let length = u16::try_from(message.len()).expect("a DNS message has at most 65,535 octets");
         if self.sending.capacity() < PREFIX + message.len() {
             self.sending.reserve(SENDING.max(PREFIX + message.len()));
@@ -147,7 +151,6 @@ impl ClientProtocol for DoqClient {
         let octets = self.sending.split().freeze();
         self.queries.push(id, Query { request, reply: Reply::Part(Vec::new()) });
         self.unwritten.finish(connection, id, octets);
-        true
     }
 
     fn give_up(&mut self, connection: &mut Connection, request: u16) {

@@ -14,7 +14,7 @@ pub const ALPN_DOQ: &[u8] = b"doq";
 
 /// The error codes (RFC 9250, section 4.3).
 pub(crate) static CODES: ErrorCodes =
-    ErrorCodes { no_error: 0, cancelled: 3, protocol_error: 2, name };
+    ErrorCodes { no_error: 0, cancelled: 3, protocol_error: 2, excessive_load: 4, name };
 
 /// The name of an error code (RFC 9250, section 8.4).
 fn name(code: u64) -> &'static str {

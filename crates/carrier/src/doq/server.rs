@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::{CODES, PREFIX, is_too_long, whole_message};
 use crate::quic::{
-    Answer, ErrorCodes, QuicError, Reaction, Reading, ServerProtocol, Unwritten, code, read,
+    Answer, ErrorCodes, MOST_UNFINISHED, Postponed, QuicError, Reaction, Reading, ServerProtocol,
+    Unwritten, code, read,
 };
 
 /// The streams of one connection.
@@ -14,8 +15,12 @@ use crate::quic::{
 pub(crate) struct DoqServer {
     /// Streams whose end has not come yet.
     unfinished: FxHashMap<StreamId, Asked>,
+    /// Octets of these.
+    unfinished_octets: usize,
     /// Answers that flow control keeps back.
     unwritten: Unwritten,
+    /// Streams that are read when these are fewer.
+    postponed: Postponed,
     /// The octets of the query that is being read.
     query: Vec<u8>,
     /// Where an answer is made, after room for its length.
@@ -38,11 +43,16 @@ impl DoqServer {
         id: StreamId,
         answer: Answer<'_, StreamId>,
     ) -> Result<(), QuicError> {
+        if self.unwritten.is_full() {
+            self.postponed.add(id);
+            return Ok(());
+        }
         let before = self.unfinished.remove(&id);
         let was_whole = matches!(before, Some(Asked::Whole));
         let query = &mut self.query;
         query.clear();
         if let Some(Asked::Part(mut part)) = before {
+            self.unfinished_octets -= part.len();
             query.append(&mut part);
         }
         let reading = read(connection, id, |octets| query.extend_from_slice(octets));
@@ -86,12 +96,28 @@ impl DoqServer {
                 return Err(QuicError::Protocol("a message of another length than stated"));
             }
             None => {
+                self.unfinished_octets += self.query.len();
+                if self.unfinished_octets > MOST_UNFINISHED {
+                    return Err(QuicError::ExcessiveLoad);
+                }
                 self.unfinished.insert(id, Asked::Part(std::mem::take(&mut self.query)));
                 return Ok(());
             }
         }
         if !is_finished {
             self.unfinished.insert(id, Asked::Whole);
+        }
+        Ok(())
+    }
+
+    /// Reads what was postponed, as far as the client has read its answers.
+    fn go_on(
+        &mut self,
+        connection: &mut Connection,
+        answer: Answer<'_, StreamId>,
+    ) -> Result<(), QuicError> {
+        while let Some(id) = self.postponed.next(&self.unwritten) {
+            self.read(connection, id, answer)?;
         }
         Ok(())
     }
@@ -127,10 +153,14 @@ impl ServerProtocol for DoqServer {
                 }
             }
             StreamEvent::Readable { id } => self.read(connection, id, answer)?,
-            StreamEvent::Writable { id } => self.unwritten.resume(connection, id),
+            StreamEvent::Writable { id } => {
+                self.unwritten.resume(connection, id);
+                self.go_on(connection, answer)?;
+            }
             StreamEvent::Stopped { id, .. } => {
                 self.unwritten.forget(id);
                 let _ = connection.send_stream(id).reset(code(CODES.cancelled));
+                self.go_on(connection, answer)?;
             }
             StreamEvent::Opened { dir: Dir::Uni }
             | StreamEvent::Finished { .. }
@@ -140,6 +170,10 @@ impl ServerProtocol for DoqServer {
     }
 
     fn answer(&mut self, connection: &mut Connection, id: StreamId, message: &[u8]) -> bool {
+        if self.unwritten.is_full() {
+            let _ = connection.send_stream(id).reset(code(CODES.excessive_load));
+            return false;
+        }
         let mut octets = Vec::with_capacity(PREFIX + message.len());
         octets.extend_from_slice(&[0; PREFIX]);
         octets.extend_from_slice(message);

@@ -2,12 +2,13 @@
 
 use h2::Reason;
 
-use super::Http2Error;
+use super::dynamic_table::DynamicTable;
 use super::frame::{Fault, PREFACE, kind, push_go_away, push_number, push_settings, setting};
 use super::message::{LONGEST_MESSAGE, TargetError};
 use super::request::Requests;
 use super::sending::Sending;
 use super::streams::Streams;
+use super::{Announced, Http2Error};
 use crate::{Exchange, Target};
 
 /// One connection, from the side that asks. Queries may be sent before the server's first octet.
@@ -31,6 +32,8 @@ pub struct Client {
     pub(super) has_ended: bool,
     /// The server's settings have come, with which it begins (RFC 9113, section 3.4).
     pub(super) is_greeted: bool,
+    /// What the server's header blocks refer to.
+    pub(super) table: DynamicTable,
     /// A header block that goes on in the next frame.
     pub(super) unfinished: Option<Unfinished>,
     /// Octets that flow control has counted since we last said that we have read them.
@@ -38,7 +41,7 @@ pub struct Client {
     /// The server has announced its end (GOAWAY), or stream ids are used up.
     pub(super) draining: bool,
     /// The error with which the server has announced it.
-    pub(super) announced: Option<Reason>,
+    pub(super) announced: Option<Announced>,
     /// What the server did wrong.
     pub(super) fault: Option<Fault>,
 }
@@ -83,12 +86,8 @@ impl Client {
     pub fn new(target: &Target) -> Result<Self, TargetError> {
         let requests = Requests::new(target)?;
         let mut out = PREFACE.to_vec();
-        // Without a dynamic table on our side, each header block can be read by itself.
-        let settings = [
-            (setting::HEADER_TABLE_SIZE, 0),
-            (setting::ENABLE_PUSH, 0),
-            (setting::INITIAL_WINDOW_SIZE, STREAM_WINDOW as u32),
-        ];
+        let settings =
+            [(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, STREAM_WINDOW as u32)];
         push_settings(&mut out, &settings);
         let more = (CONNECTION_WINDOW - USUAL_WINDOW) as u32;
         push_number(&mut out, kind::WINDOW_UPDATE, 0, more);
@@ -102,6 +101,7 @@ impl Client {
             input: Vec::new(),
             has_ended: false,
             is_greeted: false,
+            table: DynamicTable::default(),
             unfinished: None,
             unacknowledged: 0,
             draining: false,
@@ -143,6 +143,12 @@ impl Client {
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.draining
+    }
+
+    /// The error with which the server has announced its end, if it was one.
+    #[must_use]
+    pub fn announced(&self) -> Option<&Announced> {
+        self.announced.as_ref()
     }
 
     /// Gives a request up: its stream is reset (CANCEL) with the next [`Client::poll`], and nothing
@@ -192,10 +198,10 @@ impl Client {
         if self.out.capacity() > KEPT {
             self.out = Vec::new();
         }
-        let end = match (self.fault, self.announced) {
+        let end = match (self.fault, &self.announced) {
             (Some(Fault { reason, what }), _) => Http2Error::Protocol(format!("{what} ({reason})")),
             (None, _) if !self.has_ended => return Ok(()),
-            (None, Some(reason)) => Http2Error::Remote(reason),
+            (None, Some(announced)) => Http2Error::Remote(announced.clone()),
             (None, None) => Http2Error::Closed,
         };
         self.draining = true;

@@ -1,8 +1,11 @@
-//! Header blocks of responses (HPACK, RFC 7541), as far as an answer depends on them. Our side has
-//! no dynamic table, and says so in its settings; so nothing here is remembered between blocks.
+//! Header blocks of responses (HPACK, RFC 7541), as far as an answer depends on them.
+//!
+//! Our own reader and not a crate's: those at hand keep and hand out whole names and values, and this is
+//! read for each answer.
 
+use super::dynamic_table::DynamicTable;
 use super::message::{MEDIA_TYPE, is_media_type};
-use crate::primitives::{Text, Unreadable, take_number, take_string};
+use crate::primitives::{Text, Unreadable, take_number};
 
 /// What a header block says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,122 +25,146 @@ const CODED_MEDIA_TYPE: &[u8] = b"\x1d\x75\xd0\x62\x0d\x26\x3d\x4c\x49\x52\x16\x
 /// Entries of the static table (RFC 7541, appendix A).
 const STATIC_ENTRIES: usize = 61;
 
+/// The names of the static table (RFC 7541, appendix A), from index 1 on.
+#[rustfmt::skip]
+const STATIC_NAMES: [&str; STATIC_ENTRIES] = [
+    ":authority", ":method", ":method", ":path", ":path", ":scheme", ":scheme", ":status", ":status",
+    ":status", ":status", ":status", ":status", ":status", "accept-charset", "accept-encoding",
+    "accept-language", "accept-ranges", "accept", "access-control-allow-origin", "age", "allow",
+    "authorization", "cache-control", "content-disposition", "content-encoding", "content-language",
+    "content-length", "content-location", "content-range", "content-type", "cookie", "date", "etag",
+    "expect", "expires", "from", "host", "if-match", "if-modified-since", "if-none-match", "if-range",
+    "if-unmodified-since", "last-modified", "link", "location", "max-forwards", "proxy-authenticate",
+    "proxy-authorization", "range", "referer", "refresh", "retry-after", "server", "set-cookie",
+    "strict-transport-security", "transfer-encoding", "user-agent", "vary", "via", "www-authenticate",
+];
+
 /// The statuses of the static table, from index 8 on.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 
-/// The name of a field, as far as it matters.
+/// A field, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    /// `:status`
-    Status,
-    /// `content-type`
-    ContentType,
+pub(super) enum Field {
+    /// `:status`; `None` if it has not three digits.
+    Status(Option<u16>),
+    /// `content-type`; true if it is that of a DNS message.
+    ContentType(bool),
     /// Another that begins with a colon: those of requests.
     Pseudo,
     /// Any other.
     Other,
 }
 
-impl Name {
-    /// The name at an index of the static table.
-    fn at(index: usize) -> Result<Self, Unreadable> {
+impl Field {
+    /// The field at an index of either table, the dynamic one behind the static one (section 2.3.3).
+    fn at(index: usize, table: &DynamicTable) -> Result<Self, Unreadable> {
         match index {
+            0 => Err(Unreadable),
             1..=7 => Ok(Self::Pseudo),
-            8..=14 => Ok(Self::Status),
-            31 => Ok(Self::ContentType),
+            8..=14 => Ok(Self::Status(Some(STATUSES[index - 8]))),
+            // The static table has this name with an empty value.
+            31 => Ok(Self::ContentType(false)),
             15..=STATIC_ENTRIES => Ok(Self::Other),
-            _ => Err(Unreadable),
+            _ => table.get(index - STATIC_ENTRIES - 1).map(|entry| entry.field),
         }
     }
 
-    /// The name that is written out.
-    fn of(name: &[u8]) -> Self {
-        match name {
-            b":status" => Self::Status,
-            b"content-type" => Self::ContentType,
+    /// The field whose name is written out, with this value.
+    fn of(name: &[u8], value: Text<'_>) -> Result<Self, Unreadable> {
+        Ok(match name {
+            b":status" => Self::Status(status(&value.decode()?)),
+            b"content-type" => Self::ContentType(carries_message(value)?),
             [b':', ..] => Self::Pseudo,
+            // Nobody looks at the value, so nobody pays for decoding it.
             _ => Self::Other,
-        }
+        })
     }
 
-    /// Takes a name whose index has so many bits in the first octet; 0 for one that is written out.
-    fn take(block: &mut &[u8], bits: u32) -> Result<Self, Unreadable> {
-        match take_number(block, bits)? {
-            0 => Ok(Self::of(&take_string(block, 7)?)),
-            index => Self::at(index),
-        }
+    /// The field of the same name with this value.
+    fn with(self, value: Text<'_>) -> Result<Self, Unreadable> {
+        Ok(match self {
+            Self::Status(_) => Self::Status(status(&value.decode()?)),
+            Self::ContentType(_) => Self::ContentType(carries_message(value)?),
+            Self::Pseudo | Self::Other => self,
+        })
     }
 }
 
-/// Reads a whole block.
+/// Reads a whole block, and makes of the dynamic table what it says.
 ///
 /// # Errors
-/// When it is broken, or refers to the dynamic table: the connection cannot go on.
-pub(super) fn read(block: &[u8]) -> Result<Fields, Unreadable> {
+/// When it is broken, or refers to what the dynamic table does not hold: the connection cannot go on.
+pub(super) fn read(block: &[u8], table: &mut DynamicTable) -> Result<Fields, Unreadable> {
     let (mut rest, mut fields, mut is_past_pseudo) = (block, Fields::default(), false);
-    // Changes of the size of the dynamic table come first (section 4.2); ours is always 0.
+    // Changes of the size of the dynamic table come first (section 4.2).
     while matches!(rest.first(), Some(0b0010_0000..0b0100_0000)) {
-        if take_number(&mut rest, 5)? != 0 {
-            return Err(Unreadable);
-        }
+        table.resize(take_number(&mut rest, 5)?)?;
     }
     while let Some(first) = rest.first() {
-        let name = match first {
+        let field = match first {
             // Indexed (section 6.1).
-            0b1000_0000.. => {
-                let index = take_number(&mut rest, 7)?;
-                let name = Name::at(index)?;
-                if name == Name::Status {
-                    fields.set_status(Some(STATUSES[index - 8]));
-                }
-                name
+            0b1000_0000.. => Field::at(take_number(&mut rest, 7)?, table)?,
+            // With incremental indexing (section 6.2.1).
+            0b0100_0000..0b1000_0000 => {
+                let (field, name_length, value) = take_literal(&mut rest, 6, table)?;
+                table.insert(field, name_length, value.length()?);
+                field
             }
-            // With incremental indexing, for which there is no room (sections 4.4 and 6.2.1).
-            0b0100_0000..0b1000_0000 => take_literal(&mut rest, 6, &mut fields)?,
             0b0010_0000..0b0100_0000 => return Err(Unreadable),
             // Without indexing, now or ever (sections 6.2.2 and 6.2.3).
-            ..0b0010_0000 => take_literal(&mut rest, 4, &mut fields)?,
+            ..0b0010_0000 => take_literal(&mut rest, 4, table)?.0,
         };
-        match name {
-            Name::Pseudo => fields.is_malformed = true,
-            Name::Status => fields.is_malformed |= is_past_pseudo,
-            Name::ContentType | Name::Other => is_past_pseudo = true,
+        match field {
+            Field::Pseudo => fields.is_malformed = true,
+            Field::Status(status) => {
+                fields.is_malformed |=
+                    is_past_pseudo || fields.status.is_some() || status.is_none();
+                fields.status = status;
+            }
+            Field::ContentType(carries_message) => {
+                fields.carries_message = carries_message;
+                is_past_pseudo = true;
+            }
+            Field::Other => is_past_pseudo = true,
         }
     }
     Ok(fields)
 }
 
-/// Takes a field whose value is written out; its name.
-fn take_literal(rest: &mut &[u8], bits: u32, fields: &mut Fields) -> Result<Name, Unreadable> {
-    let name = Name::take(rest, bits)?;
-    let value = Text::take(rest, 7)?;
-    match name {
-        Name::Status => fields.set_status(status(&value.decode()?)),
-        Name::ContentType => {
-            fields.carries_message = match value {
-                Text::Plain(value) if value == MEDIA_TYPE.as_bytes() => true,
-                Text::Coded(CODED_MEDIA_TYPE) => true,
-                value => is_media_type(&value.decode()?),
-            }
-        }
-        // Nobody looks at the value, so nobody pays for decoding it.
-        Name::Pseudo | Name::Other => {}
+/// Takes a field whose value is written out: what it is, the length of its name in octets, its value.
+fn take_literal<'a>(
+    rest: &mut &'a [u8],
+    bits: u32,
+    table: &DynamicTable,
+) -> Result<(Field, usize, Text<'a>), Unreadable> {
+    let index = take_number(rest, bits)?;
+    if index == 0 {
+        let name = Text::take(rest, 7)?.decode()?;
+        let value = Text::take(rest, 7)?;
+        return Ok((Field::of(&name, value)?, name.len(), value));
     }
-    Ok(name)
+    let field = Field::at(index, table)?;
+    let name_length = match STATIC_NAMES.get(index - 1) {
+        Some(name) => name.len(),
+        None => table.get(index - STATIC_ENTRIES - 1)?.name_length(),
+    };
+    let value = Text::take(rest, 7)?;
+    Ok((field.with(value)?, name_length, value))
+}
+
+/// The content type is that of a DNS message.
+fn carries_message(value: Text<'_>) -> Result<bool, Unreadable> {
+    Ok(match value {
+        Text::Plain(value) if value == MEDIA_TYPE.as_bytes() => true,
+        Text::Coded(CODED_MEDIA_TYPE) => true,
+        value => is_media_type(&value.decode()?),
+    })
 }
 
 /// A status of three digits (RFC 9110, section 15).
 fn status(digits: &[u8]) -> Option<u16> {
     let is_one = digits.len() == 3 && digits.iter().all(u8::is_ascii_digit) && digits[0] > b'0';
     is_one.then(|| digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
-}
-
-impl Fields {
-    /// Takes note of the one status.
-    fn set_status(&mut self, status: Option<u16>) {
-        self.is_malformed |= self.status.is_some() || status.is_none();
-        self.status = status;
-    }
 }
 
 #[cfg(test)]
@@ -147,9 +174,14 @@ mod tests {
     use super::*;
     use crate::huffman;
 
+    /// Reads a block as the first of a connection.
+    fn first(block: &[u8]) -> Result<Fields, Unreadable> {
+        read(block, &mut DynamicTable::default())
+    }
+
     fn check(block: &[u8], status: Option<u16>, carries_message: bool) {
         let expected = Fields { status, carries_message, is_malformed: false };
-        assert_eq!(read(block), Ok(expected), "{block:x?}");
+        assert_eq!(first(block), Ok(expected), "{block:x?}");
     }
 
     #[test]
@@ -179,7 +211,7 @@ mod tests {
         check(b"\x40\x0acustom-key\x0dcustom-header", None, false);
         check(b"\x10\x08password\x06secret", None, false);
         // C.5.2 refers to what C.5.1 left in the dynamic table.
-        assert_eq!(read(b"\x48\x03307\xc1\xc0\xbf"), Err(Unreadable));
+        assert_eq!(first(b"\x48\x03307\xc1\xc0\xbf"), Err(Unreadable));
     }
 
     #[test]
@@ -202,27 +234,28 @@ mod tests {
     fn blocks_that_are_wrong() {
         for block in [
             b"\x80".as_slice(),                  // index 0
-            b"\xbe",                             // 62: the dynamic table
-            b"\x7f\x00",                         // 63 as a name
+            b"\xbe",                             // 62: the dynamic table, which is empty
+            b"\x7f\x00\0",                       // 63 as a name
             b"\x88\x20",                         // a size that comes late
-            b"\x3f\xe1\x1f\x88",                 // a size of 4096
+            b"\x3f\xe2\x1f\x88",                 // a size of 4097
+            b"\x54\x81\xff",                     // a coded value that is indexed, badly padded
             b"\x5f\x0atext",                     // a string that is cut
             b"\x48\x81\xff",                     // padding longer than seven bits
             b"\xff\xff\xff\xff\xff\xff\xff\x0f", // a number that is none
         ] {
-            assert_eq!(read(block), Err(Unreadable), "{block:x?}");
+            assert_eq!(first(block), Err(Unreadable), "{block:x?}");
         }
         for block in
             [b"\x88\x88".as_slice(), b"\x54\0\x88", b"\x82", b"\x48\x0220", b"\x00\x02:x\0"]
         {
-            assert!(read(block).unwrap().is_malformed, "{block:x?}");
+            assert!(first(block).unwrap().is_malformed, "{block:x?}");
         }
     }
 
     proptest! {
         #[test]
         fn no_octets_panic(block in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read(&block);
+            let _ = first(&block);
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::uri::InvalidUri;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+
+use crate::freshness::freshness;
 
 /// The media type of a DNS message (RFC 8484, section 6).
 pub(super) const MEDIA_TYPE: &str = "application/dns-message";
@@ -41,7 +43,12 @@ fn carries_message(headers: &HeaderMap) -> bool {
 /// What a server makes of the head of a request.
 pub(super) enum Asked {
     /// The message was in the address.
-    Message(Vec<u8>),
+    Message {
+        /// The message.
+        message: Vec<u8>,
+        /// The method is HEAD, so no body is wanted.
+        is_head: bool,
+    },
     /// The message is the body.
     Body,
     /// The request is refused with this status.
@@ -54,16 +61,20 @@ pub(super) fn read_head<T>(request: &Request<T>, path: &str) -> Asked {
         return Asked::Refused(StatusCode::NOT_FOUND);
     }
     match *request.method() {
-        http::Method::GET => read_query(request.uri().query().unwrap_or_default()),
-        http::Method::POST if carries_message(request.headers()) => Asked::Body,
-        http::Method::POST => Asked::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE),
+        // HEAD is there wherever GET is (RFC 9110, section 9.1).
+        Method::GET | Method::HEAD => {
+            let is_head = request.method() == Method::HEAD;
+            read_query(request.uri().query().unwrap_or_default(), is_head)
+        }
+        Method::POST if carries_message(request.headers()) => Asked::Body,
+        Method::POST => Asked::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         _ => Asked::Refused(StatusCode::METHOD_NOT_ALLOWED),
     }
 }
 
 /// Reads the variable `dns` of a query string. Without one, or if it is no base64url, the request
 /// is a bad one; if it is too long for a message, it is too long.
-fn read_query(query: &str) -> Asked {
+fn read_query(query: &str, is_head: bool) -> Asked {
     let Some(text) = query.split('&').find_map(|part| part.strip_prefix("dns=")) else {
         return Asked::Refused(StatusCode::BAD_REQUEST);
     };
@@ -71,23 +82,32 @@ fn read_query(query: &str) -> Asked {
         return Asked::Refused(StatusCode::URI_TOO_LONG);
     }
     match URL_SAFE_NO_PAD.decode(text) {
-        Ok(message) => Asked::Message(message),
+        Ok(message) => Asked::Message { message, is_head },
         Err(_) => Asked::Refused(StatusCode::BAD_REQUEST),
     }
 }
 
-/// The head of a response that carries a message of so many octets.
-pub(super) fn answer_head(length: usize) -> Response<()> {
+/// The head of a response that carries this message, with how long it may be kept (RFC 8484,
+/// section 5.1).
+pub(super) fn answer_head(message: &[u8]) -> Response<()> {
     let mut response = Response::new(());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(message.len()));
+    // Digits and letters are a value of a field.
+    if let Ok(max_age) = HeaderValue::try_from(format!("max-age={}", freshness(message))) {
+        headers.insert(CACHE_CONTROL, max_age);
+    }
     response
 }
 
-/// The head of a response that carries nothing but a status.
+/// The head of a response that carries nothing but a status, and with 405 the methods that are
+/// there (RFC 9110, section 15.5.6).
 pub(super) fn refusal_head(status: StatusCode) -> Response<()> {
     let mut response = Response::new(());
     *response.status_mut() = status;
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+    }
     response
 }

@@ -2,6 +2,7 @@
 
 use h2::Reason;
 
+use super::Announced;
 use super::client::{
     CONNECTION_WINDOW, Client, KEPT, LAST_STREAM, MOST_STREAMS, STREAM_WINDOW, Unfinished,
 };
@@ -169,7 +170,7 @@ impl Client {
         ends_stream: bool,
         deliver: Deliver<'_>,
     ) -> Result<(), Fault> {
-        let fields = headers::read(block).map_err(|_| Fault {
+        let fields = headers::read(block, &mut self.table).map_err(|_| Fault {
             reason: Reason::COMPRESSION_ERROR,
             what: "a header block that cannot be read",
         })?;
@@ -272,13 +273,13 @@ impl Client {
         if head.stream != 0 {
             return Err(Fault::protocol("a good-bye on a stream"));
         }
-        let Some([a, b, c, d, reason @ ..]) = payload.first_chunk::<8>() else {
+        let Some(([a, b, c, d, reason @ ..], data)) = payload.split_first_chunk::<8>() else {
             return Err(Fault::size("a good-bye of less than eight octets"));
         };
         self.draining = true;
         let reason = Reason::from(u32::from_be_bytes(*reason));
         if reason != Reason::NO_ERROR {
-            self.announced = Some(reason);
+            self.announced = Some(Announced::new(reason, data));
         }
         let last = u32::from_be_bytes([*a, *b, *c, *d]) & LAST_STREAM;
         for stream in self.streams.close_above(last) {

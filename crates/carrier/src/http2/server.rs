@@ -1,6 +1,6 @@
 //! The server's end of a connection.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -11,7 +11,8 @@ use h2::{RecvStream, server};
 use http::StatusCode;
 
 use super::Http2Error;
-use super::message::{Asked, LONGEST_MESSAGE, answer_head, read_head, refusal_head};
+use super::answers::{Answers, refuse};
+use super::message::{Asked, LONGEST_MESSAGE, read_head};
 use super::pipe::Pipe;
 
 /// A request's name on its connection: the number of its stream.
@@ -28,8 +29,13 @@ pub struct Request {
 }
 
 /// One connection, from the side that answers. It refuses by itself what is no DNS over HTTPS: a
-/// path that is not served (404), a method other than GET and POST (405), a message that is too
-/// long (413, 414), another content type (415), and what is no base64url (400).
+/// path that is not served (404), a method other than GET, HEAD and POST (405), a message that is too
+/// long (413, 414), another content type (415), a head that is too long (431), and what is no
+/// base64url (400).
+///
+/// What a client can make it keep is bounded: a megabyte of requests that have not come whole or
+/// that nobody has taken (more are refused with 503), and a quarter of one of answers for which the
+/// client opens no window ([`Server::next_request`] hands out nothing until it does).
 ///
 /// Octets to write come out of [`Server::poll`] alone: call it after each [`Server::receive`], and
 /// after each batch of answers.
@@ -40,10 +46,12 @@ pub struct Server {
     path: String,
     /// Requests whose bodies have not ended.
     reading: Vec<Reading>,
-    /// Whom to answer; a request that is never answered keeps its stream open.
-    waiting: HashMap<u32, SendResponse<Bytes>>,
+    /// Whom to answer, and what of the answers could not be sent.
+    answers: Answers,
     /// Requests that nobody has taken yet.
     requests: VecDeque<Request>,
+    /// Octets of these, and of the bodies that have not ended.
+    kept: usize,
 }
 
 /// How far the connection is.
@@ -70,6 +78,16 @@ struct Reading {
 /// until the client gives it up, so this must be larger than what a load leaves outstanding.
 const MOST_STREAMS: u32 = 1 << 16;
 
+/// Octets of messages that a client can make a connection keep: of requests that have not come whole,
+/// and of those that nobody has taken. Some thousand queries of a usual length.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Octets of a request's head, as RFC 9113, section 6.5.2, counts them (SETTINGS_MAX_HEADER_LIST_SIZE):
+/// the longest message in base64url is 87,380, and there is room for the rest. `h2` refuses more with
+/// 431, and ends a connection whose CONTINUATION frames do not come to an end; its own bound is
+/// 16 MiB.
+const HEADER_LIST: u32 = 1 << 17;
+
 /// Octets of a refused request that are read and dropped; then its stream is reset.
 const MOST_DROPPED: usize = 1 << 20;
 
@@ -91,6 +109,7 @@ impl Server {
         let handshake = server::Builder::new()
             .max_concurrent_streams(most_streams)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(HEADER_LIST)
             // A server that stood still may read hundreds of requests together with the resets of
             // clients that waited no longer. That is no attack here.
             .max_pending_accept_reset_streams(usize::MAX)
@@ -101,8 +120,9 @@ impl Server {
             state: State::Greeting(Box::pin(handshake)),
             path: path.to_owned(),
             reading: Vec::new(),
-            waiting: HashMap::new(),
+            answers: Answers::default(),
             requests: VecDeque::new(),
+            kept: 0,
         }
     }
 
@@ -126,33 +146,33 @@ impl Server {
         pipe.while_writing_to(out, || self.advance())
     }
 
-    /// The next request that has come whole.
+    /// The next request that has come whole. `None` also while the client opens no window for the
+    /// answers that it has asked for.
     pub fn next_request(&mut self) -> Option<Request> {
-        self.requests.pop_front()
+        if self.answers.are_kept_back() {
+            return None;
+        }
+        let request = self.requests.pop_front()?;
+        self.kept -= request.message.len();
+        Some(request)
     }
 
     /// Answers a request; false if its client does not wait any more. Call [`Server::poll`] after
     /// the last answer of a batch.
     pub fn answer(&mut self, id: RequestId, message: &[u8]) -> bool {
-        let Some(mut respond) = self.waiting.remove(&id.0) else { return false };
-        let Ok(mut stream) = respond.send_response(answer_head(message.len()), false) else {
-            return false;
-        };
-        stream.send_data(Bytes::copy_from_slice(message), true).is_ok()
+        self.answers.answer(id.0, message)
     }
 
     /// Refuses a request with this status, which is 500 if it is none.
     pub fn refuse(&mut self, id: RequestId, status: u16) {
-        if let Some(mut respond) = self.waiting.remove(&id.0) {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            refuse(&mut respond, status);
-        }
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        self.answers.refuse(id.0, status);
     }
 
     /// True if requests are open that have not been answered.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        self.answers.are_awaited()
     }
 
     /// Says that no further request will be looked at (GOAWAY); those open can be answered.
@@ -181,7 +201,8 @@ impl Server {
                 Poll::Pending => break,
             }
         }
-        if self.read_bodies(context)
+        let moved = self.answers.resume(context) | self.read_bodies(context);
+        if moved
             && let State::Open(connection) = &mut self.state
             && let Poll::Ready(Err(error)) = connection.poll_closed(context)
         {
@@ -193,7 +214,7 @@ impl Server {
     /// Takes a new request.
     fn take(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
         let refusal = match read_head(&request, &self.path) {
-            Asked::Message(message) => return self.deliver(message, respond),
+            Asked::Message { message, is_head } => return self.deliver(message, respond, is_head),
             Asked::Body => None,
             Asked::Refused(status) => Some(status),
         };
@@ -205,19 +226,28 @@ impl Server {
     fn read_bodies(&mut self, context: &mut Context<'_>) -> bool {
         let (mut next, mut moved) = (0, false);
         while next < self.reading.len() {
-            match self.reading[next].read(context) {
+            let reading = &mut self.reading[next];
+            let before = reading.message.len();
+            let body = reading.read(context);
+            self.kept = self.kept - before + reading.message.len();
+            if self.kept > MOST_KEPT {
+                self.kept -= reading.give_up(StatusCode::SERVICE_UNAVAILABLE);
+            }
+            match body {
                 Body::Pending => next += 1,
                 Body::Whole => {
                     // Not `swap_remove`: what came first is answered first.
                     let mut reading = self.reading.remove(next);
+                    self.kept -= reading.message.len();
                     match reading.refusal {
                         Some(status) => refuse(&mut reading.respond, status),
-                        None => self.deliver(reading.message, reading.respond),
+                        None => self.deliver(reading.message, reading.respond, false),
                     }
                     moved = true;
                 }
                 Body::Broken => {
-                    self.reading.remove(next);
+                    let reading = self.reading.remove(next);
+                    self.kept -= reading.message.len();
                     moved = true;
                 }
             }
@@ -225,10 +255,14 @@ impl Server {
         moved
     }
 
-    /// Puts a whole message before whoever answers.
-    fn deliver(&mut self, message: Vec<u8>, respond: SendResponse<Bytes>) {
+    /// Puts a whole message before whoever answers, if there is room for it.
+    fn deliver(&mut self, message: Vec<u8>, mut respond: SendResponse<Bytes>, is_head: bool) {
+        if self.kept + message.len() > MOST_KEPT {
+            return refuse(&mut respond, StatusCode::SERVICE_UNAVAILABLE);
+        }
+        self.kept += message.len();
         let id = RequestId(respond.stream_id().as_u32());
-        self.waiting.insert(id.0, respond);
+        self.answers.wait(respond, is_head);
         self.requests.push_back(Request { id, message: message.into() });
     }
 }
@@ -256,8 +290,7 @@ impl Reading {
                     let _ = self.body.flow_control().release_capacity(part.len());
                     self.length += part.len();
                     if self.length > LONGEST_MESSAGE && self.refusal.is_none() {
-                        self.refusal = Some(StatusCode::PAYLOAD_TOO_LARGE);
-                        self.message = Vec::new();
+                        self.give_up(StatusCode::PAYLOAD_TOO_LARGE);
                     }
                     if self.length > MOST_DROPPED {
                         return Body::Whole;
@@ -269,9 +302,11 @@ impl Reading {
             }
         }
     }
-}
 
-/// Refuses a request. It fails when the client does not wait any more: nobody is left to tell.
-fn refuse(respond: &mut SendResponse<Bytes>, status: StatusCode) {
-    let _ = respond.send_response(refusal_head(status), true);
+    /// Forgets what has come, to refuse the request when the rest has; returns how many octets that
+    /// were.
+    fn give_up(&mut self, status: StatusCode) -> usize {
+        self.refusal = Some(status);
+        std::mem::take(&mut self.message).len()
+    }
 }

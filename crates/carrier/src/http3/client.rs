@@ -172,12 +172,16 @@ impl ClientProtocol for Http3Client {
         self.control.begin(connection)
     }
 
-    fn send(&mut self, connection: &mut Connection, request: u16, message: &[u8]) -> bool {
+    fn may_send(&self) -> bool {
         // What the server does not read must wait where it can time out.
-        if !self.unwritten.is_empty() {
-            return false;
-        }
-        let Some(id) = connection.streams().open(Dir::Bi) else { return false };
+        self.unwritten.is_empty()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn send(&mut self, connection: &mut Connection, id: StreamId, request: u16, message: &[u8]) {
         let space = self.requests.space(message.len());
         if self.sending.capacity() < space {
             self.sending.reserve(SENDING.max(space));
@@ -186,7 +190,6 @@ impl ClientProtocol for Http3Client {
         let octets = self.sending.split().freeze();
         self.waiting.push(id, (request, Vec::new()));
         self.unwritten.finish(connection, id, octets);
-        true
     }
 
     fn give_up(&mut self, connection: &mut Connection, request: u16) {

@@ -5,6 +5,7 @@ use quinn_proto::{Connection, Dir, StreamId};
 use rustc_hash::FxHashMap;
 
 use super::frames::{self, Frame, Kind};
+use super::message::FIELD_SECTION;
 use super::varint;
 use crate::quic::{QuicError, Reading, read};
 
@@ -47,9 +48,6 @@ const DECODER: u64 = 0x3;
 /// table stay at their default, which is zero (RFC 9204, section 5).
 const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
-/// Octets of a field section that are taken, as the setting counts them.
-const FIELD_SECTION: u64 = 1 << 17;
-
 impl Control {
     /// Opens this side's control stream and sends the settings.
     ///
@@ -63,7 +61,7 @@ impl Control {
         let id = id.ok_or(QuicError::Protocol("no unidirectional stream is allowed"))?;
         let mut settings = Vec::new();
         varint::push(&mut settings, MAX_FIELD_SECTION_SIZE);
-        varint::push(&mut settings, FIELD_SECTION);
+        varint::push(&mut settings, FIELD_SECTION as u64);
         let mut octets = Vec::new();
         varint::push(&mut octets, CONTROL);
         frames::push_head(&mut octets, frames::SETTINGS, settings.len());

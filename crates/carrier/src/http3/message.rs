@@ -6,6 +6,7 @@ use bytes::{BufMut as _, BytesMut};
 
 use super::frames::{self, Frame, Kind};
 use super::qpack::{self, Fields, Name};
+use crate::freshness::freshness;
 use crate::quic::QuicError;
 use crate::{Method, Target};
 
@@ -31,6 +32,8 @@ mod index {
     pub(super) const HTTPS: usize = 23;
     /// `:status 200`, which is also a `:status` for its name.
     pub(super) const OK: usize = 25;
+    /// `cache-control max-age=0`, for its name.
+    pub(super) const CACHE_CONTROL: usize = 36;
     /// `accept application/dns-message`
     pub(super) const ACCEPT_MESSAGE: usize = 30;
     /// `content-type application/dns-message`
@@ -110,39 +113,69 @@ impl Requests {
     }
 }
 
-/// Appends `content-length`.
-fn push_length(section: &mut Vec<u8>, length: usize) {
-    let mut digits = [0; 20];
-    let (mut rest, mut at) = (length, digits.len());
+/// A number in decimal digits.
+fn decimal(number: usize, digits: &mut [u8; 20]) -> &[u8] {
+    let (mut rest, mut at) = (number, digits.len());
     while at == digits.len() || rest > 0 {
         at -= 1;
         digits[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    qpack::push_named(section, index::CONTENT_LENGTH, &digits[at..]);
+    &digits[at..]
 }
 
-/// Appends a response that carries a message.
-pub(super) fn push_answer(out: &mut Vec<u8>, message: &[u8]) {
-    let mut section = Vec::with_capacity(16);
+/// Appends `content-length`.
+fn push_length(section: &mut Vec<u8>, length: usize) {
+    qpack::push_named(section, index::CONTENT_LENGTH, decimal(length, &mut [0; 20]));
+}
+
+/// Appends how long a response that carries this message may be kept (RFC 8484, section 5.1).
+fn push_max_age(section: &mut Vec<u8>, message: &[u8]) {
+    const NAME: &[u8] = b"max-age=";
+    let mut digits = [0; 20];
+    let seconds = decimal(freshness(message) as usize, &mut digits);
+    qpack::push_value_head(section, index::CACHE_CONTROL, NAME.len() + seconds.len());
+    section.extend_from_slice(NAME);
+    section.extend_from_slice(seconds);
+}
+
+/// Appends a response that carries a message, without the message if it answers HEAD (RFC 9110,
+/// section 9.3.2).
+pub(super) fn push_answer(out: &mut Vec<u8>, message: &[u8], is_head: bool) {
+    let mut section = Vec::with_capacity(32);
     qpack::begin(&mut section);
     qpack::push_indexed(&mut section, index::OK);
     qpack::push_indexed(&mut section, index::MESSAGE_TYPE);
+    push_max_age(&mut section, message);
     push_length(&mut section, message.len());
     frames::push_head(out, frames::HEADERS, section.len());
     out.extend_from_slice(&section);
+    if is_head {
+        return;
+    }
     frames::push_head(out, frames::DATA, message.len());
     out.extend_from_slice(message);
 }
 
-/// Appends a response that carries nothing but a status.
+/// Appends a response that carries nothing but a status, and with 405 the methods that are there
+/// (RFC 9110, section 15.5.6).
 pub(super) fn push_refusal(out: &mut Vec<u8>, status: u16) {
     let mut section = Vec::new();
     qpack::begin(&mut section);
     qpack::push_named(&mut section, index::OK, status.to_string().as_bytes());
+    if status == METHOD_NOT_ALLOWED {
+        qpack::push_literal(&mut section, b"allow", b"GET, HEAD, POST");
+    }
     frames::push_head(out, frames::HEADERS, section.len());
     out.extend_from_slice(&section);
 }
+
+/// The status for a method that is not there (RFC 9110, section 15.5.6).
+const METHOD_NOT_ALLOWED: u16 = 405;
+
+/// Octets of a field section that are taken; more are refused with 431 (RFC 9114, section 4.2.2).
+/// The longest message in base64url has 87,380.
+pub(super) const FIELD_SECTION: usize = 1 << 17;
 
 /// Collects the body of a message on a stream: where it is in the octets if it is in one piece,
 /// else its pieces.
@@ -200,6 +233,9 @@ struct Head {
     path: Option<Vec<u8>>,
     /// The content type is that of DNS messages.
     is_message: bool,
+    /// Octets of the section as its limit counts them, 32 and the value for each field; the names
+    /// are left out.
+    size: usize,
 }
 
 impl Head {
@@ -208,6 +244,7 @@ impl Head {
         let unreadable = |_| QuicError::Protocol("a field section that cannot be decompressed");
         let (mut head, mut fields) = (Self::default(), Fields::new(section).map_err(unreadable)?);
         while let Some(field) = fields.take().map_err(unreadable)? {
+            head.size += 32 + field.value.len();
             match field.name {
                 Name::Status => {
                     let text = std::str::from_utf8(&field.value).unwrap_or_default();
@@ -332,14 +369,17 @@ impl From<QuicError> for Unanswered {
 }
 
 /// Reads a whole request to a server that serves `path`, and leaves nothing but the DNS message in
-/// `octets`.
+/// `octets`; true if the method is HEAD, which is there wherever GET is (RFC 9110, section 9.1).
 ///
 /// # Errors
 /// [`Unanswered::Refused`] with the status to be sent: a path that is not served (404), a method
-/// other than GET and POST (405), a message that is too long (413, 414), another content type
-/// (415), and what is malformed (400).
-pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<(), Unanswered> {
+/// other than GET, HEAD and POST (405), a message that is too long (413, 414), another content type
+/// (415), a head that is too long (431), and what is malformed (400).
+pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<bool, Unanswered> {
     let content = read_frames(octets, Head::read)?.ok_or(Unanswered::Refused(400))?;
+    if content.head.size > FIELD_SECTION {
+        return Err(Unanswered::Refused(431));
+    }
     let (Some(method), Some(target)) = (&content.head.method, &content.head.path) else {
         return Err(Unanswered::Refused(400));
     };
@@ -348,13 +388,16 @@ pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<(), Unans
         return Err(Unanswered::Refused(404));
     }
     match method.as_slice() {
-        b"GET" => read_query(parts.next().unwrap_or_default(), octets),
+        b"GET" | b"HEAD" => {
+            let is_head = method == b"HEAD";
+            read_query(parts.next().unwrap_or_default(), octets).map(|()| is_head)
+        }
         b"POST" if !content.head.is_message => Err(Unanswered::Refused(415)),
         b"POST" => {
             content.body.gather(octets);
-            if octets.len() > LONGEST_MESSAGE { Err(Unanswered::Refused(413)) } else { Ok(()) }
+            if octets.len() > LONGEST_MESSAGE { Err(Unanswered::Refused(413)) } else { Ok(false) }
         }
-        _ => Err(Unanswered::Refused(405)),
+        _ => Err(Unanswered::Refused(METHOD_NOT_ALLOWED)),
     }
 }
 
@@ -369,4 +412,61 @@ fn read_query(query: &[u8], message: &mut Vec<u8>) -> Result<(), Unanswered> {
     message.clear();
     let decoded = URL_SAFE_NO_PAD.decode_vec(text, message);
     decoded.map_err(|_| Unanswered::Refused(400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request with this head and body.
+    fn request(method: &[u8], path: &[u8], fields: usize, body: &[u8]) -> Vec<u8> {
+        let (mut octets, mut section) = (Vec::new(), Vec::new());
+        qpack::begin(&mut section);
+        qpack::push_named(&mut section, index::GET, method);
+        qpack::push_named(&mut section, index::PATH, path);
+        (0..fields).for_each(|_| qpack::push_indexed(&mut section, index::MESSAGE_TYPE));
+        frames::push_head(&mut octets, frames::HEADERS, section.len());
+        octets.extend_from_slice(&section);
+        if !body.is_empty() {
+            frames::push_head(&mut octets, frames::DATA, body.len());
+            octets.extend_from_slice(body);
+        }
+        octets
+    }
+
+    #[test]
+    fn requests_are_read_or_refused() {
+        let check = |mut octets: Vec<u8>, expected: Result<(bool, &[u8]), u16>| {
+            let read = read_request(&mut octets, "/q").map_err(|error| match error {
+                Unanswered::Refused(status) => status,
+                Unanswered::Broken(error) => panic!("{error}"),
+            });
+            assert_eq!(read.map(|is_head| (is_head, octets.as_slice())), expected);
+        };
+        check(request(b"GET", b"/q?dns=AAAB", 0, b""), Ok((false, &[0, 0, 1])));
+        check(request(b"HEAD", b"/q?dns=AAAB", 0, b""), Ok((true, &[0, 0, 1])));
+        check(request(b"POST", b"/q", 1, b"abc"), Ok((false, b"abc")));
+        check(request(b"POST", b"/q", 0, b"abc"), Err(415));
+        check(request(b"PUT", b"/q", 1, b"abc"), Err(405));
+        check(request(b"GET", b"/", 0, b""), Err(404));
+        // 2,340 fields of 32 octets and the media type each are beyond 128 KiB, in 2 KiB.
+        check(request(b"GET", b"/q?dns=AAAB", 2_000, b""), Ok((false, &[0, 0, 1])));
+        check(request(b"GET", b"/q?dns=AAAB", 3_000, b""), Err(431));
+    }
+
+    #[test]
+    fn answers_say_how_long_they_may_be_kept() {
+        const ANSWER: &[u8] =
+            b"\0\0\x84\0\0\0\0\x01\0\0\0\0\0\0\x01\0\x01\0\0\0\x3c\0\x04\xc0\0\x02\x01";
+        let contains = |octets: &[u8], part: &[u8]| octets.windows(part.len()).any(|it| it == part);
+        for is_head in [false, true] {
+            let mut out = Vec::new();
+            push_answer(&mut out, ANSWER, is_head);
+            assert!(contains(&out, b"max-age=60"), "{out:x?}");
+            assert_eq!(out.ends_with(ANSWER), !is_head);
+        }
+        let mut out = Vec::new();
+        push_refusal(&mut out, 405);
+        assert!(contains(&out, b"allow\x0fGET, HEAD, POST"), "{out:x?}");
+    }
 }

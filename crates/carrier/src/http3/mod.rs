@@ -19,12 +19,31 @@ pub(crate) use server::Http3Server;
 
 use crate::quic::ErrorCodes;
 
+/// Reads a whole request of HTTP/3 to a server that serves `path`, without the connection that it
+/// came on; gives the DNS message. This is what [`crate::quic::QuicServer`] reads requests with.
+///
+/// # Errors
+/// With the status that it is refused with; `None` if it ends the connection.
+pub fn read_http3_request(octets: &[u8], path: &str) -> Result<Vec<u8>, Option<u16>> {
+    let mut message = octets.to_vec();
+    match message::read_request(&mut message, path) {
+        Ok(_) => Ok(message),
+        Err(message::Unanswered::Refused(status)) => Err(Some(status)),
+        Err(message::Unanswered::Broken(_)) => Err(None),
+    }
+}
+
 /// The name of the protocol in ALPN (RFC 9114, section 3.1).
 pub const ALPN_H3: &[u8] = b"h3";
 
 /// The error codes that are told apart (RFC 9114, section 8.1).
-pub(crate) static CODES: ErrorCodes =
-    ErrorCodes { no_error: 0x100, cancelled: 0x10c, protocol_error: 0x101, name };
+pub(crate) static CODES: ErrorCodes = ErrorCodes {
+    no_error: 0x100,
+    cancelled: 0x10c,
+    protocol_error: 0x101,
+    excessive_load: 0x107,
+    name,
+};
 
 /// The server did not look at the request, and it may be sent again.
 const REQUEST_REJECTED: u32 = 0x10b;

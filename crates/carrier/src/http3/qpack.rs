@@ -135,6 +135,14 @@ pub(super) fn push_named(out: &mut Vec<u8>, index: usize, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// Appends a field whose name is not in the static table (section 4.5.6).
+pub(super) fn push_literal(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    push_number(out, 0b0010_0000, 3, name.len());
+    out.extend_from_slice(name);
+    push_number(out, 0, 7, value.len());
+    out.extend_from_slice(value);
+}
+
 /// Appends the name of a field and the length of its value, which follows.
 pub(super) fn push_value_head(out: &mut Vec<u8>, index: usize, length: usize) {
     push_number(out, 0b0101_0000, 4, index);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::control::Control;
 use super::message::{LONGEST_MESSAGE, Unanswered, push_answer, push_refusal, read_request};
 use super::{CODES, REQUEST_REJECTED};
 use crate::quic::{
-    Answer, ErrorCodes, QuicError, Reaction, Reading, ServerProtocol, Unwritten, code, read,
+    Answer, ErrorCodes, MOST_UNFINISHED, Postponed, QuicError, Reaction, Reading, ServerProtocol,
+    Unwritten, code, read,
 };
 
 /// The requests of one connection.
@@ -21,8 +22,14 @@ pub(crate) struct Http3Server {
     control: Control,
     /// Requests whose end has not come yet.
     unfinished: FxHashMap<StreamId, Vec<u8>>,
+    /// Octets of these.
+    unfinished_octets: usize,
     /// Responses that flow control keeps back.
     unwritten: Unwritten,
+    /// Streams that are read when these are fewer.
+    postponed: Postponed,
+    /// Requests with the method HEAD that have not been answered (RFC 9110, section 9.3.2).
+    heads: FxHashSet<StreamId>,
     /// The request that is being read.
     request: Vec<u8>,
     /// The message that is being made.
@@ -43,7 +50,10 @@ impl Http3Server {
             path,
             control: Control::default(),
             unfinished: FxHashMap::default(),
+            unfinished_octets: 0,
             unwritten: Unwritten::default(),
+            postponed: Postponed::default(),
+            heads: FxHashSet::default(),
             request: Vec::new(),
             message: Vec::new(),
             next: 0,
@@ -64,9 +74,14 @@ impl Http3Server {
             return Ok(());
         }
         self.next = self.next.max(u64::from(id) + 4);
+        if self.unwritten.is_full() {
+            self.postponed.add(id);
+            return Ok(());
+        }
         let request = &mut self.request;
         request.clear();
         if let Some(mut before) = self.unfinished.remove(&id) {
+            self.unfinished_octets -= before.len();
             request.append(&mut before);
         }
         match read(connection, id, |octets| request.extend_from_slice(octets)) {
@@ -78,6 +93,10 @@ impl Http3Server {
                 return Ok(());
             }
             Reading::Open if request.len() <= LONGEST_REQUEST => {
+                self.unfinished_octets += request.len();
+                if self.unfinished_octets > MOST_UNFINISHED {
+                    return Err(QuicError::ExcessiveLoad);
+                }
                 let request = std::mem::take(request);
                 self.unfinished.insert(id, request);
                 return Ok(());
@@ -91,7 +110,10 @@ impl Http3Server {
             Reading::Finished => {}
         }
         match read_request(&mut self.request, &self.path) {
-            Ok(()) => {
+            Ok(is_head) => {
+                if is_head {
+                    self.heads.insert(id);
+                }
                 self.message.clear();
                 match answer(id, &self.request, &mut self.message) {
                     Reaction::Answered => {
@@ -99,12 +121,28 @@ impl Http3Server {
                         self.answer(connection, id, &message);
                         self.message = message;
                     }
-                    Reaction::Later | Reaction::Never => {}
-                    Reaction::NoQuery => self.refuse(connection, id, 400),
+                    Reaction::Later => {}
+                    Reaction::Never => drop(self.heads.remove(&id)),
+                    Reaction::NoQuery => {
+                        self.heads.remove(&id);
+                        self.refuse(connection, id, 400);
+                    }
                 }
             }
             Err(Unanswered::Refused(status)) => self.refuse(connection, id, status),
             Err(Unanswered::Broken(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Reads what was postponed, as far as the client has read its answers.
+    fn go_on(
+        &mut self,
+        connection: &mut Connection,
+        answer: Answer<'_, StreamId>,
+    ) -> Result<(), QuicError> {
+        while let Some(id) = self.postponed.next(&self.unwritten) {
+            self.read(connection, id, answer)?;
         }
         Ok(())
     }
@@ -147,10 +185,15 @@ impl ServerProtocol for Http3Server {
                 self.read(connection, id, answer)?;
             }
             StreamEvent::Readable { id } => self.control.read(connection, id, &mut go_away)?,
-            StreamEvent::Writable { id } => self.unwritten.resume(connection, id),
+            StreamEvent::Writable { id } => {
+                self.unwritten.resume(connection, id);
+                self.go_on(connection, answer)?;
+            }
             StreamEvent::Stopped { id, .. } => {
                 self.unwritten.forget(id);
+                self.heads.remove(&id);
                 let _ = connection.send_stream(id).reset(code(CODES.cancelled));
+                self.go_on(connection, answer)?;
             }
             StreamEvent::Finished { .. } | StreamEvent::Available { .. } => {}
         }
@@ -158,8 +201,13 @@ impl ServerProtocol for Http3Server {
     }
 
     fn answer(&mut self, connection: &mut Connection, id: StreamId, message: &[u8]) -> bool {
-        let mut octets = Vec::with_capacity(message.len() + 32);
-        push_answer(&mut octets, message);
+        let is_head = !self.heads.is_empty() && self.heads.remove(&id);
+        if self.unwritten.is_full() {
+            let _ = connection.send_stream(id).reset(code(CODES.excessive_load));
+            return false;
+        }
+        let mut octets = Vec::with_capacity(message.len() + 48);
+        push_answer(&mut octets, message, is_head);
         self.unwritten.finish(connection, id, Bytes::from(octets))
     }
 

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    StreamEvent, TransportConfig,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
+    Event, StreamEvent, StreamId, TransportConfig,
 };
 use rustls_pki_types::CertificateDer;
 
+use super::credit::{NeverRaises, StreamCredit};
 use super::tls::{ClientTls, HandshakeFacts};
+use super::tokens::{AddressTokens, ConnectionTokens};
 use super::{ErrorCodes, QuicError, code, segments_of, settings};
 use crate::doq::DoqClient;
 use crate::http3::Http3Client;
@@ -30,8 +32,14 @@ pub(crate) trait ClientProtocol {
     /// When the server does not allow the streams that the protocol cannot be without.
     fn begin(&mut self, connection: &mut Connection) -> Result<(), QuicError>;
 
-    /// Sends a request on a stream of its own; false if the peer allows none now.
-    fn send(&mut self, connection: &mut Connection, request: u16, message: &[u8]) -> bool;
+    /// The server has taken what was sent before, so that a request may be sent.
+    fn may_send(&self) -> bool;
+
+    /// Requests whose stream has not ended.
+    fn in_flight(&self) -> usize;
+
+    /// Sends a request on a stream that was opened for it.
+    fn send(&mut self, connection: &mut Connection, id: StreamId, request: u16, message: &[u8]);
 
     /// Does not wait for the answer to this request any longer.
     fn give_up(&mut self, connection: &mut Connection, request: u16);
@@ -64,6 +72,10 @@ pub struct QuicClientSettings {
     doq: Arc<TransportConfig>,
     /// What it says of itself in HTTP/3.
     http3: Arc<TransportConfig>,
+    /// Where tokens of servers are kept, if they are.
+    tokens: Option<Arc<dyn AddressTokens>>,
+    /// What connections have shown of their server.
+    never_raises: NeverRaises,
 }
 
 /// Shortest silence after which a server is taken for gone: some machines do nothing for some
@@ -74,6 +86,10 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(1);
 /// about one of them, or three where their times differ much, each further one after twice the time
 /// of the one before (RFC 9002, section 6.2): three to five probes have had no answer by then.
 const SILENT_ROUND_TRIPS: u32 = 32;
+
+/// Round trips in which a server allows further streams when some have ended: it learns of the end by an
+/// acknowledgement, which it waits for, and may put off what it says.
+const STREAM_ROUND_TRIPS: u32 = 4;
 
 /// By how much a peer may put an acknowledgement off (RFC 9000, section 18.2).
 const ACK_DELAY: Duration = Duration::from_millis(25);
@@ -87,7 +103,8 @@ impl QuicClientSettings {
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Result<Self, QuicError> {
         let client = ClientConfig::new(Arc::new(ClientTls::new(tls)?));
         let (doq, http3) = transports(None);
-        Ok(Self { endpoint: settings::endpoint(None), client, doq, http3 })
+        let (endpoint, never_raises) = (settings::endpoint(None), NeverRaises::default());
+        Ok(Self { endpoint, client, doq, http3, tokens: None, never_raises })
     }
 
     /// The same with a connection given up when nothing has come for so long, which the server is
@@ -96,6 +113,13 @@ impl QuicClientSettings {
     pub fn with_idle_timeout(mut self, idle_timeout: Option<Duration>) -> Self {
         (self.doq, self.http3) = transports(idle_timeout);
         self
+    }
+
+    /// The same with the tokens that servers give for a later connection kept there (RFC 9000, section
+    /// 8.1.3); without it none is kept.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Arc<dyn AddressTokens>) -> Self {
+        Self { tokens: Some(tokens), ..self }
     }
 
     /// The same with repeatable draws, for a simulation.
@@ -140,6 +164,10 @@ pub struct QuicClient {
     server: SocketAddr,
     /// What a stream means.
     protocol: Box<dyn ClientProtocol>,
+    /// Whether the server lets it go on opening streams.
+    credit: StreamCredit,
+    /// Where the token came from that it began with, until the handshake is over; `None` without one.
+    token_from: Option<Arc<dyn AddressTokens>>,
     /// Streams can be opened.
     has_begun: bool,
     /// The handshake, once it is over.
@@ -200,6 +228,9 @@ impl QuicClient {
         let mut endpoint = Endpoint::new(Arc::clone(&settings.endpoint), None, true, None);
         let mut config = settings.client.clone();
         config.transport_config(Arc::clone(transport));
+        let tokens = ConnectionTokens::new(settings.tokens.as_ref());
+        let token_from = settings.tokens.clone().filter(|_| tokens.has_one());
+        config.token_store(Arc::new(tokens));
         let (handle, connection) = endpoint.connect(now, config, server, server_name)?;
         let mut client = Self {
             endpoint,
@@ -207,6 +238,8 @@ impl QuicClient {
             handle,
             server,
             protocol,
+            credit: StreamCredit::new(&settings.never_raises),
+            token_from,
             has_begun: false,
             handshake: None,
             early: Vec::new(),
@@ -229,10 +262,18 @@ impl QuicClient {
         self.has_begun && !self.is_over && !self.is_draining()
     }
 
-    /// The server has said that it takes no further requests, or is taken for gone.
+    /// The server has said that it takes no further requests, or is taken for gone, or allows no further
+    /// streams.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.protocol.is_draining() || self.is_silent
+        self.protocol.is_draining() || self.is_silent || self.is_used_up()
+    }
+
+    /// The server has allowed so many streams and no more, and will allow none, as far as can be told:
+    /// half of them ended some time ago.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.credit.is_used_up()
     }
 
     /// The server is taken for gone: after a request was sent, nothing has come for 32 round trips
@@ -262,12 +303,25 @@ impl QuicClient {
         if !self.is_open() || !self.again.is_empty() {
             return false;
         }
-        let is_sent = self.protocol.send(&mut self.connection, request, message);
+        let is_sent = self.open_and_send(request, message);
         self.has_asked |= is_sent;
         if is_sent && self.handshake.is_none() {
             self.early.push((request, message.into()));
         }
         is_sent
+    }
+
+    /// Sends a request on a stream of its own; false if the server allows none now, or has not taken what
+    /// was sent before.
+    fn open_and_send(&mut self, request: u16, message: &[u8]) -> bool {
+        if !self.protocol.may_send() {
+            return false;
+        }
+        let id = self.connection.streams().open(Dir::Bi);
+        self.credit.note_wanted(id.is_some());
+        let Some(id) = id else { return false };
+        self.protocol.send(&mut self.connection, id, request, message);
+        true
     }
 
     /// Does not wait for the answer to this request any longer, and tells the server so.
@@ -301,14 +355,15 @@ impl QuicClient {
     /// When [`QuicClient::handle_timeout`] is to be called next.
     #[must_use]
     pub fn next_timeout(&mut self) -> Option<Instant> {
-        self.connection.poll_timeout()
+        let look = self.credit.next_look(self.patience_with_streams());
+        [self.connection.poll_timeout(), look].into_iter().flatten().min()
     }
 
     /// Does what was to be done by now.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
         self.settle();
-        self.note_silence(now);
+        self.note_time(now);
     }
 
     /// Says what has come of requests.
@@ -327,6 +382,10 @@ impl QuicClient {
                 Event::ConnectionLost { reason } => {
                     Err(QuicError::new(reason, self.protocol.codes()))
                 }
+                Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+                    self.credit.note_raise(self.protocol.in_flight());
+                    Ok(())
+                }
                 Event::Stream(event) => {
                     self.protocol.stream_event(&mut self.connection, event, deliver)
                 }
@@ -336,21 +395,33 @@ impl QuicClient {
             };
             if let Err(error) = outcome {
                 self.is_over = true;
-                if matches!(error, QuicError::Protocol(_)) {
-                    let error_code = code(self.protocol.codes().protocol_error);
-                    self.connection.close(now, error_code, Bytes::new());
-                }
-                return Err(error);
+                return Err(self.last_word(now, error));
             }
         }
         self.send_again();
         Ok(())
     }
 
+    /// Why the connection is at its end, now that it is with this error: a server that has closed it
+    /// meanwhile has the last word, else it is told.
+    fn last_word(&mut self, now: Instant, error: QuicError) -> QuicError {
+        if !matches!(error, QuicError::Protocol(_)) {
+            return error;
+        }
+        while let Some(event) = self.connection.poll() {
+            if let Event::ConnectionLost { reason } = event {
+                return QuicError::new(reason, self.protocol.codes());
+            }
+        }
+        let error_code = code(self.protocol.codes().protocol_error);
+        self.connection.close(now, error_code, Bytes::new());
+        error
+    }
+
     /// Appends the next packets for the server to `out`: the length of all but the last of them, so
     /// that one system call can send them (`UDP_SEGMENT`). `None` when there is nothing to send.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
-        self.note_silence(now);
+        self.note_time(now);
         let segments = segments_of(self.connection.current_mtu());
         let start = out.len();
         let transmit = self.connection.poll_transmit(now, segments, out)?;
@@ -363,6 +434,18 @@ impl QuicClient {
     pub fn close(&mut self, now: Instant) {
         self.is_over = true;
         self.connection.close(now, code(self.protocol.codes().no_error), Bytes::new());
+    }
+
+    /// Takes note of how long nothing has come, and for how long no further stream was allowed.
+    fn note_time(&mut self, now: Instant) {
+        self.note_silence(now);
+        let (in_flight, patience) = (self.protocol.in_flight(), self.patience_with_streams());
+        self.credit.note_time(now, in_flight, patience);
+    }
+
+    /// How long a server may take to allow further streams when some have ended.
+    fn patience_with_streams(&self) -> Duration {
+        STREAM_ROUND_TRIPS * (self.connection.rtt() + ACK_DELAY)
     }
 
     /// Takes note of how long nothing has come: whenever probes go out, and, since each request puts
@@ -391,7 +474,11 @@ impl QuicClient {
             group: facts.group,
             certificates: facts.certificates,
         });
+        if let Some(tokens) = self.token_from.take() {
+            tokens.confirm();
+        }
         if !accepted {
+            self.credit.begin_again();
             self.again = early.into();
             self.protocol.begin(&mut self.connection)?;
             self.has_begun = true;
@@ -402,7 +489,8 @@ impl QuicClient {
     /// Sends what the server refused as early data, as far as it allows streams.
     fn send_again(&mut self) {
         while let Some((request, message)) = self.again.front() {
-            if !self.protocol.send(&mut self.connection, *request, message) {
+            let (request, message) = (*request, message.clone());
+            if !self.open_and_send(request, &message) {
                 break;
             }
             self.again.pop_front();
@@ -415,6 +503,15 @@ impl QuicClient {
             if let Some(event) = self.endpoint.handle_event(self.handle, event) {
                 self.connection.handle_event(event);
             }
+        }
+    }
+}
+
+impl Drop for QuicClient {
+    fn drop(&mut self) {
+        // A handshake that began with a token and came to nothing may have failed for the token.
+        if let Some(tokens) = &self.token_from {
+            tokens.refuse();
         }
     }
 }

@@ -3,21 +3,24 @@
 //! protocol above: DNS over QUIC or HTTP/3.
 
 mod client;
+mod credit;
 mod outstanding;
 mod server;
 mod settings;
 mod streams;
 mod tls;
+mod tokens;
 
 pub use client::{QuicClient, QuicClientSettings, QuicHandshake};
 pub use server::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId, ServerFacts};
+pub use tokens::AddressTokens;
 
 use quinn_proto::{ConnectionError, VarInt};
 
 pub(crate) use client::ClientProtocol;
 pub(crate) use outstanding::Outstanding;
 pub(crate) use server::{Answer, ServerProtocol};
-pub(crate) use streams::{Reading, Unwritten, read};
+pub(crate) use streams::{MOST_UNFINISHED, Postponed, Reading, Unwritten, read};
 
 /// Why a connection came to its end, or did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -28,10 +31,10 @@ pub enum QuicError {
         /// What is missing.
         String,
     ),
-    /// The peer closed the connection in an orderly way.
+    /// The peer closed the connection in an orderly way, and did not say why.
     #[error("the peer closed the connection")]
     Closed,
-    /// The peer closed the connection with an error of the protocol above QUIC.
+    /// The peer closed the connection with an error of the protocol above QUIC, or said why.
     #[error("the peer closed the connection with {name} ({code:#x}){reason}")]
     ClosedWith {
         /// The error in the words of its RFC.
@@ -60,6 +63,9 @@ pub enum QuicError {
         #[from]
         quinn_proto::ConnectError,
     ),
+    /// The peer makes this side keep more than it will.
+    #[error("the peer sends more unfinished queries than are kept")]
+    ExcessiveLoad,
     /// The peer broke the rules of the protocol above QUIC.
     #[error("the peer broke the protocol: {0}")]
     Protocol(
@@ -77,6 +83,8 @@ pub(crate) struct ErrorCodes {
     pub(crate) cancelled: u32,
     /// The peer broke the rules.
     pub(crate) protocol_error: u32,
+    /// The peer asks for more than is kept for one connection.
+    pub(crate) excessive_load: u32,
     /// The name of a code.
     pub(crate) name: fn(u64) -> &'static str,
 }
@@ -87,7 +95,8 @@ impl QuicError {
         match error {
             ConnectionError::ApplicationClosed(close) => {
                 let code = close.error_code.into_inner();
-                if code == u64::from(codes.no_error) {
+                // One that says why says more than that all is well.
+                if code == u64::from(codes.no_error) && close.reason.is_empty() {
                     return Self::Closed;
                 }
                 let reason = String::from_utf8_lossy(&close.reason);

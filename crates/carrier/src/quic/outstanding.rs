@@ -14,11 +14,13 @@ pub(crate) struct Outstanding<T> {
     first: u64,
     /// What is on the streams from there on; `None` where one has ended.
     entries: VecDeque<Option<T>>,
+    /// How many have not ended.
+    count: usize,
 }
 
 impl<T> Default for Outstanding<T> {
     fn default() -> Self {
-        Self { first: 0, entries: VecDeque::new() }
+        Self { first: 0, entries: VecDeque::new(), count: 0 }
     }
 }
 
@@ -31,6 +33,12 @@ impl<T> Outstanding<T> {
         let next = self.first + self.entries.len() as u64;
         assert_eq!(id.index(), next, "streams are opened one after the other");
         self.entries.push_back(Some(entry));
+        self.count += 1;
+    }
+
+    /// Streams that have not ended.
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
     /// What is on a stream.
@@ -43,6 +51,7 @@ impl<T> Outstanding<T> {
     pub(crate) fn remove(&mut self, id: StreamId) -> Option<T> {
         let place = usize::try_from(id.index().checked_sub(self.first)?).ok()?;
         let entry = self.entries.get_mut(place)?.take();
+        self.count -= usize::from(entry.is_some());
         while self.entries.front().is_some_and(Option::is_none) {
             self.entries.pop_front();
             self.first += 1;
@@ -75,6 +84,7 @@ mod tests {
         (0..6).for_each(|index| outstanding.push(id(index), index * 10));
         assert_eq!(outstanding.remove(id(1)), Some(10));
         assert_eq!(outstanding.remove(id(1)), None);
+        assert_eq!(outstanding.len(), 5);
         assert_eq!((outstanding.first, outstanding.entries.len()), (0, 6));
         assert_eq!(outstanding.remove(id(0)), Some(0));
         assert_eq!((outstanding.first, outstanding.entries.len()), (2, 4));
@@ -84,6 +94,7 @@ mod tests {
         assert_eq!(outstanding.find(|entry| *entry > 35), Some(id(4)));
         (2..6).for_each(|index| assert!(outstanding.remove(id(index)).is_some()));
         assert!(outstanding.iter().next().is_none());
+        assert_eq!(outstanding.len(), 0);
         outstanding.push(id(6), 60);
         assert_eq!(outstanding.iter().collect::<Vec<_>>(), [(id(6), &60)]);
     }

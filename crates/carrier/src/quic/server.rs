@@ -103,8 +103,11 @@ impl QuicServer {
     pub fn new(settings: &QuicServerSettings) -> Self {
         let mut config = ServerConfig::with_crypto(Arc::clone(&settings.tls) as _);
         let unidirectional = settings.protocol.unidirectional();
-        let idle_timeout = Some(settings.idle_timeout);
-        let transport = super::settings::transport(settings.streams, unidirectional, idle_timeout);
+        let transport = super::settings::server_transport(
+            settings.streams,
+            unidirectional,
+            settings.idle_timeout,
+        );
         // A client that moves would reach another worker's socket, which does not know it.
         config.transport_config(Arc::new(transport)).migration(false);
         let endpoint = super::settings::endpoint(settings.seed);

@@ -8,12 +8,19 @@ use quinn_proto::{EndpointConfig, IdleTimeout, TransportConfig, VarInt};
 use super::tls::VERSION;
 
 /// Largest number of octets of one stream that may be on their way: an answer of the largest size
-/// with what HTTP puts around it. The limit of the whole connection is the highest there is, so
-/// that flow control never is what limits a load.
+/// with what HTTP puts around it. A client's limit of the whole connection is the highest there is,
+/// so that flow control never is what limits a load.
 const STREAM_WINDOW: u32 = 128 * 1024;
 
 /// Octets that may wait to be acknowledged: enough for every stream of a busy connection.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
+
+/// The same of a server, which has many connections: 4 KiB for each of 1,024 streams.
+const SERVER_SEND_WINDOW: u64 = 4 * 1024 * 1024;
+
+/// Octets that a client may have on their way to a server, on all streams of a connection: some ten
+/// thousand queries. What arrives out of order is kept, so this bounds what a client can make it keep.
+const SERVER_RECEIVE_WINDOW: u32 = 1024 * 1024;
 
 /// Unidirectional streams that the peer may open in HTTP/3: it needs three (RFC 9114, section 6.2),
 /// and a peer may add some of reserved types, which are passed over (section 6.2.3). DNS over QUIC
@@ -53,5 +60,16 @@ pub(super) fn transport(
         // Messages are small and whole: one after the other, as they came.
         .send_fairness(false)
         .datagram_receive_buffer_size(None);
+    config
+}
+
+/// What a server says: the same, with bounds to what one connection can make it keep.
+pub(super) fn server_transport(
+    bidirectional: u32,
+    unidirectional: u32,
+    idle_timeout: Duration,
+) -> TransportConfig {
+    let mut config = transport(bidirectional, unidirectional, Some(idle_timeout));
+    config.receive_window(VarInt::from_u32(SERVER_RECEIVE_WINDOW)).send_window(SERVER_SEND_WINDOW);
     config
 }

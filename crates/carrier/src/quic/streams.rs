@@ -1,6 +1,8 @@
 //! What DNS over QUIC and HTTP/3 do alike with a stream: read what is there, write a message and
 //! the end.
 
+use std::collections::BTreeSet;
+
 use bytes::{Buf as _, Bytes};
 use quinn_proto::{Connection, ReadError, StreamId, WriteError};
 use rustc_hash::FxHashMap;
@@ -44,12 +46,26 @@ pub(crate) fn read(
 pub(crate) struct Unwritten {
     /// What is left of each stream.
     rests: FxHashMap<StreamId, Bytes>,
+    /// Octets of all of them.
+    octets: usize,
 }
+
+/// Octets that flow control may keep back on a server's connection; beyond them no query is read.
+const MOST_UNWRITTEN: usize = 1 << 20;
+
+/// Octets of queries that have not come whole, on a server's connection; a client that sends more
+/// has no use for answers.
+pub(crate) const MOST_UNFINISHED: usize = 1 << 20;
 
 impl Unwritten {
     /// Nothing is kept back.
     pub(crate) fn is_empty(&self) -> bool {
         self.rests.is_empty()
+    }
+
+    /// The peer must read before it is read from again.
+    pub(crate) fn is_full(&self) -> bool {
+        self.octets >= MOST_UNWRITTEN
     }
 
     /// Writes octets and the end of the stream, as far as flow control allows; the rest when it
@@ -67,6 +83,7 @@ impl Unwritten {
                 Ok(_) => {}
                 Err(WriteError::Blocked) => {
                     let [rest] = rest;
+                    self.octets += rest.len();
                     self.rests.insert(id, rest);
                     return true;
                 }
@@ -79,19 +96,40 @@ impl Unwritten {
     /// Goes on with a stream that may be written to again.
     pub(crate) fn resume(&mut self, connection: &mut Connection, id: StreamId) {
         if let Some(rest) = self.rests.remove(&id) {
+            self.octets -= rest.len();
             self.finish(connection, id, rest);
         }
     }
 
     /// Forgets what is left of a stream.
     pub(crate) fn forget(&mut self, id: StreamId) {
-        if !self.rests.is_empty() {
-            self.rests.remove(&id);
+        if !self.rests.is_empty()
+            && let Some(rest) = self.rests.remove(&id)
+        {
+            self.octets -= rest.len();
         }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.rests.clear();
+        self.octets = 0;
+    }
+}
+
+/// Streams with queries that are not read while the client does not read its answers. What has come
+/// on them counts against the flow control of the connection, so they cannot hold much.
+#[derive(Default)]
+pub(crate) struct Postponed(BTreeSet<StreamId>);
+
+impl Postponed {
+    /// Keeps a stream for later.
+    pub(crate) fn add(&mut self, id: StreamId) {
+        self.0.insert(id);
+    }
+
+    /// The oldest stream, if the client has read enough meanwhile.
+    pub(crate) fn next(&mut self, unwritten: &Unwritten) -> Option<StreamId> {
+        if unwritten.is_full() { None } else { self.0.pop_first() }
     }
 }

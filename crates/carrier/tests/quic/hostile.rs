@@ -202,7 +202,7 @@ fn broken_rules_end_the_connection() {
         check_end(Protocol::Doq, nothing, answer, expected);
     };
     doq(&|connection, _| close(connection, 4), "DOQ_EXCESSIVE_LOAD (0x4): enough");
-    doq(&|connection, _| close(connection, 0), "the peer closed the connection");
+    doq(&|connection, _| close(connection, 0), "with DOQ_NO_ERROR (0x0): enough");
     let http = |octets: &[u8], expected| {
         let answer = |connection: &mut Connection, id| finish(connection, id, octets);
         check_end(Protocol::Post, settings, answer, expected);

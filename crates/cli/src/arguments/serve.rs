@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use dnslab_responder::{Delay, Loss, Stall};
 use dnslab_traffic::parse_duration;
+use dnslab_traffic::{Delay, Loss, Stall};
 
 /// `dnslab serve`
 #[derive(Debug, Args)]
@@ -44,6 +44,9 @@ pub(crate) struct Serve {
     /// Path at which DNS over HTTPS is served
     #[arg(long, value_name = "PATH", default_value = "/dns-query")]
     pub(crate) http_path: String,
+    /// Put several answers into one TLS record, over DNS over TLS and HTTP/2, instead of one
+    #[arg(long)]
+    pub(crate) pack_answers: bool,
     /// Give clients no tickets to resume TLS sessions with
     #[arg(long)]
     pub(crate) no_tickets: bool,

@@ -57,6 +57,18 @@ load.transport = "carrier pigeon"
 }
 
 #[test]
+fn what_the_embedded_server_would_refuse_is_refused_by_the_plan() {
+    let sets = ["--set", "server.delay=xx", "--set", "server.loss=101%"];
+    for command in ["plan", "run"] {
+        let words: Vec<&str> = [command, "encryption"].into_iter().chain(sets).collect();
+        check(&words, 2, &["delay `xx`: one of `5ms`", "loss `101%`: a share between 0 and 1"]);
+    }
+    // In the same words as from the server itself.
+    let serve = ["serve", "--zone", "x", "--delay", "xx"];
+    check(&serve, 1, &["delay `xx`: one of `5ms`"]);
+}
+
+#[test]
 fn an_experiment_that_is_not_there_is_named() {
     check(&["run", "encrypton"], 1, &["`encrypton`", "encryption"]);
     check(&["run", "./absent.toml"], 1, &["absent.toml", "No such file"]);

@@ -85,10 +85,18 @@ fn a_disk_without_room_for_the_report_keeps_all_runs() {
     report_is_whole(&results, &["udp", "tcp"]);
 }
 
+/// The session, its lock, the experiment, what a server needs: each in its turn is the first for which there
+/// is no room.
 #[test]
-fn a_disk_without_room_for_anything_is_one_error() {
-    let room = Room::with_load();
-    run_on(&room, "4k").exits_with(1).errors(1).complains("No space left on device");
+fn a_disk_without_room_for_a_run_is_one_error() {
+    for size in ["4k", "8k", "12k", "16k", "20k"] {
+        let room = Room::with_load();
+        let done = run_on(&room, size).exits_with(1).errors(1);
+        done.complains("No space left on device");
+        let parts = files(&room.path().join("kept")).into_keys();
+        let parts: Vec<_> = parts.filter(|it| it.extension() == Some("part".as_ref())).collect();
+        assert!(parts.is_empty(), "half-written with {size}: {parts:?}");
+    }
 }
 
 /// Logs with `key` until the disk of `size` is full.

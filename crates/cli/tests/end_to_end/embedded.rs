@@ -1,6 +1,7 @@
 //! The built-in experiment: what a newcomer's first call must give.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use dnslab_measure::Summary;
@@ -8,7 +9,7 @@ use dnslab_measure::Summary;
 use crate::command::{Done, Running, program};
 use crate::evidence::{label, measured, report_is_whole, valid_records};
 use crate::processes::{orphaned_groups, ports_are_free, processes_of};
-use crate::room::Room;
+use crate::room::{Room, SHORT, UDP_AND_TCP};
 
 /// The built-in experiment, shortened to seconds.
 const SHORTENED: [&str; 9] = [
@@ -146,4 +147,28 @@ fn a_dry_run_shows_the_plan_alone() {
     let done = room.dnslab(&["run", "--dry-run", "--set", "repeat.runs=2"]).exits_with(0);
     let done = done.prints("variant udp, the baseline").prints("10 runs, about ");
     assert!(room.results_so_far().is_none(), "{done}");
+}
+
+/// The embedded server gives up root, and is started all the same from a program that only root may reach.
+#[test]
+fn the_program_may_lie_where_only_root_may_go() {
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: whose servers are this user's");
+        return;
+    }
+    let room = Room::with_load();
+    let closed = room.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    let copy = closed.join("dnslab");
+    // Not by this process: a child that another test starts meanwhile would inherit the file, open for
+    // writing, and no such program can be executed.
+    assert!(Command::new("cp").arg(program()).arg(&copy).status().unwrap().success());
+    room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
+    let mut command = Command::new(copy);
+    command.args(["run", "./experiment.toml"]);
+    let done = Running::start(command, room.path()).finish().exits_with(0);
+    for record in valid_records(&room.results(), 2) {
+        assert_eq!(record.server.user, "nobody", "{done}");
+    }
 }

@@ -20,12 +20,17 @@ fn start(room: &Room, kind: &str) -> Running {
 /// Starts two rounds of two runs of `kind`, 1 s each.
 #[track_caller]
 fn start_alternating(room: &Room, kind: &str, alternate: &str) -> Running {
+    write_experiment(room, kind, alternate);
+    room.start(&["run", "./experiment.toml"])
+}
+
+/// Writes the experiment of these rounds.
+fn write_experiment(room: &Room, kind: &str, alternate: &str) {
     let lines = format!(
         "server.kind = \"{kind}\"\nrepeat.runs = 2\nrepeat.alternate = \"{alternate}\"\n\
          [load]\nduration = \"1s\"\nwarm_up = \"0s\"\n{UDP_AND_TCP}"
     );
     room.experiment(&lines);
-    room.start(&["run", "./experiment.toml"])
 }
 
 /// Waits until the run number `number` (from 0) is under load; its folder and its server.
@@ -98,6 +103,24 @@ fn ctrl_c_keeps_and_reports_what_was_measured() {
     assert!(found[1].caveats.iter().any(is_cut), "{:?}{done}", found[1].caveats);
     assert!(done.stdout.contains("queries/s"), "no table: {done}");
     assert!(done.stdout.contains("report: "), "no report: {done}");
+}
+
+#[test]
+fn json_is_json_after_ctrl_c_too() {
+    let room = Room::with_load();
+    write_experiment(&room, "embedded", "runs");
+    let mut running = room.start(&["run", "./experiment.toml", "--json", "--limit", "qps=50%"]);
+    wait_for_load(&room, &running, 1);
+    running.press_ctrl_c();
+    let done =
+        running.finish().exits_with(130).complains("interrupted; to go on: dnslab run --resume");
+    let summary: serde_json::Value =
+        serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}{done}"));
+    // The first two of four runs were made.
+    assert_eq!(summary["missing_runs"], 2, "{done}");
+    let table = fs::read_to_string(room.results().path().join("table.md")).unwrap();
+    let gate = table.lines().last().unwrap_or_default();
+    assert!(gate.contains("2 runs are missing") && !gate.starts_with("**PASS**"), "{gate}");
 }
 
 #[test]
@@ -187,6 +210,61 @@ fn kill_leaves_no_server_and_loses_no_finished_run() {
 fn kill_of_command_and_guard_leaves_no_server_either() {
     check_kill("embedded", true);
     check_kill("nsd", true);
+}
+
+/// Tries to go on with a directory that `running` writes into.
+#[track_caller]
+fn is_kept_out(room: &Room, running: &Running, path: &str) {
+    let done = room.dnslab(&["run", "--resume", path]).exits_with(1).errors(1);
+    let done = done.complains("another session writes into ");
+    done.complains(&format!("process {} on ", running.pid())).complains("SIGINT");
+}
+
+#[test]
+fn two_sessions_do_not_write_into_one_directory() {
+    let room = Room::with_load();
+    let mut running = start(&room, "embedded");
+    wait_for_load(&room, &running, 1);
+    let results = room.results();
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    is_kept_out(&room, &running, path);
+    // Reading needs no leave.
+    room.dnslab(&["report", path]).exits_with(0).prints("report: ");
+    running.press_ctrl_c();
+    running.finish().exits_with(130);
+    assert!(!results.path().join("session.lock").exists());
+    let first = room.start(&["run", "--resume", path]);
+    wait_for_load(&room, &first, 2);
+    is_kept_out(&room, &first, path);
+    first.finish().exits_with(0).prints("3 runs of 2 variants");
+    valid_records(&results, 4);
+    is_intact(&results);
+}
+
+#[test]
+fn a_record_that_is_none_is_made_anew_by_the_commands_that_are_named() {
+    let room = Room::with_load();
+    room.experiment(&format!("repeat.runs = 1\n{}{UDP_AND_TCP}", crate::room::SHORT));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    let record = |run: &str| results.path().join("runs").join(run).join("record.json");
+    let whole = fs::read(record("udp-1")).unwrap();
+    let planted = [
+        (&whole[..whole.len() / 2], "record.json is not a whole record: EOF"),
+        (&fs::read(record("tcp-1")).unwrap(), "record.json is the record of run tcp-1"),
+    ];
+    for (content, words) in planted {
+        fs::write(record("udp-1"), content).unwrap();
+        for arguments in [["report", path].as_slice(), &["run", "--resume", path]] {
+            let done = room.dnslab(arguments).exits_with(1).errors(1).complains(words);
+            done.complains(&format!("rm -r '{path}/runs/udp-1' && dnslab run --resume '{path}'"));
+        }
+    }
+    fs::remove_dir_all(results.path().join("runs/udp-1")).unwrap();
+    // Both take turns, so both are made anew.
+    room.dnslab(&["run", "--resume", path]).exits_with(0).prints("2 runs of 2 variants");
+    valid_records(&results, 2);
 }
 
 #[test]

@@ -66,6 +66,11 @@ fn working_directory(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
+/// CPU time that a process has used, in clock ticks of 10 ms; 0 for one that is gone.
+pub(crate) fn working(pid: u32) -> u64 {
+    cpu_ticks(pid).unwrap_or(0)
+}
+
 /// User and system time of a process: fields 14 and 15 of proc_pid_stat(5).
 fn cpu_ticks(pid: u32) -> Option<u64> {
     Some(stat_field(pid, 14)? + stat_field(pid, 15)?)
@@ -99,9 +104,15 @@ fn stat_field(pid: u32, number: usize) -> Option<u64> {
 /// Kills a process that is no child of ours.
 #[track_caller]
 pub(crate) fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Sends a signal to a process that is no child of ours.
+#[track_caller]
+pub(crate) fn signal(pid: u32, signal: Signal) {
     let id = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("process ids are positive");
-    rustix::process::kill_process(id, Signal::KILL)
-        .unwrap_or_else(|error| panic!("cannot kill {pid}: {error}"));
+    rustix::process::kill_process(id, signal)
+        .unwrap_or_else(|error| panic!("cannot signal {pid}: {error}"));
 }
 
 /// The control groups whose maker is gone: they were left behind.

@@ -1,6 +1,7 @@
 //! The report again from the results alone, and the limits of `--limit`.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::evidence::{REPORT, files, valid_records};
 use crate::room::{Room, SHORT, UDP_AND_TCP};
@@ -24,6 +25,122 @@ fn the_report_is_made_again_from_the_results_alone() {
     for (name, content) in &before {
         assert!(after.get(name) == Some(content), "{name:?} differs: {done}");
     }
+}
+
+#[test]
+fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
+    let room = Room::with_load();
+    room.experiment(&format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    let (own, secret) = (results.path().to_owned(), room.write("secret", "of somebody else\n"));
+    let path = own.to_str().expect("a temporary folder has a plain name");
+    let is_untouched = || {
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "of somebody else\n");
+        for (name, content) in files(&own) {
+            assert!(!String::from_utf8_lossy(&content).contains("of somebody else"), "{name:?}");
+        }
+    };
+    for name in REPORT {
+        symlink(&secret, own.join(format!("{name}.part"))).unwrap();
+        fs::remove_file(own.join(name)).unwrap();
+        symlink(&secret, own.join(name)).unwrap();
+    }
+    for name in ["server.log", "other.conf"] {
+        let planted = own.join("runs/udp-1/server").join(name);
+        fs::remove_file(&planted).ok();
+        symlink(&secret, planted).unwrap();
+    }
+    room.dnslab(&["report", path]).exits_with(0);
+    is_untouched();
+    for name in REPORT {
+        assert!(fs::symlink_metadata(own.join(name)).unwrap().is_file(), "{name} is a link");
+    }
+    // What must be there, and is a link: refused by name, and nothing of it is shown.
+    let check = |name: &str, words: &[&str]| {
+        let (planted, aside) = (own.join(name), room.path().join("aside"));
+        let is_there = planted.exists();
+        if is_there {
+            fs::rename(&planted, &aside).unwrap();
+        }
+        symlink(&secret, &planted).unwrap();
+        let done = room.dnslab(words).errors(1);
+        let done = done.complains(&format!("{name} is a symbolic link"));
+        assert!(!done.stderr.contains("of somebody else"), "{done}");
+        fs::remove_file(&planted).unwrap();
+        if is_there {
+            fs::rename(&aside, &planted).unwrap();
+        }
+        is_untouched();
+    };
+    let (report, resume) = (["report", path], ["run", "--resume", path]);
+    for name in ["session.json", "runs", "runs/udp-1", "runs/udp-1/record.json"] {
+        check(name, &report);
+        check(name, &resume);
+    }
+    check("runs/udp-1/server", &report);
+    check("capacity.json", &report);
+    check("experiment.toml", &resume);
+    check("session.lock", &resume);
+    // A run that is made anew fills no folder of somebody else's.
+    let other = room.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::remove_dir_all(own.join("runs/tcp-2")).unwrap();
+    symlink(&other, own.join("runs/tcp-2")).unwrap();
+    room.dnslab(&resume).exits_with(1).errors(1).complains("runs/tcp-2 is a symbolic link");
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+    fs::remove_file(own.join("runs/tcp-2")).unwrap();
+    room.dnslab(&resume).exits_with(0);
+    valid_records(&results, 4);
+}
+
+#[test]
+fn what_a_stranger_wrote_acts_on_no_terminal_and_takes_no_time() {
+    let room = Room::with_load();
+    room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    let file = results.path().join("session.json");
+    let read = || -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap()
+    };
+    let mut session = read();
+    let written = "=1+1\u{1b}[2J\u{9b}\u{202e}";
+    session["question"] = written.into();
+    session["skipped"] = serde_json::json!([{ "variant": "x", "reason": written }]);
+    fs::write(&file, session.to_string()).unwrap();
+    for words in [["report", path].as_slice(), &["report", path, "--json"]] {
+        let done = room.dnslab(words).exits_with(0);
+        assert!(!done.stdout.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{done}");
+    }
+    let mut session = read();
+    session["variants"] = (0..5_000).map(|number| format!("v{number}")).collect();
+    session["skipped"] = serde_json::json!([]);
+    fs::write(&file, session.to_string()).unwrap();
+    let done = room.dnslab(&["report", path]).exits_with(1).errors(1);
+    done.complains("session.json has 5000 variants; dnslab reads up to 1000");
+    // A name that leads out of the directory.
+    session["variants"] = serde_json::json!(["../\u{1b}x"]);
+    fs::write(&file, session.to_string()).unwrap();
+    let done = room.dnslab(&["report", path]).exits_with(1).errors(1);
+    let done = done.complains("`../\\u{1b}x` cannot be the name of a variant");
+    assert!(!done.stderr.contains('\u{1b}'), "{done}");
+}
+
+#[test]
+fn quietly_and_as_json() {
+    let room = Room::with_load();
+    room.experiment(&format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"));
+    let done = room.dnslab(&["run", "./experiment.toml", "--quiet"]).exits_with(0);
+    assert!(!done.stdout.contains("[1/") && !done.stdout.contains("runs of 2 variants"), "{done}");
+    assert!(done.stdout.contains("queries/s") && !done.stdout.contains('\u{1b}'), "{done}");
+    let results = room.results();
+    let path = results.path().to_str().unwrap();
+    let done = room.dnslab(&["report", path, "--json"]).exits_with(0);
+    let summary: serde_json::Value =
+        serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}{done}"));
+    assert_eq!(summary["variants"].as_array().map(Vec::len), Some(2), "{done}");
 }
 
 #[test]

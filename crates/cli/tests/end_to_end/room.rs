@@ -69,9 +69,9 @@ impl Room {
         self.write("experiment.toml", &format!("name = \"x\"\n{lines}"))
     }
 
-    /// Lets any user write into the folder.
+    /// Lets any user write into the folder, where each can change only what is their own.
     pub(crate) fn open_to_all(&self) {
-        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o777))
+        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o1777))
             .expect("the folder is ours");
     }
 

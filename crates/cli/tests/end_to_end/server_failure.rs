@@ -32,7 +32,8 @@ fn check_death(kind: &str, victim: Victim) {
     let room = Room::with_load();
     room.experiment(&format!(
         "server.kind = \"{kind}\"\nrepeat = {{ runs = 2, alternate = \"runs\" }}\n\
-         [load]\nduration = \"1s\"\nwarm_up = \"0s\"\ntimeout = \"500ms\"\n{UDP_AND_TCP}"
+         [load]\nclients = 10\nduration = \"1s\"\nwarm_up = \"0s\"\ntimeout = \"500ms\"\n\
+         {UDP_AND_TCP}"
     ));
     let running = room.start(&["run", "./experiment.toml"]);
     let server = wait_for(

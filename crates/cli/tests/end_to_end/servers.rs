@@ -57,7 +57,12 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
                 fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
             assert!(content.contains(text), "`{text}` is not in {path:?}:\n{content}");
         };
-        holds(configuration, "melmac.univ");
+        // PowerDNS has its zones in a second file.
+        let zones = match kind {
+            ServerKind::PowerDnsAuthoritative => "server/named.conf",
+            _ => configuration,
+        };
+        holds(zones, "melmac.univ");
         holds("server/melmac.univ.zone", "SOA");
         holds("server/server.log", "");
         if record.variant.parse().is_ok_and(Transport::is_encrypted) {
@@ -94,6 +99,11 @@ fn knot_over_ipv4() {
 #[test]
 fn knot_over_ipv6() {
     check(ServerKind::Knot, "::1", 1);
+}
+
+#[test]
+fn powerdns() {
+    check(ServerKind::PowerDnsAuthoritative, "127.0.0.1", 2);
 }
 
 #[test]

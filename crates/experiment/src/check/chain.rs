@@ -104,8 +104,8 @@ impl Check<'_> {
         let server = match (kind, place) {
             (ServerKind::Embedded, Place::Upstream) => Server::Embedded {
                 process,
-                delay: settings.text("upstream.delay"),
-                loss: settings.text("upstream.loss"),
+                delay: self.parsed(settings, "upstream.delay"),
+                loss: self.parsed(settings, "upstream.loss"),
                 busy: settings.duration("upstream.busy"),
             },
             _ => Server::Installed { software: kind, process, binary, root: None, extra },

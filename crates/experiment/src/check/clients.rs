@@ -1,7 +1,7 @@
 //! The clients of a variant, checked: their connections, addresses, TLS and HTTP.
 
 use dnslab_lab::ServerKind;
-use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsVersions};
+use dnslab_load::{HttpSettings, Method, Mode, Quickack, ReceiveTime, Records, TlsVersions};
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Truncated};
 use dnslab_wire::Transport;
 
@@ -148,8 +148,41 @@ impl Check<'_> {
         }
     }
 
-    /// A problem of two keys that cannot be together; the first is the culprit.
-    fn clash(&mut self, settings: &Settings, message: String, paths: [&str; 2], help: &str) {
+    /// Knot DNS and queries outstanding together on one connection over QUIC.
+    pub(super) fn streams_of_knot(
+        &mut self,
+        settings: &Settings,
+        transport: Transport,
+        mode: &Mode,
+        behaviour: &ClientBehaviour,
+    ) {
+        /// Queries outstanding on one connection that Knot answers.
+        const MOST: u32 = 9;
+        let is_knot = settings.text("server.kind").as_deref() == Some(ServerKind::Knot.name());
+        let Mode::Closed { outstanding } = *mode else { return };
+        let together = outstanding.div_ceil(behaviour.connections.max(1));
+        if is_knot && transport == Transport::Doq && together > MOST {
+            let message = format!(
+                "Knot DNS cannot be asked {together} queries at a time on one connection over `doq`: it counts \
+                 answers that were not acknowledged yet against 10, and answers nothing beyond them (seen \
+                 with Knot DNS 3.4)"
+            );
+            let help = format!(
+                "write `load.outstanding = {MOST}` or less, or divide them among more `load.connections`"
+            );
+            let paths = ["load.outstanding", "load.connections", "server.kind"];
+            self.clash(settings, message, paths, &help);
+        }
+    }
+
+    /// A problem of keys that cannot be together; the first is the culprit.
+    fn clash<const KEYS: usize>(
+        &mut self,
+        settings: &Settings,
+        message: String,
+        paths: [&str; KEYS],
+        help: &str,
+    ) {
         let marks = paths.iter().filter_map(|path| settings.place(path).map(|it| it.mark("")));
         let problem = Problem { message, marks: marks.collect(), help: None };
         self.problems.push(problem.help(help));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Laboratory;
-use dnslab_lab::{CertificateKind, Identity, Logging, ServerKind};
+use dnslab_lab::{CertificateKind, Identity, LabError, Logging, ServerKind, Version};
 use dnslab_load::{HttpSettings, Mode, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_measure::statistics::Metric;
 use dnslab_traffic::{
-    ClientBehaviour, ClientSubnets, Selection, SlicePlan, SourceAddresses, TypeMix,
+    ClientBehaviour, ClientSubnets, Delay, Loss, Selection, SlicePlan, SourceAddresses, TypeMix,
 };
 use dnslab_wire::{QueryOptions, Transport, TsigKey};
 
@@ -182,6 +182,34 @@ impl Server {
             Self::Embedded { .. } | Self::External { .. } => None,
         }
     }
+
+    /// The text that is appended to its configuration, where the experiment has one.
+    #[must_use]
+    pub fn extra(&self) -> Option<&str> {
+        match self {
+            Self::Installed { extra, .. } => extra.as_deref(),
+            Self::Embedded { .. } | Self::External { .. } => None,
+        }
+    }
+
+    /// The whole path of the program that the experiment names, by itself or by a root folder, with its
+    /// version where that is known without running it; `None` if it names none.
+    ///
+    /// # Errors
+    /// When it is not there.
+    #[must_use]
+    pub fn named_program(&self) -> Option<Result<(PathBuf, Option<Version>), LabError>> {
+        let Self::Installed { software, binary, root, .. } = self else { return None };
+        match (root, binary) {
+            (Some(root), _) => {
+                Some(dnslab_lab::program_in_root(*software, root).map_err(LabError::from))
+            }
+            (None, Some(binary)) => {
+                Some(dnslab_lab::named_program(*software, binary).map(|path| (path, None)))
+            }
+            (None, None) => None,
+        }
+    }
 }
 
 /// Which server, and how to come by it.
@@ -191,10 +219,10 @@ pub enum Server {
     Embedded {
         /// Where and how it runs.
         process: ProcessSettings,
-        /// Its delay program as written, e.g. `5ms`.
-        delay: Option<String>,
-        /// Its loss program as written, e.g. `1%`.
-        loss: Option<String>,
+        /// Its delay program.
+        delay: Option<Delay>,
+        /// Its loss program.
+        loss: Option<Loss>,
         /// CPU time that each of its answers costs beside what it needs; 0 for none.
         busy: Duration,
     },
@@ -371,4 +399,7 @@ pub struct Expectation {
     pub rcode: u8,
     /// Share of wrong answers beyond which a run is invalid, in [0, 1].
     pub wrong_limit: f64,
+    /// Share of the queries of the measured window without an answer beyond which a run is invalid,
+    /// in [0, 1].
+    pub lost_limit: f64,
 }

@@ -21,6 +21,8 @@ impl Check<'_> {
         }
         let clients = settings.count("load.clients").unwrap_or(1);
         let behaviour = self.behaviour(settings, transport);
+        let mode = self.mode(settings);
+        self.streams_of_knot(settings, transport, &mode, &behaviour);
         let selection = match settings.text("load.selection").as_deref() {
             Some("uniform") => Selection::Uniform,
             _ => Selection::InOrder,
@@ -28,7 +30,7 @@ impl Check<'_> {
         LoadSettings {
             transport,
             clients,
-            mode: self.mode(settings),
+            mode,
             duration: settings.duration("load.duration"),
             most_queries: settings.large_count("load.queries_in_all"),
             warm_up: settings.duration("load.warm_up"),

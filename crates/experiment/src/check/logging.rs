@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use dnslab_lab::{LogDestination, LogFile, LogPrefix, Logging, QueryLog, Rotation, Suffix};
+use dnslab_lab::{
+    LogDestination, LogFile, LogPrefix, Logging, QueryLog, Rotation, Suffix, TimeForm,
+};
 
 use super::Check;
 use super::settings::{Exclusive, Settings};
@@ -46,7 +48,7 @@ impl Check<'_> {
         };
         self.note_log_keys(settings, to.as_ref());
         let print = LogPrefix {
-            time: settings.is_true("server.log.print_time"),
+            time: settings.text("server.log.print_time").and_then(|word| TimeForm::of(&word)),
             category: settings.is_true("server.log.print_category"),
             severity: settings.is_true("server.log.print_severity"),
         };

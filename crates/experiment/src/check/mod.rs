@@ -18,8 +18,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dnslab_lab::RootError;
-use dnslab_measure::Quantity;
 use dnslab_measure::statistics::Metric;
+use dnslab_measure::{MOST_PAIRS, MOST_RUNS, Quantity};
 use dnslab_traffic::{SlicePlan, duration_text};
 use dnslab_wire::rcode_name;
 
@@ -151,6 +151,7 @@ impl Check<'_> {
             self.missing("the experiment has no variant", help);
         }
         self.variant_names(&written.variants);
+        self.size(&top, &variants);
         self.unused();
         self.idle_overrides(written, &held);
         Experiment {
@@ -231,6 +232,7 @@ impl Check<'_> {
         let expect = Expectation {
             rcode: (0..=15).find(|code| rcode_name((*code).into()) == rcode).unwrap_or_default(),
             wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
+            lost_limit: settings.number("expect.lost_limit").unwrap_or_default(),
         };
         let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
         Variant { name, server, laboratory, load, expect, compared_with: None }
@@ -240,6 +242,29 @@ impl Check<'_> {
     fn missing(&mut self, message: &str, help: &str) {
         let problem = Problem { message: message.to_owned(), marks: vec![], help: None };
         self.problems.push(problem.help(help));
+    }
+
+    /// Not more runs and pairs than a report can hold.
+    fn size(&mut self, top: &Settings, variants: &[Variant]) {
+        let runs = variants.len() * top.count("repeat.runs").unwrap_or(1) as usize;
+        if runs > MOST_RUNS {
+            let message = format!("{runs} runs are more than a report can hold");
+            let help = format!("at most {MOST_RUNS}: lower `repeat.runs`, or name fewer variants");
+            match top.place("repeat.runs") {
+                Some(place) => {
+                    let problem = Problem::new(message, place.mark("of each variant"));
+                    self.problems.push(problem.help(help));
+                }
+                None => self.missing(&message, &help),
+            }
+        }
+        let pairs = variants.iter().map(|it| it.compared_with.as_ref().map_or(1, Vec::len));
+        let pairs: usize = pairs.sum();
+        if pairs > MOST_PAIRS {
+            let message = format!("{pairs} pairs of variants are more than a report can compare");
+            let help = format!("at most {MOST_PAIRS}: name fewer in `compare.with`");
+            self.missing(&message, &help);
+        }
     }
 
     /// No name is there twice.

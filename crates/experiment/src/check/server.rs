@@ -82,8 +82,8 @@ impl Check<'_> {
         let server = match kind {
             Some(ServerKind::Embedded) => Server::Embedded {
                 process: self.process(settings),
-                delay: settings.text("server.delay"),
-                loss: settings.text("server.loss"),
+                delay: self.parsed(settings, "server.delay"),
+                loss: self.parsed(settings, "server.loss"),
                 busy: settings.duration("server.busy"),
             },
             Some(software) => Server::Installed {

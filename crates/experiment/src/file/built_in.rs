@@ -1,11 +1,14 @@
 //! Where experiments come from: built in, or a file.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use crate::check::{Experiment, PathRules, check};
 use crate::error::ExperimentError;
+use crate::file::code_keys;
+use crate::file::owner::{self, Untrusted};
 use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
@@ -22,6 +25,9 @@ pub const BUILT_IN: [(&str, &str); 10] = [
     ("waiting", include_str!("../../../../experiments/waiting.toml")),
 ];
 
+/// Octets of an experiment file, at most: one of a thousand variants in which each overrides many keys.
+const LARGEST: u64 = 16 << 20;
+
 /// The text of an experiment and what it is called in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -29,6 +35,9 @@ pub struct Source {
     pub name: String,
     /// The text.
     pub text: String,
+    /// Why it is not run without a question: it names what is run, and may be somebody else's. `None` for
+    /// what dnslab has, for the user's own, and for what names no program and no configuration text.
+    pub untrusted: Option<Box<Untrusted>>,
 }
 
 /// The first address that this host knows for a name.
@@ -41,36 +50,74 @@ fn find_address(name: &str) -> Result<IpAddr, String> {
 ///
 /// `name_or_path` is a built-in's name if it has neither a `/` nor the ending `.toml`, else the
 /// path of a file. `sets` are overrides as `key=value`. Relative paths in a file start from the
-/// file's folder, those in `sets` from the current folder; all come out absolute.
+/// folder where the file itself is, whatever links lead to it, those in `sets` from the current folder; all
+/// come out absolute.
 ///
 /// # Errors
 /// When there is no such experiment, it cannot be read, or it is wrong.
 pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source), ExperimentError> {
     let is_path = name_or_path.contains('/') || name_or_path.ends_with(".toml");
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |error| ExperimentError::Unreadable { path, error, known: known_names() }
-    };
+    if !is_path {
+        let source = find_built_in(name_or_path)?;
+        return Ok((check_source(&source, Path::new(""), sets)?, source));
+    }
+    let path = Path::new(name_or_path);
+    let file = File::open(path).map_err(unreadable(path))?;
+    load_file(path, file, sets)
+}
+
+/// Reads and checks an experiment as [`load`] does. The file was opened once, by this path: what is read and
+/// whose it is are of one file, though another one takes its place meanwhile.
+///
+/// # Errors
+/// When it cannot be read, or is wrong.
+pub(crate) fn load_file(
+    path: &Path,
+    mut file: File,
+    sets: &[String],
+) -> Result<(Experiment, Source), ExperimentError> {
+    let text = read(&mut file).map_err(unreadable(path))?;
+    let keys = code_keys(&text, sets);
+    let place = owner::place(&file);
+    let doubt = if keys.is_empty() { None } else { owner::doubt(&file, place.as_deref()) };
+    let untrusted = doubt.map(|doubt| Box::new(Untrusted { path: path.to_owned(), keys, doubt }));
+    let source = Source { name: path.to_string_lossy().into_owned(), text, untrusted };
+    // A pipe has no folder: what it names is looked for where the user is.
+    let folder = place.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    Ok((check_source(&source, folder, sets)?, source))
+}
+
+fn read(file: &mut File) -> io::Result<String> {
+    let mut text = String::new();
+    let length = file.take(LARGEST + 1).read_to_string(&mut text)?;
+    if length as u64 > LARGEST {
+        return Err(io::Error::other(format!("it has more than {LARGEST} octets")));
+    }
+    Ok(text)
+}
+
+/// Checks an experiment whose file is in `folder`.
+fn check_source(
+    source: &Source,
+    folder: &Path,
+    sets: &[String],
+) -> Result<Experiment, ExperimentError> {
     let current = std::env::current_dir().map_err(unreadable(Path::new(".")))?;
-    let (source, folder) = if is_path {
-        let path = Path::new(name_or_path);
-        let text = fs::read_to_string(path).map_err(unreadable(path))?;
-        let folder = current.join(path.parent().unwrap_or(Path::new("")));
-        (Source { name: name_or_path.to_owned(), text }, folder)
-    } else {
-        (find_built_in(name_or_path)?, current.clone())
-    };
     let paths = PathRules {
-        file_folder: &folder,
+        file_folder: &current.join(folder),
         current_folder: &current,
         is_file: &|path: &Path| path.is_file(),
         find_root: &dnslab_lab::root::locate,
         find_address: &find_address,
     };
-    match check(&source.text, sets, &paths) {
-        Ok(experiment) => Ok((experiment, source)),
-        Err(problems) => Err(ExperimentError::Invalid { problems, source_text: source }),
-    }
+    check(&source.text, sets, &paths)
+        .map_err(|problems| ExperimentError::Invalid { problems, source_text: source.clone() })
+}
+
+/// The error of a file that cannot be read.
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ExperimentError {
+    let path = path.to_owned();
+    move |error| ExperimentError::Unreadable { path, error, known: known_names() }
 }
 
 /// The names of the built-ins.
@@ -81,7 +128,9 @@ fn known_names() -> Vec<String> {
 /// The built-in of this name.
 fn find_built_in(name: &str) -> Result<Source, ExperimentError> {
     match BUILT_IN.iter().find(|(known, _)| *known == name) {
-        Some((known, text)) => Ok(Source { name: format!("<{known}>"), text: (*text).to_owned() }),
+        Some((known, text)) => {
+            Ok(Source { name: format!("<{known}>"), text: (*text).to_owned(), untrusted: None })
+        }
         None => Err(ExperimentError::UnknownName {
             name: name.to_owned(),
             suggestion: closest_word(name, BUILT_IN.map(|(known, _)| known)).map(str::to_owned),

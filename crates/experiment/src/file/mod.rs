@@ -3,6 +3,7 @@
 
 mod built_in;
 mod command_line;
+mod owner;
 mod render;
 mod value;
 mod write;
@@ -10,11 +11,14 @@ mod write;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use dnslab_measure::MOST_VARIANTS;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub(crate) use built_in::load_file;
 pub use built_in::{BUILT_IN, Source, load};
 pub(crate) use command_line::apply;
+pub use owner::Untrusted;
 pub use render::{render, render_styled, without_secrets};
 use value::Syntax;
 pub(crate) use value::{Host, Value};
@@ -106,6 +110,22 @@ pub(crate) fn read(text: &str) -> Result<Written, Problems> {
     Ok(written)
 }
 
+/// The keys that are code ([`Key::is_code`]) and have a value that is written in the file itself, each once, in
+/// the order of the reference. Values of the command line are the user's own.
+pub(crate) fn code_keys(text: &str, sets: &[String]) -> Vec<&'static str> {
+    // A text that is not TOML names nothing; whoever reads it is told so elsewhere.
+    let Ok(mut written) = read(text) else { return Vec::new() };
+    sets.iter().for_each(|set| apply(&mut written, set));
+    let of_variants = written.variants.iter().map(|variant| &variant.entries);
+    let all: Vec<&Entries> = std::iter::once(&written.entries).chain(of_variants).collect();
+    let is_in_file = |path: &str| {
+        let mut entries = all.iter().filter_map(|entries| entries.get(path));
+        entries.any(|entry| entry.place.origin == Origin::File)
+    };
+    let code = crate::keys::KEYS.iter().filter(|key| key.is_code());
+    code.map(|key| key.path).filter(|path| is_in_file(path)).collect()
+}
+
 /// The problem of a text that is no TOML, with a hint when a value lacks its quotes.
 fn not_toml(error: &toml::de::Error, text: &str) -> Problem {
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
@@ -143,6 +163,14 @@ fn read_variants(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> V
         problems.push(not_a_list(value.span()));
         return variants;
     };
+    if list.len() > MOST_VARIANTS {
+        let count = list.len();
+        let message = format!("{count} variants are more than a report can tell apart");
+        let mark = in_file(value.span()).mark("");
+        let help = format!("at most {MOST_VARIANTS} fit; divide them among several experiments");
+        problems.push(Problem::new(message, mark).help(help));
+        return variants;
+    }
     for entry in list.iter() {
         match entry.get_ref() {
             DeValue::Table(table) => {
@@ -291,6 +319,25 @@ pub(crate) fn preset(key: &Key) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_in_the_file_is_told_from_that_of_the_command_line() {
+        let text = "name = \"x\"\n[server]\nkind = \"bind\"\nbinary = \"./named\"\n\
+                    [[variant]]\nname = \"a\"\nserver.extra = \"x\"\nupstream.extra = \"\"\n\
+                    [[variant]]\nname = \"b\"\nserver.extra = 7\n";
+        let check = |sets: &[&str], expected: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            assert_eq!(code_keys(text, &sets), expected, "{sets:?}");
+        };
+        check(&[], &["server.binary", "server.extra", "upstream.extra"]);
+        check(&["server.binary=named"], &["server.extra", "upstream.extra"]);
+        // One of the two that the file has is left.
+        let both = ["server.binary=named", "variant.a.server.extra=y"];
+        check(&both, &["server.extra", "upstream.extra"]);
+        check(&["server.root=./x"], &["server.binary", "server.extra", "upstream.extra"]);
+        assert_eq!(code_keys("no toml", &[]), Vec::<&str>::new());
+        assert_eq!(code_keys("name = \"x\"", &["server.extra=y".to_owned()]), Vec::<&str>::new());
+    }
 
     #[test]
     fn presets_and_examples_can_be_read() {

@@ -388,6 +388,18 @@ impl Reader<'_> {
         Ok(Value::Cpus(cpus))
     }
 
+    /// What stands for the port behind a host that is right, in a text that is not.
+    fn wrong_port<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let (host, port) = text.rsplit_once(':')?;
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let is_address = match bare {
+            Some(bare) => bare.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => host.parse::<std::net::Ipv4Addr>().is_ok(),
+        };
+        let begins_as_name = host.starts_with(|first: char| first.is_ascii_alphabetic());
+        (is_address || begins_as_name && self.domain_name(host).is_ok()).then_some(port)
+    }
+
     /// An IP address or a host name, with or without a port.
     fn address(&self, text: &str) -> Result<Value, Fault> {
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -414,6 +426,11 @@ impl Reader<'_> {
                 Ok(Value::Address(Host::Name(name), port))
             }
             _ => {
+                if let Some(port) = self.wrong_port(text) {
+                    let what = format!("has a port that cannot be: `{}`", shown(port));
+                    let help = "a port is a number from 1 to 65535".to_owned();
+                    return Err(self.fault(&what, "no such port", help));
+                }
                 let what = format!("is neither an IP address nor a host name: `{}`", shown(text));
                 let help = "write for example \"192.0.2.1\", \"192.0.2.1:5300\", \"2001:db8::1\", \
                             \"[2001:db8::1]:5300\" or \"ns1.example:5300\""

@@ -4,7 +4,9 @@ mod chain;
 
 use std::fmt::Write as _;
 
-use dnslab_lab::{Identity, LogDestination, LogFile, LogPrefix, QueryLog, Rotation, Suffix};
+use dnslab_lab::{
+    Identity, LogDestination, LogFile, LogPrefix, QueryLog, Rotation, Suffix, TimeForm,
+};
 use dnslab_load::{Method, Mode, TlsVersions};
 use dnslab_measure::Quantity;
 use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
@@ -103,6 +105,7 @@ fn variant_lines(variant: &Variant) -> Lines {
     query_lines(load, &mut lines);
     lines.push(("expect.rcode", quoted(&rcode_name(variant.expect.rcode.into()))));
     lines.push(("expect.wrong_limit", number(variant.expect.wrong_limit)));
+    lines.push(("expect.lost_limit", number(variant.expect.lost_limit)));
     if let Some(names) = &variant.compared_with {
         let none = names.is_empty().then(|| COMPARED_WITH_NONE.to_owned());
         lines.push(("compare.with", quoted(&none.unwrap_or_else(|| names.join(", ")))));
@@ -120,8 +123,8 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
     };
     match &settings.server {
         Server::Embedded { delay, loss, busy, .. } => {
-            text("server.delay", delay.as_deref());
-            text("server.loss", loss.as_deref());
+            text("server.delay", delay.map(|delay| delay.to_string()).as_deref());
+            text("server.loss", loss.map(|loss| loss.to_string()).as_deref());
             if !busy.is_zero() {
                 lines.push(("server.busy", quoted(&duration_text(*busy))));
             }
@@ -203,7 +206,7 @@ fn log_lines(log: &QueryLog, lines: &mut Lines) {
         lines.push(("server.log.buffered", is_buffered.to_string()));
     }
     let LogPrefix { time, category, severity } = log.print;
-    lines.push(("server.log.print_time", time.to_string()));
+    lines.push(("server.log.print_time", quoted(time.map_or("none", TimeForm::word))));
     lines.push(("server.log.print_category", category.to_string()));
     lines.push(("server.log.print_severity", severity.to_string()));
 }

@@ -71,7 +71,10 @@ pub(super) const LOAD: &[Key] = &[
     Key::new(
         "load.workers",
         Form::Count { least: 1, most: 1_024 },
-        Preset::Absent("one for each CPU that is left to the load"),
+        Preset::Absent(
+            "one for each CPU that is left to the load; in a closed loop no more than leave each a \
+             window of five queries",
+        ),
         "Threads of the load generator, at most one per client",
     ),
     Key::new(
@@ -84,7 +87,7 @@ pub(super) const LOAD: &[Key] = &[
         "load.horizon",
         Form::Duration { least: Duration::ZERO, most: SECOND, whole_seconds: false },
         Preset::Value("\"20us\""),
-        "Longest time for which sends and receives are gathered into one system call",
+        "Batching: how long sends and receives wait at most to be done in one system call",
     ),
     Key::new(
         "load.receive_time",
@@ -178,7 +181,8 @@ pub(super) const LOAD: &[Key] = &[
         "load.resumption",
         Form::Boolean,
         Preset::Value("true"),
-        "Clients keep session tickets, each its own, and resume with them (RFC 8446, section 2.2)",
+        "Clients keep session tickets, each its own, and resume with them (RFC 8446, section 2.2); over \
+         QUIC they keep the server's tokens, too (RFC 9000, section 8.1.3)",
     ),
     Key::new(
         "load.early_data",

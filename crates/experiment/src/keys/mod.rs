@@ -55,6 +55,13 @@ impl Key {
         self.path.contains('.') && !of_all.iter().any(|group| self.path.starts_with(group))
     }
 
+    /// True if its value is code: it names a program or a root folder whose programs are run, or is text
+    /// of a configuration, which may name programs in its turn.
+    #[must_use]
+    pub fn is_code(&self) -> bool {
+        matches!(self.last_part(), "binary" | "root" | "extra")
+    }
+
     /// The last part of the path, e.g. `clients`.
     #[must_use]
     pub fn last_part(&self) -> &'static str {
@@ -88,5 +95,46 @@ mod tests {
             assert!(!is_group(key.path), "`{}` is a key and a group", key.path);
             assert_eq!(KEYS.iter().filter(|other| other.path == key.path).count(), 1);
         }
+    }
+
+    /// A new key that takes text or a path is put into one of the two lists by whoever adds it.
+    #[test]
+    fn keys_that_are_code_are_known() {
+        let harmless = [
+            "question",
+            "baseline",
+            "compare.with",
+            // Files that are read, and a folder that one of dnslab's own is made in.
+            "server.authority",
+            "server.log.folder",
+            "load.queries",
+            "load.tsig_file",
+            // Read by a parser of dnslab's own.
+            "server.unit",
+            "server.delay",
+            "server.loss",
+            "upstream.delay",
+            "upstream.loss",
+            "load.sources",
+            "load.types",
+            "load.client_subnets",
+            "load.tsig",
+        ];
+        let code = [
+            "server.binary",
+            "server.root",
+            "server.extra",
+            "relay.binary",
+            "relay.extra",
+            "upstream.binary",
+            "upstream.extra",
+        ];
+        for key in KEYS.iter().filter(|key| matches!(key.form, Form::Text | Form::Path)) {
+            let is_known = harmless.contains(&key.path) != code.contains(&key.path);
+            assert!(is_known, "`{}` is in none of the lists, or in both", key.path);
+        }
+        let found: Vec<&str> =
+            KEYS.iter().filter(|key| key.is_code()).map(|key| key.path).collect();
+        assert_eq!(found, code);
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dnslab_lab::ServerKind;
+use dnslab_measure::MOST_RUNS;
 
 use super::chain::CHAIN;
 use super::load::LOAD;
@@ -221,7 +222,8 @@ const TOP_AND_SERVER: &[Key] = &[
         "server.extra",
         Form::Text,
         Preset::Absent("nothing"),
-        "Text appended to the configuration of an installed server, in that server's own language",
+        "Text appended to the configuration of an installed server, in that server's own language. What \
+         stands there in a block `options` of BIND's goes into its one block of options",
     ),
     Key::new(
         "server.query_log",
@@ -271,9 +273,9 @@ const TOP_AND_SERVER: &[Key] = &[
     ),
     Key::new(
         "server.log.print_time",
-        Form::Boolean,
-        Preset::Value("true"),
-        "The time stands before each line",
+        Form::Choice(&["none", "local", "iso8601", "iso8601-utc"]),
+        Preset::Value("\"local\""),
+        "The time that stands before each line",
     ),
     Key::new(
         "server.log.print_category",
@@ -372,6 +374,12 @@ const EXPECT_AND_REPEAT: &[Key] = &[
         "Share of wrong answers beyond which a run is invalid",
     ),
     Key::new(
+        "expect.lost_limit",
+        Form::Share,
+        Preset::Value("\"50%\""),
+        "Share of unanswered queries beyond which a run is invalid",
+    ),
+    Key::new(
         "common.duration",
         Form::Duration {
             least: Duration::ZERO,
@@ -407,7 +415,7 @@ const EXPECT_AND_REPEAT: &[Key] = &[
     ),
     Key::new(
         "repeat.runs",
-        Form::Count { least: 1, most: 10_000 },
+        Form::Count { least: 1, most: MOST_RUNS as u64 },
         Preset::Value("5"),
         "Rounds: runs of each variant, every time with servers that are freshly started",
     ),

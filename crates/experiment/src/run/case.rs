@@ -10,9 +10,9 @@ use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{CounterWatch, GuardProgram, Logging, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, LoadResult, LoadSpec, Mode};
 use dnslab_measure::{
-    CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts, Limit,
-    LimitFigures, LimitKind, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
-    number, unserved,
+    Answers, CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts,
+    Limit, LimitFigures, LimitKind, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
+    http_statuses, number, unserved,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
@@ -22,6 +22,7 @@ use super::queries::{QueriesError, subnets, tsig};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
+use super::validity::why_invalid;
 use super::watching::NOT_COVERED;
 use crate::{Queries, Server, Variant, Verification};
 
@@ -120,7 +121,7 @@ impl Case<'_> {
     /// The load as it is asked for, on a server that is up.
     fn spec(&self, target: &Target, cpus: &Cpus) -> Result<LoadSpec, QueriesError> {
         let load = &self.variant.load;
-        let most = u32::try_from(cpus.load.len()).unwrap_or(1).clamp(1, load.clients);
+        let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
         Ok(LoadSpec {
             target: target.address,
             transport: load.transport,
@@ -130,7 +131,9 @@ impl Case<'_> {
             warm_up: load.warm_up,
             most_queries: load.most_queries,
             timeout: load.timeout,
-            workers: load.workers.unwrap_or(most),
+            workers: load.workers.unwrap_or_else(|| {
+                LoadSpec::default_workers(cpus_of_load, load.clients, &load.mode)
+            }),
             cpus: cpus.load.clone(),
             queries: Arc::clone(self.queries),
             selection: load.selection,
@@ -161,12 +164,14 @@ impl Case<'_> {
         end: &Ending,
     ) -> RunRecord {
         let (limit, mut caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
-        let LoadResult { facts, measured, wrong_example, last_connection_end, .. } = main;
         // Why nothing was answered: what the server said outweighs how connections ended.
-        let connection = last_connection_end.map(|end| format!("the last connection: {end}"));
-        let why = main.signature_example.or(connection);
-        let asked = self.variant.load.duration;
-        let status = self.status(&measured, asked, end, wrong_example.as_deref(), why.as_deref());
+        let last_end = main.last_connection_end.as_ref();
+        let connection = last_end.map(|end| format!("the last connection: {end}"));
+        let http = main.measured.http_refusals();
+        let http = (!http.is_empty()).then(|| http_statuses(&http));
+        let why = main.signature_example.clone().or(http).or(connection);
+        let status = self.status(&main, self.variant.load.duration, end, why.as_deref());
+        let LoadResult { facts, measured, .. } = main;
         let status = match unserved(&facts, &server, &measured) {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
@@ -204,9 +209,9 @@ impl Case<'_> {
         limit: &Limit,
         end: &Ending,
     ) -> Option<String> {
-        let LoadResult { facts, measured, wrong_example, .. } = common;
+        let LoadResult { facts, measured, last_connection_end, .. } = common;
         let asked = Duration::from_nanos(facts.duration_ns);
-        match self.status(measured, asked, end, wrong_example.as_deref(), None) {
+        match self.status(common, asked, end, last_connection_end.as_deref()) {
             RunStatus::Invalid { reason } => return Some(reason),
             // Then the run is none.
             RunStatus::Failed { .. } => return None,
@@ -230,7 +235,7 @@ impl Case<'_> {
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
         let limit = Limit::decide(&LimitFigures::of(facts, server, chain, measured));
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
-        self.add_caveats(&mut caveats, measured, unwatched, result.wrong_example.as_deref());
+        self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
             // A load whose every signature is refused ends in its warm-up.
             let phases = [&measured.warm_up, &measured.counters];
@@ -250,14 +255,18 @@ impl Case<'_> {
     fn add_caveats(
         &self,
         caveats: &mut Vec<Caveat>,
-        measured: &Measured,
+        result: &LoadResult,
         unwatched: Option<String>,
-        wrong_example: Option<&str>,
     ) {
-        let wrong = measured.counters.answers.wrong;
+        let measured = &result.measured;
+        let Answers { wrong, checked, malformed, .. } = measured.counters.answers;
         if wrong > 0 {
-            let example = wrong_example.unwrap_or_default().to_owned();
+            let example = result.wrong_example.clone().unwrap_or_default();
             caveats.push(Caveat::WrongAnswers { count: wrong, example });
+        }
+        if malformed > 0 {
+            let example = result.malformed_example.clone().unwrap_or_default();
+            caveats.push(Caveat::MalformedAnswers { malformed, checked, example });
         }
         if let Mode::Closed { outstanding } = self.variant.load.mode
             && let window = u64::from(self.variant.load.clients) * u64::from(outstanding)
@@ -283,58 +292,21 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a load of this length counts. `why` is said where nothing was answered.
+    /// Whether a load of this length counts. `why` is said where nothing, or too little, was answered.
     fn status(
         &self,
-        measured: &Measured,
+        result: &LoadResult,
         asked: Duration,
         end: &Ending,
-        wrong_example: Option<&str>,
         why: Option<&str>,
     ) -> RunStatus {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
-        if outcomes.answered == 0 {
-            let why = why.map(|why| format!("; {why}")).unwrap_or_default();
-            let reason = match outcomes.due + measured.warm_up.outcomes.due {
-                0 => format!("no query was sent{why}"),
-                due => format!("none of {due} queries was answered{why}"),
-            };
-            return RunStatus::Invalid { reason };
+        match why_invalid(self.variant, result, asked, why) {
+            Some(reason) => RunStatus::Invalid { reason },
+            None => RunStatus::Valid,
         }
-        if let Some(reason) = measured.slower_than_slices() {
-            return RunStatus::Invalid { reason };
-        }
-        let limit = self.variant.expect.wrong_limit;
-        // What cannot be read is no right answer either.
-        let wrong = answers.wrong + outcomes.malformed;
-        let came = outcomes.answered + outcomes.malformed;
-        if wrong as f64 > limit * came as f64 {
-            let Expected { rcode, answers: records } = expected(self.variant);
-            let expected = dnslab_wire::rcode_name(rcode.into());
-            let record = if records > 0 { " with a record" } else { "" };
-            let example = wrong_example.unwrap_or("they could not be read as DNS messages");
-            let reason = format!(
-                "{wrong} of {came} answers were not {expected}{record}, more than the limit of \
-                 {} %: {example}",
-                limit * 100.0
-            );
-            return RunStatus::Invalid { reason };
-        }
-        let (measured_for, asked) = (measured.own_ns(), asked.as_nanos());
-        let due = outcomes.due + measured.warm_up.outcomes.due;
-        let sent_all = self.variant.load.most_queries.is_some_and(|most| due >= most);
-        if u128::from(measured_for) * 2 < asked && !sent_all {
-            let reason = format!(
-                "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",
-                measured_for as f64 / 1e9,
-                asked as f64 / 1e9
-            );
-            return RunStatus::Invalid { reason };
-        }
-        RunStatus::Valid
     }
 
     fn failed(&self, started: String, reason: String, log_tail: Vec<String>) -> RunRecord {

@@ -3,18 +3,25 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{AskError, CertificateFault, TlsSettings, TlsSettingsError, ask};
 use dnslab_traffic::QueryList;
-use dnslab_wire::{Query, Response, ResponseOptions, Transport, rcode_name};
+use dnslab_wire::{
+    AnswerFault, Query, Response, ResponseOptions, Transport, check_answer, rcode_name,
+};
 
 use super::case::expected;
 use super::target::external_tls;
 use crate::{Server, Variant};
 
-/// Tries of a query over UDP, where a datagram may be lost.
+/// Tries of a query over UDP, where a datagram may be lost, and of one that failed as it does while a
+/// server starts anew.
 const TRIES: u32 = 3;
+
+/// Time between two tries on a server that may be starting.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Queries of the list that are asked, where the answers to those before were wrong: a list may well
 /// begin with a name that is not there.
@@ -38,13 +45,27 @@ pub enum FirstQueryError {
         transport: Transport,
         /// The first query.
         query: String,
-        /// The response code of its answer, and what it lacks: `REFUSED`, `NOERROR without a record`.
-        found: String,
+        /// What is wrong with its answer.
+        found: WrongAnswer,
         /// What a right answer is.
         expected: String,
         /// How many queries were asked, none of which had a right answer.
         asked: usize,
     },
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongAnswer {
+    /// It has another response code.
+    #[error("{}", rcode_name(*.0))]
+    Code(u16),
+    /// It has the right one, but no record.
+    #[error("{} without a record", rcode_name(*.0))]
+    NoRecord(u16),
+    /// It is no whole message, or answers another question.
+    #[error("what is no right answer ({0})")]
+    Fault(AnswerFault),
 }
 
 /// What is said where several queries were asked.
@@ -96,7 +117,12 @@ impl FirstQueryError {
             Self::Ask(error) => Some(remedy(error, form)),
             Self::Tls(_) => None,
             Self::Wrong { found, .. } => {
-                let rcode = found.split(' ').next().unwrap_or(found);
+                let (WrongAnswer::Code(rcode) | WrongAnswer::NoRecord(rcode)) = *found else {
+                    return Some(
+                        "is it a DNS server that answers there? Its log may say more".to_owned(),
+                    );
+                };
+                let rcode = &*rcode_name(rcode);
                 let names = format!(
                     "ask for names that it has ({} or {})",
                     form.option("load.queries", "FILE"),
@@ -185,10 +211,18 @@ pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), Fi
         (0..QUERIES).filter_map(|number| u32::try_from(spread(number)).ok()).collect();
     places.dedup();
     let mut first = None;
+    let mut pauses = 1..TRIES;
     for place in &places {
         let query = queries.get(*place);
-        let answer = answer(variant, target, tls.as_ref(), query)?;
-        match wrong(variant, &answer) {
+        let found = loop {
+            let answer = answer(variant, target, tls.as_ref(), query);
+            let found = answer.map(|answer| wrong(variant, &answer));
+            if !is_transient(&found) || pauses.next().is_none() {
+                break found?;
+            }
+            thread::sleep(PAUSE);
+        };
+        match found {
             Some(found) if !any_will_do => {
                 first.get_or_insert_with(|| (query.to_string(), found));
             }
@@ -206,6 +240,25 @@ pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), Fi
         expected: format!("{}{record}", rcode_name(right.rcode.into())),
         asked: places.len(),
     })
+}
+
+/// Whether this may be otherwise in a moment: a server that starts anew has no listening socket, or
+/// ends its connections, and a recursive resolver that cannot reach its servers yet answers SERVFAIL
+/// (RFC 9520, section 2). A certificate, a refusal or a name that is not there stay as they are.
+fn is_transient(found: &Result<Option<WrongAnswer>, AskError>) -> bool {
+    const SERVFAIL: u16 = 2;
+    match found {
+        Ok(wrong) => *wrong == Some(WrongAnswer::Code(SERVFAIL)),
+        Err(AskError::Exchange { source, .. }) => matches!(
+            source.kind(),
+            io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof
+        ),
+        Err(_) => false,
+    }
 }
 
 /// The answer to one query of a variant's load.
@@ -235,11 +288,11 @@ pub(super) fn answer(
 
 /// What a wrong answer is instead; `None` for a right one, and for one that does not say: a truncated
 /// one, and one that asks for a cookie (RFC 7873, section 5.2.3).
-fn wrong(variant: &Variant, answer: &[u8]) -> Option<String> {
+fn wrong(variant: &Variant, answer: &[u8]) -> Option<WrongAnswer> {
     const BADCOOKIE: u16 = 23;
     let response = match Response::parse(answer) {
         Ok(response) => response,
-        Err(error) => return Some(error.to_string()),
+        Err(fault) => return Some(WrongAnswer::Fault(fault.into())),
     };
     let options = ResponseOptions::read(answer);
     let rcode = options.map_or(u16::from(response.rcode), |options| options.rcode);
@@ -248,9 +301,12 @@ fn wrong(variant: &Variant, answer: &[u8]) -> Option<String> {
     }
     let right = expected(variant);
     if rcode != u16::from(right.rcode) {
-        return Some(rcode_name(rcode).into_owned());
+        return Some(WrongAnswer::Code(rcode));
     }
-    (response.answers < right.answers).then(|| format!("{} without a record", rcode_name(rcode)))
+    if response.answers < right.answers {
+        return Some(WrongAnswer::NoRecord(rcode));
+    }
+    check_answer(answer).err().map(WrongAnswer::Fault)
 }
 
 #[cfg(test)]

@@ -225,13 +225,14 @@ impl Laboratory {
         spec.threads =
             threads.unwrap_or_else(|| u32::try_from(spec.cpus.len()).unwrap_or(1)).max(1);
         spec.upstream = self.upstream();
+        spec.counts = variant.server.watch;
         give_data(&mut spec, variant, queries, &directory)?;
         match &behind.server {
             Server::Installed { binary, extra, .. } => {
                 (spec.binary, spec.extra) = (binary.clone(), extra.clone());
             }
             Server::Embedded { delay, loss, busy, .. } => {
-                give_program(&mut spec.embedded, (delay, loss, *busy));
+                give_program(&mut spec.embedded, (*delay, *loss, *busy));
                 spec.embedded.seed = Some(seeds.of(Role::Upstream));
                 self.give_behaviour(&mut spec, &behind.behaviour, variant);
             }

@@ -1,10 +1,11 @@
 //! What a run leaves in its folder: no gigabytes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, QUERY_LOG_FOLDER, host};
+use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, QUERY_LOG_FOLDER, host, open_regular, users};
 
 /// Octets of a query log that are kept: some hundred lines, to see what was written.
 const KEPT: u64 = 64 * 1024;
@@ -25,7 +26,7 @@ pub(super) fn clear(folder: &Path) {
             bring_home(&path).ok();
             continue;
         }
-        let size = path.metadata().map_or(0, |facts| facts.len());
+        let size = path.symlink_metadata().map_or(0, |facts| facts.len());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_remade = name == DNSTAP_LOG || name.ends_with(".zone") || name.ends_with(".jnl");
         let is_old_log = name.strip_prefix(QUERY_LOG).is_some_and(|suffix| suffix.starts_with('.'));
@@ -38,14 +39,21 @@ pub(super) fn clear(folder: &Path) {
 }
 
 /// Copies the beginning of a query log from its own folder into the server's, and removes that folder and
-/// the link to it.
+/// the link to it. The server may have written into both folders as another user: a link that is not this
+/// process's own is not followed.
 fn bring_home(link: &Path) -> io::Result<()> {
+    if link.symlink_metadata()?.uid() != users::own() {
+        return Err(io::Error::other("somebody else has put a link in the place of ours"));
+    }
     let own = fs::read_link(link)?;
     let here = link.with_file_name(QUERY_LOG);
-    let copied = File::open(own.join(QUERY_LOG)).and_then(|log| {
-        io::copy(&mut log.take(KEPT), &mut File::create(&here)?)?;
-        shorten(&here)
-    });
+    let copied =
+        open_regular(&own.join(QUERY_LOG), OpenOptions::new().read(true)).and_then(|log| {
+            fs::remove_file(&here).ok();
+            let mut new = OpenOptions::new().write(true).create_new(true).open(&here)?;
+            io::copy(&mut log.take(KEPT), &mut new)?;
+            shorten(&here)
+        });
     fs::remove_dir_all(own)?;
     fs::remove_file(link)?;
     copied
@@ -67,7 +75,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// Keeps the whole lines among the first octets of a file.
 fn shorten(path: &Path) -> io::Result<()> {
     let mut kept = 0;
-    let mut reader = BufReader::new(File::open(path)?.take(KEPT));
+    let file = open_regular(path, OpenOptions::new().read(true).write(true))?;
+    let mut reader = BufReader::new((&file).take(KEPT));
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         if line.ends_with(b"\n") {
@@ -75,7 +84,7 @@ fn shorten(path: &Path) -> io::Result<()> {
         }
         line.clear();
     }
-    OpenOptions::new().write(true).open(path)?.set_len(kept)
+    file.set_len(kept)
 }
 
 #[cfg(test)]
@@ -123,6 +132,19 @@ mod tests {
         left.sort();
         assert_eq!(left, [QUERY_LOG, "query.logbook"]);
         assert!(!own.exists());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_log_leads_nowhere() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = folder.path().join("server");
+        fs::create_dir(&server).unwrap();
+        let (secret, large) = (other.path().join("secret"), "x\n".repeat(100_000));
+        fs::write(&secret, &large).unwrap();
+        std::os::unix::fs::symlink(&secret, server.join(QUERY_LOG)).unwrap();
+        clear(folder.path());
+        assert!(shorten(&server.join(QUERY_LOG)).is_err());
+        assert_eq!(fs::read_to_string(&secret).unwrap(), large);
     }
 
     #[test]

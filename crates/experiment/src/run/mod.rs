@@ -13,11 +13,12 @@ mod seeds;
 mod session;
 mod split;
 mod target;
+mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
 pub use first_query::{FirstQueryError, OptionForm};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptLaboratory,
-    Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
 };

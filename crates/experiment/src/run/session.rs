@@ -4,7 +4,6 @@
 mod capacity;
 mod conditions;
 mod kept;
-mod replaced;
 mod rounds;
 
 use std::cell::RefCell;
@@ -13,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use dnslab_lab::{GuardProgram, LabError, Logging, Needs, host, hosts};
+use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::{
-    CaseId, Caveat, CostLimit, Fact, Interval, ResultsDirectory, ResultsError, RunRecord,
-    RunStatus, SESSION_FORMAT, SkippedVariant,
+    CaseId, Caveat, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
+    RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
 
 use super::first_query::{self, FirstQueryError};
@@ -25,7 +24,9 @@ use super::room;
 use super::round::CommonRate;
 use super::split::Cpus;
 use super::watching;
-use crate::{CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Server, Variant};
+use crate::{
+    CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Server, Untrusted, Variant,
+};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
@@ -66,6 +67,9 @@ pub enum SessionError {
     /// The experiment on disk cannot be read.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
+    /// The experiment names what is run, and may be somebody else's.
+    #[error(transparent)]
+    Untrusted(Box<Untrusted>),
     /// The results directory cannot be read or written.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -123,16 +127,6 @@ pub enum SessionError {
         /// The experiment's file in the results directory.
         experiment: PathBuf,
     },
-    /// The folder of an earlier run cannot make room for the new one.
-    #[error("cannot {action} {}, left by an earlier run: {source}", path.display())]
-    Replaced {
-        /// `remove`, `move aside`, `move back`.
-        action: &'static str,
-        /// The folder.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
 }
 
 /// The reasons, each once.
@@ -165,6 +159,8 @@ pub struct SessionEnd {
 pub struct Session {
     experiment: Experiment,
     results: ResultsDirectory,
+    /// Keeps other sessions out of the directory.
+    _lock: SessionLock,
     facts: dnslab_measure::Session,
     guard: GuardProgram,
     /// What is asked, made when the input is checked and kept for the runs.
@@ -177,7 +173,7 @@ impl Session {
     /// # Errors
     /// When nothing can run, a query file cannot be read, or the directory cannot be made.
     pub fn begin(experiment: Experiment, options: SessionOptions) -> Result<Self, SessionError> {
-        let skipped = skipped(&experiment)?;
+        let skipped = skipped(&experiment, NamedPrograms::Asked)?;
         let in_slices = rounds::in_slices(&experiment, &skipped)?;
         let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -218,26 +214,37 @@ impl Session {
         let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
         let path = unused(&options.results.join(format!("{compact}-{}", experiment.name)));
         let results = ResultsDirectory::create(&path, &facts)?;
-        results.write("experiment.toml", experiment.to_toml().as_bytes())?;
+        let lock = results.lock(&holder())?;
+        results.write_experiment(&experiment.to_toml())?;
         let lists = RefCell::new(lists);
-        Ok(Self { experiment, results, facts, guard: options.guard, lists })
+        Ok(Self { experiment, results, _lock: lock, facts, guard: options.guard, lists })
     }
 
     /// Takes up an experiment whose runs are not all on disk. Old runs that a kill left put aside are
-    /// brought back or removed first.
+    /// brought back or removed first. An experiment that names code and may be somebody else's is taken up if
+    /// `may_run` says so.
     ///
     /// # Errors
-    /// When the folder is no results directory or its experiment cannot be read; when runs are
-    /// missing and dnslab, the host or a query file is not what it was when the experiment began.
-    pub fn resume(path: &Path, guard: GuardProgram) -> Result<Self, SessionError> {
+    /// When the folder is no results directory, another session is in it, its experiment cannot be read or may
+    /// not run; when runs are missing and dnslab, the host or a query file is not what it was when the
+    /// experiment began.
+    pub fn resume(
+        path: &Path,
+        guard: GuardProgram,
+        may_run: &dyn Fn(&Untrusted) -> bool,
+    ) -> Result<Self, SessionError> {
         let results = ResultsDirectory::open(path)?;
-        let file = results.path().join("experiment.toml");
-        let (experiment, _) = crate::load(&file.to_string_lossy(), &[])?;
+        let lock = results.lock(&holder())?;
+        let (path, file) = results.open_experiment()?;
+        let (experiment, source) = crate::load_file(&path, file, &[])?;
+        if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
+            return Err(SessionError::Untrusted(untrusted));
+        }
         let facts = results.session()?;
         let lists = RefCell::new(QueryLists::default());
-        let session = Self { experiment, results, facts, guard, lists };
+        let session = Self { experiment, results, _lock: lock, facts, guard, lists };
         for case in &session.facts.plan {
-            replaced::settle(&session.results, case)?;
+            session.results.settle(case)?;
         }
         if session.remaining()?.cases.is_empty() {
             return Ok(session);
@@ -250,7 +257,7 @@ impl Session {
             &inputs,
         );
         if !differences.is_empty() {
-            return Err(SessionError::Differs { differences, experiment: file });
+            return Err(SessionError::Differs { differences, experiment: path });
         }
         let remaining = session.remaining()?;
         ask_first(&session.experiment, &remaining, &mut session.lists.borrow_mut())?;
@@ -356,7 +363,7 @@ impl Session {
                 let id = CaseId { variant: record.variant.clone(), repetition: record.repetition };
                 let written = self.results.write_run(&record);
                 // Also when the disk refused: an old record takes its place again.
-                let settled = replaced::settle(&self.results, &id);
+                let settled = self.results.settle(&id);
                 written?;
                 settled?;
                 observer.run_ends(&record);
@@ -383,7 +390,7 @@ impl Session {
         };
         let variants = ids.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
         for id in ids {
-            replaced::put_aside(&self.results, id)?;
+            self.results.begin_run(id)?;
         }
         let common = self.experiment.common.zip(rate_qps);
         let common = common.map(|(CommonSettings { duration, warm_up, .. }, rate_qps)| {
@@ -438,6 +445,15 @@ fn seed_of(seed: u64, repetition: u32) -> u64 {
     seed ^ u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// This process, for those whom it keeps out.
+fn holder() -> Holder {
+    Holder {
+        pid: std::process::id(),
+        host: host::name(),
+        since: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+    }
+}
+
 /// A path that nothing has yet: two experiments may begin in the same second.
 fn unused(path: &Path) -> PathBuf {
     if !path.exists() {
@@ -448,11 +464,23 @@ fn unused(path: &Path) -> PathBuf {
     (2..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| path.to_owned())
 }
 
+/// What is done with the programs that an experiment names ([`crate::Key::is_code`]) before its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedPrograms {
+    /// They are run, to ask them for their version, which decides what they can do.
+    Asked,
+    /// They are looked for and not run; so what they can do is not known.
+    LeftAlone,
+}
+
 /// The variants that cannot run here, with the reason.
 ///
 /// # Errors
 /// When a variant's numbers cannot be, or when no variant or not even the baseline can run.
-pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionError> {
+pub fn skipped(
+    experiment: &Experiment,
+    named: NamedPrograms,
+) -> Result<Vec<SkippedVariant>, SessionError> {
     let mut skipped = Vec::new();
     for variant in &experiment.variants {
         let fits = |reason: Option<String>| match reason {
@@ -462,7 +490,7 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
-        if let Err(error) = can_run(variant) {
+        if let Err(error) = can_run(variant, named) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
         }
@@ -477,7 +505,7 @@ pub fn skipped(experiment: &Experiment) -> Result<Vec<SkippedVariant>, SessionEr
 }
 
 /// Whether the variant's servers are installed and can what they are asked for.
-fn can_run(variant: &Variant) -> Result<(), LabError> {
+fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
     let (settings, laboratory) = (&variant.server, &variant.laboratory);
     if laboratory.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
@@ -491,9 +519,13 @@ fn can_run(variant: &Variant) -> Result<(), LabError> {
     asked_over.extend(laboratory.chain.iter().map(|behind| (&behind.server, behind.transport)));
     for (place, (server, transport)) in asked_over.iter().enumerate() {
         let Some(kind) = server.kind() else { continue };
-        let installed = match server.root() {
-            Some(root) => dnslab_lab::find_in_root(kind, root)?,
-            None => dnslab_lab::find(kind, server.binary())?,
+        let left_alone = server.named_program().filter(|_| named == NamedPrograms::LeftAlone);
+        let installed = match (left_alone.transpose()?, server.root()) {
+            (Some((binary, Some(version))), _) => Installed { kind, binary, version },
+            // Only its version would tell what it can do.
+            (Some((_, None)), _) => continue,
+            (None, Some(root)) => dnslab_lab::find_in_root(kind, root)?,
+            (None, None) => dnslab_lab::find(kind, server.binary())?,
         };
         let is_front = place == 0;
         let needs = Needs {

@@ -14,7 +14,7 @@ use dnslab_load::{
     AskError, HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
-use dnslab_traffic::{SyntheticZone, duration_text};
+use dnslab_traffic::{Delay, Loss, SyntheticZone, duration_text};
 use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
@@ -226,6 +226,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     }
     spec.trust_anchor = settings.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
     spec.without_cache = settings.without_cache;
+    spec.counts = settings.watch;
     spec.certificate = settings.certificate;
     spec.logging = settings.logging.clone();
     spec.network = site.laboratory.network("server");
@@ -237,7 +238,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     spec.cpus = site.cpus.to_vec();
     match &settings.server {
         Server::Embedded { delay, loss, busy, .. } => {
-            give_program(&mut spec.embedded, (delay, loss, *busy));
+            give_program(&mut spec.embedded, (*delay, *loss, *busy));
             spec.embedded.seed = Some(site.seeds.of(Role::Server));
         }
         Server::Installed { binary, root, extra, .. } => {
@@ -251,9 +252,10 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
 /// Gives the embedded server its programs of delay, loss and CPU time.
 pub(super) fn give_program(
     to: &mut EmbeddedSettings,
-    (delay, loss, busy): (&Option<String>, &Option<String>, Duration),
+    (delay, loss, busy): (Option<Delay>, Option<Loss>, Duration),
 ) {
-    (to.delay, to.loss) = (delay.clone(), loss.clone());
+    to.delay = delay.map(|delay| delay.to_string());
+    to.loss = loss.map(|loss| loss.to_string());
     to.busy = (!busy.is_zero()).then(|| duration_text(busy));
 }
 

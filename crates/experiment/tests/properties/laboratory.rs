@@ -13,7 +13,7 @@ use dnslab_wire::Transport;
 use proptest::option;
 use proptest::prelude::*;
 
-use super::{busy, cpus, duration, path, text};
+use super::{busy, cpus, delay, duration, loss, path, text};
 
 /// Anything that may stand behind a server, before it is known which one that is.
 pub(crate) fn laboratory() -> impl Strategy<Value = Laboratory> {
@@ -89,11 +89,12 @@ fn server(place: ChainPlace) -> impl Strategy<Value = Server> {
         let address = IpAddr::from([127, 0, 0, 1]);
         ProcessSettings { address, threads, cpus: if is_upstream { cpus } else { Vec::new() } }
     });
-    let further = (option::of(path()), option::of(text()), option::of(text()), busy());
+    let further =
+        (option::of(path()), option::of(text()), (option::of(delay()), option::of(loss())), busy());
     (prop::sample::select(kinds), process, further, any::<bool>()).prop_map(
-        move |(software, process, (binary, extra, loss, busy), is_embedded)| {
+        move |(software, process, (binary, extra, (delay, loss), busy), is_embedded)| {
             if is_upstream && is_embedded {
-                return Server::Embedded { process, delay: extra, loss, busy };
+                return Server::Embedded { process, delay, loss, busy };
             }
             Server::Installed { software, process, binary, root: None, extra }
         },

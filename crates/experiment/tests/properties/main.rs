@@ -12,12 +12,14 @@ use dnslab_experiment::{
 };
 use dnslab_lab::{
     CertificateKind, Identity, LogDestination, LogFile, LogPrefix, Logging, QueryLog, Rotation,
-    ServerKind, Suffix,
+    ServerKind, Suffix, TimeForm,
 };
 use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
+use dnslab_measure::MOST_RUNS;
 use dnslab_measure::statistics::Metric;
 use dnslab_traffic::{
-    ClientBehaviour, Connect, Pace, Quota, Rate, Selection, SlicePlan, SourceAddresses, Truncated,
+    ClientBehaviour, Connect, Delay, Loss, Pace, Quota, Rate, Selection, SlicePlan,
+    SourceAddresses, Truncated,
 };
 use dnslab_wire::{Edns, EdnsOption, QueryOptions, Transport};
 use proptest::collection::{btree_set, vec};
@@ -61,9 +63,28 @@ pub(crate) fn busy() -> impl Strategy<Value = Duration> {
     prop_oneof![Just(0), 0..=1_000_000_000u64].prop_map(Duration::from_nanos)
 }
 
+/// A delay program, each form of it.
+pub(crate) fn delay() -> impl Strategy<Value = Delay> {
+    let length = || (0..=86_400_000_000_000u64).prop_map(Duration::from_nanos);
+    let two = (length(), length());
+    prop_oneof![
+        Just(Delay::None),
+        length().prop_map(Delay::Fixed),
+        two.prop_map(|(one, other)| Delay::Uniform { from: one.min(other), to: one.max(other) }),
+        (length(), length()).prop_map(|(mean, deviation)| Delay::Normal { mean, deviation }),
+        length().prop_map(|mean| Delay::Exponential { mean }),
+        (length(), 0.001..=10.0).prop_map(|(median, sigma)| Delay::LogNormal { median, sigma }),
+    ]
+}
+
+/// A loss program.
+pub(crate) fn loss() -> impl Strategy<Value = Loss> {
+    (0.0..=1.0).prop_map(|share: f64| Loss::try_from(share).expect("it lies between 0 and 1"))
+}
+
 /// Any server.
 fn server() -> impl Strategy<Value = Server> {
-    let embedded = (process(), option::of(text()), option::of(text()), busy())
+    let embedded = (process(), option::of(delay()), option::of(loss()), busy())
         .prop_map(|(process, delay, loss, busy)| Server::Embedded { process, delay, loss, busy });
     let started = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
     let software = prop::sample::select(started.collect::<Vec<_>>());
@@ -111,11 +132,9 @@ fn query_log() -> impl Strategy<Value = QueryLog> {
         Just(LogDestination::StandardError),
         Just(LogDestination::Null),
     ];
-    let print = any::<[bool; 3]>().prop_map(|[time, category, severity]| LogPrefix {
-        time,
-        category,
-        severity,
-    });
+    let forms = ["none", "local", "iso8601", "iso8601-utc"].map(TimeForm::of);
+    let print = (prop::sample::select(forms.to_vec()), any::<[bool; 2]>())
+        .prop_map(|(time, [category, severity])| LogPrefix { time, category, severity });
     (to, print).prop_map(|(to, print)| QueryLog { to, print })
 }
 
@@ -320,13 +339,15 @@ fn sources(server: &Server) -> SourceAddresses {
 
 /// Any variant, without its name.
 fn variant() -> impl Strategy<Value = Variant> {
-    let expect = (0u8..=10, 0.0..=1.0f64)
-        .prop_map(|(rcode, wrong_limit)| Expectation { rcode, wrong_limit });
+    let expect =
+        (0u8..=10, 0.0..=1.0f64, 0.0..=1.0f64).prop_map(|(rcode, wrong_limit, lost_limit)| {
+            Expectation { rcode, wrong_limit, lost_limit }
+        });
     prop::sample::select(&Transport::ALL[..]).prop_flat_map(move |transport| {
         // Boxed: by value they are larger than the stack of a test.
         let asked = (load(transport).boxed(), laboratory().boxed());
         (server_settings(transport).boxed(), asked, expect.clone(), any::<bool>()).prop_map(
-            |(mut server, (mut load, laboratory), expect, has_sources)| {
+            move |(mut server, (mut load, laboratory), expect, has_sources)| {
                 load.sources = has_sources.then(|| sources(&server.server));
                 // It signs nothing.
                 if matches!(server.server, Server::Embedded { .. }) {
@@ -334,6 +355,13 @@ fn variant() -> impl Strategy<Value = Variant> {
                 }
                 if server.kind() == Some(ServerKind::Nsd) {
                     load.tls.records = Records::PerQuery;
+                }
+                // More queries at a time on one connection it does not answer over QUIC.
+                if let Mode::Closed { outstanding } = &mut load.mode
+                    && server.kind() == Some(ServerKind::Knot)
+                    && transport == Transport::Doq
+                {
+                    *outstanding = (*outstanding).min(9);
                 }
                 let mut laboratory = laboratory;
                 // What forwards must have somebody to ask; what does not, may.
@@ -356,7 +384,7 @@ fn range_of(milliseconds: std::ops::Range<u64>) -> impl Strategy<Value = Duratio
 
 /// Any experiment; some variants are twins, so that they share settings.
 fn experiment() -> impl Strategy<Value = Experiment> {
-    let whole = ("[a-z0-9-]{1,64}", text(), 0.0..=1.0f64, 1u32..=10_000, 0..=i64::MAX as u64);
+    let whole = ("[a-z0-9-]{1,64}", text(), 0.0..=1.0f64, 1u32..=5_000, 0..=i64::MAX as u64);
     let rounds = (
         prop::sample::select(vec![Alternate::Auto, Alternate::Slices, Alternate::Runs]),
         (range_of(5..60_000), 0.0..1.0f64),
@@ -387,6 +415,8 @@ fn experiment() -> impl Strategy<Value = Experiment> {
             for (at, variant) in variants.iter_mut().enumerate() {
                 variant.name = format!("v-{at}");
             }
+            // A report holds no more.
+            let runs = runs.min(MOST_RUNS as u32 / variants.len() as u32);
             let baseline = baseline.get(&variants).name.clone();
             // Every other variant is compared with the first as well as with the baseline.
             let first = variants[0].name.clone();

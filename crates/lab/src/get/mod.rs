@@ -205,6 +205,7 @@ fn run(
         // A build as an ordinary user mounts nothing.
         standard_error: None,
         file_system: if has_rights { FileSystem::OwnMounts } else { FileSystem::Shared },
+        run_as: None,
     };
     let process = RunningProcess::start(request.guard, &spec)?;
     let report = loop {

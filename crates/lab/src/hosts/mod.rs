@@ -410,6 +410,7 @@ fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, 
         network: None,
         standard_error: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     })
 }
 

@@ -11,7 +11,8 @@ use dnslab_wire::Transport;
 
 use super::{
     Access, Adapter, DNSTAP_LOG, IDLE_SECONDS, Logging, Rendered, RenderedFile, ServerSpec,
-    UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics, trust_anchor_words,
+    UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics, named_conf,
+    trust_anchor_words,
 };
 use crate::certificate;
 use crate::running::LOG;
@@ -100,6 +101,7 @@ impl Adapter for Bind {
 
 /// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
+    let (options, extra) = named_conf::without_options(&spec.extra_text());
     format!(
         "{blocks}options {{
     directory \".\";
@@ -117,7 +119,7 @@ fn configuration(spec: &ServerSpec) -> String {
     tcp-advertised-timeout {idle};
     querylog {querylog};
 {dnstap}    interface-interval 0;
-}};
+{options}}};
 
 controls {{ }};
 statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
@@ -139,7 +141,6 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         control = spec.ports.control,
         logging = spec.logging.query_log.as_ref().map(bind_logging::statement).unwrap_or_default(),
         data = data(spec),
-        extra = spec.extra_text(),
     )
 }
 

@@ -1,16 +1,24 @@
 //! The query log of BIND: its statement, and what the record says of it. Options: BIND 9 Administrator
 //! Reference Manual, chapter 8, "logging Block".
 
-use super::{LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Suffix, Version};
+use super::{
+    LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Suffix, TimeForm, Version,
+};
 
 /// Whether this version writes such a query log; why not, as a sentence.
 pub(super) fn is_known(version: &Version, logging: &Logging) -> Result<(), String> {
     let rotation = logging.query_log.as_ref().and_then(rotation);
     let is_by_time = rotation.is_some_and(|rotation| rotation.suffix == Suffix::Timestamp);
-    if is_by_time && !version.is_at_least(9, 12) {
-        return Err(format!("BIND {version} names no old logs by time: it came with 9.12"));
-    }
-    Ok(())
+    let form = logging.query_log.as_ref().and_then(|log| log.print.time);
+    let missing = match form {
+        _ if version.is_at_least(9, 12) => return Ok(()),
+        _ if is_by_time => "names no old logs by time".to_owned(),
+        Some(form @ (TimeForm::Iso8601 | TimeForm::Iso8601Utc)) => {
+            format!("prints no time as {}", form.word())
+        }
+        Some(TimeForm::Local) | None => return Ok(()),
+    };
+    Err(format!("BIND {version} {missing}: it came with 9.12"))
 }
 
 /// The statement for the query log.
@@ -26,10 +34,21 @@ pub(super) fn statement(log: &QueryLog) -> String {
             format!("file \"{}\"{rotation};{buffered}", path.display())
         }
     };
-    let prefix = [("time", log.print.time), ("category", log.print.category)];
-    let prefix = prefix.into_iter().chain([("severity", log.print.severity)]);
-    let prefix: String =
-        prefix.filter(|(_, is_on)| *is_on).map(|(it, _)| format!(" print-{it} yes;")).collect();
+    // `yes` is `local` since 9.12, and all that was there before.
+    let time = log.print.time.map(|form| match form {
+        TimeForm::Local => "yes",
+        TimeForm::Iso8601 | TimeForm::Iso8601Utc => form.word(),
+    });
+    let is_on = |is_on: bool| is_on.then_some("yes");
+    let prefix = [
+        ("time", time),
+        ("category", is_on(log.print.category)),
+        ("severity", is_on(log.print.severity)),
+    ];
+    let prefix: String = prefix
+        .into_iter()
+        .filter_map(|(what, how)| how.map(|how| format!(" print-{what} {how};")))
+        .collect();
     format!(
         "logging {{\n    channel queries {{ {destination} severity info;{prefix} }};\n    category \
          queries {{ queries; }};\n}};\n"
@@ -88,8 +107,10 @@ pub(super) fn note(log: &QueryLog) -> String {
         }
     };
     let print = &log.print;
-    let parts = [(print.time, "time"), (print.category, "category"), (print.severity, "severity")];
-    let parts: Vec<&str> = parts.iter().filter(|(is_on, _)| *is_on).map(|(_, it)| *it).collect();
+    let time = print.time.map(|form| format!("time ({})", form.word()));
+    let others = [(print.category, "category"), (print.severity, "severity")];
+    let others = others.into_iter().filter(|(is_on, _)| *is_on).map(|(_, it)| it.to_owned());
+    let parts: Vec<String> = time.into_iter().chain(others).collect();
     let before = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
     format!(
         "queries are logged (querylog) {destination}; before each message: {before}; all threads share \
@@ -129,12 +150,16 @@ mod tests {
             let text = statement(&QueryLog { to, ..QueryLog::default() });
             assert!(text.contains(&format!("channel queries {{ {expected} }};")), "{text}");
         }
-        let print = LogPrefix { time: false, category: true, severity: true };
+        let print = LogPrefix { time: None, category: true, severity: true };
         let text = statement(&QueryLog { print, ..QueryLog::default() });
         assert!(
             text.contains("severity info; print-category yes; print-severity yes; }"),
             "{text}"
         );
+        let print =
+            LogPrefix { time: Some(TimeForm::Iso8601Utc), category: false, severity: false };
+        let utc = QueryLog { print, ..QueryLog::default() };
+        assert!(statement(&utc).contains("severity info; print-time iso8601-utc; }"));
         let old = Version { text: "9.11.1".to_owned(), numbers: [9, 11, 1] };
         let to = file(false, rotation(Suffix::Timestamp), None);
         let query_log = Some(QueryLog { to, ..QueryLog::default() });
@@ -142,5 +167,10 @@ mod tests {
             is_known(&old, &Logging { query_log, dnstap: false }).unwrap_err(),
             "BIND 9.11.1 names no old logs by time: it came with 9.12"
         );
+        assert_eq!(
+            is_known(&old, &Logging { query_log: Some(utc), dnstap: false }).unwrap_err(),
+            "BIND 9.11.1 prints no time as iso8601-utc: it came with 9.12"
+        );
+        assert!(is_known(&old, &Logging::default()).is_ok());
     }
 }

@@ -126,13 +126,15 @@ fn configuration(spec: &ServerSpec) -> String {
         idle {IDLE_SECONDS}s
     }}
 {limits}    errors
-    prometheus 127.0.0.1:{control}
-{cache}{forward}{extra}}}
+{prometheus}{cache}{forward}{extra}}}
 ",
         keys = keys.join(" "),
         limits = limits(spec),
         address = spec.address,
-        control = spec.ports.control,
+        prometheus = match spec.counts {
+            true => format!("    prometheus 127.0.0.1:{}\n", spec.ports.control),
+            false => String::new(),
+        },
         cache = if spec.without_cache { "" } else { "    cache\n" },
         forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
         extra = spec.extra_text(),
@@ -203,7 +205,11 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              when connections are opened"
         ),
         "no validation: CoreDNS has none".to_owned(),
-        "the plugin prometheus is loaded: its counters are read during the run".to_owned(),
+        match spec.counts {
+            true => "the plugin prometheus is loaded: its counters are read during the run",
+            false => "the plugin prometheus is left out: it is not watched",
+        }
+        .to_owned(),
     ];
     if spec.has_plain() {
         notes.push("CoreDNS opens UDP and TCP together".to_owned());

@@ -3,7 +3,8 @@
 //! Blind spots of its counts: they are up to 100 ms old, as old as the file.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
@@ -11,12 +12,16 @@ use serde_json::Value;
 
 use super::{Access, Adapter, Rendered, ServerSpec, Version};
 use crate::certificate;
+use crate::regular::open_regular;
 
 /// The file that it writes its counters into ten times a second, in its folder.
 const COUNTERS: &str = "counters.json";
 
 /// The names that it knows everything of, in its folder.
 const NAMES: &str = "names.txt";
+
+/// Octets of its counters, at most: a few for each transport.
+const LARGEST: u64 = 1 << 20;
 
 /// The adapter of `dnslab serve`.
 pub(super) struct Embedded;
@@ -111,7 +116,10 @@ impl Adapter for Embedded {
     }
 
     fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
-        let text = fs::read_to_string(access.directory.join(COUNTERS))
+        let path = access.directory.join(COUNTERS);
+        let mut text = String::new();
+        open_regular(&path, File::options().read(true))
+            .and_then(|file| file.take(LARGEST).read_to_string(&mut text))
             .map_err(|error| format!("its file {COUNTERS}: {error}"))?;
         let json = serde_json::from_str(&text)
             .map_err(|error| format!("its file {COUNTERS} is no JSON: {error}"))?;

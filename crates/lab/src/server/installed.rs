@@ -25,7 +25,7 @@ pub struct Version {
 
 impl Version {
     /// Finds the first word of `output` that begins with a number and a dot.
-    fn find(output: &str) -> Option<Self> {
+    pub(crate) fn find(output: &str) -> Option<Self> {
         output.split_ascii_whitespace().find_map(|word| {
             let word = word.trim_end_matches([',', ';', '.']);
             let word = word.strip_prefix('v').unwrap_or(word);
@@ -145,7 +145,7 @@ impl Installed {
 pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabError> {
     let adapter = kind.adapter();
     let binary = match (binary, kind) {
-        (Some(path), _) => given(kind, path)?,
+        (Some(path), _) => named_program(kind, path)?,
         (None, ServerKind::Embedded) => {
             let version = Version::find(env!("CARGO_PKG_VERSION")).expect("cargo checks versions");
             let this = Path::new("/proc/self/exe");
@@ -166,8 +166,11 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
     Ok(Installed { kind, binary, version })
 }
 
-/// The program that the user names: a path, or a name to be looked up.
-fn given(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError> {
+/// The program that the user names: a path, or a name to be looked up. It is not run.
+///
+/// # Errors
+/// When there is none.
+pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError> {
     // The command runs in another folder, so a relative path would point elsewhere.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if is_executable(&absolute) {

@@ -29,6 +29,21 @@ const HERE: &str = "/proc/self/cwd";
 /// Seconds that a command may take, as an argument of `knotc`.
 const PATIENCE_SECONDS: &str = "1";
 
+/// The module that counts queries by their transport and answers by their RCODE.
+const COUNTING: &str = "\
+mod-stats:
+  - id: dnslab
+    request-protocol: on
+    response-code: on
+    server-operation: off
+    request-bytes: off
+    response-bytes: off
+    edns-presence: off
+    flag-presence: off
+    reply-nodata: off
+
+";
+
 /// The adapter of `knotd`.
 pub(super) struct Knot;
 
@@ -116,24 +131,12 @@ log:
   - target: stderr
     any: info
 
-mod-stats:
-  - id: dnslab
-    request-protocol: on
-    response-code: on
-    server-operation: off
-    request-bytes: off
-    response-bytes: off
-    edns-presence: off
-    flag-presence: off
-    reply-nodata: off
-
-template:
+{module}template:
   - id: default
     storage: \".\"
     zonefile-sync: -1
     journal-content: none
-    global-module: mod-stats/dnslab
-
+{global}
 zone:
   - domain: \"{origin}\"
     file: \"{file}\"
@@ -143,6 +146,8 @@ zone:
         tcp_reuseport = if spec.threads > 1 { "    tcp-reuseport: on\n" } else { "" },
         tcp_clients = spec.connection_limit(),
         io_timeout = io_timeout_ms(spec),
+        module = if spec.counts { COUNTING } else { "" },
+        global = if spec.counts { "    global-module: mod-stats/dnslab\n" } else { "" },
         origin = spec.origin(),
         file = spec.zone_file_name(),
         extra = spec.extra_text(),
@@ -243,9 +248,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         "no journal and no zone file written back; transfers are off, as they are by default"
             .to_owned(),
         "response rate limiting (a module) is off, as it is by default".to_owned(),
-        "the module stats counts queries by their transport and answers by their RCODE; its counters \
-         are read during the run"
-            .to_owned(),
+        match spec.counts {
+            true => {
+                "the module stats counts queries by their transport and answers by their RCODE; its \
+                 counters are read during the run"
+            }
+            false => "the module stats is left out, as it is by default: it is not watched",
+        }
+        .to_owned(),
         "the control socket cannot be switched off: it is a Unix socket in the run's folder"
             .to_owned(),
     ];
@@ -262,6 +272,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              (default 4 s): the load alone decides when connections are opened",
             quic_clients(spec)
         ));
+        notes.push(
+            "Knot DNS 3.4 raises no limit on streams: a QUIC connection carries 1,024 queries, and the client \
+             goes on with another. It counts answers that the client has not acknowledged yet against 10 for \
+             each connection, and answers nothing beyond them. It takes a token from NEW_TOKEN for that \
+             of a Retry, so the first handshake with one fails, and no further token is used"
+                .to_owned(),
+        );
     }
     if spec.has_plain() {
         notes.push("Knot opens UDP and TCP together".to_owned());

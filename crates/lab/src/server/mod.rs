@@ -18,7 +18,9 @@ mod knot;
 mod knot_resolver;
 mod logging;
 mod metrics;
+mod named_conf;
 mod nsd;
+mod pdns_auth;
 mod pdns_recursor;
 mod spec;
 mod stubby;
@@ -33,11 +35,11 @@ use std::str::FromStr;
 use dnslab_wire::Transport;
 
 use crate::LabError;
-pub use installed::{Installed, Needs, Version, find};
+pub use installed::{Installed, Needs, Version, find, named_program};
 pub(crate) use installed::{ask_version, is_executable, look_up};
 pub use logging::{
     DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,
-    Rotation, SYSLOG_SOCKET, Suffix,
+    Rotation, SYSLOG_SOCKET, Suffix, TimeForm,
 };
 pub use spec::{
     EmbeddedSettings, Ports, ServerSpec, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
@@ -54,6 +56,8 @@ pub enum ServerKind {
     Knot,
     /// NLnet Labs NSD, `nsd`.
     Nsd,
+    /// PowerDNS Authoritative Server, `pdns_server`.
+    PowerDnsAuthoritative,
     /// NLnet Labs Unbound, `unbound`.
     Unbound,
     /// CZ.NIC's Knot Resolver, `kresd`.
@@ -80,11 +84,12 @@ pub struct UnknownServer(
 
 impl ServerKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Embedded,
         Self::Bind,
         Self::Knot,
         Self::Nsd,
+        Self::PowerDnsAuthoritative,
         Self::Unbound,
         Self::KnotResolver,
         Self::Dnsmasq,
@@ -97,13 +102,16 @@ impl ServerKind {
     /// True for servers that dnslab starts with a zone.
     #[must_use]
     pub fn serves_zones(self) -> bool {
-        matches!(self, Self::Embedded | Self::Bind | Self::Knot | Self::Nsd)
+        matches!(
+            self,
+            Self::Embedded | Self::Bind | Self::Knot | Self::Nsd | Self::PowerDnsAuthoritative
+        )
     }
 
     /// True for servers that dnslab starts with another one behind them.
     #[must_use]
     pub fn forwards(self) -> bool {
-        !matches!(self, Self::Embedded | Self::Knot | Self::Nsd)
+        !matches!(self, Self::Embedded | Self::Knot | Self::Nsd | Self::PowerDnsAuthoritative)
     }
 
     /// Their names, for messages.
@@ -119,6 +127,7 @@ impl ServerKind {
             Self::Bind => "bind",
             Self::Knot => "knot",
             Self::Nsd => "nsd",
+            Self::PowerDnsAuthoritative => "pdns-auth",
             Self::Unbound => "unbound",
             Self::KnotResolver => "knot-resolver",
             Self::Dnsmasq => "dnsmasq",
@@ -152,6 +161,7 @@ impl ServerKind {
             Self::Bind => &bind::Bind,
             Self::Knot => &knot::Knot,
             Self::Nsd => &nsd::Nsd,
+            Self::PowerDnsAuthoritative => &pdns_auth::PowerDnsAuthoritative,
             Self::Unbound => &unbound::Unbound,
             Self::KnotResolver => &knot_resolver::KnotResolver,
             Self::Dnsmasq => &dnsmasq::Dnsmasq,

@@ -169,9 +169,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "tcp-timeout {IDLE_SECONDS} s (the default): the load alone decides when \
              connections are opened"
         ),
-        "receive-buffer-size and send-buffer-size are left: as root, NSD gives its UDP sockets receive buffers \
-         of 1 MiB, even beyond net.core.rmem_max (open_udp_socket in its server.c; nsd.conf(5) does not say \
-         it), while most servers leave the system's default"
+        "receive-buffer-size and send-buffer-size are left: NSD asks for receive buffers of 1 MiB for its UDP \
+         sockets (open_udp_socket in its server.c; nsd.conf(5) does not say it), which it gets beyond \
+         net.core.rmem_max only where it opens them as root; here it does not"
             .to_owned(),
         "no database, nothing written back; transfers are off, as they are by default".to_owned(),
         "remote control is a Unix socket in the run's folder: its counters are read by way of it, before \

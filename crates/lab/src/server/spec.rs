@@ -25,6 +25,9 @@ pub struct ServerSpec {
     pub trust_anchor: Option<String>,
     /// A forwarder has no cache: each query goes upstream.
     pub without_cache: bool,
+    /// It counts its queries, where it does so only if it is told to. Without, there may be no counters
+    /// to be read.
+    pub counts: bool,
     /// What it writes of each query.
     pub logging: Logging,
     /// Address of this machine that it listens on.
@@ -171,6 +174,7 @@ impl ServerSpec {
             upstream: None,
             trust_anchor: None,
             without_cache: false,
+            counts: true,
             logging: Logging::default(),
             address,
             ports,

@@ -26,6 +26,7 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
         trust_anchor: None,
         logging: Logging::default(),
         without_cache: false,
+        counts: true,
         certificate: CertificateKind::default(),
         network: None,
     }

@@ -135,7 +135,7 @@ fn configuration(spec: &ServerSpec) -> String {
     tcp-idle-timeout: {idle}
     ratelimit: 0
     ip-ratelimit: 0
-    extended-statistics: yes
+    extended-statistics: {statistics}
 {tls}{anchor}
 remote-control:
     control-enable: yes
@@ -145,6 +145,7 @@ remote-control:
 {forward}{extra}",
         listeners = listeners(spec),
         threads = spec.threads,
+        statistics = if spec.counts { "yes" } else { "no" },
         // In milliseconds.
         idle = IDLE_SECONDS * 1_000,
         tls = tls(spec),
@@ -243,9 +244,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          1.17.1 also wait-limit 1000 for one address and discard-timeout 1.9 s): beyond them it drops, \
          which is loss in the results"
             .to_owned(),
-        "extended statistics are on: its counters are read during the run; of an upstream over TCP or \
-         TLS they have the connections only"
-            .to_owned(),
+        match spec.counts {
+            true => {
+                "extended-statistics yes (default no): its counters are read during the run; of an \
+                 upstream over TCP or TLS they have the connections only"
+            }
+            false => "extended-statistics no, the default: it is not watched",
+        }
+        .to_owned(),
     ];
     if spec.serves(Transport::Doh2) {
         notes.push(format!(

@@ -74,6 +74,7 @@ fn the_busiest_thread_is_named() {
         cpus: Vec::new(),
         network: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     let stat = || std::fs::read_to_string(format!("/proc/{}/schedstat", process.pid())).unwrap();

@@ -323,6 +323,20 @@ fn nonsense_in_the_configuration_ends_a_forwarder_with_its_own_words() {
     }
 }
 
+#[test]
+fn forwarders_answer_without_counting() {
+    let authority = Authority::start();
+    for kind in [ServerKind::Unbound, ServerKind::CoreDns] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec =
+            forwarder(kind, folder.path(), ("127.0.0.1", &[Udp]), authority.upstream(Udp));
+        spec.counts = false;
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        stop(started(&spec, &probe));
+    }
+    stop(authority.server);
+}
+
 /// The folder's name means nothing to any of them, and may be longer than a Unix socket's.
 #[test]
 fn the_name_of_a_forwarders_folder_does_not_matter() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::program::{guard, program};
 use crate::support::{alive, groups_of, parent, wait_until};
-use dnslab_lab::{Ending, FileSystem, GuardSpec, LabError, RunningProcess};
+use dnslab_lab::users::User;
+use dnslab_lab::{Ending, FileSystem, GuardSpec, LabError, RunAs, RunningProcess};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn signal(pid: u32, signal: Signal) {
@@ -24,6 +25,7 @@ fn start(folder: &Path, command: &[&str]) -> RunningProcess {
         network: None,
         standard_error: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     };
     RunningProcess::start(&guard(), &spec).unwrap()
 }
@@ -155,6 +157,54 @@ fn killing_the_guard_kills_the_server_too() {
     groups.iter().for_each(|group| std::fs::remove_dir(group).unwrap());
 }
 
+/// A change of the user undoes what ties a process to its parent; so it is tied again.
+#[test]
+fn killing_the_guard_kills_a_server_that_gave_up_root_too() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give it up: run it as root");
+    let folder = tempfile::tempdir().unwrap();
+    let user = User { name: "nobody".to_owned(), uid: 65_534, gid: 65_534 };
+    for low_ports in [false, true] {
+        let run_as = RunAs { user: user.clone(), low_ports, closed: None, logs: None };
+        let spec = GuardSpec {
+            command: ["sleep", "1000"].map(str::to_owned).to_vec(),
+            directory: folder.path().to_owned(),
+            log: folder.path().join("server.log"),
+            cpus: Vec::new(),
+            network: None,
+            standard_error: None,
+            file_system: FileSystem::Shared,
+            run_as: Some(run_as),
+        };
+        let process = RunningProcess::start(&guard(), &spec).unwrap();
+        let read = |name: &str| {
+            std::fs::read_to_string(format!("/proc/{}/{name}", process.pid())).unwrap()
+        };
+        wait_until("sleep runs", || read("comm") == "sleep\n");
+        let status = read("status");
+        // CAP_NET_BIND_SERVICE is number 10.
+        let rights = if low_ports { "0000000000000400" } else { "0000000000000000" };
+        let user = "65534\t65534\t65534\t65534";
+        let lines = [
+            format!("Uid:\t{user}"),
+            format!("Gid:\t{user}"),
+            "Groups:\t ".to_owned(),
+            format!("CapPrm:\t{rights}"),
+            format!("CapEff:\t{rights}"),
+        ];
+        for line in lines {
+            assert!(
+                status.lines().any(|its| its.trim_end() == line.trim_end()),
+                "{line}: {status}"
+            );
+        }
+        let guard = parent(process.pid());
+        let groups = groups_of(guard);
+        signal(guard, Signal::KILL);
+        wait_until("the server is gone", || !alive(process.pid()));
+        groups.iter().for_each(|group| std::fs::remove_dir(group).unwrap());
+    }
+}
+
 #[test]
 fn signals_of_the_terminal_do_not_end_the_server() {
     let folder = tempfile::tempdir().unwrap();
@@ -187,6 +237,7 @@ fn cpus_are_taken() {
         network: None,
         standard_error: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("the end is reported", || process.exited().is_some());
@@ -204,6 +255,7 @@ fn a_guard_that_cannot_work_says_why() {
         network: None,
         standard_error: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     };
     let error = RunningProcess::start(&guard(), &spec).unwrap_err();
     assert!(matches!(error, LabError::Guard { .. }), "{error}");

@@ -19,6 +19,7 @@ fn spin(folder: &std::path::Path) -> RunningProcess {
         network: None,
         standard_error: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("it spins", || user_and_system_s(process.pid()) > 0.05);
@@ -81,6 +82,7 @@ fn an_idle_process_uses_nothing() {
         network: None,
         standard_error: None,
         file_system: FileSystem::Shared,
+        run_as: None,
     };
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("sleep runs", || {

@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::program::guard;
-use crate::support::{PATIENCE, alive, ask, groups_of, nobody, parent, spec, wait_until};
+use crate::support::{
+    PATIENCE, alive, ask, copy_program, groups_of, nobody, parent, spec, wait_until,
+};
 use dnslab_lab::{
-    CertificateKind, LabError, RunningServer, Sampler, ServerKind, find, ports, sockets,
+    CertificateKind, LabError, RunningServer, Sampler, ServerKind, ServerSpec, find, ports, sockets,
 };
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
@@ -54,6 +58,10 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
     }
 }
 
+/// The installed servers that dnslab gives a zone.
+const AUTHORITATIVE: [ServerKind; 4] =
+    [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd, ServerKind::PowerDnsAuthoritative];
+
 fn program_name(kind: ServerKind) -> &'static str {
     match kind {
         ServerKind::Embedded => "dnslab",
@@ -61,6 +69,7 @@ fn program_name(kind: ServerKind) -> &'static str {
         ServerKind::Bind => "named",
         ServerKind::Knot => "knotd",
         ServerKind::Nsd => "nsd",
+        ServerKind::PowerDnsAuthoritative => "pdns_server",
         forwarder => unreachable!("{forwarder} is in tests of its own"),
     }
 }
@@ -87,6 +96,12 @@ fn nsd_on_both_ip_versions() {
     check(ServerKind::Nsd, "127.0.0.1", &[Udp, Tcp, Dot]);
     check(ServerKind::Nsd, "::1", &[Udp, Tcp, Dot]);
     check(ServerKind::Nsd, "127.0.0.1", &[Dot]);
+}
+
+#[test]
+fn powerdns_on_both_ip_versions() {
+    check(ServerKind::PowerDnsAuthoritative, "127.0.0.1", &[Udp, Tcp]);
+    check(ServerKind::PowerDnsAuthoritative, "::1", &[Udp, Tcp]);
 }
 
 /// Whatever certificate they have, clients that trust its authority are content; and the library that
@@ -117,7 +132,7 @@ fn servers_show_each_kind_of_certificate() {
 /// Each process of NSD has sockets of its own at the same address (SO_REUSEPORT).
 #[test]
 fn several_threads_or_processes_are_ready_together() {
-    for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
+    for kind in AUTHORITATIVE {
         let folder = tempfile::tempdir().unwrap();
         let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
         spec.threads = 2;
@@ -152,7 +167,7 @@ fn clients_that_do_not_fit_are_refused_where_they_need_files() {
 
 #[test]
 fn the_name_of_the_folder_does_not_matter() {
-    for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
+    for kind in AUTHORITATIVE {
         let folder = tempfile::tempdir().unwrap();
         let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp]);
         // Longer than the path of a Unix socket may be, and with letters that mean something in
@@ -163,6 +178,37 @@ fn the_name_of_the_folder_does_not_matter() {
             .unwrap_or_else(|it| panic!("{it}"));
         server.stop().unwrap();
     }
+}
+
+/// A server of `kind` that is started from a specification with a change, and asked over UDP.
+#[track_caller]
+fn started(kind: ServerKind, change: impl Fn(&mut ServerSpec), asked: impl Fn(SocketAddr)) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp]);
+    change(&mut spec);
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server =
+        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    asked(server.address(Udp).unwrap());
+    server.stop().unwrap();
+}
+
+#[test]
+fn options_of_the_user_are_options_of_bind() {
+    let change = |spec: &mut ServerSpec| {
+        spec.extra = Some("options {\n    version \"ours\"; # of the user\n};\n".to_owned());
+    };
+    started(ServerKind::Bind, change, |address| {
+        let (ip, port) = (address.ip(), address.port());
+        let question = format!("@{ip} -p {port} +short CH TXT version.bind");
+        let output = Command::new("kdig").args(question.split(' ')).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "\"ours\"");
+    });
+}
+
+#[test]
+fn knot_answers_without_counting() {
+    started(ServerKind::Knot, |spec| spec.counts = false, |_| {});
 }
 
 /// Starts a server that cannot become ready; the error's text.
@@ -244,13 +290,47 @@ fn a_server_that_dies_in_the_middle_is_noticed() {
     assert!(error.contains("nsd was ended by signal 9"), "{error}");
 }
 
+/// Also beneath a folder that only root may enter, where most people who are root have their results.
+#[test]
+fn servers_give_up_root() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give it up: run it as root");
+    let kinds = [(ServerKind::Bind, "bind"), (ServerKind::Knot, "knot"), (ServerKind::Nsd, "nsd")];
+    for (kind, user) in kinds {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+        assert_eq!(server.facts().user, user, "{:?}", server.facts().notes);
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", server.process().pid())).unwrap();
+        assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+        // What covers the closed folder is there for the server alone.
+        assert!(folder.path().join("server").join("server.log").exists());
+        assert!(!server.stop().unwrap().killed);
+    }
+    // A program that this user may not execute.
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let mut spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[Udp]);
+    let copy = folder.path().join("nsd");
+    copy_program(&dnslab_lab::find(ServerKind::Nsd, None).unwrap().binary, &copy);
+    spec.binary = Some(copy);
+    let probe = |transport, address| ask(folder.path(), transport, address);
+    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+    let note = "runs as root: nsd may not execute ";
+    let facts = server.facts();
+    assert_eq!(facts.user, "root");
+    assert!(facts.notes.iter().any(|it| it.starts_with(note)), "{:?}", facts.notes);
+}
+
 #[test]
 fn an_ordinary_user_can_start_every_server() {
     if !rustix::process::geteuid().is_root() {
         // Then every other test is this one.
         return;
     }
-    for kind in [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd] {
+    for kind in AUTHORITATIVE {
         let folder = tempfile::tempdir().unwrap();
         let spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
         let nobody = nobody(&spec, folder.path());

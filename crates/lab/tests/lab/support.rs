@@ -80,6 +80,7 @@ pub(crate) fn spec(
         trust_anchor: None,
         logging: Logging::default(),
         without_cache: false,
+        counts: true,
         network: None,
     }
 }

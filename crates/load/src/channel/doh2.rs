@@ -84,6 +84,10 @@ impl Layer for Doh2 {
         self.http.is_draining()
     }
 
+    fn announced(&self) -> Option<String> {
+        self.http.announced().map(ToString::to_string)
+    }
+
     fn batch_limit(&self) -> usize {
         self.http.room().clamp(1, BATCH)
     }

@@ -88,6 +88,8 @@ pub(crate) enum Delivery<'a> {
         id: u16,
         /// When it was read from the kernel.
         at: Nanos,
+        /// The HTTP status; 200 where its content was no DNS message, 0 where there was none.
+        status: u16,
     },
     /// The server said that it did not look at the query with this id (GOAWAY): it may be asked
     /// again on the next connection, and is no loss.
@@ -112,8 +114,35 @@ impl<'a> Delivery<'a> {
         match exchange {
             Exchange::Answer { message, .. } => Self::Message(Received { octets: message, at }),
             Exchange::Refused { request, status: TOO_EARLY } => Self::TooEarly { id: request },
-            Exchange::Refused { request, .. } => Self::Refused { id: request, at },
+            Exchange::Refused { request, status } => Self::Refused { id: request, at, status },
             Exchange::NotProcessed { request } => Self::NotProcessed { id: request },
+        }
+    }
+}
+
+/// Why nothing more may be sent on a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Draining {
+    /// The server has announced its end; with an error, if it was one.
+    Announced(Option<String>),
+    /// The server is taken for gone.
+    Silent,
+    /// The server has allowed so many queries on one connection, and allows no more. It is the client
+    /// that ends it, to go on with another.
+    UsedUp,
+}
+
+impl Draining {
+    /// How the server ended it, in words; `None` if it is the client that does.
+    pub(crate) fn by_server(self) -> Option<String> {
+        const ANNOUNCED: &str = "the server announced the end of the connection";
+        const SILENT: &str =
+            "the server fell silent: it acknowledged nothing, however often it was asked";
+        match self {
+            Self::Announced(None) => Some(ANNOUNCED.to_owned()),
+            Self::Announced(Some(error)) => Some(format!("{ANNOUNCED}: {error}")),
+            Self::Silent => Some(SILENT.to_owned()),
+            Self::UsedUp => None,
         }
     }
 }
@@ -174,15 +203,15 @@ pub(crate) trait Channel {
     fn is_open(&self) -> bool;
 
     /// Nothing more may be sent, but answers may still come: the server has announced its end
-    /// (GOAWAY, an idle time of zero in RFC 7828), or is taken for gone. The channel is closed when
-    /// its last query has its outcome.
+    /// (GOAWAY, an idle time of zero in RFC 7828), or is taken for gone, or allows no further streams.
+    /// The channel is closed when its last query has its outcome.
     fn is_draining(&self) -> bool {
         false
     }
 
-    /// Why nothing more may be sent, in words.
-    fn why_draining(&self) -> &'static str {
-        "the server announced the end of the connection"
+    /// Why nothing more may be sent, where nothing may be.
+    fn why_draining(&self) -> Draining {
+        Draining::Announced(None)
     }
 
     /// Octets wait until the socket is writable.

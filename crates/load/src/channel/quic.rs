@@ -11,7 +11,9 @@ use dnslab_measure::Tls as Agreed;
 use socket2::Socket;
 
 use super::udp::{connected_socket, is_about_an_earlier_datagram, is_for_now, refuses_segments};
-use super::{Channel, ChannelEnd, Delivery, Handshake, HandshakeKind, Opened, Route, Scratch};
+use super::{
+    Channel, ChannelEnd, Delivery, Draining, Handshake, HandshakeKind, Opened, Route, Scratch,
+};
 use crate::clock::{Clock, Nanos};
 use crate::sys::{self, Outbox};
 use crate::tls::{ClientTls, TicketStore, certificate_facts};
@@ -209,11 +211,11 @@ impl Channel for QuicChannel {
         self.connection.is_draining()
     }
 
-    fn why_draining(&self) -> &'static str {
-        if self.connection.is_silent() {
-            "the server fell silent: it acknowledged nothing, however often it was asked"
-        } else {
-            "the server announced the end of the connection"
+    fn why_draining(&self) -> Draining {
+        match (self.connection.is_silent(), self.connection.is_used_up()) {
+            (true, _) => Draining::Silent,
+            (false, true) => Draining::UsedUp,
+            (false, false) => Draining::Announced(None),
         }
     }
 

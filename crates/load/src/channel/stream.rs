@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use rustix::net::sockopt::set_tcp_quickack;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Channel, ChannelEnd, Delivery, Handshake, Opened, Route, Scratch};
+use super::{Channel, ChannelEnd, Delivery, Draining, Handshake, Opened, Route, Scratch};
 use crate::clock::{Clock, Nanos};
 use crate::sys::{self, Outbox};
 
@@ -37,6 +37,11 @@ pub(crate) trait Layer {
     /// The server has announced its end.
     fn is_draining(&self) -> bool {
         false
+    }
+
+    /// The error with which it has, if it was one.
+    fn announced(&self) -> Option<String> {
+        None
     }
 
     /// Messages that are taken at most now; at least 1.
@@ -243,6 +248,10 @@ impl<L: Layer> Channel for Stream<L> {
 
     fn is_draining(&self) -> bool {
         self.layer.is_draining()
+    }
+
+    fn why_draining(&self) -> Draining {
+        Draining::Announced(self.layer.announced())
     }
 
     fn wants_to_write(&self) -> bool {

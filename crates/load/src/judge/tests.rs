@@ -33,6 +33,8 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
         cookies: Vec::new(),
         again: Vec::new(),
         wrong_example: None,
+        sample: Sample::default(),
+        malformed_example: None,
         signatures: Signatures::default(),
     };
     let phases = Phases { measured_from: 0, until: 100, interval: 100, timeout: 1_000 };
@@ -83,6 +85,8 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
         cookies: Vec::new(),
         again: Vec::new(),
         wrong_example: None,
+        sample: Sample::default(),
+        malformed_example: None,
         signatures: Signatures::default(),
     };
     tally.note_round_trip(MILLISECOND / 10);

@@ -76,6 +76,11 @@ impl ClientTls {
         if self.quic.get().is_none() {
             let settings = QuicClientSettings::new(Arc::clone(&self.config))?;
             let settings = settings.with_idle_timeout(self.idle_timeout);
+            // A client that keeps no tickets keeps nothing of a connection.
+            let settings = match self.settings.resumption {
+                true => settings.with_tokens(Arc::clone(&self.tickets) as _),
+                false => settings,
+            };
             return Ok(self.quic.get_or_init(|| settings));
         }
         Ok(self.quic.get().expect("it was found filled"))

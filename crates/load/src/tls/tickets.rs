@@ -1,9 +1,11 @@
-//! Session tickets, each client's apart.
+//! What a client keeps of its connections for the next one, each client's apart: session tickets, and
+//! over QUIC tokens.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use dnslab_carrier::quic::AddressTokens;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls_pki_types::ServerName;
@@ -18,6 +20,10 @@ pub(crate) struct TicketStore {
     current: AtomicU32,
     /// Locked by one thread alone, so never waited for: `rustls` wants a store that could be shared.
     clients: Mutex<HashMap<u32, Box<Tickets>>>,
+    /// A handshake with a token of the server came to its end: one that does not has another reason.
+    has_good_tokens: AtomicBool,
+    /// The first handshake with a token of the server has failed: no more of them are used, by no client.
+    has_bad_tokens: AtomicBool,
 }
 
 /// The tickets of one client.
@@ -28,6 +34,15 @@ struct Tickets {
     /// Of TLS 1.3: the latest two, to be used once each (RFC 8446, appendix C.4). Two, because a
     /// client may open its next connection before its last one has brought a new ticket.
     v13: [Option<Tls13ClientSessionValue>; 2],
+    /// Of QUIC: the latest token, to be used once (RFC 9000, section 8.1.3).
+    token: Option<Vec<u8>>,
+}
+
+impl Tickets {
+    /// Nothing is kept.
+    fn is_empty(&self) -> bool {
+        self.v12.is_none() && self.token.is_none() && self.v13.iter().all(Option::is_none)
+    }
 }
 
 impl TicketStore {
@@ -59,7 +74,7 @@ impl TicketStore {
         let mut clients = self.clients();
         let tickets = clients.get_mut(&client)?;
         let taken = take(tickets);
-        if tickets.v12.is_none() && tickets.v13.iter().all(Option::is_none) {
+        if tickets.is_empty() {
             clients.remove(&client);
         }
         taken
@@ -95,5 +110,61 @@ impl ClientSessionStore for TicketStore {
             *latest = before.take();
             taken
         })
+    }
+}
+
+impl AddressTokens for TicketStore {
+    fn keep(&self, token: Vec<u8>) {
+        if !self.has_bad_tokens.load(Ordering::Relaxed) {
+            self.change(|tickets| tickets.token = Some(token));
+        }
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        let is_usable = !self.has_bad_tokens.load(Ordering::Relaxed);
+        TicketStore::take(self, |tickets| tickets.token.take()).filter(|_| is_usable)
+    }
+
+    fn confirm(&self) {
+        self.has_good_tokens.store(true, Ordering::Relaxed);
+    }
+
+    fn refuse(&self) {
+        let is_bad = !self.has_good_tokens.load(Ordering::Relaxed);
+        self.has_bad_tokens.store(is_bad, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_its_clients_and_used_once() {
+        let store = TicketStore::default();
+        let take = || AddressTokens::take(&store);
+        store.enter(1);
+        store.keep(b"first".to_vec());
+        store.keep(b"of one".to_vec());
+        store.enter(2);
+        assert_eq!(take(), None);
+        store.keep(b"of two".to_vec());
+        store.enter(1);
+        assert_eq!((take(), take()), (Some(b"of one".to_vec()), None));
+        assert_eq!(store.len(), 1);
+        // One fails: none is used any more, and none is kept.
+        store.refuse();
+        store.keep(b"later".to_vec());
+        store.enter(2);
+        assert_eq!((take(), store.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_server_whose_tokens_are_good_may_fail_for_another_reason() {
+        let store = TicketStore::default();
+        store.confirm();
+        store.refuse();
+        store.keep(b"later".to_vec());
+        assert_eq!(AddressTokens::take(&store), Some(b"later".to_vec()));
     }
 }

@@ -45,6 +45,10 @@ impl Worker<'_> {
         if self.is_attempt_late(number, now) {
             // A lost SYN would keep its client away for seconds, and nobody would be told. Queries
             // that went as early data end with the attempt.
+            if let Some(channel) = &mut self.lanes[number as usize].channel {
+                // Over QUIC the server may have what it takes for a connection.
+                channel.close(&mut self.scratch);
+            }
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
             self.end_channel(number, &ChannelEnd::Connect(error));
         }

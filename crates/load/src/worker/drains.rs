@@ -25,9 +25,9 @@ impl Worker<'_> {
             .lanes
             .get_disjoint_mut([number as usize, drain as usize])
             .expect("a drain is another lane than its own");
-        let (is_announced, alarm) = (lane.is_draining(), lane.alarm);
+        let (is_draining, alarm) = (lane.is_draining(), lane.alarm);
         lane.hand_over_to(drained);
-        if is_announced {
+        if is_draining {
             self.back_off(number, now);
         }
         self.register_again(drain);

@@ -312,9 +312,10 @@ impl Worker<'_> {
     pub(super) fn close(&mut self, number: u32, now: Nanos) {
         let lane = &mut self.lanes[number as usize];
         let is_connection = lane.transport.is_connection();
-        let (was_new, announced) = (lane.is_new, lane.is_draining());
+        let was_new = lane.is_new;
         let is_drain = lane.drains_for.is_some();
-        let why = lane.channel.as_ref().map(|channel| channel.why_draining());
+        let draining = lane.channel.as_ref().filter(|channel| channel.is_draining());
+        let by_server = draining.and_then(|channel| channel.why_draining().by_server());
         if let Some(channel) = &mut lane.channel {
             channel.close(&mut self.scratch);
         }
@@ -324,20 +325,28 @@ impl Worker<'_> {
             if was_new {
                 // Early data was all that it carried; it never was more than an attempt.
                 counts.failed += 1;
-            } else if announced {
+            } else if by_server.is_some() {
                 counts.lost += 1;
             } else {
                 counts.closed += 1;
             }
         }
-        if announced {
-            self.last_end = why.map(str::to_owned);
+        if let Some(why) = by_server {
+            self.last_end = Some(why);
             if !is_drain {
                 self.back_off(number, now);
             }
         }
         self.lanes[number as usize].table.release();
         self.list(number);
+    }
+
+    /// Says good-bye on all connections that are there when the load is over. A server that is not told
+    /// keeps them until they have been idle for too long, and they count against its bounds meanwhile.
+    pub(super) fn say_good_bye(&mut self) {
+        for channel in self.lanes.iter_mut().filter_map(|lane| lane.channel.as_mut()) {
+            channel.close(&mut self.scratch);
+        }
     }
 
     /// Takes the channel away, and what belongs to it.

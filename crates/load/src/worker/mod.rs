@@ -129,6 +129,8 @@ pub(crate) struct WorkerEnd {
     /// What TLS agreed on first.
     pub(crate) agreed: Option<Tls>,
     pub(crate) wrong_example: Option<String>,
+    /// The fault of the first answer that was malformed when it was parsed in full.
+    pub(crate) malformed_example: Option<String>,
     /// The first thing that was wrong with a signature.
     pub(crate) signature_example: Option<String>,
     /// The last reason for which a channel ended.
@@ -394,6 +396,7 @@ impl<'a> Worker<'a> {
         {
             self.send_path = self.lanes.iter().find_map(Lane::send_path).or(self.send_path);
             self.orders.reports.send(interval);
+            self.judge.sample.look(now);
         }
     }
 
@@ -464,6 +467,7 @@ impl<'a> Worker<'a> {
         let now = self.orders.clock.now();
         self.report_interval(now);
         self.end_turn();
+        self.say_good_bye();
         let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
             send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
@@ -481,6 +485,7 @@ impl<'a> Worker<'a> {
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.judge.wrong_example,
+            malformed_example: self.judge.malformed_example,
             signature_example: self.judge.signatures.example,
             last_end: self.last_end,
         }

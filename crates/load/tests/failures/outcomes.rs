@@ -7,11 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_load::{LoadSpec, Mode, Progress, run};
+use dnslab_measure::Answers;
 use dnslab_traffic::{Pace, Rate};
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, spec};
-use crate::server::{answer, udp_server};
+use crate::server::{answer, read_query, send, tcp_server, udp_server};
 
 #[test]
 fn right_answers_are_answered() {
@@ -32,6 +33,50 @@ fn wrong_answers_are_counted_with_an_example() {
     let answers = &result.measured.counters.answers;
     assert_eq!(answers.wrong, answers.rcodes["SERVFAIL"]);
     assert!(result.wrong_example.unwrap().ends_with("A was answered with SERVFAIL, 0 records"));
+}
+
+/// The query given back with a header that promises a record, and without it.
+fn lie(query: &[u8]) -> Vec<u8> {
+    let mut lie = answer(query, 0);
+    lie[7] = 1;
+    lie
+}
+
+/// The answer to a query of type A of the load, with its record before the OPT record of the query.
+fn whole(query: &[u8]) -> Vec<u8> {
+    let mut whole = lie(query);
+    let question_end = 12 + whole[12..].iter().position(|octet| *octet == 0).unwrap() + 5;
+    let record = b"\xc0\x0c\0\x01\0\x01\0\0\0\x09\0\x04\xc0\0\x02\x01";
+    whole.splice(question_end..question_end, *record);
+    whole
+}
+
+#[test]
+fn a_header_that_promises_a_record_is_not_believed() {
+    let over_tcp = tcp_server(|mut stream| {
+        while read_query(&mut stream).is_some_and(|query| send(&mut stream, &lie(&query))) {}
+    });
+    let over_udp = udp_server(|_, query| vec![lie(query)]);
+    for (target, transport) in [(over_udp, Transport::Udp), (over_tcp, Transport::Tcp)] {
+        let result = apply(&spec(target, transport));
+        let Answers { wrong, checked, malformed, .. } = result.measured.counters.answers;
+        assert!(checked > 0 && malformed == checked, "{malformed} of {checked} over {transport}");
+        assert_eq!(wrong, 0, "the header is as it should be");
+        let example = result.malformed_example.unwrap();
+        let said = "A: the answer section has 0 whole records, and its header counts 1";
+        assert!(
+            example.starts_with("malformed answer to ") && example.ends_with(said),
+            "{example}"
+        );
+    }
+}
+
+#[test]
+fn whole_answers_are_checked_and_nothing_is_found() {
+    let result = apply(&spec(udp_server(|_, query| vec![whole(query)]), Transport::Udp));
+    let Answers { wrong, checked, malformed, .. } = result.measured.counters.answers;
+    assert!(checked > 0, "none was checked");
+    assert_eq!((wrong, malformed), (0, 0), "{:?}", result.malformed_example);
 }
 
 #[test]

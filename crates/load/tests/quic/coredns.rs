@@ -11,7 +11,7 @@ use dnslab_load::{HttpSettings, LoadSpec, Mode};
 use dnslab_traffic::{ClientBehaviour, Quota};
 use dnslab_wire::Transport;
 
-use crate::load::{Identity, go_well, spec, zone};
+use crate::load::{Identity, go, go_well, spec, zone};
 
 /// Patience with things that take milliseconds on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -134,5 +134,26 @@ fn stream_limits_and_tickets() {
         let connections = &result.measured.counters.connections;
         assert!(connections.closed > 3, "{transport} {connections:?}");
         assert!(connections.resumed_handshakes > 0, "{transport} {connections:?}");
+    }
+}
+
+/// It serves 200 connections at a time of each of these, and keeps one that nobody closes until it has been
+/// idle for long: each load has as many as the one before only if that has closed its own.
+#[test]
+fn loads_one_after_another() {
+    let server = CoreDns::start();
+    for transport in [Transport::Doq, Transport::Doh3] {
+        for number in 0..3 {
+            let spec = spec(server.address(transport), transport, server.identity.settings());
+            let (clients, mode) = (150, Mode::Closed { outstanding: 1 });
+            // Where more than 32 connections wait to be accepted, quic-go refuses some for the moment: they are
+            // opened one after the other in the warm-up, and again where that was not enough.
+            let warm_up = Duration::from_secs(1);
+            let result = go(&LoadSpec { clients, mode, warm_up, ..spec });
+            let workers = &result.measured.workers;
+            let served: u32 = workers.iter().filter_map(|worker| worker.served_clients).sum();
+            let shown = (&result.measured.counters, &result.last_connection_end);
+            assert_eq!(served, 150, "load {number} over {transport}: {shown:?}");
+        }
     }
 }

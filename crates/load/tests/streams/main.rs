@@ -2,8 +2,8 @@
 //! that misbehave.
 
 mod failures;
+mod http_statuses;
 mod load;
 mod servers;
 mod tls;
-mod too_early;
 mod transports;

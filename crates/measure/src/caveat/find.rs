@@ -123,6 +123,7 @@ impl Caveat {
             Self::crowded(measured),
             Self::other_processes(chain, measured),
             Self::lost(measured),
+            Self::http_errors(measured),
             Self::truncated(measured),
             Self::empty_answers(measured),
             Self::unsteady(load, measured),
@@ -335,6 +336,12 @@ impl Caveat {
         (share >= LOST).then_some(Self::Lost { share })
     }
 
+    /// A query was refused with a status of HTTP, in the warm-up too: what begins there goes on.
+    fn http_errors(measured: &Measured) -> Option<Self> {
+        let statuses = measured.http_refusals();
+        (!statuses.is_empty()).then_some(Self::HttpErrors { statuses })
+    }
+
     /// At least 0.1 % of the answers were truncated.
     fn truncated(measured: &Measured) -> Option<Self> {
         let share = share_of_answers(measured, measured.counters.answers.truncated);
@@ -423,7 +430,7 @@ fn share_of_answers(measured: &Measured, count: u64) -> f64 {
 
 /// The intervals that lie in the measured window with their whole length; at its ends there may be
 /// parts of some.
-fn whole_intervals(measured: &Measured) -> Vec<&Interval> {
+pub(crate) fn whole_intervals(measured: &Measured) -> Vec<&Interval> {
     let (from, to) = measured.window();
     let length_ns = measured.intervals.iter().map(|interval| interval.length_ns).max();
     let inside = |interval: &&Interval| {

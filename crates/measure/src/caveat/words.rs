@@ -1,6 +1,7 @@
 //! Caveats in words: the doubt, its figure, and what can be done about it.
 
 use super::Caveat;
+use crate::HttpRefusals;
 use crate::number;
 use crate::self_check::Finding;
 
@@ -119,8 +120,8 @@ impl Caveat {
                     number::count(*datagrams),
                     number::count(*of_server)
                 ),
-                "If the server is on this host, raise `net.core.rmem_max` and the buffer that it \
-                 asks for, or ask with less in flight",
+                "If the server is on this host, ask with less in flight, or raise \
+                 `net.core.rmem_default`, or the buffer that it asks for and `net.core.rmem_max`",
             ),
             Self::Steal { share } => Finding::new(
                 "The hypervisor kept time from this machine",
@@ -182,11 +183,26 @@ impl Caveat {
                 format!("{}, for example: {example}", number::count(*count)),
                 "Correct the zone or the expected answer",
             ),
+            Self::MalformedAnswers { malformed, checked, example } => Finding::new(
+                "Answers had a right header, but not what it promised",
+                format!(
+                    "{} of {} that were checked in full, for example: {example}",
+                    number::count(*malformed),
+                    number::count(*checked)
+                ),
+                "Look at the answer with another program (`dig`, or `kdig`): the server makes it \
+                 wrongly, or something on the path does",
+            ),
             Self::BadSignatures { count, example } => Finding::new(
                 "Signatures were refused, or answers had no valid one",
                 format!("{}, for example: {example}", number::count(*count)),
                 "Give server and load a TSIG key of one name, algorithm and secret, and look at \
                  both clocks",
+            ),
+            Self::HttpErrors { statuses } => Finding::new(
+                "The server refused queries with an error of HTTP",
+                http_statuses(statuses),
+                "Look at the server's log from that time on, and at its bounds on requests",
             ),
             _ => return None,
         })
@@ -337,6 +353,22 @@ fn closed_loop(window: u64) -> Finding {
     )
 }
 
+/// Statuses of HTTP with which queries were refused, how often, and when first: `HTTP status 503, 1,234 times,
+/// first at 2.10 s`. The time is that of the run, whose zero is the beginning of the warm-up.
+#[must_use]
+pub fn http_statuses(statuses: &[(u16, HttpRefusals)]) -> String {
+    let status = |(status, HttpRefusals { count, first_ns }): &(u16, HttpRefusals)| {
+        let without = if *status == 200 { " without a DNS message" } else { "" };
+        let times = match count {
+            1 => "once".to_owned(),
+            count => format!("{} times", number::count(*count)),
+        };
+        let at = number::duration(*first_ns as f64);
+        format!("HTTP status {status}{without}, {times}, first at {at}")
+    };
+    statuses.iter().map(status).collect::<Vec<_>>().join("; ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,8 +416,22 @@ mod tests {
             (Caveat::DnstapDropped { share: 0.25 }, "25.0 % of the messages"),
             (Caveat::WrongAnswers { count: 3, example: "a. A".into() }, "a. A"),
             (
+                Caveat::MalformedAnswers { malformed: 1, checked: 2_000, example: "a. A".into() },
+                "1 of 2,000",
+            ),
+            (
                 Caveat::BadSignatures { count: 3, example: "BADKEY".into() },
                 "3, for example: BADKEY",
+            ),
+            (
+                Caveat::HttpErrors {
+                    statuses: vec![
+                        (200, HttpRefusals { count: 1, first_ns: 900_000_000 }),
+                        (503, HttpRefusals { count: 1_234, first_ns: 2_100_000_000 }),
+                    ],
+                },
+                "HTTP status 200 without a DNS message, once, first at 900 ms; HTTP status 503, 1,234 \
+                 times, first at 2.10 s",
             ),
             (Caveat::LinksNotPlayed { reason: "as nobody".into() }, "as nobody"),
             (Caveat::ServerNotWatched { reason: "another machine".into() }, "another machine"),

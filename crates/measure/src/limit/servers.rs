@@ -38,11 +38,8 @@ impl WorkerUse {
         let of = |worker: &WorkerFacts| {
             let its = |share: &&CpuShare| Some(share.cpu) == worker.cpu;
             let (own, cpu) = (worker.busy_share(), resources.load_cpus.iter().find(its));
-            let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| match measured.turns {
-                None => with_interrupts(own, *irq, *used, resources.irq_apart),
-                // What others use of the CPU in their turns is not this worker's.
-                Some(_) if resources.irq_apart == Some(true) => (own + irq).min(1.0),
-                Some(_) => own,
+            let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| {
+                with_interrupts(own, *irq, *used, resources.irq_apart).min(1.0)
             });
             Self { cpu: worker.cpu, busy_share }
         };

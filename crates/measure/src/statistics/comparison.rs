@@ -109,6 +109,17 @@ impl Metric {
         matches!(self, Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99)
     }
 
+    /// Which quantile of the latency it is.
+    #[must_use]
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::LatencyP50 => Some(0.5),
+            Self::LatencyP95 => Some(0.95),
+            Self::LatencyP99 => Some(0.99),
+            _ => None,
+        }
+    }
+
     /// True if a larger value is the better one.
     #[must_use]
     pub fn higher_is_better(self) -> bool {
@@ -122,16 +133,14 @@ impl Metric {
     pub fn of(self, record: &RunRecord) -> Option<f64> {
         let measured = record.measured.as_ref()?;
         // What reaches the time-out is the time-out: so many queries were lost.
-        let latency = |quantile| {
-            let ns = record.compared_times()?.latency.quantile_ns(quantile)?;
+        let latency = || {
+            let ns = record.compared_times()?.latency.quantile_ns(self.quantile()?)?;
             (ns < record.load.timeout_ns || record.load.timeout_ns == 0).then_some(ns as f64)
         };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
             Self::LatencyMean => record.compared_times()?.latency.mean_ns(),
-            Self::LatencyP50 => latency(0.5),
-            Self::LatencyP95 => latency(0.95),
-            Self::LatencyP99 => latency(0.99),
+            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => latency(),
             Self::ServerCpuPerQuery => record.servers_cpu_per_query_ns(),
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
             Self::PeakMemory => measured.resources.peak_memory_octets().map(|octets| octets as f64),

@@ -246,6 +246,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("TLS asked for", record.load.tls.as_ref().map(asked_tls).unwrap_or_default()),
         ("server", server.title()),
         ("server's TLS library", server.tls_library.clone()),
+        ("server's user", server.user.clone()),
         ("server threads", threads),
         ("server CPUs", pinned(&server.cpus)),
         ("watched by", sources.unwrap_or_default()),

@@ -61,6 +61,21 @@ pub(crate) fn variants(summary: &Summary, grouping: &Grouping) -> String {
 /// A way in which a query may end.
 type Outcome = (&'static str, fn(&Outcomes) -> u64);
 
+/// How many answers were parsed in full, as a sentence; nothing if none was.
+fn checked(summary: &Summary) -> String {
+    let sum = |pick: fn(&VariantSummary) -> u64| summary.variants.iter().map(pick).sum::<u64>();
+    let (checked, malformed) = (sum(|of| of.checked_answers), sum(|of| of.malformed_answers));
+    if checked == 0 {
+        return String::new();
+    }
+    format!(
+        " Checked in full, with every record: {} of {} answers; {} of them were malformed.",
+        number::count(checked),
+        number::count(sum(|of| of.rcodes.values().sum())),
+        number::count(malformed)
+    )
+}
+
 /// How the due queries ended and which response codes they got, collapsed: a column for each that there
 /// was.
 pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
@@ -87,14 +102,15 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
     let mut html = format!(
         "<section id=\"outcomes\">\n<details><summary>How the queries ended</summary>\n\
          <p class=\"hint\">Queries of all valid runs, and their shares of those due; response codes and \
-         their shares of the answers.{}</p>\n\
+         their shares of the answers.{}{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"How the queries ended\">\n\
          <table class=\"figures\">\n<thead><tr><th scope=\"col\">variant</th>\
          <th scope=\"col\">due</th>",
         match never.as_slice() {
             [] => String::new(),
             never => format!(" Never: {}.", never.join(", ")),
-        }
+        },
+        checked(summary)
     );
     let headings = seen.iter().map(|(name, _)| *name).chain(codes.iter().map(|code| code.as_str()));
     for heading in headings {

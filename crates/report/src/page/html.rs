@@ -1,8 +1,13 @@
 //! Text into HTML.
 
+use std::borrow::Cow;
+
+use dnslab_measure::visible_lines;
+
 /// Escapes text for an element's content or a quoted attribute, and keeps numbers and their units
-/// on one line.
+/// on one line. Characters that act on the text around them are shown instead.
 pub(crate) fn escape(text: &str) -> String {
+    let text = visible_lines(text);
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in text.chars() {
         match character {
@@ -32,9 +37,30 @@ pub(crate) fn prose(text: &str) -> String {
 }
 
 /// JSON for the content of a `<script type="application/json">`: no `<` is left that could end the
-/// element or open a comment in it.
+/// element or open a comment in it. Characters that act on the text around them are shown instead: the
+/// script draws what it reads.
 pub(crate) fn escape_json(json: &str) -> String {
-    json.replace('<', "\\u003c")
+    let mut escaped = String::with_capacity(json.len() + 8);
+    let mut characters = json.chars();
+    while let Some(character) = characters.next() {
+        match (character, characters.as_str().chars().next()) {
+            ('<', _) => escaped.push_str("\\u003c"),
+            // The writer of the JSON has this form for control characters alone.
+            ('\\', Some('u')) => escaped.push_str("\\\\"),
+            ('\\', Some(next)) => {
+                escaped.extend(['\\', next]);
+                characters.next();
+            }
+            _ => match visible_lines(character.encode_utf8(&mut [0; 4])) {
+                Cow::Borrowed(_) => escaped.push(character),
+                Cow::Owned(shown) => {
+                    escaped.push('\\');
+                    escaped.push_str(&shown);
+                }
+            },
+        }
+    }
+    escaped
 }
 
 /// A `<dl>` of name and value; pairs with an empty value are left out.
@@ -50,7 +76,7 @@ pub(crate) fn definitions<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>
 /// A collapsed block with preformatted text.
 pub(crate) fn collapsed_text(summary: &str, text: &str) -> String {
     // No typographic changes inside: a configuration is shown as it is.
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = visible_lines(text).replace('&', "&amp;").replace('<', "&lt;");
     format!(
         "<details><summary>{}</summary><pre tabindex=\"0\">{text}</pre></details>\n",
         escape(summary)
@@ -68,5 +94,15 @@ mod tests {
         assert_eq!(prose("a `b<` c"), "a <code>b&lt;</code> c");
         assert_eq!(prose("a ` c"), "a ` c");
         assert!(!collapsed_text("<i>", "</pre>").contains("</pre></pre>"));
+    }
+
+    #[test]
+    fn what_acts_on_text_is_shown() {
+        assert_eq!(escape("a\u{202e}b\u{9b}\u{7f}\nc"), "a\\u{202e}b\\u{9b}\\u{7f}\nc");
+        assert!(collapsed_text("log", "\u{1b}[2J\n\tx").contains(">\\u{1b}[2J\n\tx<"));
+        let text = "\u{1b}\u{9b}\u{202e}\\u\n\"µ<\\";
+        let json = escape_json(&serde_json::to_string(text).unwrap());
+        let read: String = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, "\\u001b\\u{9b}\\u{202e}\\u\n\"µ<\\");
     }
 }

@@ -26,6 +26,7 @@ use crate::capacity::CapacityChart;
 use crate::capacity::{Answer, Part};
 use crate::chart::Charts;
 use crate::number;
+use crate::server::title;
 use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};
@@ -143,7 +144,7 @@ impl Page<'_> {
         let mut servers: Vec<String> = Vec::new();
         let mut loads: Vec<String> = Vec::new();
         for record in self.records {
-            let server = format!("{} {}", record.server.kind, record.server.version);
+            let server = title(&record.server.kind, &record.server.version);
             let clients = match record.load.clients {
                 1 => "1 client".to_owned(),
                 clients => format!("{} clients", number::count(clients.into())),

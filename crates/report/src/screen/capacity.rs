@@ -1,18 +1,27 @@
 //! The screen of a search for the capacity: the answer, and the rates or windows around it.
 
-use dnslab_measure::{Answer, Capacity, tried};
+use dnslab_measure::{Answer, Capacity, RunRecord, Session, Summary, tried};
 
-use super::{Line, Look, Piece, WIDEST, rows, wrapped};
+use super::{
+    Line, Look, MOST_LINES, Piece, WIDEST, conditions, notes, push_notes, rows, trust, wrapped,
+};
 use crate::capacity::{capacity_answer, capacity_table};
 
 /// So many rates are shown, those next to the answer; all of them are on the page.
-const MOST_ROWS: usize = 12;
+const MOST_ROWS: usize = 8;
 
-/// The screen of a search, at most `width` columns wide.
+/// The screen of a search, at most `width` columns wide; `following` lines will be printed after it.
 #[must_use]
-pub fn capacity_screen(capacity: &Capacity, width: usize) -> Vec<Line> {
+pub fn capacity_screen(
+    session: &Session,
+    records: &[RunRecord],
+    capacity: &Capacity,
+    (width, following): (usize, usize),
+) -> Vec<Line> {
     let width = width.clamp(40, WIDEST);
+    let summary = Summary::of(session, records);
     let mut lines = wrapped(&capacity_answer(capacity).to_string(), Look::Strong, 0, width);
+    lines.extend(wrapped(&conditions::of_search(records), Look::Dim, 0, width));
     lines.push(Line::new());
     let table = capacity_table(capacity);
     let all = table.rows.len();
@@ -26,6 +35,11 @@ pub fn capacity_screen(capacity: &Capacity, width: usize) -> Vec<Line> {
         let text = format!("  {} of {all} rates; all of them are in the report", to - from);
         lines.push(vec![Piece::new(Look::Dim, text)]);
     }
+    lines.push(Line::new());
+    let trust = trust::of_the_machine(records, &summary).join(" ");
+    lines.extend(wrapped(&trust, Look::Plain, 0, width));
+    let notes = notes::of_search(session, &summary, records);
+    push_notes(&mut lines, &notes, true, (width, MOST_LINES.saturating_sub(following)));
     lines
 }
 
@@ -53,9 +67,9 @@ mod tests {
     #[test]
     fn rates_next_to_the_answer_are_shown() {
         assert_eq!(around(0, 5), (0, 5));
-        assert_eq!(around(3, 20), (0, 12));
-        assert_eq!(around(15, 20), (8, 20));
-        assert_eq!(around(20, 20), (8, 20));
-        assert_eq!(around(10, 30), (4, 16));
+        assert_eq!(around(3, 20), (0, 8));
+        assert_eq!(around(15, 20), (11, 19));
+        assert_eq!(around(20, 20), (12, 20));
+        assert_eq!(around(10, 30), (6, 14));
     }
 }

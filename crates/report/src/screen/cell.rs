@@ -9,8 +9,8 @@ use crate::answer::unseen;
 /// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
 pub(super) fn figure(metric: Metric, figure: &Estimate) -> String {
     let value = figure.value;
-    match metric {
-        Metric::AnsweredQps => number::qps(rounded(value, figure.half_width())),
+    let written = match metric {
+        Metric::AnsweredQps => return number::qps(rounded(value, figure.half_width())),
         Metric::LatencyMean
         | Metric::LatencyP50
         | Metric::LatencyP95
@@ -18,7 +18,15 @@ pub(super) fn figure(metric: Metric, figure: &Estimate) -> String {
         | Metric::ServerCpuPerQuery => number::duration(value),
         Metric::PeakMemory => number::octets(value.max(0.0) as u64),
         Metric::LogOctetsPerQuery | Metric::HandshakesPerQuery => number::three_digits(value),
-    }
+    };
+    number::certain(&written, value, figure.half_width().unwrap_or(0.0))
+}
+
+/// A figure per query as one per second at a rate, in queries per second.
+pub(super) fn per_second(figure: &Estimate, qps: f64) -> String {
+    let value = figure.value * qps;
+    let half = figure.half_width().unwrap_or(0.0) * qps;
+    number::certain(&number::three_digits(value), value, half)
 }
 
 /// A value without the digits that half the width of its interval makes meaningless: 151,491 with
@@ -35,9 +43,11 @@ fn rounded(value: f64, half: Option<f64>) -> f64 {
 
 /// Where a difference of this size (10 times as much) would stay hidden, nothing is known of it.
 const HARDLY_MEASURED: f64 = 9.0;
+/// What stands in its place.
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`. What is not certain is dimmed: `~ 5 %`
-/// is a difference that may be zero, with the largest one that would not have shown; `-34 ±2 % ?` is one
+/// is a difference that may be zero, with the largest one that its interval allows; `-34 ±2 % ?` is one
 /// whose interval excludes zero, but which is one of too many comparisons to be certain. `< 1 %` is certainly
 /// within the margin.
 pub(super) fn difference(comparison: &Comparison) -> Piece {
@@ -53,7 +63,7 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
         (Verdict::NoDifferenceSeen, _) => {
             Piece::new(Look::Dim, format!("< {}", percent(value.abs() + half, half)))
         }
-        (_, Some(unseen)) if unseen >= HARDLY_MEASURED => Piece::new(Look::Dim, "unknown"),
+        (_, Some(unseen)) if unseen >= HARDLY_MEASURED => Piece::new(Look::Dim, UNKNOWN),
         (_, Some(unseen)) if unseen >= number::TIMES_FROM => {
             Piece::new(Look::Dim, format!("~ {:.0} x", 1.0 + unseen))
         }
@@ -121,7 +131,7 @@ mod tests {
         check([41.0, 38.0, 44.0], Verdict::Costs, Look::Plain, "42 ±3 x");
         check([0.004, -0.05, 0.06], unclear, Look::Dim, "~ 6 %");
         check([0.004, -0.004, 0.006], Verdict::NoDifferenceSeen, Look::Dim, "< 0.9 %");
-        check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 3 x");
+        check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 4 x");
         check([0.4, -0.9, 30.0], unclear, Look::Dim, "unknown");
         check([93.0, 30.0, 279.0], Verdict::Costs, Look::Plain, "31 to 280 x");
         check([0.012, 0.008, 0.016], Verdict::NoDifferenceSeen, Look::Dim, "< 1.6 %");
@@ -139,6 +149,8 @@ mod tests {
         check(Metric::AnsweredQps, 151_491.2, 90.0, "151,490");
         check(Metric::AnsweredQps, 151_491.2, f64::INFINITY, "151,491");
         check(Metric::LatencyP99, 428_000.0, 1_000.0, "428 us");
+        check(Metric::LatencyP99, 1_742_000.0, 400_000.0, "1.7 ms");
+        check(Metric::ServerCpuPerQuery, 6_123.0, 90.0, "6.12 us");
         check(Metric::PeakMemory, 24_641_536.0, 1.0, "23.5 MiB");
     }
 }

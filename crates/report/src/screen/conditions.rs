@@ -3,12 +3,13 @@
 use dnslab_measure::{LoadMode, RunRecord, Session};
 
 use crate::number;
+use crate::server::title;
 
 /// Server, CPUs, clients, rounds and their time.
 pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(shared(counted().map(server)));
+    parts.extend(servers(counted()));
     parts.extend(shared(counted().map(load)));
     if let Some(rate_qps) = session.common_rate_qps {
         parts.push(format!("latencies at {} queries/s", number::qps(rate_qps)));
@@ -16,17 +17,62 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let is_closed = |record: &RunRecord| {
         matches!(record.load.mode, LoadMode::Closed { .. }) && record.load.clients > 1
     };
-    if session.common_rate_qps.is_none() && counted().any(is_closed) {
+    let is_alone = session.variants.len() == 1;
+    if session.common_rate_qps.is_none() && !is_alone && counted().any(is_closed) {
         parts.push("latencies at each variant's own full rate".to_owned());
     }
     let rounds = counted().map(|record| record.repetition).max().unwrap_or(0);
     let plural = if rounds == 1 { "" } else { "s" };
-    // Seconds as they were asked for: 10 s, 0.2 s.
-    let length = |record: &RunRecord| format!("{} s", record.load.duration_ns as f64 / 1e9);
     let length = shared(counted().map(length));
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
     parts.push(format!("{rounds} round{plural}{length}"));
     parts.join("; ")
+}
+
+/// More servers than these are counted.
+const MOST_SERVERS: usize = 5;
+
+/// The servers under test: one with its CPUs, several by their names.
+fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
+    let one = shared(records.clone().map(server));
+    one.or_else(|| {
+        let mut titles: Vec<String> = Vec::new();
+        for record in records {
+            let title = title(&record.server.kind, &record.server.version);
+            if !titles.contains(&title) {
+                titles.push(title);
+            }
+        }
+        let more = titles.len().saturating_sub(MOST_SERVERS);
+        titles.truncate(MOST_SERVERS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!titles.is_empty()).then(|| titles.join(", ") + &more)
+    })
+}
+
+/// The same for a search, whose runs differ in what they ask.
+pub(super) fn of_search(records: &[RunRecord]) -> String {
+    let counted = || records.iter().filter(|record| record.measured.is_some());
+    let runs = counted().count();
+    let plural = if runs == 1 { "" } else { "s" };
+    let clients = shared(counted().map(clients));
+    let length = shared(counted().map(length)).map_or_else(String::new, |it| format!(" of {it}"));
+    let parts = servers(counted()).into_iter().chain(clients);
+    parts.chain([format!("{runs} run{plural}{length}")]).collect::<Vec<String>>().join("; ")
+}
+
+/// The measured window in seconds as they were asked for: 10 s, 0.2 s; or its queries, where those end it.
+fn length(record: &RunRecord) -> String {
+    match record.load.most_queries {
+        Some(queries) => format!("{} queries", number::count(queries)),
+        None => format!("{} s", record.load.duration_ns as f64 / 1e9),
+    }
+}
+
+/// How many clients there were.
+fn clients(record: &RunRecord) -> String {
+    let plural = if record.load.clients == 1 { "" } else { "s" };
+    format!("{} client{plural}", number::count(record.load.clients.into()))
 }
 
 /// What all have in common, or nothing.
@@ -45,35 +91,9 @@ fn server(record: &RunRecord) -> String {
     }
 }
 
-/// The server's name as its makers write it, with the version.
-fn title(kind: &str, version: &str) -> String {
-    let name = match kind {
-        "embedded" => "dnslab's own server",
-        "bind" => "BIND",
-        "knot" => "Knot DNS",
-        "nsd" => "NSD",
-        "unbound" => "Unbound",
-        "knot-resolver" => "Knot Resolver",
-        "pdns-recursor" => "PowerDNS Recursor",
-        "coredns" => "CoreDNS",
-        "dnsdist" => "dnsdist",
-        "external" => "a running server",
-        other => other,
-    };
-    // BIND adds its build to the release: 9.18.49-1~deb12u3-Debian.
-    let release = version.split(['-', ' ', '+']).next().unwrap_or_default();
-    match kind {
-        "embedded" => name.to_owned(),
-        "external" if !release.is_empty() => format!("{name} ({release})"),
-        _ => format!("{name} {release}").trim().to_owned(),
-    }
-}
-
 /// The clients and what they ask.
 fn load(record: &RunRecord) -> String {
-    let clients = record.load.clients;
-    let plural = if clients == 1 { "" } else { "s" };
-    let clients = format!("{} client{plural}", number::count(clients.into()));
+    let clients = clients(record);
     match &record.load.mode {
         LoadMode::Closed { outstanding: 1 } if record.load.clients == 1 => {
             format!("{clients}, one query after the other")

@@ -2,7 +2,7 @@
 
 use dnslab_measure::{
     Caveat, LimitKind, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
-    VariantSummary,
+    VariantSummary, http_statuses,
 };
 
 use crate::number;
@@ -18,6 +18,84 @@ struct Doubt<'a> {
     said: Said,
 }
 
+/// A note.
+pub(crate) struct Note {
+    /// All that is said.
+    pub(crate) text: String,
+    /// The same in fewer words, where there is little room.
+    pub(super) short: String,
+}
+
+impl Note {
+    /// A note whose parts are divided by semicolons, the first of which says what is wrong.
+    fn brief(text: String) -> Self {
+        let short = text.split_once("; ").map(|(first, _)| format!("{first}."));
+        Self { short: short.unwrap_or_else(|| text.clone()), text }
+    }
+}
+
+/// What an action of a note depends on.
+#[derive(Clone, Copy)]
+struct Setting {
+    workers: u32,
+    /// CPUs that these are pinned to; 0 for none.
+    load_cpus: usize,
+    clients: u32,
+    warm_up_s: f64,
+    /// Offered rate of the load or of the common load, queries per second.
+    rate_qps: Option<f64>,
+    /// It is that of the common load.
+    is_common: bool,
+    /// The server is not started by dnslab, so it cannot be told where to run.
+    is_running: bool,
+}
+
+impl Setting {
+    /// That of a variant.
+    fn of(session: &Session, record: &RunRecord) -> Self {
+        let own = match record.load.mode {
+            LoadMode::Open { rate_qps, .. } => Some(rate_qps),
+            LoadMode::Closed { .. } => None,
+        };
+        Self {
+            workers: record.load.workers,
+            load_cpus: record.load.cpus.len(),
+            clients: record.load.clients,
+            warm_up_s: record.load.warm_up_ns as f64 / 1e9,
+            rate_qps: own.or(session.common_rate_qps),
+            is_common: own.is_none(),
+            is_running: record.server.kind == "external",
+        }
+    }
+
+    /// One more worker, where there is a CPU for it.
+    fn more_workers(self) -> String {
+        if self.load_cpus > 0 && self.workers as usize >= self.load_cpus {
+            return "Give the load more CPUs (`load.cpus`), on a machine that has them".to_owned();
+        }
+        format!("Add a worker with `--set load.workers={}`", self.workers + 1)
+    }
+
+    /// Half of the rate.
+    fn lower_rate(self) -> String {
+        let key = if self.is_common { "common.rate" } else { "load.rate" };
+        let rate = self.rate_qps.map_or_else(|| "N".to_owned(), |qps| format!("{:.0}", qps / 2.0));
+        format!("Lower the rate with `--set {key}={rate}`.")
+    }
+
+    /// CPUs of their own for server and load.
+    fn other_cpus(self, has_chain: bool) -> &'static str {
+        match (self.is_running, has_chain) {
+            (true, _) => "Give the load CPUs that the server does not use: `--set load.cpus=1`.",
+            (false, false) => "Give them different ones: `--set server.cpus=0 --set load.cpus=1`.",
+            (false, true) => {
+                "Each server of a chain wants a CPU of its own beside that of the load: `server.cpus`, \
+                 `upstream.cpus`, `load.cpus`."
+            }
+        }
+    }
+}
+
 /// A doubt in words.
 struct Said {
     /// What is wrong, without a full stop; doubts that say the same are one.
@@ -29,20 +107,82 @@ struct Said {
 }
 
 /// The notes, the gravest first, without what stands before them.
-pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<String> {
-    let mut notes: Vec<String> = not_made(session, records).into_iter().collect();
-    notes.extend(missing(summary, records));
+pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
+    let mut notes: Vec<Note> = not_made(session, records).into_iter().map(Note::brief).collect();
+    notes.extend(missing(summary, records).into_iter().map(Note::brief));
+    let all = summary.variants.iter().filter(|variant| variant.valid_runs > 0).count();
+    let doubts = doubts(session, summary, records, Wanted::All);
+    notes.extend(doubts.iter().map(|doubt| text(doubt, Some(all))));
+    notes
+}
+
+/// What the notes of a search say: only of the machine and of how the server was watched. Where rates are
+/// tried until one is not kept, losses are no doubt; and its runs are no variants, so they are not named.
+pub(super) fn of_search(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
+    let doubts = doubts(session, summary, records, Wanted::OfTheMachine);
+    doubts.iter().map(|doubt| text(doubt, None)).collect()
+}
+
+/// Which doubts are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// All of them.
+    All,
+    /// Those of the machine, and of how the server was watched.
+    OfTheMachine,
+}
+
+impl Wanted {
+    fn has(self, caveat: &Caveat) -> bool {
+        self == Self::All
+            || matches!(
+                caveat,
+                Caveat::SharedCpus
+                    | Caveat::SharedCore { .. }
+                    | Caveat::Steal { .. }
+                    | Caveat::Crowded { .. }
+                    | Caveat::OtherProcesses { .. }
+                    | Caveat::ServerNotWatched { .. }
+                    | Caveat::CertificateNotVerified
+            )
+    }
+}
+
+/// The doubts that are told, merged over the variants, the gravest first.
+fn doubts<'a>(
+    session: &Session,
+    summary: &'a Summary,
+    records: &[RunRecord],
+    wanted: Wanted,
+) -> Vec<Doubt<'a>> {
     let counted = || summary.variants.iter().filter(|variant| variant.valid_runs > 0);
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
     for variant in counted() {
         // Who shares CPUs waits for them.
         let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
         let has_chain = variant.chain.len() > 1;
-        let is_told = |of: &&VariantCaveat| !(shares && matches!(of.worst, Caveat::Crowded { .. }));
+        let Some(record) = records.iter().find(|record| record.variant == variant.name) else {
+            continue;
+        };
+        let setting = Setting::of(session, record);
+        // Whether it answers more is told by the limit, where the server was at its end as well.
+        let is_held_back =
+            variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Generator);
+        let is_told = |of: &&VariantCaveat| match of.worst {
+            Caveat::Crowded { .. } if shares => false,
+            Caveat::GeneratorLimited { .. } if !is_held_back => false,
+            _ => wanted.has(&of.worst),
+        };
         let caveats = variant.caveats.iter().filter(is_told);
-        let caveats =
-            caveats.filter_map(|caveat| Some((said(&caveat.worst, has_chain)?, caveat.runs)));
-        let limit = of_limit(variant).map(|said| (said, variant.valid_runs));
+        let caveats = caveats
+            .filter_map(|caveat| Some((said(&caveat.worst, setting, has_chain)?, caveat.runs)));
+        // Who cannot carry these clients gets no more of them.
+        let is_full = |of: &VariantCaveat| {
+            matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
+        };
+        let limit = of_limit(variant, setting)
+            .filter(|_| wanted == Wanted::All && !variant.caveats.iter().any(is_full));
+        let limit = limit.map(|said| (said, variant.valid_runs));
         for ((rank, said), runs) in caveats.chain(limit) {
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
                 Some(known) if known.variants.contains(&variant.name.as_str()) => {}
@@ -59,26 +199,29 @@ pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord])
         }
     }
     doubts.sort_by_key(|doubt| doubt.rank);
-    notes.extend(doubts.iter().map(|doubt| text(doubt, counted().count())));
-    notes
+    doubts
 }
 
 /// What the limit of a closed loop means for its rate, where it was not the server's.
-fn of_limit(variant: &VariantSummary) -> Option<(u8, Said)> {
+fn of_limit(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window = variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",
             figure: String::new(),
-            action: "Ask with more: `--set load.clients=1000`.".to_owned(),
+            action: format!("Ask with more: `--set load.clients={}`.", setting.clients * 10),
         };
         (3, said)
     })
 }
 
-/// A doubt as a note.
-fn text(doubt: &Doubt<'_>, all: usize) -> String {
+/// Variants beyond so many are counted in a short note.
+const FEW: usize = 2;
+
+/// A doubt as a note. A doubt about all variants, which are `all`, names none; without `all`, none is
+/// named in any case.
+fn text(doubt: &Doubt<'_>, all: Option<usize>) -> Note {
     let Said { what, figure, action } = &doubt.said;
     let (found, runs) = doubt.runs;
     let of_runs = if found < runs { format!("in {found} of {runs} runs") } else { String::new() };
@@ -86,11 +229,17 @@ fn text(doubt: &Doubt<'_>, all: usize) -> String {
         [figure, &of_runs].into_iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
     let figure =
         if asides.is_empty() { String::new() } else { format!(" ({})", asides.join("; ")) };
-    let of = match doubt.variants.len() {
-        named if named == all => String::new(),
-        _ => format!("{}: ", listed(&doubt.variants)),
+    let (of, of_short) = match doubt.variants.len() {
+        named if all.is_none_or(|all| named == all) => (String::new(), String::new()),
+        named => {
+            let of = format!("{}: ", listed(&doubt.variants));
+            (of.clone(), if named > FEW { format!("{named} variants: ") } else { of })
+        }
     };
-    format!("{of}{what}{figure}. {action}")
+    Note {
+        text: format!("{of}{what}{figure}. {action}"),
+        short: format!("{of_short}{what}. {action}"),
+    }
 }
 
 /// That runs of the plan are missing.
@@ -139,7 +288,7 @@ fn first_line(text: &str) -> &str {
 /// A caveat in few words, and how grave it is; `None` for what the screen says elsewhere, or what only
 /// the page tells.
 #[expect(clippy::too_many_lines, reason = "one row for each caveat")]
-fn said(caveat: &Caveat, has_chain: bool) -> Option<(u8, Said)> {
+fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)> {
     const QUIETER: &str = "End what else runs on this machine, and measure again.";
     let of = |rank, what, figure: String, action: &str| {
         Some((rank, Said { what, figure, action: action.to_owned() }))
@@ -152,11 +301,23 @@ fn said(caveat: &Caveat, has_chain: bool) -> Option<(u8, Said)> {
             example.clone(),
             "Correct the zone, or what `expect` asks for.",
         ),
+        Caveat::MalformedAnswers { example, .. } => of(
+            0,
+            "some answers did not hold what their header promised",
+            example.clone(),
+            "Look at the answer with `dig`: the server makes it wrongly, or something on the path.",
+        ),
         Caveat::BadSignatures { example, .. } => of(
             0,
             "signatures (TSIG) were refused or missing",
             example.clone(),
             "Give server and load the same key, and look at both clocks.",
+        ),
+        Caveat::HttpErrors { statuses } => of(
+            0,
+            "queries were refused",
+            http_statuses(statuses),
+            "Look at the server's log from that time on, and at its bounds on requests.",
         ),
         Caveat::Lost { share: lost } => of(
             1,
@@ -186,13 +347,7 @@ fn said(caveat: &Caveat, has_chain: bool) -> Option<(u8, Said)> {
             2,
             "server and load shared a CPU, so each took time from the other",
             String::new(),
-            match has_chain {
-                false => "Give them different ones: `--set server.cpus=0 --set load.cpus=1`.",
-                true => {
-                    "Each server of a chain wants a CPU of its own beside that of the load: \
-                     `server.cpus`, `upstream.cpus`, `load.cpus`."
-                }
-            },
+            setting.other_cpus(has_chain),
         ),
         Caveat::SharedCore { .. } => of(
             2,
@@ -236,43 +391,57 @@ fn said(caveat: &Caveat, has_chain: bool) -> Option<(u8, Said)> {
             1,
             "the load generator was at its limit, so the server may answer more",
             String::new(),
-            "Add a worker with `--set load.workers=2`, or give the server fewer CPUs.",
+            &(setting.more_workers() + "."),
         ),
         Caveat::RateMissed { intended_qps, offered_qps } => of(
             3,
             "fewer queries were sent than asked for",
             format!("{} of {}", number::qps(*offered_qps), number::qps(*intended_qps)),
-            "Lower the rate with `--set load.rate=N`, or add a worker with `--set load.workers=2`.",
+            &setting.lower_rate(),
         ),
         Caveat::SendLag { .. } => of(
             4,
             "queries left later than they were due, which is in the latency",
             String::new(),
-            "Lower the rate with `--set load.rate=N`, or add a worker with `--set load.workers=2`.",
+            &setting.lower_rate(),
         ),
         Caveat::Pacing { .. } => of(
             5,
             "the rate was met on average but came in bursts",
             String::new(),
-            "Lower the rate with `--set load.rate=N`, or add a worker with `--set load.workers=2`.",
+            &setting.lower_rate(),
         ),
         Caveat::ClientsNotConnected { open, clients } => of(
             3,
             "not all clients were connected at the start",
             format!("{} of {}", number::count(*open), number::count(*clients)),
-            "Lengthen the warm-up: `--set load.warm_up=5s`.",
+            &format!(
+                "Lengthen the warm-up: `--set load.warm_up={}s`.",
+                (2.0 * setting.warm_up_s).max(1.0)
+            ),
         ),
         Caveat::ConnectionsHeld { share: held } => of(
             4,
             "connections waited for their turn in the load generator",
             format!("{} of the time", share(held)),
-            "Add a worker with `--set load.workers=2`.",
+            &(setting.more_workers() + "."),
         ),
-        Caveat::GeneratorDrops { datagrams } | Caveat::HostDrops { datagrams, .. } => of(
+        Caveat::GeneratorDrops { datagrams } => of(
             2,
-            "full sockets on this host dropped datagrams",
+            "full sockets of the load generator dropped answers",
             number::count(*datagrams),
             "Raise `net.core.rmem_max`, or ask with fewer queries at a time.",
+        ),
+        // Most servers have the system's default, and those that ask for more get `rmem_max` at most.
+        Caveat::HostDrops { datagrams, of_server } => of(
+            2,
+            if 2 * of_server > *datagrams {
+                "the server's socket buffer was full, and dropped queries"
+            } else {
+                "full sockets on this host dropped datagrams"
+            },
+            number::count(*datagrams),
+            "Ask with fewer queries at a time, or raise `net.core.rmem_default` and `net.core.rmem_max`.",
         ),
         Caveat::DnstapDropped { share: dropped } => of(
             2,

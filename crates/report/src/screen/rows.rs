@@ -43,8 +43,9 @@ pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     let mut shown: Vec<(usize, Vec<Piece>)> = Vec::new();
     for (order, column) in columns(summary) {
         let needs = GAP + column.iter().map(|piece| length(&piece.text)).max().unwrap_or(0);
+        // A narrower one may fit in its place.
         if room < needs {
-            break;
+            continue;
         }
         room -= needs;
         shown.push((order, column));
@@ -56,17 +57,24 @@ pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     table
 }
 
-/// What the signs in the table mean.
-pub(super) fn legend(table: &[Vec<Piece>]) -> Option<String> {
+/// What the signs in the table mean; `is_short` in few words.
+pub(super) fn legend(table: &[Vec<Piece>], is_short: bool) -> Option<String> {
     let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
     let unseen = cells().find_map(|text| text.strip_prefix("~ "));
-    let unseen = unseen
-        .map(|size| format!("~ {size}: no difference seen, and one below {size} stays hidden"));
+    let unseen = unseen.map(|size| match is_short {
+        true => format!("~ {size}: none seen, at most {size}"),
+        false => format!("~ {size}: no difference seen, and more than {size} is unlikely"),
+    });
     let is_unclear = cells().any(|text| text.ends_with(" ?"));
     let unclear = is_unclear.then(|| "?: not certain yet".to_owned());
     let within = cells().find_map(|text| text.strip_prefix("< "));
     let within = within.map(|size| format!("< {size}: certainly less"));
-    let meanings: Vec<String> = unseen.into_iter().chain(within).chain(unclear).collect();
+    let is_late = cells().any(|text| text == TIME_OUT);
+    let late = is_late.then(|| format!("{TIME_OUT}: so many queries were lost"));
+    let unknown = cells().any(|text| text == cell::UNKNOWN);
+    let unknown = unknown.then(|| format!("{}: hardly measured", cell::UNKNOWN));
+    let others = [within, unclear, late, unknown];
+    let meanings: Vec<String> = unseen.into_iter().chain(others.into_iter().flatten()).collect();
     (!meanings.is_empty()).then(|| meanings.join("; "))
 }
 
@@ -108,7 +116,10 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             Piece::new(Look::Plain, text.unwrap_or_default())
         }));
         // Beside the memory.
-        columns.insert(columns.len().min(4), (order(Metric::PeakMemory), column));
+        columns.insert(columns.len().min(3), (order(Metric::PeakMemory), column));
+    }
+    if let Some(column) = upstream_connections(summary) {
+        columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
     }
     let lost = |it: &VariantSummary| it.outcomes.lost_share();
     if summary.variants.iter().any(|it| lost(it) >= LOST) {
@@ -117,9 +128,27 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             Some(_) => Piece::new(Look::Dim, ""),
             None => Piece::new(Look::Plain, number::share(lost(it))),
         }));
-        columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
+        let place = if rate.is_some() { 5 } else { 3 };
+        columns.insert(columns.len().min(place), (ORDER.len() + 1, column));
     }
     columns
+}
+
+/// How many connections the last server of the chain saw in a run, that of the trial before the load
+/// included: the mean over the runs.
+fn upstream_connections(summary: &Summary) -> Option<Vec<Piece>> {
+    let of_run = |it: &VariantSummary| {
+        let upstream = it.chain.last().filter(|_| it.chain.len() > 1)?;
+        let connections = upstream.since_start.connections? as f64;
+        (it.valid_runs > 0).then(|| connections / f64::from(it.valid_runs))
+    };
+    summary.variants.iter().filter_map(of_run).find(|connections| *connections > 1.0)?;
+    let mut column = vec![Piece::new(Look::Dim, "upstream conns")];
+    column.extend(summary.variants.iter().map(|it| {
+        let text = of_run(it).map(|connections| format!("{connections:.0}"));
+        Piece::new(Look::Plain, text.unwrap_or_default())
+    }));
+    Some(column)
 }
 
 /// The place of a metric from left to right, from 1.
@@ -189,18 +218,21 @@ fn cell(
     if let Some(comparison) = summary.comparisons.iter().find(is_own) {
         return cell::difference(comparison);
     }
-    let figure = variant.metrics.get(&metric);
-    let text = figure.map_or_else(String::new, |figure| match rate {
-        Some(qps) if metric == Metric::ServerCpuPerQuery => {
-            number::three_digits(figure.value * qps / 1e9)
-        }
-        Some(qps) if metric == Metric::HandshakesPerQuery => {
-            number::three_digits(figure.value * qps)
-        }
+    let Some(figure) = variant.metrics.get(&metric) else {
+        let is_lost = metric.is_latency() && variant.outcomes.lost_share() > 0.0;
+        return Piece::new(Look::Dim, if is_lost { TIME_OUT } else { "" });
+    };
+    let text = match rate {
+        // Nanoseconds in a second are CPUs.
+        Some(qps) if metric == Metric::ServerCpuPerQuery => cell::per_second(figure, qps / 1e9),
+        Some(qps) if metric == Metric::HandshakesPerQuery => cell::per_second(figure, qps),
         _ => cell::figure(metric, figure),
-    });
+    };
     Piece::new(Look::Plain, text)
 }
+
+/// What stands for a quantile that so many lost queries reach.
+const TIME_OUT: &str = "time-out";
 
 /// The word in the place of figures.
 fn no_figures(variant: &VariantSummary) -> Option<&'static str> {

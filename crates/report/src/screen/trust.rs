@@ -13,6 +13,13 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     if !limits.is_empty() {
         parts.push(format!("Limit: {limits}."));
     }
+    parts.extend(of_the_machine(records, summary));
+    parts.join(" ")
+}
+
+/// How much of the machine's time was taken away, and what dnslab's own work adds to a latency.
+pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
     let stolen = records.iter().filter_map(RunRecord::stolen_share).reduce(f64::max);
     if let Some(share) = stolen {
         parts.push(format!("CPU steal (by the hypervisor): {}.", number::share(share)));
@@ -31,7 +38,7 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
             late.unwrap_or_default()
         ));
     }
-    parts.join(" ")
+    parts
 }
 
 /// The most frequent limit of each variant, those with the same one together.

@@ -18,7 +18,7 @@ static FORWARDERS: LazyLock<[String; 3]> = LazyLock::new(|| {
 });
 
 /// The runs of the same sample, made once.
-static RECORDS: LazyLock<Vec<RunRecord>> =
+pub(crate) static RECORDS: LazyLock<Vec<RunRecord>> =
     LazyLock::new(|| sample::chain::records(&sample::chain::session()));
 
 /// Reads what these tests look at.

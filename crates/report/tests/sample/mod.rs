@@ -219,6 +219,7 @@ fn measured(
             ..Answers::default()
         },
         connections: connections(of),
+        http_refusals: BTreeMap::new(),
     };
     let latency = latency(of, luck, (answered, lost));
     let tls = (of.transport == "dot").then(|| Tls {

@@ -44,6 +44,15 @@ pub(super) struct Owner {
     pub(super) at: usize,
 }
 
+/// Where the answer has a name, uncompressed. The default is no name.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Passed {
+    /// Where it begins.
+    at: u16,
+    /// Its length, octets.
+    length: u8,
+}
+
 impl<'o> Reply<'o> {
     /// Begins with the question as it came, so in the client's case.
     pub(super) fn new(request: &Request<'_>, transport: Transport, out: &'o mut [u8]) -> Self {
@@ -154,6 +163,45 @@ impl<'o> Reply<'o> {
         self.push_signatures(Section::Authority, node, rtype::NSEC, owner_at)
     }
 
+    /// Appends the CNAME record that a DNAME, a prebuilt record, makes for a name: what of it comes
+    /// before the DNAME's owner, whose name is so long, and then the DNAME's target (RFC 6672,
+    /// sections 2.2 and 3.1). Returns the new name; `None` if it is longer than 255 octets.
+    pub(super) fn push_synthesized(
+        &mut self,
+        owner: &Owner,
+        length: usize,
+        dname: &[u8],
+    ) -> Result<Option<Owner>, Full> {
+        let (prefix, target) = (owner.length - length, &dname[RECORD_HEADER..]);
+        let name_length = prefix + target.len();
+        if name_length > 255 {
+            return Ok(None);
+        }
+        let name_at = self.at + RECORD_HEADER;
+        let end = name_at + name_length;
+        if end > self.limit || owner.at >= 0x4000 {
+            return Err(Full);
+        }
+        let record = &mut self.out[self.at..name_at];
+        // Class and TTL are the DNAME's.
+        record.copy_from_slice(&dname[..RECORD_HEADER]);
+        record[..2].copy_from_slice(&(0xc000 | owner.at as u16).to_be_bytes());
+        record[2..4].copy_from_slice(&rtype::CNAME.to_be_bytes());
+        record[10..].copy_from_slice(&(name_length as u16).to_be_bytes());
+        // As the client, or the zone, wrote it.
+        self.out.copy_within(owner.at..owner.at + prefix, name_at);
+        self.out[name_at + prefix..end].copy_from_slice(target);
+        self.at = end;
+        self.counts[Section::Answer as usize] += 1;
+        Ok(Some(Owner::new(&self.out[name_at..end], name_at)))
+    }
+
+    /// True if the name in this place of the answer is that of `other`.
+    pub(super) fn has_name(&self, passed: Passed, other: &Owner) -> bool {
+        let at = usize::from(passed.at);
+        self.out[at..at + usize::from(passed.length)].eq_ignore_ascii_case(other.name())
+    }
+
     /// The name that the last record, which begins at `record_at`, has in its data.
     pub(super) fn target(&self, record_at: usize) -> Owner {
         let at = record_at + RECORD_HEADER;
@@ -215,6 +263,11 @@ impl Owner {
         // Lengths of labels are below 64, so below `A`.
         name[..length].make_ascii_lowercase();
         Self { name, length, at }
+    }
+
+    /// Where the message has it. It has at most 65,535 octets, and a name 255.
+    pub(super) fn passed(&self) -> Passed {
+        Passed { at: self.at as u16, length: self.length as u8 }
     }
 
     /// Lower-cased wire form.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, UNIX_EPOCH};
 
-use dnslab_wire::{Edns, Query, QueryOptions};
+use dnslab_wire::{Edns, Query, QueryOptions, check_answer};
 use domain::base::iana::Rtype;
 use domain::base::{Message, Name};
 use domain::rdata::AllRecordData;
@@ -333,6 +333,7 @@ fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), Tes
     render(octets);
     prop_assert_eq!(&octets[..2], &query[..2]);
     prop_assert!(transport.is_connection() || length <= LARGEST_DATAGRAM);
+    prop_assert_eq!(check_answer(octets), Ok(()));
     // The answer is as long as its records say: nothing is left over.
     let message = Message::from_octets(octets).unwrap();
     let read: Result<Vec<_>, _> = message.additional().unwrap().collect();

@@ -21,8 +21,20 @@ pub(super) struct Taken {
     pub(super) requests: u64,
     /// Of these, how many answers are held back.
     pub(super) held: u32,
+    /// Octets of these answers.
+    pub(super) held_octets: usize,
     /// More are there.
     pub(super) stopped_early: bool,
+}
+
+/// How much may be answered before somebody else must do something.
+pub(super) struct Room {
+    /// Octets of answers before the client must read.
+    pub(super) unwritten: usize,
+    /// Answers that are held back, before one of them must leave.
+    pub(super) held: u32,
+    /// Octets of these.
+    pub(super) held_octets: usize,
 }
 
 /// Requests that a client may have open at once. BIND's default is 100; this is more, because a
@@ -52,16 +64,20 @@ impl Http {
         self.server.poll(out)
     }
 
-    /// Answers requests until none is left, or `room` answers are held back.
+    /// Answers requests until none is left, or there is no room.
     pub(super) fn answer_requests(
         &mut self,
         id: ConnectionId,
         responder: &mut Responder,
-        room: u32,
+        room: Room,
     ) -> Taken {
         let transport = Transport::Doh2;
-        let mut taken = Taken { requests: 0, held: 0, stopped_early: true };
-        while taken.held < room {
+        let mut taken = Taken { requests: 0, held: 0, held_octets: 0, stopped_early: true };
+        let mut unwritten = 0;
+        while unwritten < room.unwritten
+            && taken.held < room.held
+            && taken.held_octets < room.held_octets
+        {
             let Some(request) = self.server.next_request() else {
                 taken.stopped_early = false;
                 break;
@@ -70,7 +86,10 @@ impl Http {
             let destination = Destination::Stream { id, transport, request: request.id.0 };
             let mut is_gone = false;
             let server = &mut self.server;
-            let put = |octets: &[u8]| is_gone = !server.answer(request.id, octets);
+            let put = |octets: &[u8]| {
+                unwritten += octets.len();
+                is_gone = !server.answer(request.id, octets);
+            };
             match responder.message(&request.message, transport, destination, put) {
                 Reaction::Done if is_gone => {
                     let messages = responder.counters.messages_mut(transport);
@@ -78,7 +97,10 @@ impl Http {
                     messages.unsent += 1;
                 }
                 Reaction::Done => {}
-                Reaction::Held => taken.held += 1,
+                Reaction::Held(octets) => {
+                    taken.held += 1;
+                    taken.held_octets += octets;
+                }
                 Reaction::NoQuery => self.server.refuse(request.id, BAD_REQUEST),
             }
         }

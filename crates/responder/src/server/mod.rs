@@ -57,6 +57,10 @@ pub struct Config {
     pub http_path: String,
     /// The certificate for the encrypted transports.
     pub certificate: Option<CertificateFiles>,
+    /// Answers share TLS records when several are there to be written. Else each has one of its own,
+    /// as from BIND, NSD, Unbound and Knot DNS: clients that look at one answer of a record lose the
+    /// others.
+    pub pack_answers: bool,
     /// Clients get tickets with which they can resume their TLS sessions.
     pub tickets: bool,
     /// Queries in the first packet of a resumed connection are answered (RFC 8446, section 2.3).
@@ -94,6 +98,7 @@ impl Config {
             doh3_listen: Vec::new(),
             http_path: "/dns-query".to_owned(),
             certificate: None,
+            pack_answers: false,
             tickets: true,
             early_data: false,
             program: Program::default(),
@@ -211,6 +216,8 @@ struct Shared {
     tls: TlsConfigs,
     /// See [`Config::http_path`].
     http_path: String,
+    /// See [`Config::pack_answers`].
+    pack_answers: bool,
     /// Settings of the transports over QUIC.
     quic: QuicSettings,
     /// See [`Config::idle_timeout`].
@@ -308,6 +315,7 @@ impl Server {
             zones: config.zones,
             tls,
             http_path: config.http_path,
+            pack_answers: config.pack_answers,
             idle_timeout: config.idle_timeout,
             connections_per_worker,
             queries_per_connection,

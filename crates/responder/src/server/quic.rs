@@ -236,7 +236,7 @@ impl QuicSocket {
             match responder.message(query, transport, destination, put) {
                 respond::Reaction::Done if is_answered => Reaction::Answered,
                 respond::Reaction::Done => Reaction::Never,
-                respond::Reaction::Held => Reaction::Later,
+                respond::Reaction::Held(_) => Reaction::Later,
                 respond::Reaction::NoQuery => Reaction::NoQuery,
             }
         });

@@ -38,8 +38,8 @@ pub(super) struct Responder {
 pub(super) enum Reaction {
     /// Nothing: the answer is written, or lost.
     Done,
-    /// One more answer is held back.
-    Held,
+    /// One more answer of so many octets is held back.
+    Held(usize),
     /// It was no query: the peer does not speak DNS.
     NoQuery,
 }
@@ -87,8 +87,11 @@ impl Responder {
             }
             Fate::Lost => messages.lost_by_program += 1,
             Fate::After(delay) => {
-                self.delayed.push(due_ns(clock::now_ns(), delay), destination, octets);
-                return Reaction::Held;
+                let due_ns = due_ns(clock::now_ns(), delay);
+                if self.delayed.push(due_ns, destination, octets) {
+                    return Reaction::Held(length);
+                }
+                messages.unsent += 1;
             }
         }
         Reaction::Done
@@ -114,7 +117,9 @@ impl Responder {
                     let arrived_ns = *arrived_ns.get_or_insert_with(clock::now_ns);
                     let destination = Destination::Datagram { socket, peer: batch.peer(slot) };
                     let octets = batch.answer(slot, length);
-                    self.delayed.push(due_ns(arrived_ns, delay), destination, octets);
+                    if !self.delayed.push(due_ns(arrived_ns, delay), destination, octets) {
+                        self.counters.udp.unsent += 1;
+                    }
                 }
             }
         }

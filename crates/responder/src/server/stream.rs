@@ -1,7 +1,9 @@
 //! One connection, TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets
 //! out.
 
+mod hello;
 mod leaving;
+mod unwritten;
 
 pub(super) use leaving::LINGER;
 
@@ -14,10 +16,12 @@ use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustix::event::epoll::EventFlags;
 use rustls::{HandshakeKind, ServerConnection};
 
+use self::hello::{Hello, Refused};
 use self::leaving::{Quota, Stage};
+use self::unwritten::Unwritten;
 use super::Shared;
 use super::delayed::Destination;
-use super::doh2::Http;
+use super::doh2::{Http, Room};
 use super::poller::ConnectionId;
 use super::respond::{Reaction, Responder};
 use crate::counters::Ended;
@@ -32,16 +36,16 @@ pub(super) struct Connection {
     transport: Transport,
     /// The TLS session of the encrypted transports.
     tls: Option<Box<ServerConnection>>,
+    /// The TLS session of DNS over HTTPS before its client has said which protocol it wants.
+    hello: Option<Box<Hello>>,
     /// The HTTP session of DNS over HTTPS.
     http: Option<Http>,
     /// Octets of queries, already decrypted. With HTTP nothing stays in it.
     reader: FrameReader,
     /// Answers as they are carried, not yet encrypted.
-    unwritten: Vec<u8>,
-    /// How many of these octets have been written.
-    written: usize,
+    unwritten: Unwritten,
     /// Answers that the program holds back.
-    held: u32,
+    held: Held,
     /// How many queries it has carried, and may.
     quota: Quota,
     /// The client has sent its last octet (RFC 7766, section 6.2.4: answer what it asked, then
@@ -63,6 +67,9 @@ const BACKLOG: usize = 256 * 1024;
 /// A client cannot tell more outstanding queries apart: message ids have 16 bits.
 const MOST_HELD: u32 = 1 << 16;
 
+/// Octets of answers that are held back for one connection; 64 for each of [`MOST_HELD`].
+const MOST_HELD_OCTETS: usize = 4 * 1024 * 1024;
+
 /// Reads of one connection before the others have their turn.
 const READS: usize = 4;
 
@@ -81,20 +88,26 @@ impl Connection {
         socket.set_nonblocking(true)?;
         // One write per wake-up is all the batching there is; Nagle would only hold it back.
         socket.set_nodelay(true)?;
-        let tls = shared.tls.of(transport).map(ServerConnection::new);
-        let tls = tls.transpose().map_err(io::Error::other)?;
+        let (mut tls, mut hello) = (None, None);
+        match shared.tls.of(transport) {
+            Some(config) if transport.is_http() => hello = Some(Box::new(Hello::new(config))),
+            Some(config) => {
+                tls = Some(Box::new(ServerConnection::new(config).map_err(io::Error::other)?));
+            }
+            None => {}
+        }
         Ok(Self {
             id,
             socket,
             transport,
             http: transport.is_http().then(|| Http::new(&shared.http_path)),
-            is_handshaking: tls.is_some(),
-            tls: tls.map(Box::new),
+            is_handshaking: tls.is_some() || hello.is_some(),
+            tls,
+            hello,
             had_early_data: false,
             reader: FrameReader::default(),
-            unwritten: Vec::new(),
-            written: 0,
-            held: 0,
+            unwritten: Unwritten::new(transport, shared.pack_answers),
+            held: Held::default(),
             quota: Quota::new(shared.queries_per_connection),
             input_ended: false,
             interest: EventFlags::IN,
@@ -108,15 +121,15 @@ impl Connection {
             return EventFlags::IN;
         }
         let mut wanted = EventFlags::empty();
-        wanted.set(EventFlags::IN, !self.input_ended && !self.is_backlogged());
+        wanted.set(EventFlags::IN, !self.input_ended && !self.is_deaf() && !self.is_backlogged());
         let tls_wants = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
-        wanted.set(EventFlags::OUT, tls_wants || self.backlog() > 0);
+        wanted.set(EventFlags::OUT, tls_wants || !self.unwritten.is_empty());
         wanted
     }
 
     /// True while the program holds answers back: then silence is not idleness.
     pub(super) fn is_waiting(&self) -> bool {
-        self.held > 0
+        self.held.answers > 0
     }
 
     /// Reads what came, answers it, and writes once.
@@ -124,7 +137,7 @@ impl Connection {
         if self.is_lingering() {
             return self.drop_input();
         }
-        if self.tls.is_some() {
+        if self.tls.is_some() || self.hello.is_some() {
             self.read_tls(responder)?
         } else {
             self.read_plain(responder)?
@@ -135,11 +148,12 @@ impl Connection {
     /// Takes a held answer whose time has come; false if the client has given its request up. Call
     /// [`Connection::advance`] after the last.
     pub(super) fn push_held(&mut self, request: u32, message: &[u8]) -> bool {
-        self.held -= 1;
+        self.held.answers -= 1;
+        self.held.octets -= message.len();
         match &mut self.http {
             Some(http) => http.answer(request, message),
             None => {
-                push_frame(&mut self.unwritten, message);
+                push_frame(self.unwritten.octets_mut(), message);
                 true
             }
         }
@@ -147,7 +161,7 @@ impl Connection {
 
     /// Answers queries that are already here and writes, until one of them cannot go on.
     pub(super) fn advance(&mut self, responder: &mut Responder) -> Result<(), Ended> {
-        if self.is_lingering() {
+        if self.is_lingering() || self.hello.is_some() {
             return Ok(());
         }
         loop {
@@ -157,7 +171,7 @@ impl Connection {
                 break;
             }
         }
-        if self.input_ended && self.held == 0 && self.backlog() == 0 {
+        if self.input_ended && self.held.answers == 0 && self.unwritten.is_empty() {
             self.close();
             return Err(Ended::Closed);
         }
@@ -167,8 +181,10 @@ impl Connection {
 
     /// Says good-bye in HTTP/2 and TLS.
     pub(super) fn close(&mut self) {
-        if let Some(http) = &mut self.http {
-            http.close(&mut self.unwritten);
+        if let Some(http) = &mut self.http
+            && self.hello.is_none()
+        {
+            http.close(self.unwritten.octets_mut());
             // The client may be gone already, and then there is nobody left to tell.
             let _ = self.flush();
         }
@@ -185,20 +201,24 @@ impl Connection {
         }
     }
 
-    /// Octets of answers that have not been written.
-    fn backlog(&self) -> usize {
-        self.unwritten.len() - self.written
-    }
-
     /// True if the client must read before it is read from again.
     fn is_backlogged(&self) -> bool {
-        self.backlog() >= BACKLOG || self.held >= MOST_HELD
+        self.unwritten.len() >= BACKLOG || self.held.is_full()
+    }
+
+    /// True if nothing that the client still sends is looked at. Then it is not read either, or a
+    /// client that does not read its last answers could fill the memory with it.
+    fn is_deaf(&self) -> bool {
+        match self.http {
+            Some(_) => self.quota.stage != Stage::Open,
+            None => self.quota.is_used_up(),
+        }
     }
 
     /// Reads from a plain socket into the frame reader.
     fn read_plain(&mut self, responder: &mut Responder) -> Result<(), Ended> {
         for _ in 0..READS {
-            if self.input_ended || self.is_backlogged() {
+            if self.input_ended || self.is_deaf() || self.is_backlogged() {
                 return Ok(());
             }
             let space = self.reader.space();
@@ -221,7 +241,7 @@ impl Connection {
 
     /// Reads from the socket of a TLS connection, through the session, into the frame reader.
     fn read_tls(&mut self, responder: &mut Responder) -> Result<(), Ended> {
-        if self.input_ended || self.is_backlogged() {
+        if self.input_ended || self.is_deaf() || self.is_backlogged() {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut responder.received);
@@ -239,9 +259,19 @@ impl Connection {
 
     /// Passes received octets through the TLS session.
     fn decrypt(&mut self, mut octets: &[u8], responder: &mut Responder) -> Result<(), Ended> {
-        while !octets.is_empty() {
+        if let Some(hello) = &mut self.hello {
+            match hello.receive(&mut octets, &mut self.socket) {
+                Ok(None) if octets.is_empty() => return Ok(()),
+                Ok(None) => return self.decrypt(octets, responder),
+                Ok(Some(tls)) => (self.tls, self.hello) = (Some(tls), None),
+                Err(Refused) => return Err(Ended::Handshake),
+            }
+        }
+        loop {
             let Some(tls) = &mut self.tls else { return Ok(()) };
-            tls.read_tls(&mut octets).map_err(|_| Ended::Broken)?;
+            if !octets.is_empty() {
+                tls.read_tls(&mut octets).map_err(|_| Ended::Broken)?;
+            }
             if tls.process_new_packets().is_err() {
                 // The alert says why; a client that is gone needs none.
                 let _ = tls.write_tls(&mut self.socket);
@@ -258,8 +288,10 @@ impl Connection {
             self.read_early_data(responder)?;
             self.read_decrypted()?;
             self.answer_messages(responder)?;
+            if octets.is_empty() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Moves early data on, if there is any.
@@ -316,12 +348,12 @@ impl Connection {
             let (id, transport) = (self.id, self.transport);
             let destination = Destination::Stream { id, transport, request: 0 };
             let Some(query) = self.reader.next_frame() else { return Ok(false) };
-            let unwritten = &mut self.unwritten;
+            let unwritten = self.unwritten.octets_mut();
             let put = |octets: &[u8]| push_frame(unwritten, octets);
             self.quota.taken += 1;
             match responder.message(query, transport, destination, put) {
                 Reaction::Done => {}
-                Reaction::Held => self.held += 1,
+                Reaction::Held(octets) => self.held.add(1, octets),
                 // Octets that are no DNS are most likely out of step for good.
                 Reaction::NoQuery => return Err(Ended::Broken),
             }
@@ -334,16 +366,20 @@ impl Connection {
         if self.quota.stage != Stage::Open {
             return Ok(false);
         }
-        let mut polled = http.poll(&mut self.unwritten);
-        let room = MOST_HELD.saturating_sub(self.held);
+        let mut polled = http.poll(self.unwritten.octets_mut());
+        let room = Room {
+            unwritten: BACKLOG.saturating_sub(self.unwritten.len()),
+            held: MOST_HELD.saturating_sub(self.held.answers),
+            held_octets: MOST_HELD_OCTETS.saturating_sub(self.held.octets),
+        };
         let taken = http.answer_requests(self.id, responder, room);
-        self.held += taken.held;
+        self.held.add(taken.held, taken.held_octets);
         self.quota.taken += taken.requests;
         if self.quota.is_used_up() {
             http.go_away();
         }
         if polled.is_ok() {
-            polled = http.poll(&mut self.unwritten);
+            polled = http.poll(self.unwritten.octets_mut());
         }
         match polled {
             Ok(()) => Ok(taken.stopped_early),
@@ -364,40 +400,56 @@ impl Connection {
 
     /// Writes as much as the socket takes.
     fn flush(&mut self) -> Result<(), Ended> {
-        loop {
-            let unwritten = &self.unwritten[self.written..];
-            let count = match &mut self.tls {
-                None if unwritten.is_empty() => break,
-                None => match write(self.socket.write(unwritten))? {
+        let Self { socket, tls, unwritten, .. } = self;
+        let Some(tls) = tls else {
+            while !unwritten.is_empty() {
+                match write(socket.write(unwritten.all()))? {
                     None => break,
-                    Some(count) => count,
-                },
-                Some(tls) => {
-                    // The session takes a bounded amount and gives it on as records.
-                    let count = tls.writer().write(unwritten).map_err(|_| Ended::Broken)?;
-                    self.written += count;
-                    let mut is_blocked = false;
-                    while tls.wants_write() && !is_blocked {
-                        is_blocked = write(tls.write_tls(&mut self.socket))?.is_none();
-                    }
-                    if is_blocked || self.written == self.unwritten.len() {
-                        break;
-                    }
-                    continue;
+                    Some(count) => unwritten.advance(count),
                 }
-            };
-            self.written += count;
+            }
+            return Ok(());
+        };
+        loop {
+            // The session takes a bounded amount, and makes a record of each call, or several of
+            // what one does not hold.
+            let mut is_full = false;
+            while !unwritten.is_empty() && !is_full {
+                let record = unwritten.record();
+                let count = tls.writer().write(record).map_err(|_| Ended::Broken)?;
+                is_full = count < record.len();
+                unwritten.advance(count);
+            }
+            while tls.wants_write() {
+                if write(tls.write_tls(socket))?.is_none() {
+                    return Ok(());
+                }
+            }
+            // During the handshake it keeps what it cannot encrypt yet.
+            if !is_full || tls.is_handshaking() {
+                return Ok(());
+            }
         }
-        if self.written == self.unwritten.len() {
-            self.unwritten.clear();
-            self.written = 0;
-            // One burst must not keep its memory for the connection's life.
-            self.unwritten.shrink_to(BACKLOG);
-        } else if self.written >= BACKLOG {
-            self.unwritten.drain(..self.written);
-            self.written = 0;
-        }
-        Ok(())
+    }
+}
+
+/// Answers of a connection that the program holds back.
+#[derive(Default)]
+struct Held {
+    answers: u32,
+    octets: usize,
+}
+
+impl Held {
+    /// Takes note of more of them.
+    fn add(&mut self, answers: u32, octets: usize) {
+        self.answers += answers;
+        self.octets += octets;
+    }
+
+    /// True if one of them must leave before another query is taken.
+    fn is_full(&self) -> bool {
+        self.answers >= MOST_HELD || self.octets >= MOST_HELD_OCTETS
     }
 }
 

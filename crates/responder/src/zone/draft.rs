@@ -8,7 +8,7 @@ use domain::base::{Name, Record, ToName};
 
 use super::denial::canonical_cmp;
 use super::load::ZoneError;
-use super::{EMPTY, FLAG_CUT, RECORD_HEADER, Slot, Zone, hash, suffixes};
+use super::{EMPTY, FLAG_CUT, FLAG_DNAME, RECORD_HEADER, Slot, Zone, hash, suffixes};
 
 /// One record, its octets in [`Draft::pool`].
 struct DraftRecord {
@@ -102,6 +102,21 @@ impl Draft {
         }
     }
 
+    /// Refuses a zone that is signed with NSEC3 (RFC 5155): its answers would lack their proofs. Asked
+    /// before [`Draft::sort`], so that the first such record of the file is named.
+    pub(super) fn check_denial(&self) -> Result<(), ZoneError> {
+        let is_of_nsec3 =
+            |record: &&DraftRecord| matches!(record.rtype, Rtype::NSEC3 | Rtype::NSEC3PARAM);
+        match self.records.iter().find(is_of_nsec3) {
+            Some(record) => Err(self.culprit(
+                record,
+                "a zone signed with NSEC3 is not served: sign it with NSEC (dnssec-signzone without \
+                 -3, or ldns-signzone without -n)",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Brings the records of one RRset together, the RRsets of one owner too, and drops duplicates.
     pub(super) fn sort(&mut self) {
         let pool = std::mem::take(&mut self.pool);
@@ -122,8 +137,9 @@ impl Draft {
     }
 
     /// Checks that no CNAME has neighbours (RFC 1034, section 3.6.2; RFC 4035, section 2.5 lets
-    /// RRSIG and NSEC be there).
-    pub(super) fn check_cnames(&self) -> Result<(), ZoneError> {
+    /// RRSIG and NSEC be there), and that a DNAME is alone of its type and at no zone cut (RFC 6672,
+    /// sections 2.3 and 2.4).
+    pub(super) fn check_aliases(&self, apex: &[u8]) -> Result<(), ZoneError> {
         let is_data = |record: &DraftRecord| !matches!(record.rtype, Rtype::RRSIG | Rtype::NSEC);
         for node in self.nodes() {
             let cname = node.iter().find(|record| record.rtype == Rtype::CNAME);
@@ -132,6 +148,15 @@ impl Draft {
             {
                 let reason = "a CNAME with other data at its name: remove one of them";
                 return Err(self.culprit(cname, reason));
+            }
+            let mut dnames = node.iter().filter(|record| record.rtype == Rtype::DNAME);
+            let Some(dname) = dnames.next() else { continue };
+            if let Some(second) = dnames.next() {
+                return Err(self.culprit(second, "a second DNAME at its name: remove one of them"));
+            }
+            if self.is_cut(node, apex) {
+                let reason = "a DNAME where the zone is cut by NS records: remove one of them";
+                return Err(self.culprit(dname, reason));
             }
         }
         Ok(())
@@ -149,18 +174,21 @@ impl Draft {
         push_record(&mut negative_soa, soa.rtype, soa.ttl.min(minimum), self.rdata(soa));
 
         let (mut arena, mut starts) = (Vec::new(), Vec::new());
-        let (mut has_cuts, mut has_wildcards) = (false, false);
+        let (mut has_cuts, mut has_dnames, mut has_wildcards) = (false, false, false);
         let mut chain = Vec::new();
         for node in self.nodes() {
             let name = self.owner(&node[0]);
-            let is_cut = *name != *apex && node.iter().any(|record| record.rtype == Rtype::NS);
+            let is_cut = self.is_cut(node, &apex);
+            let has_dname = node.iter().any(|record| record.rtype == Rtype::DNAME);
             has_cuts |= is_cut;
+            has_dnames |= has_dname;
             has_wildcards |= name.starts_with(b"\x01*");
             starts.push(arena.len());
             if node.iter().any(|record| record.rtype == Rtype::NSEC) {
                 chain.push((name, arena.len()));
             }
-            self.push_node(&mut arena, name, if is_cut { FLAG_CUT } else { 0 }, node)?;
+            let flags = (u8::from(is_cut) * FLAG_CUT) | (u8::from(has_dname) * FLAG_DNAME);
+            self.push_node(&mut arena, name, flags, node)?;
         }
         for name in self.empty_non_terminals(&apex) {
             starts.push(arena.len());
@@ -179,6 +207,7 @@ impl Draft {
             negative_soa: negative_soa.into_boxed_slice(),
             has_wildcards,
             has_cuts,
+            has_dnames,
             record_count: self.records.len(),
         })
     }
@@ -235,6 +264,11 @@ impl Draft {
     /// The sorted records, owner by owner.
     fn nodes(&self) -> impl Iterator<Item = &[DraftRecord]> {
         self.records.chunk_by(|left, right| self.owner(left) == self.owner(right))
+    }
+
+    /// True if the zone is cut at this owner's name: NS records below the apex (RFC 9499, section 7).
+    fn is_cut(&self, node: &[DraftRecord], apex: &[u8]) -> bool {
+        self.owner(&node[0]) != apex && node.iter().any(|record| record.rtype == Rtype::NS)
     }
 
     /// Owner of a record.

@@ -77,8 +77,9 @@ impl Zone {
         let mut draft = read(text, origin)?;
         let apex = draft.apex()?;
         draft.check_owners(&apex)?;
+        draft.check_denial()?;
         draft.sort();
-        draft.check_cnames()?;
+        draft.check_aliases(&apex)?;
         draft.build(apex)
     }
 }
@@ -154,6 +155,22 @@ mod tests {
         check("a IN CNAME b\na IN A 192.0.2.1\n", "line 3: a.example. CNAME: a CNAME with other");
         check("b 60 IN SOA ns host 1 2 3 4 5\n", "line 3: b.example. SOA: a second SOA");
         check("b 60 CH TXT a\n", "line 3");
+        check("b DNAME c\nb TXT a\nb DNAME d\n", "line 5: b.example. DNAME: a second DNAME");
+        check("b DNAME c\nb CNAME d\n", "line 4: b.example. CNAME: a CNAME with other");
+        check(
+            "b NS ns.other.\nb DNAME d\n",
+            "line 4: b.example. DNAME: a DNAME where the zone is cut",
+        );
+        let hashed =
+            "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom NSEC3 1 0 0 - 2t7b4g4vsa5smi47k61mv5bv1a22bojr A\n";
+        check(
+            &format!("a A 192.0.2.1\n{hashed}"),
+            "line 4: 0p9mhaveqvm6t7vbl5lop2u3t2rp3tom.example",
+        );
+        check(
+            "a A 192.0.2.1\n@ NSEC3PARAM 1 0 0 -\n",
+            "line 4: example. NSEC3PARAM: a zone signed",
+        );
         check("b 60 A 192.0.2.300\na 60 A 192.0.2.1\n", "line 3: expected");
         check("a 60 A 192.0.2.1\n$BOGUS 1\n", "line 4: unknown control");
         check("$INCLUDE other.zone\n", "line 3: $INCLUDE");

@@ -41,6 +41,8 @@ pub struct Zone {
     has_wildcards: bool,
     /// False if nothing is delegated: then nobody looks for a zone cut.
     has_cuts: bool,
+    /// False if no subtree is redirected: then nobody looks for a DNAME.
+    has_dnames: bool,
     /// Records, without duplicates.
     record_count: usize,
 }
@@ -60,6 +62,9 @@ const EMPTY: u32 = u32::MAX;
 /// Set on the node of a zone cut: NS records below the apex (RFC 9499, section 7).
 const FLAG_CUT: u8 = 1;
 
+/// Set on a node with a DNAME record (RFC 6672).
+const FLAG_DNAME: u8 = 2;
+
 /// Octets of a prebuilt record before its RDATA: a compression pointer, type, class, TTL, length.
 pub(crate) const RECORD_HEADER: usize = 12;
 
@@ -70,7 +75,7 @@ pub(crate) const RECORD_HEADER: usize = 12;
 /// owner is a compression pointer to the question (RFC 1035, section 4.1.4).
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'z> {
-    /// [`FLAG_CUT`] or nothing.
+    /// [`FLAG_CUT`], [`FLAG_DNAME`] or nothing.
     flags: u8,
     /// Number of RRsets; 0 for an empty non-terminal (RFC 9499).
     count: u16,
@@ -99,6 +104,13 @@ pub(crate) enum Lookup<'z> {
         cut: Node<'z>,
         /// Length of the cut's name: it is the end of the name asked for.
         cut_length: usize,
+    },
+    /// The name lies below one with a DNAME record (RFC 6672).
+    Redirected {
+        /// The node with the DNAME record.
+        node: Node<'z>,
+        /// Length of that node's name: it is the end of the name asked for.
+        length: usize,
     },
     /// The zone has no such name.
     NameError,
@@ -173,17 +185,20 @@ impl Zone {
     /// section 3.1.4.1).
     pub(crate) fn lookup(&self, name: &[u8], at_parent: bool) -> Lookup<'_> {
         let exact = self.node(name);
-        if let (Some(node), false) = (exact, self.has_cuts) {
+        let has_stops = self.has_cuts || self.has_dnames;
+        if let (Some(node), false) = (exact, has_stops) {
             return Lookup::Found(node);
         }
         if !self.holds(name) {
             return Lookup::OutOfZone;
         }
-        if self.has_cuts
-            && let Some((cut, cut_length)) = self.highest_cut(name)
-            && !(at_parent && cut_length == name.len())
-        {
-            return Lookup::Delegated { cut, cut_length };
+        if has_stops && let Some((node, length)) = self.highest_stop(name) {
+            if node.flags & FLAG_CUT == 0 {
+                return Lookup::Redirected { node, length };
+            }
+            if !(at_parent && length == name.len()) {
+                return Lookup::Delegated { cut: node, cut_length: length };
+            }
         }
         match exact {
             Some(node) => Lookup::Found(node),
@@ -197,12 +212,16 @@ impl Zone {
         suffixes(name).any(|suffix| *suffix == *self.apex)
     }
 
-    /// The zone cut nearest to the apex at or above the name, with the length of its name.
-    fn highest_cut(&self, name: &[u8]) -> Option<(Node<'_>, usize)> {
+    /// Where the way down from the apex to the name ends first: at a zone cut at or above the name, or
+    /// at a DNAME above it (RFC 6672, section 3.2); with the length of the name there.
+    fn highest_stop(&self, name: &[u8]) -> Option<(Node<'_>, usize)> {
         suffixes(name)
-            .take_while(|suffix| suffix.len() > self.apex.len())
+            .take_while(|suffix| suffix.len() >= self.apex.len())
             .filter_map(|suffix| Some((self.node(suffix)?, suffix.len())))
-            .filter(|(node, _)| node.flags & FLAG_CUT != 0)
+            .filter(|(node, length)| {
+                let is_above = *length < name.len();
+                node.flags & FLAG_CUT != 0 || node.flags & FLAG_DNAME != 0 && is_above
+            })
             .last()
     }
 

@@ -1,11 +1,12 @@
 // A client of DNS over QUIC (RFC 9250) and DNS over HTTPS with HTTP/3 (RFC 8484, RFC 9114) on
 // quic-go, which knows nothing of this project: no client of Debian 12 speaks either.
 //
-//	quic-go-client doq|get|post ADDRESS AUTHORITY COUNT
+//	quic-go-client doq|get|post|alpn=NAME ADDRESS AUTHORITY COUNT
 //
 // It asks COUNT times over one connection for www.example/A, all at once, and then once more over a
 // second connection that it resumes with early data. It prints the sum of right answers, and
-// whether the second connection was resumed and its early data accepted.
+// whether the second connection was resumed and its early data accepted. With alpn=NAME it asks for that
+// protocol in the handshake, for none if there is no name.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,6 +154,12 @@ func run() error {
 	}
 	if protocol == "doq" {
 		settings.NextProtos = []string{"doq"}
+	}
+	if name, ok := strings.CutPrefix(protocol, "alpn="); ok {
+		settings.NextProtos = nil
+		if name != "" {
+			settings.NextProtos = []string{name}
+		}
 	}
 	if _, err = ask(protocol, address, settings, count); err != nil {
 		return err

@@ -1,6 +1,6 @@
-//! `dig`, `kdig` and `curl` as clients that know nothing of this project.
+//! `dig`, `kdig`, `curl`, `dnsperf` and `openssl` as clients that know nothing of this project.
 
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use domain::base::iana::Rtype;
 
@@ -8,9 +8,7 @@ use crate::running::{Running, query};
 
 /// Runs a client; it must end well, and its output contain these parts and none of those.
 fn check(command: &str, arguments: &[&str], expected: &[&str], absent: &[&str]) {
-    let output = Command::new(command).args(arguments).output().unwrap_or_else(|error| {
-        panic!("cannot run {command}: {error}; install bind9-dnsutils, knot-dnsutils and curl")
-    });
+    let output = run(command, arguments);
     let text = String::from_utf8_lossy(&output.stdout);
     let shown = format!("{command} {arguments:?}:\n{text}{output:?}");
     assert!(output.status.success(), "{shown}");
@@ -20,6 +18,17 @@ fn check(command: &str, arguments: &[&str], expected: &[&str], absent: &[&str]) 
     for part in absent {
         assert!(!text.contains(part), "{part:?} from {shown}");
     }
+}
+
+/// Runs a client.
+fn run(command: &str, arguments: &[&str]) -> Output {
+    let output = Command::new(command).args(arguments).stdin(Stdio::null()).output();
+    output.unwrap_or_else(|error| {
+        panic!(
+            "cannot run {command}: {error}; install bind9-dnsutils, knot-dnsutils, curl, dnsperf and \
+             openssl"
+        )
+    })
 }
 
 #[test]
@@ -128,11 +137,108 @@ fn curl() {
     curl("/dns-query", &["--data-binary", &right], "2 415 0");
     curl("/other", &post(&right), "2 404 0");
     curl("/dns-query", &["--request", "DELETE"], "2 405 0");
+    // HEAD is there where GET is, and says what GET would.
+    let asked = "/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlAAABAAE";
+    curl(asked, &["--head"], "2 200 0 application/dns-message");
+    curl("/dns-query?dns=AAAB=", &["--head"], "2 400 0");
+    let heads = |path: &str, arguments: &[&str], expected: &[&str]| {
+        let url = format!("{origin}{path}");
+        let mut all = vec!["--silent", "--max-time", "20", "--http2", "--cacert", &certificate];
+        all.extend(["--resolve", &resolve, "--dump-header", "-", "--output", "/dev/null", &url]);
+        all.extend_from_slice(arguments);
+        check("curl", &all, expected, &[]);
+    };
+    let kept = ["cache-control: max-age=300\r\n", "content-length: 45\r\n"];
+    heads(asked, &[], &kept);
+    heads(asked, &["--head"], &kept);
+    heads("/dns-query", &post(&right), &kept);
+    // NXDOMAIN: the SOA record's MINIMUM.
+    let missing = file("missing", &query(0, "nothing.example.", Rtype::A));
+    heads("/dns-query", &post(&missing), &["cache-control: max-age=60\r\n"]);
+    let refused = file("refused", &query(0, "www.other.", Rtype::A));
+    heads("/dns-query", &post(&refused), &["cache-control: max-age=0\r\n"]);
+    heads("/dns-query", &["--request", "PUT"], &["allow: GET, HEAD, POST\r\n"]);
     curl("/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlAAABAAE", &[], "2 200 45 application/dns");
     curl("/dns-query?a=b&dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlAAABAAE&c", &[], "2 200 45");
     curl("/dns-query?dns=AAAB=", &[], "2 400 0");
     curl("/dns-query?dnt=AAAB", &[], "2 400 0");
     curl("/dns-query", &[], "2 400 0");
     let counters = server.stop();
-    assert_eq!((counters.doh2.received, counters.doh2.answered, counters.doh2.ignored), (5, 4, 1));
+    assert_eq!(
+        (counters.doh2.received, counters.doh2.answered, counters.doh2.ignored),
+        (11, 10, 1)
+    );
+}
+
+/// dnsperf 2.10 looks at one answer of what it has read, and it reads one TLS record: it has all
+/// answers only if each has a record of its own.
+#[test]
+fn dnsperf_loses_nothing() {
+    const QUERIES: u64 = 20_000;
+    let server = Running::start(|_| {});
+    let packing = Running::start(|config| config.pack_answers = true);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("queries");
+    let text: String = (0..1000).map(|number| format!("host{number}.example A\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    let (path, most) = (path.display().to_string(), (QUERIES / 1000).to_string());
+    for (mode, port) in [
+        ("tcp", server.address.port()),
+        ("dot", server.dot_address.port()),
+        ("doh", server.doh2_address.port()),
+        // Over TLS alone it looks at all answers of a record.
+        ("dot", packing.dot_address.port()),
+    ] {
+        let port = port.to_string();
+        let all =
+            ["-m", mode, "-s", "127.0.0.1", "-p", &port, "-d", &path, "-n", &most, "-q", "100"];
+        // Time enough for a busy machine: a lost answer is lost for good.
+        let output = run("dnsperf", &[&all, ["-c", "2", "-t", "15"].as_slice()].concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        let figure = |name: &str| -> u64 {
+            let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
+            let line = line.unwrap_or_else(|| panic!("no {name:?} from dnsperf: {output:?}"));
+            line.split_ascii_whitespace().next().unwrap().parse().unwrap()
+        };
+        assert_eq!(figure("Queries sent:"), QUERIES, "{mode}");
+        assert_eq!((figure("Queries completed:"), figure("Queries lost:")), (QUERIES, 0), "{mode}");
+    }
+    server.stop();
+}
+
+/// What the protocols want of ALPN: DNS over TLS names none that a client must ask for (RFC 7858),
+/// HTTP/2 must be asked for (RFC 9113, section 3.3), and who asks only for others is refused (RFC
+/// 7301, section 3.2).
+#[test]
+fn openssl() {
+    let server = Running::start(|_| {});
+    let ports = [server.dot_address.port(), server.doh2_address.port()];
+    let connect = |port: u16, alpn: Option<&str>, version: &str| {
+        let address = format!("127.0.0.1:{port}");
+        let mut all = vec!["s_client", "-connect", &address, version];
+        all.extend(alpn.map(|alpn| ["-alpn", alpn]).into_iter().flatten());
+        let output = run("openssl", &all);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.success(), text + &String::from_utf8_lossy(&output.stderr))
+    };
+    for version in ["-tls1_2", "-tls1_3"] {
+        let [dot, doh2] = ports;
+        for (port, alpn) in [(dot, None), (dot, Some("dot")), (doh2, Some("http/1.1,h2"))] {
+            let (is_connected, said) = connect(port, alpn, version);
+            assert!(is_connected, "{port} {alpn:?} {version}: {said}");
+            let expected = match alpn {
+                None => "No ALPN negotiated",
+                Some("dot") => "ALPN protocol: dot",
+                Some(_) => "ALPN protocol: h2",
+            };
+            assert!(said.contains(expected), "{port} {alpn:?} {version}: {said}");
+        }
+        for (port, alpn) in [(doh2, None), (doh2, Some("http/1.1")), (dot, Some("h2"))] {
+            let (is_connected, said) = connect(port, alpn, version);
+            assert!(!is_connected, "{port} {alpn:?} {version}: {said}");
+            assert!(said.contains("no application protocol"), "{port} {alpn:?} {version}: {said}");
+        }
+    }
+    let connections = server.stop().connections;
+    assert_eq!((connections.full_handshakes, connections.failed_handshakes), (6, 6));
 }

@@ -1,5 +1,6 @@
 //! The whole server over real sockets on loopback.
 
+mod authorities;
 mod foreign_clients;
 mod hostile_clients;
 mod life;

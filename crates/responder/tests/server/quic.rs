@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use dnslab_responder::Server;
@@ -10,19 +10,24 @@ use dnslab_wire::Transport;
 
 use crate::running::{Running, zone};
 
-/// Runs the client, which `./test` builds: its answers must be right, and it must end with these
-/// words.
+/// Runs the client, which `./test` builds.
 #[track_caller]
-fn check(server: &Running, protocol: &str, address: SocketAddr, count: u32, expected: &str) {
+fn run(server: &Running, protocol: &str, address: SocketAddr, count: u32) -> Output {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/quic-go-client");
-    let output = Command::new(&program)
+    Command::new(&program)
         .args([protocol, &address.to_string()])
         .arg(&server.chain)
         .arg(count.to_string())
         .output()
         .unwrap_or_else(|error| {
             panic!("cannot run {}: {error}; ./test builds it", program.display())
-        });
+        })
+}
+
+/// Runs it: its answers must be right, and it must end with these words.
+#[track_caller]
+fn check(server: &Running, protocol: &str, address: SocketAddr, count: u32, expected: &str) {
+    let output = run(server, protocol, address, count);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.trim(), format!("{} answers, {expected}", count + 1), "{output:?}");
 }
@@ -58,6 +63,34 @@ fn a_foreign_client_is_answered() {
             assert_eq!((connections.resumed_handshakes, connections.failed_handshakes), (3, 0));
         }
     }
+}
+
+/// Who asks for another protocol, or for none, is refused (RFC 9001, section 8.1).
+#[test]
+fn other_protocols_are_refused() {
+    let (mut doq, mut doh3) = (Vec::new(), Vec::new());
+    let server = Running::start(|config| {
+        doq.push(free("127.0.0.1:0"));
+        doh3.push(free("127.0.0.1:0"));
+        config.doq_listen.clone_from(&doq);
+        config.doh3_listen.clone_from(&doh3);
+    });
+    for (protocol, address) in [
+        ("alpn=h3", doq[0]),
+        ("alpn=", doq[0]),
+        ("alpn=doq", doh3[0]),
+        ("alpn=h2", doh3[0]),
+        ("alpn=", doh3[0]),
+    ] {
+        let output = run(&server, protocol, address, 1);
+        let said = String::from_utf8_lossy(&output.stderr);
+        // The alert no_application_protocol (RFC 9001, section 4.8).
+        let is_refused = said.contains("CRYPTO_ERROR 0x178 (remote)");
+        assert!(!output.status.success() && is_refused, "{protocol} {address}: {said}");
+    }
+    check(&server, "doq", doq[0], 1, "resumed true, early data false");
+    let connections = server.stop().connections;
+    assert_eq!((connections.full_handshakes, connections.failed_handshakes), (1, 5));
 }
 
 /// An address whose port was free a moment ago.

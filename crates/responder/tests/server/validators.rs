@@ -29,7 +29,7 @@ fn resolver(signing: Signing) -> Running {
 }
 
 /// A foreign server in a folder of its own, ended when it is dropped.
-struct Forwarder {
+pub(crate) struct Forwarder {
     address: SocketAddr,
     child: Child,
     folder: tempfile::TempDir,
@@ -39,8 +39,18 @@ impl Forwarder {
     /// Runs a program with a configuration, made for the port it is to take, and waits until it
     /// answers something.
     fn start(program: &str, arguments: &[&str], configuration: impl Fn(u16) -> String) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let address = UdpSocket::bind((FORWARDERS, 0)).unwrap().local_addr().unwrap();
+        Self::start_at(address, program, arguments, configuration)
+    }
+
+    /// The same at this address.
+    pub(crate) fn start_at(
+        address: SocketAddr,
+        program: &str,
+        arguments: &[&str],
+        configuration: impl Fn(u16) -> String,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("configuration"), configuration(address.port())).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         let child = Command::new(program)
@@ -51,7 +61,9 @@ impl Forwarder {
             .stderr(log)
             .spawn()
             .unwrap_or_else(|error| {
-                panic!("cannot run {program}: {error}; install unbound and knot-resolver")
+                panic!(
+                    "cannot run {program}: {error}; install bind9, nsd, unbound and knot-resolver"
+                )
             });
         let own = Self { address, child, folder };
         let until = Instant::now() + PATIENCE;
@@ -96,7 +108,12 @@ impl Forwarder {
     }
 
     /// Asks once; nothing if no answer comes in time.
-    fn try_ask(&self, qname: &str, qtype: Rtype, patience: Duration) -> Option<Message<Vec<u8>>> {
+    pub(crate) fn try_ask(
+        &self,
+        qname: &str,
+        qtype: Rtype,
+        patience: Duration,
+    ) -> Option<Message<Vec<u8>>> {
         let name: Name<Vec<u8>> = qname.parse().unwrap();
         let options = QueryOptions { recursion_desired: true, edns: None };
         let mut query = Query::new(&name, qtype, &options).unwrap().octets().to_vec();
@@ -206,7 +223,7 @@ fn a_signed_zone_file_is_served_with_its_proofs() {
     let stem = run("dnssec-keygen", &keygen).trim().to_owned();
     let text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\nns A 192.0.2.53\n\
                 www A 192.0.2.1\nalias CNAME x.wild\n*.wild A 192.0.2.9\nent.deep.here A 192.0.2.2\n\
-                sub NS ns.sub\nns.sub A 192.0.2.77\n";
+                sub NS ns.sub\nns.sub A 192.0.2.77\nold DNAME wild\n";
     fs::write(folder.path().join("zone"), text).unwrap();
     run("dnssec-signzone", &["-S", "-z", "-o", "example", "-f", "signed", "zone"]);
     let zone = Zone::load(&folder.path().join("signed"), None).unwrap();
@@ -219,6 +236,7 @@ fn a_signed_zone_file_is_served_with_its_proofs() {
     delv.check("www.example", "A", found);
     delv.check("x.y.wild.example", "A", found);
     delv.check("alias.example", "A", found);
+    delv.check("x.y.old.example", "A", found);
     delv.check("www.example", "TXT", absent);
     delv.check("x.wild.example", "TXT", absent);
     delv.check("deep.here.example", "A", absent);
@@ -231,6 +249,15 @@ fn a_signed_zone_file_is_served_with_its_proofs() {
     {
         assert!(referral.contains(part), "no {part:?} in {referral}");
     }
+    // With NSEC3 it is refused, with the line of the record.
+    let hashed = ["-3", "-", "-S", "-z", "-o", "example", "-f", "hashed", "zone"];
+    run("dnssec-signzone", &hashed);
+    let text = fs::read_to_string(folder.path().join("hashed")).unwrap();
+    let is_of_nsec3 = |line: &str| line.contains("NSEC3PARAM") && !line.contains("RRSIG");
+    let first = text.lines().position(is_of_nsec3).unwrap() + 1;
+    let error = Zone::load(&folder.path().join("hashed"), None).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("zone file: line {first}: ")), "{first}: {error}");
+    assert!(error.contains("NSEC3 is not served"), "{error}");
 }
 
 /// `delv`, with its trust anchor.

@@ -63,6 +63,15 @@ fn bind_and_this_sign_alike() {
 }
 
 #[test]
+fn nothing_can_follow_the_signature() {
+    let (_, signed) = signed(&key(KEY), 0x1234, NOW);
+    for behind in [&b"\0"[..], b":", &octets(GOOD_RESPONSE)] {
+        let longer = [octets(GOOD_RESPONSE).as_slice(), behind].concat();
+        assert_eq!(signed.verify(&longer, NOW), Err(TsigFault::Malformed));
+    }
+}
+
+#[test]
 fn no_bit_can_be_changed() {
     let (_, signed) = signed(&key(KEY), 0x1234, NOW);
     let response = octets(GOOD_RESPONSE);

@@ -1,4 +1,4 @@
-//! System calls that have no safe wrapper in our dependencies: wait4(2), for the CPU time of one
+//! System calls that have no safe wrapper in our dependencies: wait4(2), for the CPU time and memory of one
 //! child, and bpf(2), for the counts of the reflector. The only `unsafe` of this crate.
 #![expect(unsafe_code, reason = "wait4 and bpf have no safe wrapper in libc, rustix or std")]
 
@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How a child ended, and the CPU time (user and system) that it and the children that it waited
+/// How a child ended, and the CPU time (user and system) and memory that it and the children that it waited
 /// for used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -17,6 +17,8 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     /// CPU time, to the microsecond.
     pub(crate) cpu: Duration,
+    /// The most memory that it, or one of them, had at once, octets.
+    pub(crate) memory: u64,
 }
 
 /// Collects the child `pid` if it has ended; returns at once.
@@ -36,7 +38,9 @@ pub(crate) fn collect(pid: u32) -> io::Result<Option<Ended>> {
             // SAFETY: zeroed is a valid rusage (numbers only), and the kernel has filled it.
             let usage = unsafe { usage.assume_init() };
             let cpu = duration(usage.ru_utime) + duration(usage.ru_stime);
-            Ok(Some(Ended { status: ExitStatus::from_raw(status), cpu }))
+            // In kibibytes (getrusage(2)).
+            let memory = u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10;
+            Ok(Some(Ended { status: ExitStatus::from_raw(status), cpu, memory }))
         }
     }
 }

@@ -140,7 +140,7 @@ pub(crate) fn answer(played: &[&Played]) -> String {
 }
 
 /// The lines of the short answer.
-fn rows(played: &[&Played]) -> [Row; 6] {
+fn rows(played: &[&Played]) -> [Row; 7] {
     let found = |kind, metric| tables::found(&tables::of(played, &[kind]), &[metric]);
     let in_time: Vec<&Played> = tables::of(played, &[Kind::Cost5]);
     let is_in_time =
@@ -189,6 +189,13 @@ fn rows(played: &[&Played]) -> [Row; 6] {
         Row::of_intervals(
             "planted differences: 95 % intervals of the CPU time that hold the planted one",
             &tables::holds_planted(&tables::of(played, &COSTS)),
+            played,
+            &COSTS,
+        ),
+        Row::of_intervals(
+            "planted differences: 95 % intervals of the CPU time that hold what the other experiments \
+             measured of the planted one",
+            &tables::holds_others(&tables::of(played, &COSTS)),
             played,
             &COSTS,
         ),

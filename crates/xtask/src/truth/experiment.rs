@@ -25,7 +25,7 @@ pub(crate) fn default_size() -> (usize, usize) {
     let variants: Vec<&str> = DEFAULT.split("\n[[variant]]\n").skip(1).collect();
     let with = |variant: &&str| {
         let line = variant.lines().find(|line| line.starts_with("compare.with"));
-        line.map_or(1, |line| line.split(',').count())
+        line.and_then(|line| line.split('#').next()).map_or(1, |line| line.split(',').count())
     };
     // The baseline comes first, and is compared with nothing.
     (variants.len(), variants.iter().skip(1).map(with).sum())
@@ -89,6 +89,15 @@ impl Experiment {
                             load.resumption = false";
                 Self::new(&[("a", with(keys))], &short)
             }
+            Kind::LimitSharedCpu => {
+                Self::new(&[("a", with("server.cpus = [0]\nload.cpus = [0]"))], &short)
+            }
+            Kind::LimitServerThread => {
+                // One source port, so the kernel gives all datagrams to one socket, and so to one thread.
+                let keys = "server.cpus = [0, 1]\nserver.threads = 2\nload.cpus = [1]\n\
+                            load.clients = 1\nload.outstanding = 100\nserver.busy = \"20us\"";
+                Self::new(&[("a", with(keys))], &short)
+            }
         }
     }
 
@@ -116,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_default_experiment_has_five_variants() {
-        assert_eq!(default_size(), (5, 5));
+        assert_eq!(default_size(), (5, 6));
     }
 
     #[test]

@@ -140,6 +140,8 @@ pub(crate) fn name(kind: Kind) -> &'static str {
         Kind::LimitNetwork => "network",
         Kind::LimitRate => "offered rate",
         Kind::LimitGenerator => "load generator",
+        Kind::LimitSharedCpu => "shared CPU",
+        Kind::LimitServerThread => "one thread of the server",
     }
 }
 
@@ -238,7 +240,7 @@ pub(crate) mod tests {
         check(
             &page,
             "| 5 % more CPU time per answer: found in the CPU time within 60 s, with two variants and so \
-             one comparison (the default experiment has 5 variants and 5 comparisons) |",
+             one comparison (the default experiment has 5 variants and 6 comparisons) |",
             " 2 of 3 (67 %) | 21 % to 94 % | at least 90 % | not shown yet, by 3 of 50 experiments |",
         );
         check(
@@ -252,9 +254,15 @@ pub(crate) mod tests {
             "| equal variants: 95 % intervals that hold 0 |",
             " 32 of 40 (80 %) | 38 % to 96 % | 93 % to 97 % | not shown yet, by 5 of 200 experiments |",
         );
-        let planted = line(&page, "| planted differences: 95 % intervals of the CPU time");
+        let planted =
+            line(&page, "| planted differences: 95 % intervals of the CPU time that hold the");
         assert!(planted.contains("| 2 of 3 (67 %) | 21 % to 94 % | 93 % to 97 % |"), "{planted}");
-        check(&page, "| window | 2 of 2 (100 %) |", " 34 % to 100 % | - |");
+        // Others measured half of it, half of it, and all of it where nothing was.
+        let others =
+            line(&page, "| planted differences: 95 % intervals of the CPU time that hold what");
+        assert!(others.contains("| 0 of 3 (0 %) |"), "{others}");
+        // Two runs of one experiment.
+        check(&page, "| window | 2 of 2 (100 %) |", " 21 % to 100 % | - |");
         check(&page, "| a CPU |", " Linux 6 | dnslab 0.1.0 | 2026-11-22 | 11 | 0.1 % | 1 | 0 |");
         check(
             &page,
@@ -287,6 +295,23 @@ pub(crate) mod tests {
             it.failure = Some("no".into());
         };
         assert_eq!(found(&fail), "1 of 2 (50 %)");
+    }
+
+    #[test]
+    fn others_over_the_same_transport_are_a_truth() {
+        let over = |transport: &str, percent| Played {
+            transport: transport.into(),
+            ..played(Kind::Cost5, percent)
+        };
+        let mut log: Vec<Played> = (0..4).map(|_| over("udp", 4)).collect();
+        log.push(over("tcp", 4));
+        let page = page_of(log);
+        // 200 of 250 ns +- 50 ns; over TCP there is no other.
+        check(&page, "| udp | 4 | 80 % | 80 % to 80 % |", " 4 of 4 (100 %) | 51 % to 100 % |");
+        let others =
+            line(&page, "| planted differences: 95 % intervals of the CPU time that hold what");
+        assert!(others.contains("| 4 of 4 (100 %) |"), "{others}");
+        assert!(!page.lines().any(|line| line.starts_with("| tcp | 1 |")), "{page}");
     }
 
     #[test]

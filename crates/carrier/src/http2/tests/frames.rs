@@ -242,10 +242,13 @@ fn a_good_bye_with_an_error_is_the_reason_of_the_end() {
     let mut client = greeted(Method::Post, &[]);
     assert!(client.send(1, &query(1)));
     let payload = [0_u32.to_be_bytes(), u32::from(Reason::INADEQUATE_SECURITY).to_be_bytes()];
-    let (_, told) = say(&mut client, &frame(GOAWAY, 0, 0, &payload.concat())).unwrap();
+    let payload = [&payload.concat()[..], b"no\n cipher here"].concat();
+    let (_, told) = say(&mut client, &frame(GOAWAY, 0, 0, &payload)).unwrap();
     assert_eq!(told, [Told::NotProcessed(1)]);
     assert!(client.is_draining() && !client.send(2, &query(2)));
     client.end();
     let end = say(&mut client, &[]).unwrap_err();
-    assert!(matches!(end, Http2Error::Remote(Reason::INADEQUATE_SECURITY)), "{end}");
+    let Http2Error::Remote(announced) = &end else { panic!("{end}") };
+    assert_eq!(announced.reason, Reason::INADEQUATE_SECURITY);
+    assert!(end.to_string().ends_with(": no cipher here"), "{end}");
 }

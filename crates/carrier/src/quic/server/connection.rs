@@ -60,6 +60,8 @@ impl ServerConnection {
                 // The client's name and protocol are known, and with them the keys: the first
                 // answers may go out before the handshake ends.
                 Event::HandshakeDataReady => protocol.begin(connection),
+                // What comes on streams after the end is not looked at.
+                Event::Stream(_) if *has_ended => Ok(()),
                 Event::Stream(event) => {
                     if let StreamEvent::Finished { id } | StreamEvent::Stopped { id, .. } = event {
                         queries.end(id);
@@ -97,8 +99,12 @@ impl ServerConnection {
                 }
                 Event::DatagramReceived | Event::DatagramsUnblocked => Ok(()),
             };
-            if outcome.is_err() {
-                let error_code = VarInt::from_u32(protocol.codes().protocol_error);
+            if let Err(error) = outcome {
+                let codes = protocol.codes();
+                let error_code = VarInt::from_u32(match error {
+                    QuicError::ExcessiveLoad => codes.excessive_load,
+                    _ => codes.protocol_error,
+                });
                 connection.close(now, error_code, Bytes::new());
                 facts.broken += 1;
                 *has_ended = true;

@@ -77,10 +77,9 @@ fn behind_lines(behind: &Behind, lines: &mut Lines) {
             }
         }
         Server::Embedded { delay, loss, busy, .. } => {
-            let programs = [("upstream.delay", delay), ("upstream.loss", loss)];
-            for (path, program) in programs {
-                lines.extend(program.as_ref().map(|program| (path, quoted(program))));
-            }
+            let delay = delay.map(|delay| ("upstream.delay", quoted(&delay.to_string())));
+            let loss = loss.map(|loss| ("upstream.loss", quoted(&loss.to_string())));
+            lines.extend(delay.into_iter().chain(loss));
             if !busy.is_zero() {
                 lines.push(("upstream.busy", quoted(&duration_text(*busy))));
             }

@@ -232,7 +232,7 @@ impl CapacitySession {
         observer: &mut dyn CapacityObserver,
     ) -> Result<RunRecord, CapacityError> {
         let session = &self.session;
-        let folder = session.results.run_path(id);
+        let folder = session.results.begin_run(id).map_err(SessionError::from)?;
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
         // No two runs get the same arrivals: what is odd about one would be so in all.
         let seed = seed_of(session.experiment.seed, number);
@@ -278,7 +278,8 @@ impl CapacityPlan {
             Sought::Rate(_) => {
                 // The name of a folder has no point.
                 let name = format!("rate-{at}").replace('.', "-");
-                format!("name = \"{name}\"\nload.rate = {at:?}\n")
+                // How much may be lost is the objective's matter; a rate beyond the capacity loses more.
+                format!("name = \"{name}\"\nload.rate = {at:?}\nexpect.lost_limit = 1.0\n")
             }
             Sought::Window(sweep) => {
                 let Spread { clients, outstanding } = Spread::of(at as u64, sweep.clients);
@@ -293,7 +294,7 @@ impl CapacityPlan {
         };
         let text = format!("{}\n[[variant]]\n{own}{lines}", self.text);
         check_text(&text, &self.overrides).map_err(|problems| {
-            let source_text = Source { name: "<arguments>".to_owned(), text };
+            let source_text = Source { name: "<arguments>".to_owned(), text, untrusted: None };
             ExperimentError::Invalid { problems, source_text }.into()
         })
     }

@@ -23,7 +23,7 @@ pub struct KeptLaboratory {
 
 impl Session {
     /// Starts the hosts and servers of a variant as for a run, and leaves them up. Their state lies in the
-    /// folder `kept` of the results directory.
+    /// folder `kept` of the results directory, in the place of what was kept before.
     ///
     /// # Errors
     /// When there is no such variant, or its servers cannot be started.
@@ -34,7 +34,7 @@ impl Session {
         let found = found.ok_or_else(|| wrong(format!("there is none; there are {}", names())))?;
         let seed = seed_of(self.experiment.seed, 1);
         let queries = self.lists.borrow_mut().of(found, seed)?;
-        let folder = self.results.path().join("kept");
+        let folder = self.results.begin_scratch("kept")?;
         let id = CaseId { variant: found.name.clone(), repetition: 1 };
         let case = Case {
             variant: found,

@@ -1,7 +1,6 @@
 //! Which runs are made together, and at which common rate.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -19,6 +18,9 @@ use crate::{Alternate, Experiment, Server, Variant};
 /// The load of the trial that finds the common rate: long enough for a rate within some percent, which
 /// is then halved and rounded.
 const TRIAL: Duration = Duration::from_millis(400);
+
+/// Folder of its servers in that of the results.
+const SCRATCH: &str = "trial";
 
 /// Its warm-up.
 const TRIAL_WARM_UP: Duration = Duration::from_millis(300);
@@ -163,7 +165,7 @@ impl Session {
             .iter()
             .map(|variant| CaseId { variant: variant.name.clone(), repetition: 0 })
             .collect();
-        let folder = self.results.path().join("trial");
+        let folder = self.results.begin_scratch(SCRATCH)?;
         let mut answered = Vec::new();
         for together in rounds(ids, self.facts.slice_ns.is_some()) {
             let members: Vec<&Variant> = variants
@@ -179,7 +181,8 @@ impl Session {
             let measured = records.iter().filter_map(|record| record.measured.as_ref());
             answered.extend(measured.map(dnslab_measure::Measured::answered_qps));
         }
-        fs::remove_dir_all(&folder).ok();
+        // It is in nobody's way but the disk's.
+        self.results.remove_scratch(SCRATCH).ok();
         Ok(answered.into_iter().filter(|qps| *qps > 0.0).reduce(f64::min))
     }
 

@@ -56,7 +56,9 @@ fn resume_after(change: impl FnOnce(&Path, &ResultsDirectory)) -> Option<String>
     let folder = tempfile::tempdir().unwrap();
     let begun = begin(folder.path());
     change(folder.path(), begun.results());
-    let resumed = Session::resume(begun.results().path(), guard());
+    let path = begun.results().path().to_owned();
+    drop(begun);
+    let resumed = Session::resume(&path, guard(), &|_| false);
     resumed.err().map(|error| error.to_string())
 }
 
@@ -117,9 +119,45 @@ fn what_a_kill_left_aside_is_decided_when_the_experiment_is_taken_up() {
     fs::create_dir_all(&aside).unwrap();
     fs::write(aside.join("record.json"), "not read: it is no record").unwrap();
     // The record cannot be read, but it is back.
-    let error = Session::resume(begun.results().path(), guard()).unwrap_err().to_string();
+    let path = begun.results().path().to_owned();
+    drop(begun);
+    let error = Session::resume(&path, guard(), &|_| false).unwrap_err().to_string();
     assert!(error.contains("udp-1/record.json"), "{error}");
     assert!(run.join("record.json").exists() && !aside.exists());
+}
+
+#[test]
+fn one_session_writes_into_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = begin(folder.path());
+    let path = begun.results().path().to_owned();
+    let refused = || {
+        let error = Session::resume(&path, guard(), &|_| false).unwrap_err().to_string();
+        let holder = format!("process {} on {}, since 2", std::process::id(), host::name());
+        assert!(error.starts_with("another session writes into /"), "{error}");
+        assert!(error.contains(&holder), "{error}");
+    };
+    refused();
+    // Reading needs no lock.
+    assert_eq!(ResultsDirectory::open(&path).unwrap().session().unwrap().plan.len(), 2);
+    drop(begun);
+    let resumed = Session::resume(&path, guard(), &|_| false).unwrap();
+    refused();
+    drop(resumed);
+    assert!(!path.join("session.lock").exists());
+}
+
+#[test]
+fn the_experiment_of_a_stranger_is_no_link() {
+    let error = resume_after(|folder, results| {
+        let (secret, file) = (folder.join("secret"), results.path().join("experiment.toml"));
+        fs::write(&secret, "do not show").unwrap();
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(&secret, &file).unwrap();
+    });
+    let error = error.expect("it was resumed");
+    assert!(error.contains("experiment.toml is a symbolic link"), "{error}");
+    assert!(!error.contains("do not show"), "{error}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Connection {
             Some(_) => self.quota.stage == Stage::Spoken,
             None => self.quota.is_used_up(),
         };
-        if !is_done || self.held > 0 || self.backlog() > 0 || self.is_lingering() {
+        if !is_done || self.is_waiting() || !self.unwritten.is_empty() || self.is_lingering() {
             return;
         }
         self.quota.stage = Stage::Lingering;

@@ -1,0 +1,200 @@
+//! An experiment file is code: `plan` runs nothing that it names, and `run` takes one that may be
+//! somebody else's only if it is told to.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{Running, program};
+use crate::room::{Room, SHORT};
+
+/// A user that nobody is.
+const STRANGER: u32 = 54_321;
+
+/// A room with an experiment whose `server.binary` leaves the file `ran` behind when it is run.
+fn room_with_trap() -> Room {
+    let room = Room::quiet();
+    let marker = room.path().join("ran");
+    let trap = format!("#!/bin/sh\ntouch {}\necho named 9.18.1\nexit 1\n", marker.display());
+    fs::set_permissions(room.write("trap", &trap), fs::Permissions::from_mode(0o755)).unwrap();
+    room.experiment(&format!(
+        "{SHORT}[server]\nkind = \"bind\"\nbinary = \"./trap\"\nextra = \"// one\\n// two\\u001b[2J\"\n\
+         [[variant]]\nname = \"a\"\n"
+    ));
+    room
+}
+
+fn has_run(room: &Room) -> bool {
+    room.path().join("ran").exists()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_plan_runs_nothing_that_the_file_names() {
+    let room = room_with_trap();
+    let trap = room.path().join("trap").canonicalize().unwrap();
+    for words in
+        [["plan", "./experiment.toml"].as_slice(), &["run", "./experiment.toml", "--dry-run"]]
+    {
+        let done = room.dnslab(words).exits_with(0);
+        assert!(!has_run(&room), "{done}");
+        for text in [
+            "names programs or configuration text, so it is code: run it only if you trust who wrote it",
+            &format!("program   {} (`server.binary`)", trap.display()),
+            "extra     text of its configuration (`server.extra`):",
+            "| // one\n",
+            // No control character reaches the terminal.
+            "| // two [2J\n",
+            "not asked for its version",
+        ] {
+            assert!(done.stdout.contains(text), "`{text}` is missing: {done}");
+        }
+    }
+    let plain = room.dnslab(&["plan", "encryption"]).exits_with(0);
+    assert!(!plain.stdout.contains("it is code"), "{plain}");
+}
+
+/// Runs the experiment of `room`, which must refuse it for this reason and run nothing.
+#[track_caller]
+fn is_refused(room: &Room, words: &[&str], doubt: &str) {
+    let done = room.dnslab(words).exits_with(2).errors(1);
+    let done = done
+        .complains("names what is run or configured (server.binary, server.extra), and ")
+        .complains(doubt)
+        .complains("run it with --trust");
+    assert!(!has_run(room) && room.results_so_far().is_none(), "{done}");
+}
+
+#[test]
+fn a_file_that_others_may_write_is_not_run() {
+    let run = ["run", "./experiment.toml"];
+    let room = room_with_trap();
+    let file = room.path().join("experiment.toml");
+    set_mode(&file, 0o666);
+    is_refused(&room, &run, "everybody may write it");
+    // A group that has others in it, too: not the one that is this user's own.
+    let other = std::os::unix::fs::chown(&file, None, Some(65_534));
+    set_mode(&file, 0o664);
+    if other.is_ok() {
+        is_refused(&room, &run, "may write it");
+    }
+    set_mode(&file, 0o644);
+    set_mode(room.path(), 0o777);
+    is_refused(&room, &run, "everybody may write its folder ");
+    // There only the owner of a file may replace it.
+    set_mode(room.path(), 0o1777);
+    room.dnslab(&run);
+    assert!(has_run(&room), "the user's own file was refused");
+    // Values of the command line are the user's own, whoever owns the file.
+    set_mode(&file, 0o666);
+    fs::write(&file, format!("name = \"x\"\n{SHORT}[[variant]]\nname = \"a\"\n")).unwrap();
+    room.dnslab(&[
+        "run",
+        "./experiment.toml",
+        "--set",
+        "server.kind=bind",
+        "--set",
+        "server.binary=./trap",
+    ])
+    .exits_with(1);
+}
+
+#[test]
+fn a_file_of_another_user_is_run_only_when_told_to() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
+    let room = room_with_trap();
+    let run = ["run", "./experiment.toml"];
+    chown(room.path().join("experiment.toml"), Some(STRANGER), None).unwrap();
+    is_refused(&room, &run, "it belongs to the user 54321, not to root (0)");
+    // A link of one's own does not make it one's own.
+    std::os::unix::fs::symlink("experiment.toml", room.path().join("link.toml")).unwrap();
+    is_refused(&room, &["run", "./link.toml"], "it belongs to the user 54321");
+    // What is read and not run needs no trust.
+    room.dnslab(&["plan", "./experiment.toml"]).exits_with(0);
+    assert!(!has_run(&room));
+    room.dnslab(&["run", "./experiment.toml", "--trust"]);
+    assert!(has_run(&room), "--trust did not run it");
+}
+
+#[test]
+fn whose_a_file_is_does_not_depend_on_the_way_to_it() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
+    let room = room_with_trap();
+    // A link in a stranger's folder leads to the user's own file, and to the program beside it.
+    let theirs = room.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    std::os::unix::fs::symlink("../experiment.toml", theirs.join("link.toml")).unwrap();
+    let wrong = "#!/bin/sh\ntouch ../wrong\n";
+    fs::write(theirs.join("trap"), wrong).unwrap();
+    set_mode(&theirs.join("trap"), 0o755);
+    chown(&theirs, Some(STRANGER), None).unwrap();
+    room.dnslab(&["run", "./theirs/link.toml"]);
+    assert!(has_run(&room) && !room.path().join("wrong").exists(), "the stranger's program ran");
+    // Nobody knows who writes into a pipe.
+    let line = format!("{} run <(cat experiment.toml)", program().display());
+    let mut command = Command::new("bash");
+    command.args(["-c", &line]);
+    let done = Running::start(command, room.path()).finish();
+    done.exits_with(2).complains("it is a pipe");
+    // Who became root by sudo may run what is theirs.
+    chown(room.path().join("experiment.toml"), Some(STRANGER), None).unwrap();
+    let run = |variable: &str| {
+        fs::remove_file(room.path().join("ran")).ok();
+        let mut command = Command::new(program());
+        command.args(["run", "./experiment.toml"]).env("SUDO_UID", variable);
+        Running::start(command, room.path()).finish();
+        has_run(&room)
+    };
+    assert!(run(&STRANGER.to_string()));
+    assert!(!run("54322"));
+    assert!(!run("no number"));
+}
+
+#[test]
+fn a_folder_of_results_of_another_user_is_not_resumed() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
+    let room = Room::with_load();
+    room.experiment(&format!("{SHORT}[[variant]]\nname = \"a\"\n"));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    let file = results.path().join("experiment.toml");
+    let planted = room_with_trap();
+    let trap = planted.path().join("trap");
+    let text = format!(
+        "name = \"x\"\n{SHORT}[[variant]]\nname = \"a\"\nserver.kind = \"bind\"\nserver.binary = \"{}\"\n",
+        trap.display()
+    );
+    fs::write(&file, text).unwrap();
+    chown(&file, Some(STRANGER), None).unwrap();
+    fs::remove_dir_all(results.path().join("runs")).unwrap();
+    let words = ["run", "--resume", results.path().to_str().unwrap()];
+    let done = room.dnslab(&words).exits_with(2).complains("(server.binary), and it belongs to");
+    assert!(!has_run(&planted), "{done}");
+}
+
+/// What `dnslab run` of the room does at a terminal where somebody types `answer`.
+fn at_a_terminal(room: &Room, answer: &str) -> (PathBuf, bool) {
+    let line = format!("{} run ./experiment.toml", program().display());
+    let mut command = Command::new("sh");
+    // `script` of util-linux has a terminal for both.
+    command.args(["-c", "(sleep 1; echo $1; sleep 1) | script -qec \"$0\" typescript"]);
+    command.args([line.as_str(), answer]);
+    Running::start(command, room.path()).finish();
+    (room.path().join("typescript"), has_run(room))
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked() {
+    for (answer, expected) in [("n", false), ("", false), ("y", true)] {
+        let room = room_with_trap();
+        set_mode(&room.path().join("experiment.toml"), 0o666);
+        let (typescript, ran) = at_a_terminal(&room, answer);
+        let text = fs::read_to_string(typescript).unwrap();
+        assert!(text.contains("everybody may write it. Run it? [y/N]"), "{text}");
+        assert_eq!(ran, expected, "after `{answer}`: {text}");
+    }
+}

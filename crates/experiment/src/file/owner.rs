@@ -1,0 +1,102 @@
+//! Whose experiment a file is. It may name programs and configuration text, which run with the rights of
+//! whoever runs dnslab: so a file that somebody else wrote, or can change, is not taken without a question.
+
+use std::fs::{self, File, Metadata};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use dnslab_lab::users;
+
+/// The bits that let the group and everybody write (chmod(2)).
+const GROUP_MAY_WRITE: u32 = 0o020;
+const ALL_MAY_WRITE: u32 = 0o002;
+
+/// The bit that keeps strangers from replacing what is in a folder that they may write (unlink(2)).
+const STICKY: u32 = 0o1000;
+
+/// An experiment that names code in a file that may be somebody else's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the experiment file {} names what is run or configured ({}), and {doubt}\n  hint:    read it \
+     (`dnslab plan` shows what would run), then run it with --trust, or from a copy of your own",
+    path.display(), keys.join(", ")
+)]
+pub struct Untrusted {
+    /// The file.
+    pub path: PathBuf,
+    /// The keys of the file that are code, each once.
+    pub keys: Vec<&'static str>,
+    /// Whose it is, or who can change it, as half a sentence.
+    pub doubt: String,
+}
+
+/// Where an open file is: its path without symbolic links, by which it was found when it was opened. `None`
+/// for a pipe, and for a file that was removed.
+pub(super) fn place(file: &File) -> Option<PathBuf> {
+    let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let (there, open) = (fs::symlink_metadata(&path).ok()?, file.metadata().ok()?);
+    ((there.dev(), there.ino()) == (open.dev(), open.ino())).then_some(path)
+}
+
+/// Why an open file may hold what this process's user did not write; `None` if only this user, or root, can
+/// have written it, and what lies beside it at `place`.
+pub(super) fn doubt(file: &File, place: Option<&Path>) -> Option<String> {
+    let trusted = Trusted::of_this_process();
+    let unknown = |what: &str| format!("the system does not say whose {what} is");
+    let Ok(facts) = file.metadata() else { return Some(unknown("it")) };
+    if let Some(doubt) = doubt_of("it", &facts, trusted.has(facts.uid())) {
+        return Some(doubt);
+    }
+    let Some(place) = place else {
+        return Some("it is a pipe, or was removed: nobody knows who wrote it".to_owned());
+    };
+    place.ancestors().skip(1).find_map(|folder| {
+        let what = format!("its folder {}", folder.display());
+        let Ok(facts) = fs::metadata(folder) else { return Some(unknown(&what)) };
+        let is_trusted = trusted.has(facts.uid()) || facts.uid() == trusted.root;
+        // In such a folder a file of this user's stays what it is.
+        let is_sticky = facts.permissions().mode() & STICKY != 0;
+        if is_sticky && is_trusted { None } else { doubt_of(&what, &facts, is_trusted) }
+    })
+}
+
+/// The users who need no experiment file to run something as this process's user.
+struct Trusted {
+    /// This process's.
+    own: u32,
+    /// Who became root by sudo(8) to run it.
+    caller: Option<u32>,
+    /// Whose `/` is: root, by whatever number a user namespace shows it (user_namespaces(7)).
+    root: u32,
+}
+
+impl Trusted {
+    fn of_this_process() -> Self {
+        let own = users::own();
+        let caller = std::env::var("SUDO_UID").ok().filter(|_| own == 0);
+        Self {
+            own,
+            caller: caller.and_then(|caller| caller.parse().ok()),
+            root: fs::metadata("/").map_or(0, |facts| facts.uid()),
+        }
+    }
+
+    fn has(&self, user: u32) -> bool {
+        [Some(self.own), Some(0), self.caller].contains(&Some(user))
+    }
+}
+
+/// The doubt about one file or folder, which is called `what`.
+fn doubt_of(what: &str, facts: &Metadata, is_trusted: bool) -> Option<String> {
+    let mode = facts.permissions().mode();
+    if !is_trusted {
+        let (owner, own) = (users::described(facts.uid()), users::described(users::own()));
+        return Some(format!("{what} belongs to the user {owner}, not to {own}"));
+    }
+    if mode & ALL_MAY_WRITE != 0 {
+        return Some(format!("everybody may write {what}"));
+    }
+    let is_shared = mode & GROUP_MAY_WRITE != 0 && !users::is_alone_in(facts.uid(), facts.gid());
+    is_shared.then(|| format!("the group {} may write {what}", facts.gid()))
+}

@@ -1,0 +1,311 @@
+//! The user that a server runs as: where dnslab is root, one that may do nothing but serve.
+//!
+//! The stage that becomes the server gives up root itself, last of all that it does, so a server needs no
+//! option of its own for that. It keeps one right where its ports are below 1024: to listen on them.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::MountFlags;
+use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid};
+use serde::{Deserialize, Serialize};
+
+use crate::root;
+use crate::server::{ServerKind, ServerSpec};
+use crate::users::{self, User};
+
+/// The first port that takes no right of its own, unless the kernel says another (ip(7)).
+const FIRST_FREE_PORT: u16 = 1_024;
+
+/// Where the kernel says it.
+const FREE_PORTS: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+
+/// The users and groups that the user namespace of this process has (user_namespaces(7)).
+const NAMESPACE_MAPS: [&str; 2] = ["/proc/self/uid_map", "/proc/self/gid_map"];
+
+/// Whether a process of it may leave its groups.
+const NAMESPACE_GROUPS: &str = "/proc/self/setgroups";
+
+/// What dnslab needs to make a server another user and still to see, end and clear away what it does
+/// (capabilities(7)).
+const NEEDED: [(CapabilitySet, &str); 6] = [
+    (CapabilitySet::SETUID, "CAP_SETUID"),
+    (CapabilitySet::SETGID, "CAP_SETGID"),
+    (CapabilitySet::CHOWN, "CAP_CHOWN"),
+    (CapabilitySet::KILL, "CAP_KILL"),
+    (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
+    (CapabilitySet::SYS_PTRACE, "CAP_SYS_PTRACE"),
+];
+
+/// The program of this process, whatever its path has become.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// The user that a process becomes before it is the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAs {
+    /// The user, in whose first group it is, and in no other one.
+    pub user: User,
+    /// It may listen on ports that take a right of their own.
+    pub low_ports: bool,
+    /// The first folder above its working directory that this user may not enter. Inside mounts of the
+    /// process's own it is covered by one that has nothing but the way to the working directory.
+    pub closed: Option<PathBuf>,
+    /// A folder elsewhere that it writes into.
+    pub logs: Option<PathBuf>,
+}
+
+/// Why a server stays root, as a sentence for the record.
+#[derive(Debug)]
+pub(crate) struct StaysRoot(pub(crate) String);
+
+/// Decides who the server of `spec` runs as: `program`, inside `root` if it has one, with its files in
+/// `directory`, whose path is absolute and without symbolic links, and in `logs`. `None` where dnslab is an
+/// ordinary user, whose servers are that user too.
+pub(crate) fn decide(
+    spec: &ServerSpec,
+    program: &Path,
+    root: Option<&Path>,
+    (directory, logs): (&Path, Option<PathBuf>),
+) -> Option<Result<RunAs, StaysRoot>> {
+    let stay = |why: String| Some(Err(StaysRoot(format!("runs as root: {why}"))));
+    if users::own() != 0 {
+        return None;
+    }
+    let missing = lacking(&NEEDED);
+    if !missing.is_empty() {
+        return stay(format!("dnslab itself lacks {missing}"));
+    }
+    let user = User::first_of(packaged(spec.kind), root.unwrap_or(Path::new("/")));
+    if let Some(why) = barred(spec, program, root, &user) {
+        return stay(why);
+    }
+    // Inside a root folder the working directory has a way of its own.
+    let closed = if root.is_some() { None } else { closed_above(directory, &user) };
+    let missing = root::missing_rights();
+    if let Some(closed) = closed.as_deref().filter(|_| !missing.is_empty()) {
+        let (name, closed) = (&user.name, closed.display());
+        let why = format!("{name} may not enter {closed}, and covering that takes {missing}");
+        return stay(why);
+    }
+    if let Err(why) = can_become(&user, directory) {
+        return stay(why);
+    }
+    let text = fs::read_to_string(FREE_PORTS).unwrap_or_default();
+    let first_free = text.trim().parse().unwrap_or(FIRST_FREE_PORT);
+    let mut ports = spec.transports.iter().map(|transport| spec.ports.of(*transport));
+    let low_ports = ports.any(|port| port < first_free);
+    Some(Ok(RunAs { user, low_ports, closed, logs }))
+}
+
+/// Whether this process may become a user and give them a folder; why not, if not. A container often has one
+/// user alone, and a shared file system may refuse a change of the owner.
+fn can_become(user: &User, directory: &Path) -> Result<(), String> {
+    let User { name, uid, gid } = user;
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let has = |(path, number): (&str, u32)| is_mapped(&read(path), number);
+    if !NAMESPACE_MAPS.into_iter().zip([*uid, *gid]).all(has) {
+        return Err(format!("this user namespace has no {name} ({uid}, group {gid})"));
+    }
+    if read(NAMESPACE_GROUPS).trim() == "deny" {
+        return Err("this user namespace lets nobody leave their groups".to_owned());
+    }
+    let refused =
+        |error: io::Error| format!("{name} cannot be given {}: {error}", directory.display());
+    let before = fs::metadata(directory).map_err(refused)?;
+    lchown(directory, Some(*uid), Some(*gid)).map_err(refused)?;
+    lchown(directory, Some(before.uid()), Some(before.gid())).map_err(refused)
+}
+
+/// Whether a user namespace with this map has a number: lines of the first number inside, the first one
+/// outside, and how many. Without a map there are no namespaces.
+fn is_mapped(map: &str, number: u32) -> bool {
+    let holds = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
+        let (first, count) = (fields.next()??, fields.nth(1)??);
+        Some((first..first.saturating_add(count)).contains(&number.into()))
+    };
+    map.is_empty() || map.lines().any(|line| holds(line) == Some(true))
+}
+
+/// The users that distributions make for a server, the most frequent name first.
+fn packaged(kind: ServerKind) -> &'static [&'static str] {
+    match kind {
+        ServerKind::Embedded => &[],
+        ServerKind::Bind => &["bind", "named"],
+        ServerKind::Knot => &["knot"],
+        ServerKind::Nsd => &["nsd"],
+        ServerKind::Unbound => &["unbound"],
+        ServerKind::KnotResolver => &["knot-resolver"],
+        ServerKind::Dnsmasq => &["dnsmasq"],
+        ServerKind::Stubby => &["stubby"],
+        ServerKind::CoreDns => &["coredns"],
+        ServerKind::Dnsdist => &["_dnsdist", "dnsdist"],
+        ServerKind::PowerDnsAuthoritative => &["pdns"],
+        ServerKind::PowerDnsRecursor => &["pdns", "pdns-recursor"],
+    }
+}
+
+/// Why this user cannot be the server, if they cannot: they may not execute its program, or not enter the
+/// folder of its query log.
+fn barred(spec: &ServerSpec, program: &Path, root: Option<&Path>, user: &User) -> Option<String> {
+    let name = &user.name;
+    let there = match root {
+        Some(root) => root.join(program.strip_prefix("/").unwrap_or(program)),
+        None => program.to_owned(),
+    };
+    let may = |facts: &Metadata| {
+        may_execute(facts, user)
+            && match root {
+                Some(root) => may_enter(root, user),
+                // dnslab itself is executed again without its path.
+                None if is_this_program(facts) => true,
+                None => there.canonicalize().is_ok_and(|it| closed_above(&it, user).is_none()),
+            }
+    };
+    if !fs::metadata(&there).is_ok_and(|facts| may(&facts)) {
+        return Some(format!("{name} may not execute {}", there.display()));
+    }
+    let logs = spec.logging.folder()?.canonicalize().ok()?;
+    let closed = closed_above(&logs.join("any"), user)?;
+    Some(format!("{name} may not enter {}, where its query log is", closed.display()))
+}
+
+/// The folder nearest to `/` above `path` that a user may not enter.
+fn closed_above(path: &Path, user: &User) -> Option<PathBuf> {
+    let above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.into_iter().rev().find(|folder| !may_enter(folder, user)).map(Path::to_owned)
+}
+
+fn may_enter(folder: &Path, user: &User) -> bool {
+    fs::metadata(folder).is_ok_and(|facts| may_execute(&facts, user))
+}
+
+/// Whether the mode of a file or folder lets a user execute or enter it (path_resolution(7)).
+fn may_execute(facts: &Metadata, user: &User) -> bool {
+    let bit = match facts {
+        facts if facts.uid() == user.uid => 0o100,
+        facts if facts.gid() == user.gid => 0o010,
+        _ => 0o001,
+    };
+    facts.permissions().mode() & bit != 0
+}
+
+/// True for the file that this process executes.
+fn is_this_program(facts: &Metadata) -> bool {
+    let own = fs::metadata(OWN_PROGRAM);
+    own.is_ok_and(|own| (own.dev(), own.ino()) == (facts.dev(), facts.ino()))
+}
+
+/// The path by which a user who may not enter its folder executes `program`, if that is this process's own.
+pub(crate) fn executed(program: &str) -> &OsStr {
+    let is_own = fs::metadata(program).is_ok_and(|facts| is_this_program(&facts));
+    OsStr::new(if is_own { OWN_PROGRAM } else { program })
+}
+
+/// Gives a file, or a folder with all that is in it, to a user. A link stays whose it is: so one that its
+/// maker made can be told from one that the user put in its place.
+fn give(path: &Path, user: &User) -> io::Result<()> {
+    let facts = fs::symlink_metadata(path)?;
+    if facts.is_symlink() {
+        return Ok(());
+    }
+    if facts.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give(&entry?.path(), user)?;
+        }
+    }
+    lchown(path, Some(user.uid), Some(user.gid))
+}
+
+impl RunAs {
+    /// Gives what the server writes to the user: its working directory and all that lies in it, its log,
+    /// which need not be there yet, and the folder elsewhere.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn hand_over(&self, directory: &Path, log: &Path) -> io::Result<()> {
+        OpenOptions::new().create(true).append(true).open(log)?;
+        let mut folders = [Some(directory), self.logs.as_deref()].into_iter().flatten();
+        folders.try_for_each(|folder| give(folder, &self.user))
+    }
+
+    /// Makes the way to the working directory passable, inside mounts of this process's own. Why it failed,
+    /// as a sentence for the log.
+    pub(crate) fn uncover(&self) -> Result<(), String> {
+        let Some(closed) = &self.closed else { return Ok(()) };
+        let failed = |error: io::Error| {
+            let (closed, user) = (closed.display(), &self.user.name);
+            format!(
+                "cannot cover {closed} for {user}, who may not enter it: {error} (hint: results in a folder \
+                 that everybody may enter need no cover)"
+            )
+        };
+        let here = std::env::current_dir().map_err(failed)?;
+        root::own_mounts()?;
+        rustix::mount::mount("tmpfs", closed, "tmpfs", MountFlags::empty(), c"mode=755")
+            .map_err(|error| failed(error.into()))?;
+        // Whatever the mask of this process takes away (umask(2)).
+        let below = here.strip_prefix(closed).unwrap_or(Path::new(""));
+        let mut folder = closed.clone();
+        for part in below {
+            folder.push(part);
+            fs::create_dir(&folder).map_err(failed)?;
+            fs::set_permissions(&folder, Permissions::from_mode(0o755)).map_err(failed)?;
+        }
+        // The working directory is still the folder below the cover.
+        rustix::mount::mount_bind(".", &here).map_err(|error| failed(error.into()))?;
+        rustix::process::chdir(&here).map_err(|error| failed(error.into()))
+    }
+
+    /// Becomes the user, for good. This process must have one thread. Why it failed, as a sentence for the
+    /// log.
+    pub(crate) fn give_up_root(&self) -> Result<(), String> {
+        self.change().map_err(|error| format!("cannot become {}: {error}", self.user.name))
+    }
+
+    fn change(&self) -> rustix::io::Result<()> {
+        let (uid, gid) = (Uid::from_raw(self.user.uid), Gid::from_raw(self.user.gid));
+        rustix::thread::set_keep_capabilities(self.low_ports)?;
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+        rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+        let kept = match self.low_ports {
+            true => CapabilitySet::NET_BIND_SERVICE,
+            false => CapabilitySet::empty(),
+        };
+        let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
+        rustix::thread::set_capabilities(None, sets)?;
+        if self.low_ports {
+            // Ambient is what a program keeps that knows nothing of capabilities.
+            rustix::thread::configure_capability_in_ambient_set(kept, true)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which of these this process has not, by the kernel's names; empty if it has them.
+pub(crate) fn lacking(needed: &[(CapabilitySet, &str)]) -> String {
+    let sets = rustix::thread::capabilities(None);
+    let has = sets.map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let missing = needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name);
+    missing.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_has_the_users_of_its_map() {
+        let all = "         0          0 4294967295\n";
+        let one = "         0       1000          1\n";
+        let rootless = "0 1000 1\n1 100000 65536\n";
+        assert!(is_mapped(all, 0) && is_mapped(all, 65_534) && is_mapped("", 7));
+        assert!(is_mapped(one, 0) && !is_mapped(one, 1) && !is_mapped(one, 1_000));
+        assert!(is_mapped(rootless, 65_534) && !is_mapped(rootless, 65_537));
+        assert!(!is_mapped("broken", 0));
+    }
+}

@@ -1,0 +1,223 @@
+//! PowerDNS Authoritative Server (`pdns_server`) with its bind backend, which reads zone files. Options: its
+//! manual, "Authoritative Server Settings"; counters: its web server, `/metrics`.
+//!
+//! Blind spots of its counts: what the kernel dropped before it was read, and messages that cannot be
+//! parsed; what it drops for want of room is counted apart.
+
+use std::collections::BTreeMap;
+
+use dnslab_measure::counter;
+use dnslab_wire::Transport;
+
+use super::metrics::Metrics;
+use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, http};
+
+/// Name of the configuration: that which the program looks for in its folder.
+const CONFIGURATION: &str = "pdns.conf";
+
+/// Name of the second configuration, BIND's form of a list of zones.
+const ZONES: &str = "named.conf";
+
+/// The adapter of `pdns_server`.
+pub(super) struct PowerDnsAuthoritative;
+
+impl Adapter for PowerDnsAuthoritative {
+    fn title(&self) -> &'static str {
+        "PowerDNS Authoritative Server"
+    }
+
+    fn program(&self) -> &'static str {
+        "pdns_server"
+    }
+
+    fn remedy(&self) -> String {
+        "on Debian: apt-get install pdns-server pdns-backend-bind".to_owned()
+    }
+
+    fn version_argument(&self) -> &'static str {
+        "--version"
+    }
+
+    fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
+        let missing = match transport {
+            _ if !version.is_at_least(4, 2) => "option `webserver-loglevel`: it came with 4.2",
+            Transport::Udp | Transport::Tcp => return Ok(()),
+            Transport::Dot => "DNS over TLS: dnsdist in front of it is the usual way",
+            Transport::Doh2 | Transport::Doh3 => {
+                "DNS over HTTPS: dnsdist in front of it is the usual way"
+            }
+            Transport::Doq => "DNS over QUIC: dnsdist in front of it is the usual way",
+        };
+        Err(format!("PowerDNS Authoritative Server {version} has no {missing}"))
+    }
+
+    fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
+        let (origin, file) = (spec.origin(), spec.zone_file_name());
+        let zones = format!("zone \"{origin}\" {{ type native; file \"{file}\"; }};\n");
+        Rendered {
+            files: vec![
+                RenderedFile { name: CONFIGURATION, content: configuration(spec) },
+                RenderedFile { name: ZONES, content: zones },
+            ],
+            command: [program, "--config-dir=."].map(str::to_owned).to_vec(),
+            notes: notes(spec),
+        }
+    }
+
+    fn counter_source(&self) -> Option<&'static str> {
+        Some("/metrics of PowerDNS Authoritative Server's web server")
+    }
+
+    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+        let page = http::get(access.address, "/metrics")?;
+        Ok(read_metrics(&Metrics::new(&page)))
+    }
+}
+
+/// The whole configuration.
+fn configuration(spec: &ServerSpec) -> String {
+    format!(
+        "\
+launch=bind
+bind-config={ZONES}
+bind-check-interval=0
+daemon=no
+guardian=no
+setuid=
+setgid=
+chroot=
+socket-dir=.
+write-pid=no
+disable-syslog=yes
+security-poll-suffix=
+local-address={address}
+local-port={port}
+receiver-threads={threads}
+distributor-threads=1
+{reuseport}max-tcp-connections={tcp_clients}
+tcp-idle-timeout={IDLE_SECONDS}
+webserver=yes
+webserver-address=127.0.0.1
+webserver-port={control}
+webserver-allow-from=127.0.0.1
+webserver-loglevel=none
+{extra}",
+        address = spec.address,
+        port = spec.ports.plain,
+        threads = spec.threads,
+        reuseport = if spec.threads > 1 { "reuseport=yes\n" } else { "" },
+        tcp_clients = spec.connection_limit(),
+        control = spec.ports.control,
+        extra = spec.extra_text(),
+    )
+}
+
+fn notes(spec: &ServerSpec) -> Vec<String> {
+    let mut notes = vec![
+        format!(
+            "{} threads receive queries over UDP (receiver-threads), as the experiment says, and each looks \
+             up itself what its cache does not have (distributor-threads 1, default 3, which are threads \
+             besides); over TCP each connection has a thread of its own",
+            spec.threads
+        ),
+        format!(
+            "max-tcp-connections {} (default 20), tcp-idle-timeout {IDLE_SECONDS} s (default 5 s): the load \
+             alone decides when connections are opened; queries on a connection have no limit \
+             (max-tcp-transactions-per-conn 0, the default)",
+            spec.connection_limit()
+        ),
+        "the caches are the defaults: an answer is kept for 20 s (cache-ttl) and sent again to the same \
+         question, as in operation"
+            .to_owned(),
+        "the bind backend reads the zone file once (bind-check-interval 0, the default); no database, no \
+         guardian process, no question to its makers for security news (security-poll-suffix empty)"
+            .to_owned(),
+        "the web server is open on the loopback interface: its counters are read during the run"
+            .to_owned(),
+        "PowerDNS Authoritative Server opens UDP and TCP together".to_owned(),
+    ];
+    if spec.threads > 1 {
+        notes.push(
+            "reuseport yes (default no): each receiving thread has a socket of its own, and none waits \
+             for another at a shared one"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// The counts by their common names.
+fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
+    let of = |name: &str| metrics.sum(&format!("pdns_auth_{name}"), &[]);
+    let mut counts = BTreeMap::new();
+    for (name, common) in [
+        ("udp_queries", counter::QUERIES_UDP),
+        ("tcp_queries", counter::QUERIES_TCP),
+        ("packetcache_hit", counter::CACHE_HITS),
+        ("packetcache_miss", counter::CACHE_MISSES),
+        ("servfail_packets", "answers.servfail"),
+        ("overload_drops", "dropped"),
+        ("timedout_packets", "dropped.late"),
+        ("corrupt_packets", "corrupt"),
+    ] {
+        if let Some(count) = of(name) {
+            counts.insert(common.to_owned(), count);
+        }
+    }
+    if let (Some(udp), Some(tcp)) = (of("udp_queries"), of("tcp_queries")) {
+        counts.insert(counter::QUERIES.to_owned(), udp + tcp);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerKind;
+    use crate::server::tests::{shown, spec};
+
+    const KIND: ServerKind = ServerKind::PowerDnsAuthoritative;
+
+    #[test]
+    fn both_transports() {
+        insta::assert_snapshot!(shown(&spec(KIND, &[Transport::Udp, Transport::Tcp])));
+    }
+
+    #[test]
+    fn one_thread_on_ipv6_with_extra_text() {
+        let mut spec = spec(KIND, &[Transport::Udp]);
+        spec.threads = 1;
+        spec.address = "::1".parse().unwrap();
+        spec.extra = Some("cache-ttl=0".to_owned());
+        let text = shown(&spec);
+        assert!(
+            text.contains("\nlocal-address=::1\n") && text.contains("\ncache-ttl=0\n"),
+            "{text}"
+        );
+        assert!(!text.contains("reuseport"), "{text}");
+    }
+
+    #[test]
+    fn what_a_version_serves() {
+        let version = |numbers: [u32; 3]| Version { text: format!("{numbers:?}"), numbers };
+        let served = |numbers| {
+            let version = version(numbers);
+            Transport::ALL.map(|it| PowerDnsAuthoritative.supports(&version, it).is_ok())
+        };
+        assert_eq!(served([4, 7, 3]), [true, true, false, false, false, false]);
+        assert_eq!(served([4, 1, 14]), [false; 6]);
+    }
+
+    #[test]
+    fn metrics_have_common_names() {
+        let page = "pdns_auth_udp_queries 7\npdns_auth_tcp_queries 2\npdns_auth_udp4_queries 7\n\
+                    pdns_auth_packetcache_hit 4\n";
+        let counts = read_metrics(&Metrics::new(page));
+        let of = |name: &str| counts.get(name).copied();
+        assert_eq!(of(counter::QUERIES), Some(9));
+        assert_eq!(of(counter::QUERIES_UDP), Some(7));
+        assert_eq!(of(counter::QUERIES_TCP), Some(2));
+        assert_eq!(of(counter::CACHE_HITS), Some(4));
+        assert_eq!(of("dropped"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! A server that refuses requests with a status of HTTP: those in early data, which it does not want to look
+//! at (RFC 8470, section 5.2), or those from some time on.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use dnslab_carrier::Method;
+use dnslab_carrier::http2::Server;
+use dnslab_load::LoadSpec;
+use dnslab_wire::Transport;
+use rustls::{ServerConfig, ServerConnection};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::load::{go, go_well, settings, spec, with_method, with_quota};
+use crate::servers::Identity;
+
+/// How often requests were answered, and refused.
+#[derive(Default)]
+struct Counts {
+    answered: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// Answers so many requests over HTTP/2, and then refuses them with 503; those that came as early data it
+/// refuses with 425.
+fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
+    let (chain, key) = identity.files();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![CertificateDer::from_pem_file(chain).unwrap()],
+            PrivateKeyDer::from_pem_file(key).unwrap(),
+        )
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.max_early_data_size = 16_384;
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, counts) = (listener.local_addr().unwrap(), Arc::<Counts>::default());
+    let counted = Arc::clone(&counts);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let counts = Arc::clone(&counted);
+            // A client that has gone is none of the test's business.
+            thread::spawn(move || drop(serve(session, stream.unwrap(), most, &counts)));
+        }
+    });
+    (address, counts)
+}
+
+/// Serves one connection until the client closes it.
+fn serve(
+    mut tls: ServerConnection,
+    mut socket: TcpStream,
+    most: u64,
+    counts: &Counts,
+) -> io::Result<()> {
+    let (mut http, mut out) = (Server::new("/dns-query"), Vec::new());
+    while tls.read_tls(&mut socket)? > 0 {
+        let state = tls.process_new_packets().map_err(io::Error::other)?;
+        let mut early = Vec::new();
+        if let Some(mut reader) = tls.early_data() {
+            reader.read_to_end(&mut early)?;
+        }
+        http.receive(&early);
+        http.poll(&mut out).map_err(io::Error::other)?;
+        while let Some(request) = http.next_request() {
+            counts.refused.fetch_add(1, Ordering::Relaxed);
+            http.refuse(request.id, 425);
+        }
+        let mut plain = vec![0; state.plaintext_bytes_to_read()];
+        tls.reader().read_exact(&mut plain)?;
+        http.receive(&plain);
+        http.poll(&mut out).map_err(io::Error::other)?;
+        while let Some(request) = http.next_request() {
+            if counts.answered.load(Ordering::Relaxed) >= most {
+                counts.refused.fetch_add(1, Ordering::Relaxed);
+                http.refuse(request.id, 503);
+                continue;
+            }
+            counts.answered.fetch_add(1, Ordering::Relaxed);
+            let mut answer = request.message.to_vec();
+            answer[2] |= 0x80;
+            http.answer(request.id, &answer);
+        }
+        http.poll(&mut out).map_err(io::Error::other)?;
+        tls.writer().write_all(&std::mem::take(&mut out))?;
+        while tls.wants_write() {
+            tls.write_tls(&mut socket)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is refused with 425 is asked again after the handshake, and not refused.
+#[test]
+fn requests_that_were_too_early() {
+    let identity = Identity::new();
+    let (target, counts) = server(&identity, u64::MAX);
+    let tls = settings(&identity).with_early_data(true);
+    let spec = with_quota(spec(target, Transport::Doh2, tls), 40);
+    let result = go_well(&with_method(LoadSpec { expected: None, ..spec }, Method::Get));
+    let counters = &result.measured.counters;
+    let refused = counts.refused.load(Ordering::Relaxed);
+    assert!(refused > 0 && counters.connections.early_data > 0, "{counters:?}");
+    assert_eq!(counters.outcomes.refused, 0, "{counters:?}");
+    assert_eq!(counters.asked_again, refused, "{counters:?}");
+    assert_eq!(counters.connections.not_processed, 0, "{counters:?}");
+}
+
+/// What begins in the middle of a load has its name and its time.
+#[test]
+fn errors_that_begin_in_the_middle() {
+    let identity = Identity::new();
+    let (target, counts) = server(&identity, 500);
+    let spec = spec(target, Transport::Doh2, settings(&identity));
+    let result = go(&LoadSpec { expected: None, ..spec });
+    let counters = &result.measured.counters;
+    let (outcomes, refusals) = (&counters.outcomes, &counters.http_refusals);
+    assert_eq!(outcomes.answered, counts.answered.load(Ordering::Relaxed), "{counters:?}");
+    assert_eq!(outcomes.refused, counts.refused.load(Ordering::Relaxed), "{counters:?}");
+    assert_eq!(outcomes.answered + outcomes.refused, outcomes.due, "{counters:?}");
+    assert_eq!(refusals.keys().collect::<Vec<_>>(), [&503], "{counters:?}");
+    assert_eq!(refusals[&503].count, outcomes.refused, "{counters:?}");
+    // The first of them came when the server had answered others.
+    let fastest = result.measured.service_time.min_ns().unwrap();
+    assert!(refusals[&503].first_ns > fastest && outcomes.answered >= 500, "{counters:?}");
+    assert_eq!(counters.connections.lost, 0, "{counters:?}");
+}

@@ -1,0 +1,108 @@
+//! How large results may be. They are read before anything is known of who wrote them.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::{ResultsError, Session};
+use crate::{RunRecord, visible};
+
+/// Variants of an experiment. A page of more has no reader, and what is computed for each pair of them
+/// takes its time.
+pub const MOST_VARIANTS: usize = 1_000;
+
+/// Runs of an experiment. All records are held at once when the report is made.
+pub const MOST_RUNS: usize = 5_000;
+
+/// Pairs of variants that are compared: all of forty variants.
+pub const MOST_PAIRS: usize = 2_000;
+
+/// Octets of a session file, and of that of a search: those of [`MOST_RUNS`] with long names.
+pub(super) const LARGEST_SESSION: u64 = 16 << 20;
+
+/// Octets of a record, and of all records of a session together, which take about as much memory. One grows
+/// by some kilobytes for each second of load.
+pub(super) const LARGEST_RECORDS: u64 = 1 << 30;
+
+/// Octets of a configuration or log that is shown.
+pub(super) const LARGEST_SERVER_FILE: u64 = 64 * 1024;
+
+/// Configurations and logs of one server that are shown.
+pub(super) const MOST_SERVER_FILES: usize = 32;
+
+/// Octets of a variant's name, which is that of a folder.
+const LONGEST_NAME: usize = 200;
+
+/// Servers behind the one under test.
+const MOST_IN_CHAIN: usize = 16;
+
+/// Reasons to doubt a run, each of which is held against all others. There are some forty kinds.
+const MOST_CAVEATS: usize = 1_000;
+
+/// CPUs of a host: Linux has up to 8,192 (`NR_CPUS`).
+const MOST_CPUS: usize = 8_192;
+
+/// A time of a load, nanoseconds (115 days). A load lasts up to a week; sums of such times do not overflow.
+const LONGEST_NS: usize = 10_000_000_000_000_000;
+
+/// Checks a session that somebody may have changed: names that are those of folders, lists within
+/// bounds, and a plan of its own variants in which no run is there twice.
+pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), ResultsError> {
+    at_most(path, "variants", session.variants.len(), MOST_VARIANTS)?;
+    at_most(path, "variants left out", session.skipped.len(), MOST_VARIANTS)?;
+    at_most(path, "pairs of variants to compare", session.compared.len(), MOST_PAIRS)?;
+    at_most(path, "limits", session.limits.len(), MOST_VARIANTS)?;
+    at_most(path, "runs", session.plan.len(), MOST_RUNS)?;
+    let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
+    let mut variants = HashSet::new();
+    for name in &session.variants {
+        if !is_name(name) {
+            return wrong(format!("`{}` cannot be the name of a variant", visible(name)));
+        }
+        if !variants.insert(name.as_str()) {
+            return wrong(format!("variant `{name}` is there twice"));
+        }
+    }
+    let mut planned = HashSet::new();
+    for case in &session.plan {
+        if !variants.contains(case.variant.as_str()) {
+            return wrong(format!(
+                "the plan has a run of variant `{}`, which the list of variants lacks",
+                visible(&case.variant)
+            ));
+        }
+        if !planned.insert(case) {
+            return wrong(format!("run {} is planned twice", case.folder()));
+        }
+    }
+    Ok(())
+}
+
+/// True for the name of a variant: that of a folder, without characters that act on a terminal.
+fn is_name(name: &str) -> bool {
+    let is_plain = !name.contains('/') && !matches!(name, "" | "." | "..");
+    is_plain && name.len() <= LONGEST_NAME && visible(name) == name
+}
+
+/// Checks the lists of a record that cost more than their length.
+pub(super) fn check_record(record: &RunRecord, path: &Path) -> Result<(), ResultsError> {
+    let caveats = record.common_load.as_ref().map_or(0, |common| common.caveats.len());
+    at_most(path, "servers in its chain", record.chain.len(), MOST_IN_CHAIN)?;
+    at_most(path, "caveats", record.caveats.len() + caveats, MOST_CAVEATS)?;
+    let common = record.common_load.as_ref().map(|common| &common.measured);
+    for measured in record.measured.iter().chain(common) {
+        at_most(path, "CPUs", measured.resources.core_cpus.len(), MOST_CPUS)?;
+        let intervals = measured.intervals.iter().chain(&measured.seconds);
+        let of_intervals = intervals.flat_map(|of| [of.at_ns, of.length_ns]);
+        let times = [measured.window_start_ns, measured.window_ns].into_iter().chain(of_intervals);
+        let longest = usize::try_from(times.max().unwrap_or(0)).unwrap_or(usize::MAX);
+        at_most(path, "nanoseconds of load", longest, LONGEST_NS)?;
+    }
+    Ok(())
+}
+
+fn at_most(path: &Path, what: &'static str, found: usize, most: usize) -> Result<(), ResultsError> {
+    match found > most {
+        true => Err(ResultsError::TooMany { path: path.to_owned(), what, found, most }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,272 @@
+//! Results directories of strangers.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::*;
+
+/// A results directory of two runs with a file beside it that is none of its business.
+struct Stranger {
+    folder: tempfile::TempDir,
+    results: ResultsDirectory,
+}
+
+impl Stranger {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("secret"), "mine").unwrap();
+        let case = |repetition| CaseId { variant: "udp".to_owned(), repetition };
+        let session = Session {
+            variants: vec!["udp".to_owned()],
+            plan: vec![case(1), case(2)],
+            ..Session::default()
+        };
+        let results = ResultsDirectory::create(&folder.path().join("x"), &session).unwrap();
+        let run = results.begin_run(&case(1)).unwrap();
+        fs::create_dir(run.join("server")).unwrap();
+        Self { folder, results }
+    }
+
+    fn secret(&self) -> PathBuf {
+        self.folder.path().join("secret")
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.results.path().join(name)
+    }
+
+    fn first(&self) -> CaseId {
+        CaseId { variant: "udp".to_owned(), repetition: 1 }
+    }
+
+    /// Puts each kind of thing in the place of a file or folder, and insists that it is refused by name
+    /// or replaced, and that nothing outside was changed.
+    #[track_caller]
+    fn refuses(&self, name: &str, act: impl Fn() -> Result<String, ResultsError>) {
+        let path = self.at(name);
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path).or(Ok(())) }
+            .unwrap();
+        let kinds: [(&str, &dyn Fn()); 5] = [
+            ("a symbolic link", &|| symlink(self.secret(), &path).unwrap()),
+            ("a symbolic link", &|| symlink(self.folder.path(), &path).unwrap()),
+            ("a symbolic link", &|| symlink("absent", &path).unwrap()),
+            ("a pipe", &|| {
+                mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+            }),
+            ("a socket", &|| drop(UnixListener::bind(&path).unwrap())),
+        ];
+        for (what, make) in kinds {
+            make();
+            let error = match act() {
+                Ok(read) => panic!("{name} as {what} was read: {read}"),
+                Err(error) => error.to_string(),
+            };
+            assert!(error.contains(&format!("{} is {what}", path.display())), "{name}: {error}");
+            fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(fs::read_to_string(self.secret()).unwrap(), "mine");
+    }
+}
+
+fn shown<T: std::fmt::Debug>(read: Result<T, ResultsError>) -> Result<String, ResultsError> {
+    read.map(|read| format!("{read:?}"))
+}
+
+#[test]
+fn no_link_and_no_pipe_is_read() {
+    let check = |name: &str, act: &dyn Fn(&ResultsDirectory) -> Result<String, ResultsError>| {
+        let stranger = Stranger::new();
+        stranger.refuses(name, || act(&stranger.results));
+    };
+    let case = Stranger::new().first();
+    let case = &case;
+    check("session.json", &|results| shown(results.session()));
+    check("session.json", &|results| shown(ResultsDirectory::open(results.path())));
+    check("experiment.toml", &|results| shown(results.open_experiment()));
+    check("capacity.json", &|results| shown(results.capacity()));
+    for name in ["runs", "runs/udp-1", "runs/udp-1/record.json"] {
+        check(name, &|results| shown(results.runs()));
+        check(name, &|results| shown(results.has_run(case)));
+    }
+    for name in ["runs", "runs/udp-1", "runs/udp-1/server"] {
+        check(name, &|results| shown(results.server_files(case)));
+    }
+    check("runs", &|results| shown(results.begin_run(case)));
+    check("runs", &|results| shown(results.settle(case)));
+    check("runs/udp-1.replaced", &|results| shown(results.settle(case)));
+}
+
+#[test]
+fn what_is_behind_a_server_s_link_is_not_shown() {
+    let stranger = Stranger::new();
+    let server = stranger.at("runs/udp-1/server");
+    symlink(stranger.secret(), server.join("server.log")).unwrap();
+    symlink("../../../../secret", server.join("named.conf")).unwrap();
+    mknodat(CWD, server.join("a.log"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    fs::write(server.join("b.log"), "its own").unwrap();
+    let files = stranger.results.server_files(&stranger.first()).unwrap();
+    let files: Vec<(&str, &str)> =
+        files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(
+        files,
+        [
+            ("a.log", "not shown: it is a pipe"),
+            ("b.log", "its own"),
+            ("named.conf", "not shown: it is a symbolic link"),
+            ("server.log", "not shown: it is a symbolic link"),
+        ]
+    );
+}
+
+#[test]
+fn a_name_leads_nowhere_else() {
+    let stranger = Stranger::new();
+    let case = &stranger.first();
+    fs::create_dir(stranger.folder.path().join("other")).unwrap();
+    fs::write(stranger.folder.path().join("other/a.conf"), "mine").unwrap();
+    for name in ["../../../other", "..", ".", "", "/etc", "server/..", "a\0b"] {
+        let error = stranger.results.files_of(case, name).unwrap_err().to_string();
+        assert!(error.contains("is no name of something in"), "{name}: {error}");
+    }
+    for variant in ["..", "../x", "/etc/x", "", "a\u{1b}b", "a\u{202e}b", &"a".repeat(201)] {
+        let path = stranger.at("session.json");
+        let session = Session { variants: vec![variant.to_owned()], ..Session::default() };
+        fs::write(&path, json(&session)).unwrap();
+        let error = stranger.results.session().unwrap_err().to_string();
+        assert!(error.contains("cannot be the name of a variant"), "{variant}: {error}");
+        assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error:?}");
+    }
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let stranger = Stranger::new();
+    let (results, secret) = (&stranger.results, stranger.secret());
+    let pid = std::process::id();
+    for link in ["runs.csv", "runs.csv.part", &format!("runs.csv.{pid}.part")] {
+        symlink(&secret, stranger.at(link)).unwrap();
+        results.write("runs.csv", b"new").unwrap();
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "mine", "{link}");
+        let facts = fs::symlink_metadata(stranger.at("runs.csv")).unwrap();
+        assert!(facts.is_file(), "{link}");
+        assert_eq!(fs::read_to_string(stranger.at("runs.csv")).unwrap(), "new");
+        fs::remove_file(stranger.at(link)).ok();
+    }
+    // A second name of a file keeps its content.
+    fs::remove_file(stranger.at("runs.csv")).ok();
+    fs::hard_link(&secret, stranger.at("runs.csv")).unwrap();
+    results.write("runs.csv", b"new").unwrap();
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "mine");
+    // No folder outside is emptied or filled.
+    let other = stranger.folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("a"), "mine").unwrap();
+    for (name, act) in [
+        ("trial", &(|| results.begin_scratch("trial").map(drop)) as &dyn Fn() -> _),
+        ("runs/udp-2", &|| {
+            let case = CaseId { variant: "udp".to_owned(), repetition: 2 };
+            // A link in the place of a folder is refused where a record is looked for.
+            let refused = results.begin_run(&case).unwrap_err().to_string();
+            assert!(refused.contains("udp-2 is a symbolic link"), "{refused}");
+            Ok(())
+        }),
+    ] {
+        symlink(&other, stranger.at(name)).unwrap();
+        act().unwrap();
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 1, "{name}");
+    }
+    assert!(fs::symlink_metadata(stranger.at("trial")).unwrap().is_dir());
+    // Nor one that a folder to be removed leads to.
+    symlink(&other, stranger.at("trial/link")).unwrap();
+    results.remove_scratch("trial").unwrap();
+    assert!(other.join("a").exists() && !stranger.at("trial").exists());
+}
+
+#[test]
+fn the_user_s_own_link_is_followed() {
+    let stranger = Stranger::new();
+    let link = stranger.folder.path().join("latest");
+    symlink(stranger.results.path(), &link).unwrap();
+    let results = ResultsDirectory::open(&link).unwrap();
+    assert_eq!((results.path(), results.session().unwrap().plan.len()), (link.as_path(), 2));
+}
+
+#[test]
+fn what_is_larger_than_ours_is_refused_with_its_size() {
+    let stranger = Stranger::new();
+    let check = |name: &str, most: u64| {
+        // Nothing of it is on the disk, nor in memory.
+        let file = fs::File::create(stranger.at(name)).unwrap();
+        file.set_len(most + 1).unwrap();
+        let path = stranger.at(name).display().to_string();
+        let error = stranger.results.session().and_then(|_| stranger.results.runs());
+        let error = error.unwrap_err().to_string();
+        let expected =
+            format!("{path} has {} octets, of which dnslab reads up to {most} here", most + 1);
+        assert!(error.starts_with(&expected), "{error}");
+        fs::write(stranger.at(name), "").unwrap();
+    };
+    check("runs/udp-1/record.json", bounds::LARGEST_RECORDS);
+    check("session.json", bounds::LARGEST_SESSION);
+}
+
+#[test]
+fn lists_of_a_session_are_bounded_and_agree() {
+    let stranger = Stranger::new();
+    let session = stranger.results.session().unwrap();
+    let check = |change: &dyn Fn(&mut Session), expected: &str| {
+        let mut changed = session.clone();
+        change(&mut changed);
+        fs::write(stranger.at("session.json"), json(&changed)).unwrap();
+        let error = stranger.results.session().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    let case = |repetition| CaseId { variant: "udp".to_owned(), repetition };
+    let names = |count: usize| (0..count).map(|number| format!("v{number}")).collect::<Vec<_>>();
+    check(
+        &|session| session.variants = names(5_000),
+        "session.json has 5000 variants; dnslab reads up to 1000",
+    );
+    check(
+        &|session| session.plan = (0..5_001).map(case).collect(),
+        "session.json has 5001 runs; dnslab reads up to 5000",
+    );
+    let pair = Compared { variant: "udp".to_owned(), against: "udp".to_owned() };
+    check(
+        &|session| session.compared = vec![pair.clone(); 2_001],
+        "has 2001 pairs of variants to compare; dnslab reads up to 2000",
+    );
+    check(&|session| session.plan.push(case(1)), "run udp-1 is planned twice");
+    check(&|session| session.variants.push("udp".to_owned()), "variant `udp` is there twice");
+    check(
+        &|session| session.variants[0] = "tcp".to_owned(),
+        "the plan has a run of variant `udp`, which the list of variants lacks",
+    );
+}
+
+#[test]
+fn a_record_cut_short_names_the_folder_to_remove() {
+    let stranger = Stranger::new();
+    fs::write(stranger.at("runs/udp-1/record.json"), "{\n \"format\": 4,\n \"vari").unwrap();
+    let error = stranger.results.runs().unwrap_err().to_string();
+    let (run, own) = (stranger.at("runs/udp-1"), stranger.results.path());
+    let remedy = format!("rm -r '{}' && dnslab run --resume '{}'", run.display(), own.display());
+    assert!(error.contains("record.json is not a whole record: EOF"), "{error}");
+    assert!(error.ends_with(&remedy), "{error}");
+}
+
+#[test]
+fn a_folder_of_many_logs_is_bounded() {
+    let stranger = Stranger::new();
+    let server = stranger.at("runs/udp-1/server");
+    for number in 0..100 {
+        fs::write(server.join(format!("{number:03}.log")), "x").unwrap();
+    }
+    fs::write(server.join("000.conf"), vec![b'x'; 64 * 1024 + 1]).unwrap();
+    let files = stranger.results.server_files(&stranger.first()).unwrap();
+    assert!(!files.contains_key("000.conf"));
+    assert_eq!(files.len(), bounds::MOST_SERVER_FILES - 1);
+}

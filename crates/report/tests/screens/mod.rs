@@ -1,0 +1,90 @@
+//! The first screens, as they are printed on terminals of 80 and of 100 columns.
+
+use std::path::Path;
+
+use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Session, Summary};
+use dnslab_report::{Line, capacity_screen, screen};
+
+use crate::{copy, runs_of, sample};
+
+/// Lines that follow a screen: the path of the report, and a hint.
+const FOLLOWING: usize = 2;
+/// Most lines of a terminal for up to six variants, one more for each further one.
+const MOST_LINES: usize = 20;
+
+/// Checks the bounds of a screen, and what it says.
+#[track_caller]
+fn check(name: &str, variants: usize, screen: &dyn Fn((usize, usize)) -> Vec<Line>) {
+    for width in [80, 100] {
+        let lines: Vec<String> = screen((width, FOLLOWING))
+            .iter()
+            .map(|line| line.iter().map(|piece| piece.text.as_str()).collect::<String>())
+            .collect();
+        let text = lines.join("\n");
+        let most = MOST_LINES + variants.saturating_sub(6);
+        assert!(lines.len() + FOLLOWING <= most, "{} lines of {most}:\n{text}", lines.len());
+        for line in &lines {
+            assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        }
+        insta::assert_snapshot!(format!("{name}-{width}"), text);
+    }
+}
+
+/// The same of an experiment.
+#[track_caller]
+fn check_runs(name: &str, session: &Session, records: &[RunRecord]) {
+    let summary = Summary::of(session, records);
+    check(name, summary.variants.len(), &|room| screen(session, records, &summary, room));
+}
+
+/// A results directory that a sample writes.
+fn written(
+    write: impl Fn(&Path) -> Result<ResultsDirectory, ResultsError>,
+) -> (tempfile::TempDir, ResultsDirectory) {
+    let folder = tempfile::tempdir().unwrap();
+    let results = write(&folder.path().join("results")).unwrap();
+    (folder, results)
+}
+
+#[test]
+fn of_an_experiment_with_pairs_and_a_common_load() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/v4"), folder.path());
+    let results = ResultsDirectory::open(folder.path()).unwrap();
+    check_runs("pairs", &results.session().unwrap(), &results.runs().unwrap());
+}
+
+#[test]
+fn of_an_open_loop() {
+    let (_folder, results) = written(|path| sample::open::write(path, 10_000_000_000));
+    check_runs("open", &results.session().unwrap(), &results.runs().unwrap());
+}
+
+#[test]
+fn of_chains_of_servers() {
+    let (_folder, results) = written(sample::chain::write);
+    check_runs("chain", &results.session().unwrap(), &results.runs().unwrap());
+}
+
+#[test]
+fn of_runs_that_are_missing_invalid_and_failed() {
+    let session = sample::session(3);
+    let mut records = runs_of(&session);
+    records.pop();
+    let failed = records.iter_mut().find(|record| record.variant == "dot").unwrap();
+    sample::fail(failed);
+    check_runs("missing", &session, &records);
+}
+
+#[test]
+fn of_searches() {
+    for (name, write) in [
+        ("rate", sample::capacity::write_rate as fn(&Path) -> _),
+        ("window", sample::capacity::write_window),
+    ] {
+        let (_folder, results) = written(write);
+        let (session, records) = (results.session().unwrap(), results.runs().unwrap());
+        let capacity = results.capacity().unwrap().unwrap();
+        check(name, 1, &|room| capacity_screen(&session, &records, &capacity, room));
+    }
+}

@@ -1,0 +1,111 @@
+//! What happens to an answer before it leaves: delay, loss, CPU time, and stalls of the whole server.
+
+use std::time::Duration;
+
+use dnslab_traffic::{Delay, Loss, Stall};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What the server does to its answers. The default does nothing to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// How long an answer is held back, counted from the moment at which the query was read.
+    pub delay: Delay,
+    /// What is added to every delay: that of a path which is not there, both ways together.
+    pub path: Duration,
+    /// Share of the queries that are read but never answered, on streams too.
+    pub loss: Loss,
+    /// CPU time that the thread which answers spends on each answer beside what it needs, by a loop
+    /// whose steps are counted when the server is bound. Answers that are lost cost nothing more.
+    /// Datagrams that were read together are answered together, so the first of them waits for the
+    /// last one's.
+    pub busy: Duration,
+    /// When the whole server neither reads nor answers.
+    pub stall: Option<Stall>,
+}
+
+/// What becomes of one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It leaves now.
+    AtOnce,
+    /// It leaves this long after the query was read.
+    After(Duration),
+    /// It is dropped.
+    Lost,
+}
+
+/// A program being played: decides the fate of answer after answer.
+#[derive(Debug)]
+pub(crate) struct Player {
+    /// The program.
+    program: Program,
+    /// Seeded, so that a run can be played again.
+    random: Xoshiro256PlusPlus,
+}
+
+impl Player {
+    /// Begins to play. Workers with one seed and different numbers play different sequences.
+    pub(crate) fn new(program: Program, seed: u64, worker: usize) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        for _ in 0..worker {
+            random.jump();
+        }
+        Self { program, random }
+    }
+
+    /// The fate of the next answer.
+    pub(crate) fn next_fate(&mut self) -> Fate {
+        let share = self.program.loss.share();
+        if share > 0.0 && self.random.random::<f64>() < share {
+            return Fate::Lost;
+        }
+        match self.program.delay {
+            Delay::None if self.program.path.is_zero() => Fate::AtOnce,
+            delay => Fate::After(self.program.path + delay.draw(&mut self.random)),
+        }
+    }
+
+    /// The stall, if one is programmed.
+    pub(crate) fn stall(&self) -> Option<Stall> {
+        self.program.stall
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fates of the first answers.
+    fn fates(seed: u64, worker: usize) -> Vec<Fate> {
+        let program = Program {
+            delay: "uniform:1ms..9ms".parse().unwrap(),
+            loss: "0.3".parse().unwrap(),
+            ..Program::default()
+        };
+        let mut player = Player::new(program, seed, worker);
+        (0..1000).map(|_| player.next_fate()).collect()
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        assert_eq!(fates(1, 0), fates(1, 0));
+        assert_ne!(fates(1, 0), fates(2, 0));
+        assert_ne!(fates(1, 0), fates(1, 1));
+        // 1,000 draws at 0.3: five standard deviations are 72.
+        let lost = fates(1, 0).iter().filter(|fate| **fate == Fate::Lost).count();
+        assert!((228..=372).contains(&lost), "{lost} of 1,000 lost");
+        let mut plain = Player::new(Program::default(), 1, 0);
+        assert_eq!(plain.next_fate(), Fate::AtOnce);
+    }
+
+    #[test]
+    fn a_path_is_added_to_every_delay() {
+        let path = Duration::from_millis(6);
+        for (delay, expected_ms) in [("none", 6), ("5ms", 11)] {
+            let delay = delay.parse().unwrap();
+            let mut player = Player::new(Program { delay, path, ..Program::default() }, 1, 0);
+            assert_eq!(player.next_fate(), Fate::After(Duration::from_millis(expected_ms)));
+        }
+    }
+}

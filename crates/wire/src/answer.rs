@@ -1,0 +1,209 @@
+//! Whether an answer holds what it must: the whole message is parsed, and the data of its records.
+
+use domain::base::iana::{Class, Rtype};
+use domain::base::wire::ParseError;
+use domain::base::{
+    Message, Name, NameBuilder, ParsedName, ParsedRecord, Question, RecordSection, ToName as _,
+};
+use domain::rdata::{AllRecordData, Cname, Dname};
+
+use crate::{Malformed, Response};
+
+/// A section of records (RFC 1035, section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// What answers the question.
+    Answer,
+    /// Who is responsible, or why there is no answer.
+    Authority,
+    /// What may help, and the OPT record (RFC 6891).
+    Additional,
+}
+
+impl std::fmt::Display for Section {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Answer => "answer",
+            Self::Authority => "authority",
+            Self::Additional => "additional",
+        })
+    }
+}
+
+/// What is wrong with an answer whose header looked right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerFault {
+    /// Header or question cannot be read.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The header counts records that are not there.
+    #[error("the {section} section has {found} whole records, and its header counts {counted}")]
+    Missing {
+        /// Where.
+        section: Section,
+        /// Records that are whole.
+        found: u16,
+        /// Records that the header counts.
+        counted: u16,
+    },
+    /// The owner of a record is no name: a pointer that leads nowhere or around in a circle, a label of
+    /// an unknown kind, more than 255 octets (RFC 1035, section 4.1.4).
+    #[error("record {number} of the {section} section has no readable name: {fault}")]
+    Owner {
+        /// Where.
+        section: Section,
+        /// Which record, from 1.
+        number: u16,
+        /// What is wrong with the name.
+        fault: ParseError,
+    },
+    /// The data of a record is not of the form that its type has.
+    #[error("record {number} of the {section} section holds no data of its type {rtype}: {fault}")]
+    Data {
+        /// Where.
+        section: Section,
+        /// Which record, from 1.
+        number: u16,
+        /// The type that it says it has.
+        rtype: Rtype,
+        /// What is wrong with the data.
+        fault: ParseError,
+    },
+    /// Octets follow the last record that the header counts.
+    #[error("{0} octets follow the last record")]
+    Trailing(usize),
+    /// No record of the answer section has the name and the type of the question, or of what an alias
+    /// leads to.
+    #[error("no record of the answer section answers the question")]
+    Unrelated,
+}
+
+/// Aliases that are followed. Servers give up long before; a chain that is longer is believed.
+const LONGEST_CHAIN: usize = 64;
+
+/// Checks that an answer is whole: the sections hold as many records as the header counts, each with a
+/// name and with data of its type, and nothing follows them. Where the response code is NOERROR and the
+/// answer section is not empty, it answers the question: with a record of its name and type, or with
+/// one that the CNAME and DNAME records from its name lead to (RFC 1034, section 3.6.2; RFC 6672), or with
+/// such an alias alone, whose target is somewhere else.
+///
+/// An empty answer section is whole: whether a record is expected is for the caller to know. A truncated
+/// message may end within its records (RFC 1035, section 4.1.1) and need not answer.
+///
+/// # Errors
+/// With the first fault.
+pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
+    let response = Response::parse(message)?;
+    // As long as a header, as `Response::parse` has seen.
+    let parsed = Message::from_slice(message).map_err(|_| Malformed::Short(message.len()))?;
+    let counts = parsed.header_counts();
+    let sections = [
+        (Section::Answer, counts.ancount()),
+        (Section::Authority, counts.nscount()),
+        (Section::Additional, counts.arcount()),
+    ];
+    let mut records = parsed.answer().map_err(|_| Malformed::Question)?;
+    let answers = records;
+    for (section, counted) in sections {
+        match check_section(section, counted, &mut records) {
+            Err(AnswerFault::Missing { .. }) if response.truncated => return Ok(()),
+            result => result?,
+        }
+        match records.next_section() {
+            Ok(Some(next)) => records = next,
+            // After the additional section there is none.
+            _ => break,
+        }
+    }
+    match message.len() - records.pos() {
+        0 => {}
+        octets => return Err(AnswerFault::Trailing(octets)),
+    }
+    let question = parsed.first_question().filter(|_| response.rcode == 0 && response.answers > 0);
+    match question {
+        Some(question) if !response.truncated && !is_answered(&question, answers) => {
+            Err(AnswerFault::Unrelated)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads the records of one section.
+fn check_section(
+    section: Section,
+    counted: u16,
+    records: &mut RecordSection<'_, [u8]>,
+) -> Result<(), AnswerFault> {
+    for number in 1..=counted {
+        let record = match records.next() {
+            Some(Ok(record)) => record,
+            None | Some(Err(ParseError::ShortInput)) => {
+                return Err(AnswerFault::Missing { section, found: number - 1, counted });
+            }
+            Some(Err(fault)) => return Err(AnswerFault::Owner { section, number, fault }),
+        };
+        let data = record.to_any_record::<AllRecordData<_, ParsedName<_>>>();
+        if let Err(fault) = data {
+            let rtype = record.rtype();
+            return Err(AnswerFault::Data { section, number, rtype, fault });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the records of a readable answer section answer the question.
+fn is_answered<'a>(
+    question: &Question<ParsedName<&'a [u8]>>,
+    answers: RecordSection<'a, [u8]>,
+) -> bool {
+    let (asked, class) = (question.qtype(), question.qclass());
+    // From 251 on, a type asks for several types, or for a whole zone (RFC 1035, section 3.2.3).
+    let is_asked = |rtype: Rtype| rtype == asked || (251..=255).contains(&asked.to_int());
+    let of_class = |it: &ParsedRecord<'a, [u8]>| class == Class::ANY || it.class() == class;
+    let records = || answers.into_iter().flatten().filter(of_class);
+    let mut name: Name<Vec<u8>> = question.qname().to_name();
+    let mut is_alias = false;
+    for _ in 0..LONGEST_CHAIN {
+        let (mut alias, mut moved) = (None, None);
+        for record in records() {
+            let owner = record.owner();
+            if owner == name {
+                if is_asked(record.rtype()) {
+                    return true;
+                }
+                if let Ok(Some(found)) = record.into_record::<Cname<ParsedName<&'a [u8]>>>() {
+                    alias = Some(found.data().cname().to_name());
+                }
+            } else if name.ends_with(&owner)
+                && let Ok(Some(found)) = record.into_record::<Dname<ParsedName<&'a [u8]>>>()
+            {
+                is_alias = true;
+                moved = below(&name, owner.label_count(), found.data().dname());
+            }
+        }
+        // A DNAME record comes with the CNAME record that follows from it (RFC 6672, section 3.1), but from
+        // some servers without.
+        let Some(target) = alias.or(moved) else { break };
+        (name, is_alias) = (target, true);
+    }
+    // What an alias leads to may be in a zone of another server. Then no other record has the type.
+    let is_other = |rtype: Rtype| is_asked(rtype) && !matches!(rtype, Rtype::CNAME | Rtype::DNAME);
+    is_alias && !records().any(|record| is_other(record.rtype()))
+}
+
+/// What a name below the owner of a DNAME record stands for (RFC 6672, section 2.2); `None` if that is too
+/// long. The owner has so many labels, that of the root among them.
+fn below(
+    name: &Name<Vec<u8>>,
+    of_owner: usize,
+    target: &ParsedName<&[u8]>,
+) -> Option<Name<Vec<u8>>> {
+    let mut moved = NameBuilder::new_vec();
+    for label in name.iter().take(name.label_count().checked_sub(of_owner)?) {
+        moved.append_label(label.as_slice()).ok()?;
+    }
+    moved.append_origin(target).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+use domain::base::wire::ParseError;
+use proptest::prelude::*;
+
+use super::*;
+
+/// A message about `www.example. A` with these counts behind the one of the question, and these octets
+/// behind the question. `www.example.` is at 12, `example.` at 16, and the question ends at 29.
+fn message(counts: [u8; 3], behind: &[u8]) -> Vec<u8> {
+    let [answers, authorities, additional] = counts;
+    let mut message = vec![0x12, 0x34, 0x84, 0, 0, 1];
+    message.extend([0, answers, 0, authorities, 0, additional]);
+    message.extend(b"\x03www\x07example\0\0\x01\0\x01");
+    message.extend(behind);
+    message
+}
+
+/// A record with this owner and type, of class IN.
+fn record(owner: &[u8], rtype: u8, data: &[u8]) -> Vec<u8> {
+    [owner, &[0, rtype, 0, 1, 0, 0, 0, 9, 0, data.len() as u8], data].concat()
+}
+
+const WWW: &[u8] = b"\xc0\x0c";
+const EXAMPLE: &[u8] = b"\xc0\x10";
+const ADDRESS: &[u8] = &[192, 0, 2, 1];
+const OPT: &[u8] = &[0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 0];
+const A: u8 = 1;
+const NS: u8 = 2;
+const CNAME: u8 = 5;
+const AAAA: u8 = 28;
+const DNAME: u8 = 39;
+
+#[track_caller]
+fn whole(message: &[u8]) {
+    assert_eq!(check_answer(message), Ok(()));
+}
+
+#[track_caller]
+fn faulty(message: &[u8], said: &str) {
+    assert_eq!(check_answer(message).unwrap_err().to_string(), said);
+}
+
+#[test]
+fn whole_answers() {
+    let address = record(WWW, A, ADDRESS);
+    whole(&message([1, 0, 0], &address));
+    whole(&message([2, 0, 1], &[&address, &address, OPT].concat()));
+    whole(&message([1, 1, 1], &[&address, &record(EXAMPLE, NS, WWW), OPT].concat()));
+    // Letters of any case are equal (RFC 4343).
+    whole(&message([1, 0, 0], &record(b"\x03WwW\x07exAmple\0", A, ADDRESS)));
+    // NODATA, and a referral.
+    whole(&message([0, 0, 1], OPT));
+    whole(&message([0, 1, 0], &record(EXAMPLE, NS, WWW)));
+}
+
+#[test]
+fn aliases_lead_to_the_record_or_elsewhere() {
+    let to_other = record(WWW, CNAME, b"\x05other\xc0\x10");
+    // `other.example.` of the data of the first record.
+    let address = record(b"\xc0\x29", A, ADDRESS);
+    whole(&message([1, 0, 0], &to_other));
+    whole(&message([2, 0, 0], &[to_other.as_slice(), &address].concat()));
+    whole(&message([1, 0, 0], &record(WWW, CNAME, WWW)));
+    let away = record(EXAMPLE, DNAME, b"\x03net\0");
+    whole(&message([1, 0, 0], &away));
+    let made = record(WWW, CNAME, b"\x03www\x03net\0");
+    whole(&message([2, 0, 0], &[away.as_slice(), &made].concat()));
+
+    // Without the record that follows from it, and with what it leads to.
+    let there = record(b"\x03www\x03net\0", A, ADDRESS);
+    whole(&message([2, 0, 0], &[away.as_slice(), &there].concat()));
+    whole(&message([3, 0, 0], &[away.as_slice(), &made, &there].concat()));
+    // Such records may be what was asked for.
+    for asked in [CNAME, DNAME, 255] {
+        let mut question = message([1, 0, 0], &away);
+        question[26] = asked;
+        whole(&question);
+    }
+    // A name that grows from step to step ends when it is too long.
+    whole(&message([1, 0, 0], &record(EXAMPLE, DNAME, b"\x01a\xc0\x10")));
+
+    const UNRELATED: &str = "no record of the answer section answers the question";
+    let elsewhere = record(b"\x03ftp\x03net\0", A, ADDRESS);
+    faulty(&message([2, 0, 0], &[away.as_slice(), &elsewhere].concat()), UNRELATED);
+    let stranger = record(EXAMPLE, A, ADDRESS);
+    faulty(&message([2, 0, 0], &[to_other.as_slice(), &stranger].concat()), UNRELATED);
+    // A DNAME record stands for the names below its own (RFC 6672, section 2.3).
+    faulty(&message([1, 0, 0], &record(WWW, DNAME, b"\x03net\0")), UNRELATED);
+}
+
+#[test]
+fn answers_to_another_question() {
+    const UNRELATED: &str = "no record of the answer section answers the question";
+    faulty(&message([1, 0, 0], &record(EXAMPLE, A, ADDRESS)), UNRELATED);
+    faulty(&message([1, 0, 0], &record(WWW, AAAA, &[0; 16])), UNRELATED);
+    let mut chaos = record(WWW, A, ADDRESS);
+    chaos[5] = 3;
+    faulty(&message([1, 0, 0], &chaos), UNRELATED);
+    // An OPT record is an answer to nothing.
+    faulty(&message([1, 0, 0], OPT), UNRELATED);
+    // Any record of the name answers a question for all types.
+    let mut any = message([1, 0, 0], &record(WWW, AAAA, &[0; 16]));
+    any[26] = 255;
+    whole(&any);
+    // A negative answer need not have the record.
+    let mut absent = message([1, 0, 0], &record(EXAMPLE, A, ADDRESS));
+    absent[3] = 3;
+    whole(&absent);
+}
+
+#[test]
+fn sections_that_are_not_there() {
+    let address = record(WWW, A, ADDRESS);
+    let first = "the answer section has 0 whole records, and its header counts 1";
+    faulty(&message([1, 0, 0], b""), first);
+    for length in 1..address.len() {
+        faulty(&message([1, 0, 0], &address[..length]), first);
+    }
+    let second = "the answer section has 1 whole records, and its header counts 2";
+    faulty(&message([2, 0, 0], &address), second);
+    let authority = "the authority section has 0 whole records, and its header counts 1";
+    faulty(&message([1, 1, 0], &address), authority);
+    let additional = "the additional section has 0 whole records, and its header counts 1";
+    faulty(&message([1, 0, 1], &address), additional);
+    // A truncated message may end anywhere (RFC 1035, section 4.1.1).
+    let mut truncated = message([2, 1, 1], &address[..9]);
+    truncated[2] |= 2;
+    whole(&truncated);
+}
+
+#[test]
+fn octets_that_do_not_belong() {
+    let address = record(WWW, A, ADDRESS);
+    faulty(&message([0, 0, 0], b"\0"), "1 octets follow the last record");
+    faulty(
+        &message([1, 0, 0], &[address.as_slice(), OPT].concat()),
+        "11 octets follow the last record",
+    );
+}
+
+#[test]
+fn names_that_are_none() {
+    let first = |owner: &[u8], said: &str| {
+        let said = format!("record 1 of the answer section has no readable name: {said}");
+        faulty(&message([1, 0, 0], &record(owner, A, ADDRESS)), &said);
+    };
+    // To itself, ahead, and around in a circle.
+    first(b"\xc0\x1d", "too many compression pointers");
+    first(b"\xc0\x20", "too many compression pointers");
+    first(b"\x01a\xc0\x1d", "long domain name");
+    first(b"\x80", "invalid label type");
+    let long = [&b"\x3f"[..], &[b'a'; 63]].concat().repeat(4);
+    first(&[&long, &b"\0"[..]].concat(), "long domain name");
+}
+
+#[test]
+fn data_that_is_not_of_its_type() {
+    let first = |rtype: u8, data: &[u8], said: &str| {
+        let said = format!("record 1 of the answer section holds no data of its type {said}");
+        faulty(&message([1, 0, 0], &record(WWW, rtype, data)), &said);
+    };
+    first(A, &ADDRESS[..3], "A: unexpected end of input");
+    first(A, &[0; 5], "A: trailing data in option");
+    first(AAAA, ADDRESS, "AAAA: unexpected end of input");
+    // The pointer is at 41, and leads to itself.
+    first(CNAME, b"\xc0\x29", "CNAME: too many compression pointers");
+}
+
+#[test]
+fn what_is_no_answer_at_all() {
+    assert_eq!(check_answer(b"\0"), Err(AnswerFault::Malformed(Malformed::Short(1))));
+    let mut query = message([0, 0, 0], b"");
+    query[2] = 0;
+    assert_eq!(check_answer(&query), Err(AnswerFault::Malformed(Malformed::NotAResponse)));
+    let fault = ParseError::ShortInput;
+    let of = AnswerFault::Owner { section: Section::Answer, number: 1, fault };
+    assert_ne!(check_answer(&message([1, 0, 0], b"")), Err(of));
+}
+
+/// What BIND 9.18 answered to queries of many types, signed and not, with aliases, referrals and refusals:
+/// the seeds of the fuzz target, but for those that are no message or not a whole one.
+#[test]
+fn answers_of_bind_are_whole() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/response");
+    let mut count = 0;
+    for entry in std::fs::read_dir(seeds).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_whole = !["frames", "no-record"].contains(&name);
+        let checked = check_answer(&std::fs::read(&path).unwrap());
+        assert_eq!(checked.is_ok(), is_whole, "{name}: {checked:?}");
+        count += u32::from(is_whole);
+    }
+    assert!(count >= 20, "only {count}");
+}
+
+proptest! {
+    #[test]
+    fn any_octets_are_checked(behind in prop::collection::vec(any::<u8>(), 0..300), counts: [u8; 3]) {
+        let _ = check_answer(&message(counts.map(|it| it % 4), &behind));
+    }
+
+    /// What is cut from a whole answer, or added to it, is missed.
+    #[test]
+    fn no_part_of_an_answer_can_be_missing(records in 1..5_u8, cut in 1..40_usize) {
+        let behind = [record(WWW, A, ADDRESS).repeat(records.into()), OPT.to_vec()].concat();
+        let mut octets = message([records, 0, 1], &behind);
+        prop_assert_eq!(check_answer(&octets), Ok(()));
+        octets.push(0);
+        prop_assert_eq!(check_answer(&octets), Err(AnswerFault::Trailing(1)));
+        octets.truncate(octets.len() - 1 - cut.min(behind.len()));
+        let is_missed = matches!(check_answer(&octets), Err(AnswerFault::Missing { .. }));
+        prop_assert!(is_missed, "{octets:?}");
+    }
+}

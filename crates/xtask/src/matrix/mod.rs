@@ -1,0 +1,105 @@
+//! `cargo xtask matrix`: every server over every transport that it has, and foreign clients of ours, with the
+//! counts of both sides: what was sent, what was answered, and what the server counted itself.
+
+mod clients;
+mod dnsproxy;
+mod servers;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::arguments::MatrixOptions;
+use crate::machine;
+use crate::process::Stop;
+use crate::versus::dnslab::Dnslab;
+use servers::SUBJECTS;
+use table::Row;
+
+/// Name of the page in its folder.
+const PAGE: &str = "MATRIX.md";
+
+/// Clients and queries outstanding of each: one query each, as most clients have; a window within the nine
+/// streams that Knot DNS can answer over QUIC, within its queue of ten connections, and within the 150 queries
+/// that dnsmasq takes at once; and so many sockets at once that the buffer of a server's UDP socket is put to the test.
+const WINDOWS: [Window; 3] = [
+    Window { clients: 100, outstanding: 1 },
+    Window { clients: 10, outstanding: 9 },
+    Window { clients: 200, outstanding: 2 },
+];
+
+/// A closed loop.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    clients: u32,
+    /// Queries of each client.
+    outstanding: u32,
+}
+
+/// With what every cell is measured.
+#[derive(Debug)]
+struct Room<'a> {
+    dnslab: &'a Dnslab,
+    /// Folder for files and results.
+    folder: &'a Path,
+    /// The measured window.
+    duration: Duration,
+    /// The load before it: a client that found a queue of connections full comes again after a second.
+    warm_up: Duration,
+    stop: &'a Stop,
+}
+
+/// Asks every server, and writes the table. Whether every cell is right: nothing lost, nothing wrong, and equal
+/// counts on both sides.
+///
+/// # Errors
+/// When dnslab cannot be run, or a file cannot be written.
+pub(crate) fn matrix(options: &MatrixOptions) -> Result<bool> {
+    let stop = Stop::listen()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("dnslab-matrix-")
+        .tempdir()
+        .context("cannot make a temporary folder")?;
+    let dnslab = Dnslab::find(options.dnslab.as_deref())?;
+    // It is started from another folder.
+    let whole = |path: &PathBuf| {
+        path.canonicalize().with_context(|| format!("--dnsproxy: no program at {}", path.display()))
+    };
+    let dnsproxy = options.dnsproxy.as_ref().map(whole).transpose()?;
+    let (duration, warm_up) = if options.smoke { (300, 500) } else { (1_000, 3_000) };
+    let [duration, warm_up] = [duration, warm_up].map(Duration::from_millis);
+    let room = Room { dnslab: &dnslab, folder: scratch.path(), duration, warm_up, stop: &stop };
+    let is_asked = |name: &str| options.only.is_empty() || options.only.iter().any(|it| it == name);
+    let windows = if options.smoke { &WINDOWS[1..2] } else { &WINDOWS[..] };
+    let mut rows = Vec::new();
+    let mut take = |found: Vec<Row>| {
+        found.iter().for_each(|row| println!("{}", row.line()));
+        rows.extend(found);
+    };
+    for window in windows {
+        for subject in SUBJECTS.iter().filter(|subject| is_asked(&subject.name())) {
+            stop.check()?;
+            take(servers::ask(subject, *window, &room)?);
+        }
+        if let Some(program) = dnsproxy.as_deref().filter(|_| is_asked(dnsproxy::NAME)) {
+            stop.check()?;
+            take(dnsproxy::ask(program, *window, &room)?);
+        }
+        if is_asked(clients::NAME) {
+            take(clients::ask(*window, &room)?);
+        }
+    }
+    let is_right = rows.iter().all(Row::is_right);
+    let page = table::page(&rows, &machine::facts(), &dnslab.version);
+    match &options.folder {
+        Some(folder) => {
+            let path: PathBuf = folder.join(PAGE);
+            fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => println!("\n{page}"),
+    }
+    Ok(is_right)
+}

@@ -1,0 +1,187 @@
+//! The servers that dnslab starts, each over every transport of the installed version.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dnslab_lab::ServerKind;
+use dnslab_measure::{Agreement, ResultsDirectory, RunRecord, RunStatus};
+use dnslab_wire::Transport;
+
+use super::table::{Cell, Counts, Row};
+use super::{Room, Window};
+use crate::process::{Finished, run};
+
+/// What starting and stopping the servers of all transports may take.
+const SLACK: Duration = Duration::from_secs(240);
+
+/// Why dnsmasq loses queries over TCP (`TCP_MAX_QUERIES` and `MAX_PROCS` in its config.h).
+const DNSMASQ_OVER_TCP: &str = "it has a process for each connection, which ends after 100 queries with what is \
+                                outstanding, and at most 20 of them";
+
+/// Why dnsmasq is not asked so many queries at a time (`FTABSIZ` in its config.h, `--dns-forward-max`).
+const DNSMASQ_AT_A_TIME: &str = "it forwards 150 queries at a time, and answers REFUSED to more";
+
+/// Why queries are lost over UDP, and by who forwards over UDP: the kernel books some 1,024 octets for a small
+/// query, and a socket has 212,992 (`net.core.rmem_default`) unless its server asks for more.
+const FULL_BUFFER: &str = "a socket buffer of 212,992 octets holds some 200 queries; what is not answered was \
+                           not counted";
+
+/// Queries outstanding together that the buffer of a socket may not hold.
+const BUFFERED: u32 = 200;
+
+/// Queries outstanding together that dnsmasq takes.
+const DNSMASQ_TAKES: u32 = 150;
+
+/// Why this server loses queries over this transport if so many are outstanding together; `None` if it should not.
+fn loses(name: &str, transport: Transport, together: u32) -> Option<&'static str> {
+    let is = |kind: ServerKind| name == kind.name();
+    match transport {
+        Transport::Tcp if is(ServerKind::Dnsmasq) => Some(DNSMASQ_OVER_TCP),
+        Transport::Udp if !is(ServerKind::Embedded) && together > BUFFERED => Some(FULL_BUFFER),
+        _ if is(ServerKind::Dnsdist) && together > BUFFERED => Some(FULL_BUFFER),
+        _ => None,
+    }
+}
+
+/// A server that is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject {
+    kind: ServerKind,
+    /// Name of the root folder that it runs in; `None` for the one that is installed.
+    root: Option<&'static str>,
+}
+
+/// All of them: those with a zone, then those that forward to dnslab's own server.
+pub(super) const SUBJECTS: [Subject; 15] = [
+    Subject { kind: ServerKind::Embedded, root: None },
+    Subject { kind: ServerKind::Bind, root: None },
+    Subject { kind: ServerKind::Bind, root: Some("bind-9.16") },
+    Subject { kind: ServerKind::Bind, root: Some("bind-9.20") },
+    Subject { kind: ServerKind::Knot, root: None },
+    Subject { kind: ServerKind::Knot, root: Some("knot-3.4") },
+    Subject { kind: ServerKind::Nsd, root: None },
+    Subject { kind: ServerKind::PowerDnsAuthoritative, root: None },
+    Subject { kind: ServerKind::Unbound, root: None },
+    Subject { kind: ServerKind::KnotResolver, root: None },
+    Subject { kind: ServerKind::Dnsmasq, root: None },
+    Subject { kind: ServerKind::Stubby, root: None },
+    Subject { kind: ServerKind::CoreDns, root: None },
+    Subject { kind: ServerKind::Dnsdist, root: None },
+    Subject { kind: ServerKind::PowerDnsRecursor, root: None },
+];
+
+impl Subject {
+    /// The name of its root folder, else of its kind.
+    pub(super) fn name(&self) -> String {
+        self.root.unwrap_or(self.kind.name()).to_owned()
+    }
+
+    /// Its keys in an experiment.
+    fn keys(&self) -> String {
+        let root = self.root.map_or(String::new(), |root| format!("root = \"{root}\"\n"));
+        let upstream =
+            if self.kind.serves_zones() { "" } else { "[upstream]\nkind = \"embedded\"\n" };
+        format!("[server]\nkind = \"{}\"\n{root}{upstream}", self.kind.name())
+    }
+}
+
+/// Asks a server over all transports, one after the other.
+///
+/// # Errors
+/// When dnslab cannot be started, or its results cannot be read.
+pub(super) fn ask(subject: &Subject, window: Window, room: &Room<'_>) -> Result<Vec<Row>> {
+    rows(&subject.name(), &subject.keys(), window, room)
+}
+
+/// Asks the server with these keys over all transports.
+///
+/// # Errors
+/// When dnslab cannot be started, or its results cannot be read.
+pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> Result<Vec<Row>> {
+    let Window { clients, outstanding } = window;
+    let [duration, warm_up] = [room.duration, room.warm_up].map(|length| length.as_millis());
+    let mut file = format!(
+        "name = \"matrix\"\nquestion = \"Does every server answer over every transport?\"\n\
+         {keys}[load]\nclients = {clients}\noutstanding = {outstanding}\n\
+         duration = \"{duration}ms\"\nwarm_up = \"{warm_up}ms\"\ntimeout = \"2s\"\n\
+         [repeat]\nruns = 1\nalternate = \"runs\"\n"
+    );
+    for transport in Transport::ALL {
+        file += &format!("[[variant]]\nname = \"{transport}\"\nload.transport = \"{transport}\"\n");
+    }
+    let (finished, results) = experiment(&file, room)?;
+    let row = |server: &str, transport, cell| Row {
+        server: server.to_owned(),
+        transport,
+        window: (clients, outstanding),
+        loses: loses(name, transport, clients * outstanding),
+        cell,
+    };
+    let Some(results) = results else {
+        // No transport could run, or the first of them could not.
+        let why = Cell::Failed(finished.tail());
+        return Ok(vec![row(name, Transport::Udp, why)]);
+    };
+    let session = results.session()?;
+    let records = results.runs()?;
+    let version = records.first().map_or("", |record| record.server.version.as_str());
+    let server = format!("{name} {}", version.split(['-', ' ', '+']).next().unwrap_or_default());
+    let found = Transport::ALL.into_iter().map(|transport| {
+        let of = |variant: &str| variant == transport.name();
+        let skipped = session.skipped.iter().find(|it| of(&it.variant));
+        let is_too_much = name == ServerKind::Dnsmasq.name()
+            && transport == Transport::Udp
+            && clients * outstanding > DNSMASQ_TAKES;
+        let cell = match (records.iter().find(|it| of(&it.variant)), skipped) {
+            (Some(_), _) if is_too_much => Cell::NotServed(DNSMASQ_AT_A_TIME.to_owned()),
+            (Some(record), _) => cell(record),
+            (None, Some(skipped)) => Cell::NotServed(skipped.reason.clone()),
+            (None, None) => Cell::Failed(finished.tail()),
+        };
+        row(server.trim(), transport, cell)
+    });
+    Ok(found.collect())
+}
+
+/// Runs an experiment to its end; what dnslab said, and its results if it left any.
+fn experiment(file: &str, room: &Room<'_>) -> Result<(Finished, Option<ResultsDirectory>)> {
+    let (path, results) = (room.folder.join("experiment.toml"), room.folder.join("results"));
+    fs::write(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
+    if results.exists() {
+        fs::remove_dir_all(&results).context("cannot remove the last results")?;
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM"]).arg(&room.dnslab.path).arg("run").arg(&path);
+    command.arg("--results").arg(&results);
+    let finished = run(&mut command, room.folder, SLACK, room.stop)?;
+    let directory = first_folder(&results).map(|path| ResultsDirectory::open(&path)).transpose()?;
+    Ok((finished, directory))
+}
+
+/// The only folder in a folder.
+fn first_folder(folder: &Path) -> Option<PathBuf> {
+    fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).next()
+}
+
+/// What a record says.
+fn cell(record: &RunRecord) -> Cell {
+    let measured = match (&record.status, &record.measured) {
+        (RunStatus::Failed { reason, .. } | RunStatus::Invalid { reason }, _) => {
+            return Cell::Failed(reason.clone());
+        }
+        (RunStatus::Valid, None) => return Cell::Failed("nothing was measured".to_owned()),
+        (RunStatus::Valid, Some(measured)) => measured,
+    };
+    let both = [&measured.warm_up, &measured.counters];
+    let sum = |count: fn(&dnslab_measure::Counters) -> u64| both.into_iter().map(count).sum();
+    Cell::Asked(Counts {
+        sent: sum(|it| it.sent),
+        answered: sum(|it| it.outcomes.answered),
+        lost: sum(|it| it.outcomes.lost()),
+        wrong: sum(|it| it.answers.wrong + it.answers.malformed + it.answers.bad_signature),
+        counted: Agreement::of(measured).map(|agreement| agreement.counted),
+    })
+}
