@@ -33,10 +33,6 @@ const OTHER_FILES: u64 = 64;
 /// Time between the last worker's readiness and the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
 
-/// Longest time between two connections at the start. Some servers take one connection, then serve all
-/// that have asked, then take the next; and their listening sockets queue as few as ten.
-const LONGEST_CONNECT_GAP: Nanos = 1_000_000;
-
 /// What a load tells while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
@@ -278,7 +274,7 @@ impl Start<'_> {
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
             opens_at_start,
             connects_from,
-            connect_gap: ((connects_until - connects_from) / lanes.max(1)).min(LONGEST_CONNECT_GAP),
+            connect_gap: (connects_until - connects_from) / lanes.max(1),
             sends_from: match spec.mode {
                 Mode::Closed { .. } => connects_until,
                 Mode::Open { .. } => 0,
@@ -309,7 +305,9 @@ impl Start<'_> {
     }
 
     /// When its clients begin to connect at the start, and until when all are to have begun: the first
-    /// half of what comes before anything counts. Of a load that has one turn for all it is that of its
+    /// half of what comes before anything counts. They begin evenly over that time: some servers take one
+    /// connection, then serve all that have asked, then take the next, and their listening sockets queue as
+    /// few as ten. Of a load that has one turn for all it is that of its
     /// turn, so that no connection is idle before its load.
     fn time_to_connect(&self) -> (Nanos, Nanos) {
         let first = self.first_counted();

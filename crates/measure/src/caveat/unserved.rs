@@ -29,12 +29,21 @@ pub fn unserved(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> 
         0 => String::new(),
         failed => format!(" ({} attempts to connect failed)", number::count(failed)),
     };
+    let kind = kind(server);
+    // One that dnslab started is configured for as many clients as the load has.
+    let remedy = match (server.kind.as_str(), kind) {
+        ("external", _) => "raise that, ask with fewer clients, or",
+        (_, "unbound") => {
+            "dnslab sets that high enough, but Unbound may have a `wait-limit` of 1,000 queries in work for \
+             one address: give the clients several by `load.sources`, ask with fewer, or"
+        }
+        _ => "dnslab sets that high enough: ask with fewer clients, or",
+    };
     Some(format!(
         "the server served {} of {} clients; the others had no connection, or no answer on \
-         it{attempts}; {}; raise that, ask with fewer clients, or give them a longer `load.warm_up` \
-         to connect",
+         it{attempts}; {}; {remedy} give them a longer `load.warm_up` to connect",
         number::count(served),
         number::count(clients),
-        connection_bound(kind(server)),
+        connection_bound(kind),
     ))
 }

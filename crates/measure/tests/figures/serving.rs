@@ -63,8 +63,13 @@ fn clients_that_are_not_served() {
     assert!(failed.contains("(12 attempts to connect failed)"), "{failed}");
     let unbound = reason(|run| run.server.kind = "unbound".to_owned()).unwrap();
     assert!(unbound.contains("`incoming-num-tcp` (default 10"), "{unbound}");
+    // What dnslab itself configured is not for the user to raise.
+    assert!(
+        unbound.contains("sets that high enough") && unbound.contains("`load.sources`"),
+        "{unbound}"
+    );
     let external = reason(|run| run.server.kind = "external".to_owned()).unwrap();
-    for option in ["`tcp-clients`", "`incoming-num-tcp`", "`tcp-count`"] {
+    for option in ["`tcp-clients`", "`incoming-num-tcp`", "`tcp-count`", "raise that"] {
         assert!(external.contains(option), "{external}");
     }
     // 99 % are enough, over all workers; and where clients connect on demand nothing is known.

@@ -17,12 +17,9 @@ use crate::process::{Finished, run};
 /// What starting and stopping the servers of all transports may take.
 const SLACK: Duration = Duration::from_secs(240);
 
-/// Why dnsmasq loses queries over TCP (`TCP_MAX_QUERIES` and `MAX_PROCS` in its config.h).
+/// Why dnsmasq loses queries over TCP (`TCP_MAX_QUERIES` in its config.h).
 const DNSMASQ_OVER_TCP: &str = "it has a process for each connection, which ends after 100 queries with what is \
-                                outstanding, and at most 20 of them";
-
-/// Why dnsmasq is not asked so many queries at a time (`FTABSIZ` in its config.h, `--dns-forward-max`).
-const DNSMASQ_AT_A_TIME: &str = "it forwards 150 queries at a time, and answers REFUSED to more";
+                                outstanding";
 
 /// Why queries are lost over UDP, and by who forwards over UDP: the kernel books some 1,024 octets for a small
 /// query, and a socket has 212,992 (`net.core.rmem_default`) unless its server asks for more.
@@ -32,8 +29,26 @@ const FULL_BUFFER: &str = "a socket buffer of 212,992 octets holds some 200 quer
 /// Queries outstanding together that the buffer of a socket may not hold.
 const BUFFERED: u32 = 200;
 
-/// Queries outstanding together that dnsmasq takes.
-const DNSMASQ_TAKES: u32 = 150;
+/// Why this server is not asked over this transport by so many; `None` if it takes them.
+fn too_many(
+    name: &str,
+    transport: Transport,
+    Window { clients, outstanding }: Window,
+) -> Option<&'static str> {
+    match transport {
+        _ if name != ServerKind::Dnsmasq.name() => None,
+        // `FTABSIZ` in its config.h, `--dns-forward-max`.
+        Transport::Udp if clients * outstanding > 150 => {
+            Some("it forwards 150 queries at a time, and answers REFUSED to more")
+        }
+        // `TCP_BACKLOG` in its config.h.
+        Transport::Tcp if clients > 32 => Some(
+            "32 connections may wait until it has forked a process for each: of more clients, some have to wait \
+                  for seconds",
+        ),
+        _ => None,
+    }
+}
 
 /// Why this server loses queries over this transport if so many are outstanding together; `None` if it should not.
 fn loses(name: &str, transport: Transport, together: u32) -> Option<&'static str> {
@@ -132,14 +147,12 @@ pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> R
     let found = Transport::ALL.into_iter().map(|transport| {
         let of = |variant: &str| variant == transport.name();
         let skipped = session.skipped.iter().find(|it| of(&it.variant));
-        let is_too_much = name == ServerKind::Dnsmasq.name()
-            && transport == Transport::Udp
-            && clients * outstanding > DNSMASQ_TAKES;
-        let cell = match (records.iter().find(|it| of(&it.variant)), skipped) {
-            (Some(_), _) if is_too_much => Cell::NotServed(DNSMASQ_AT_A_TIME.to_owned()),
-            (Some(record), _) => cell(record),
-            (None, Some(skipped)) => Cell::NotServed(skipped.reason.clone()),
-            (None, None) => Cell::Failed(finished.tail()),
+        let too_many = too_many(name, transport, window);
+        let cell = match (records.iter().find(|it| of(&it.variant)), skipped, too_many) {
+            (Some(_), _, Some(why)) => Cell::NotServed(why.to_owned()),
+            (Some(record), _, None) => cell(record),
+            (None, Some(skipped), _) => Cell::NotServed(skipped.reason.clone()),
+            (None, None, _) => Cell::Failed(finished.tail()),
         };
         row(server.trim(), transport, cell)
     });
