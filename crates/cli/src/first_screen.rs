@@ -61,8 +61,11 @@ fn print_json(results: &ResultsDirectory) -> Result<(), Failure> {
 }
 
 /// One hint: as many rounds as would probably make the answer certain, or the same on a real server that
-/// is installed here.
+/// is installed here. Where runs are missing, they come first, and a note says how.
 fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
+    if summary.missing_runs > 0 {
+        return None;
+    }
     if let Some(more) = more_rounds(summary) {
         let rounds = experiment.runs + more;
         return Some(format!("more rounds may make it certain: --set repeat.runs={rounds}"));
