@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 use dnslab_carrier::http2::Server;
 use dnslab_load::{LoadResult, LoadSpec};
 use dnslab_wire::{FrameReader, Transport, push_frame};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConnection, StreamOwned};
 
 use crate::load::{go, settings, spec};
 use crate::servers::Identity;
@@ -27,18 +25,7 @@ fn server(
     alpn: &str,
     serve: impl Fn(&mut Tls, usize) -> io::Result<()> + Send + Sync + 'static,
 ) -> SocketAddr {
-    let (chain, key) = identity.files();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![CertificateDer::from_pem_file(chain).unwrap()],
-            PrivateKeyDer::from_pem_file(key).unwrap(),
-        )
-        .unwrap();
-    config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+    let config = identity.server_config(alpn);
     let (config, serve) = (Arc::new(config), Arc::new(serve));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -11,9 +11,7 @@ use dnslab_carrier::Method;
 use dnslab_carrier::http2::Server;
 use dnslab_load::LoadSpec;
 use dnslab_wire::Transport;
-use rustls::{ServerConfig, ServerConnection};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::ServerConnection;
 
 use crate::load::{go, go_well, settings, spec, with_method, with_quota};
 use crate::servers::Identity;
@@ -28,18 +26,7 @@ struct Counts {
 /// Answers so many requests over HTTP/2, and then refuses them with 503; those that came as early data it
 /// refuses with 425.
 fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
-    let (chain, key) = identity.files();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![CertificateDer::from_pem_file(chain).unwrap()],
-            PrivateKeyDer::from_pem_file(key).unwrap(),
-        )
-        .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    let mut config = identity.server_config("h2");
     config.max_early_data_size = 16_384;
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -4,12 +4,16 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dnslab_responder::{
     CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
 };
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Patience with things that take milliseconds on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,9 +47,20 @@ impl Identity {
         Self { chain, key, folder }
     }
 
-    /// The chain and the key, for a server that a test writes itself.
-    pub(crate) fn files(&self) -> (&PathBuf, &PathBuf) {
-        (&self.chain, &self.key)
+    /// Of a TLS server that a test writes itself, with one protocol (ALPN).
+    pub(crate) fn server_config(&self, alpn: &str) -> ServerConfig {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![CertificateDer::from_pem_file(&self.chain).unwrap()],
+                PrivateKeyDer::from_pem_file(&self.key).unwrap(),
+            )
+            .unwrap();
+        config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+        config
     }
 }
 

@@ -14,21 +14,24 @@ fn big_queries(count: usize) -> Vec<u8> {
     frames
 }
 
+/// Sends these queries over TCP and over TLS, and reads no answer.
+fn ask_and_read_nothing(server: &Victim, frames: &[u8]) {
+    let mut plain = connect(server.address);
+    let socket = plain.try_clone().unwrap();
+    flood(&mut plain, &socket, frames, frames.len());
+    let mut tls = server.tls(server.dot, b"dot");
+    let socket = tls.sock.try_clone().unwrap();
+    flood(&mut tls, &socket, frames, frames.len());
+    std::thread::sleep(std::time::Duration::from_millis(500));
+}
+
 /// 180 MB of answers are asked for, and not read.
 #[test]
 fn unread_answers() {
     let _alone = alone();
     let server = Victim::start(|_| {});
     let frames = big_queries(1500);
-    check(&server, 32 << 20, || {
-        let mut plain = connect(server.address);
-        let socket = plain.try_clone().unwrap();
-        flood(&mut plain, &socket, &frames, frames.len());
-        let mut tls = server.tls(server.dot, b"dot");
-        let socket = tls.sock.try_clone().unwrap();
-        flood(&mut tls, &socket, &frames, frames.len());
-        std::thread::sleep(std::time::Duration::from_millis(500));
-    });
+    check(&server, 32 << 20, || ask_and_read_nothing(&server, &frames));
     server.stop();
 }
 
@@ -38,15 +41,7 @@ fn delayed_answers() {
     let _alone = alone();
     let server = Victim::start(|config| config.program.delay = "60s".parse().unwrap());
     let frames = big_queries(1500);
-    let grown = crate::growth(|| {
-        let mut plain = connect(server.address);
-        let socket = plain.try_clone().unwrap();
-        flood(&mut plain, &socket, &frames, frames.len());
-        let mut tls = server.tls(server.dot, b"dot");
-        let socket = tls.sock.try_clone().unwrap();
-        flood(&mut tls, &socket, &frames, frames.len());
-        std::thread::sleep(std::time::Duration::from_millis(500));
-    });
+    let grown = crate::growth(|| ask_and_read_nothing(&server, &frames));
     assert!(grown < 32 << 20, "{} MiB", grown >> 20);
     let counters = server.stop();
     for transport in [Transport::Tcp, Transport::Dot] {
