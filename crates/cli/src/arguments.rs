@@ -78,8 +78,8 @@ pub(crate) struct Run {
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long, conflicts_with = "resume")]
     pub(crate) insecure: bool,
-    /// Run an experiment file that names programs or configuration text, though it is not yours alone:
-    /// another user owns it or may write it
+    /// Run an experiment file that names programs, configuration text or a folder to write to, or resume a
+    /// results directory, though it is not yours alone: another user owns it or may write it
     #[arg(long)]
     pub(crate) trust: bool,
     /// Show the plan and stop; the same as `dnslab plan`

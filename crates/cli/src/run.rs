@@ -53,11 +53,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
 
 /// Whether a person at the terminal trusts the experiment; nobody is asked without one.
 fn trust(untrusted: &Untrusted) -> bool {
-    let Untrusted { path, keys, doubt } = untrusted;
-    let (path, keys) = (path.display(), keys.join(", "));
-    terminal::confirm(&format!(
-        "{path} names what is run or configured ({keys}), and {doubt}. Run it?"
-    ))
+    terminal::confirm(&format!("{}. Run it?", untrusted.statement()))
 }
 
 /// Time between two looks whether the person is done.

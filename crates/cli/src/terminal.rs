@@ -34,7 +34,7 @@ pub(crate) fn confirm(question: &str) -> bool {
     if !input.is_terminal() || !output.is_terminal() {
         return false;
     }
-    write!(output, "{question} [y/N] ").and_then(|()| output.flush()).ok();
+    write!(output, "{} [y/N] ", visible(question)).and_then(|()| output.flush()).ok();
     let mut answer = String::new();
     input.read_line(&mut answer).ok();
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")

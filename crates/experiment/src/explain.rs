@@ -39,8 +39,8 @@ pub fn located(server: &Server) -> String {
 }
 
 /// What an experiment is that names code.
-const IS_CODE: &str = "This experiment names programs or configuration text, so it is code: run it only if you \
-                       trust who wrote it.";
+const IS_CODE: &str = "This experiment names programs, configuration text or a folder that is written to, so it \
+                       is code: run it only if you trust who wrote it.";
 
 /// The plan of an experiment, for people, in lines.
 #[must_use]
@@ -81,7 +81,8 @@ pub fn explain(
     text
 }
 
-/// What a variant names that is code, each in lines: programs, root folders, text of configurations.
+/// What a variant names that is code, each in lines: programs, root folders, text of configurations, a folder
+/// that is written to.
 fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     let chain = variant.laboratory.chain.iter().map(|behind| (behind.place.name(), &behind.server));
     let mut lines = Vec::new();
@@ -97,10 +98,19 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
             let line = |path| ("program", format!("{path} (`{place}.{key}`)"));
             lines.extend(path.map(line));
         }
+        // It is looked for beside the program that was named.
+        if server.kind() == Some(ServerKind::Knot) && server.binary().is_some() {
+            let line =
+                format!("knotc beside it, or that of PATH, for its counters (`{place}.binary`)");
+            lines.push(("program", line));
+        }
         if let Some(extra) = server.extra() {
             lines.push(("extra", format!("text of its configuration (`{place}.extra`):")));
             lines.extend(extra.lines().map(|line| ("", format!("| {}", on_one_line(line)))));
         }
+    }
+    if let Some(folder) = variant.server.logging.folder() {
+        lines.push(("folder", format!("{} (`server.log.folder`)", folder.display())));
     }
     lines
 }

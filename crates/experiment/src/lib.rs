@@ -45,8 +45,8 @@ pub use check::{
 pub use dnslab_load::Mode;
 pub use error::{ExperimentError, Mark, Origin, Place, Problem, Problems};
 pub use explain::{FindServer, explain, installed, located};
-pub(crate) use file::load_file;
 pub use file::{BUILT_IN, Source, Untrusted, load, render, render_styled, without_secrets};
+pub(crate) use file::{Purpose, load_file};
 pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{

@@ -11,6 +11,7 @@ use dnslab_measure::{CounterSample, CounterSeries};
 use crate::network::Visit;
 use crate::sampler::signed_ns;
 use crate::server::{Access, ServerKind};
+use crate::users::User;
 
 /// Time between readings. One costs the server up to some milliseconds of CPU time (BIND renders its
 /// statistics as text), so the watch takes less than 1 % of it.
@@ -29,6 +30,8 @@ pub(crate) struct Counted {
     pub(crate) service: SocketAddr,
     /// Its program.
     pub(crate) binary: PathBuf,
+    /// The user that it is; `None` where it is this process's.
+    pub(crate) user: Option<User>,
     /// Asking disturbs its clients: it is asked before and after the load only.
     pub(crate) is_disturbed: bool,
     /// Its network; `None` for that of the caller.
@@ -95,13 +98,13 @@ fn read_until(
             return readings;
         }
     };
-    readings.insist(counted, FIRST_ATTEMPTS);
+    readings.insist(counted, FIRST);
     began.send(()).ok();
     loop {
         let waited = stopped.recv_timeout(INTERVAL);
         let is_last = !matches!(waited, Err(RecvTimeoutError::Timeout));
         if is_last {
-            readings.insist(counted, LAST_ATTEMPTS);
+            readings.insist(counted, LAST);
             return readings;
         }
         if !counted.is_disturbed {
@@ -110,24 +113,28 @@ fn read_until(
     }
 }
 
-/// Attempts at the first reading: some servers (CoreDNS, PowerDNS Recursor) answer queries a little before
-/// they tell what they counted.
-const FIRST_ATTEMPTS: u32 = 20;
+/// How long the first reading is tried: some servers (CoreDNS, PowerDNS Recursor) answer queries a little
+/// before they tell what they counted.
+const FIRST: Duration = Duration::from_secs(2);
 
-/// Attempts at the last one: a server that is silent by now shall not hold up the end.
-const LAST_ATTEMPTS: u32 = 3;
+/// How long the last one is: a server that is silent by now shall not hold up the end.
+const LAST: Duration = Duration::from_millis(200);
 
 /// Time between two attempts.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
 impl Readings {
-    /// Takes a reading that nothing makes up for, in so many attempts at most.
-    fn insist(&mut self, counted: &Counted, attempts: u32) {
+    /// Takes a reading that nothing makes up for: the last attempt begins within this time.
+    fn insist(&mut self, counted: &Counted, within: Duration) {
         let (known, failure) = (self.samples.len(), self.failure.clone());
-        for _ in 0..attempts {
+        let end = Instant::now() + within;
+        loop {
             self.read(counted);
             if self.samples.len() > known {
                 self.failure = failure;
+                return;
+            }
+            if Instant::now() >= end {
                 return;
             }
             thread::sleep(BETWEEN_ATTEMPTS);
@@ -141,6 +148,7 @@ impl Readings {
             address: ([127, 0, 0, 1], counted.port).into(),
             service: counted.service,
             binary: &counted.binary,
+            user: counted.user.as_ref(),
             earlier: self.asked,
         };
         self.asked += 1;

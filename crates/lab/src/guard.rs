@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -27,6 +27,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use crate::cgroup::{Groups, Sources};
 use crate::hosts::link;
 use crate::privileges::RunAs;
+use crate::regular::open_regular;
 use crate::root::FileSystem;
 use crate::{descendants, launch, users};
 
@@ -77,6 +78,13 @@ pub struct GuardSpec {
     /// The user that it becomes; `None` to stay who the guard is. A guard that is not root stays who it is.
     #[serde(default)]
     pub run_as: Option<RunAs>,
+}
+
+impl GuardSpec {
+    /// The user that the server becomes; `None` if it stays who the guard is.
+    fn run_as(&self) -> Option<&RunAs> {
+        self.run_as.as_ref().filter(|_| users::own() == 0)
+    }
 }
 
 /// How a process ended.
@@ -171,14 +179,14 @@ fn supervise() -> ExitCode {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let groups = Groups::create();
         let (server, reader) = spawn(&spec, &groups).inspect_err(|_| groups.remove())?;
-        Ok((server, reader, groups, events))
+        Ok((spec, server, reader, groups, events))
     });
     match started {
         Err(error) => {
             say(&Report::Failed { reason: error.to_string() });
             ExitCode::FAILURE
         }
-        Ok((server, reader, groups, events)) => {
+        Ok((spec, server, reader, groups, events)) => {
             let pid = server.as_raw_nonzero().get().unsigned_abs();
             say(&Report::Started { pid, sources: groups.sources.clone() });
             let report = watch(server, &groups, &events);
@@ -186,6 +194,9 @@ fn supervise() -> ExitCode {
             // Nobody holds the pipe any more, so this ends; what is in it belongs to the log.
             if let Some(reader) = reader {
                 reader.join().ok();
+            }
+            if let Some(run_as) = spec.run_as() {
+                run_as.take_back(&spec.directory);
             }
             say(&Report::Exited(report));
             ExitCode::SUCCESS
@@ -239,15 +250,17 @@ fn forward_input(sender: &Sender<Event>) {
 /// Starts the stage that enters the groups and then becomes the server; and the thread that reads its
 /// standard error, if that goes through a pipe.
 fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandle<()>>)> {
-    let run_as = spec.run_as.clone().filter(|_| users::own() == 0);
-    if let Some(run_as) = &run_as {
-        run_as.hand_over(&spec.directory, &spec.log)?;
+    let open = |path: &Path| open_regular(path, OpenOptions::new().create(true).append(true));
+    let log = open(&spec.log)?;
+    let standard_error = spec.standard_error.as_deref().map(open).transpose()?;
+    let run_as = spec.run_as();
+    // After the files are open: from here on the server's user may put others in their place.
+    if let Some(run_as) = run_as {
+        run_as.hand_over(&spec.directory)?;
     }
-    let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
-    let (standard_error, reader) = match &spec.standard_error {
+    let (standard_error, reader) = match standard_error {
         None => (Stdio::from(log.try_clone()?), None),
-        Some(path) => {
-            let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        Some(mut file) => {
             let (mut pipe, end) = io::pipe()?;
             // A full disk ends the reading, and then the writing, as it does for a server's own file.
             let copy = move || drop(io::copy(&mut pipe, &mut file));
@@ -260,7 +273,7 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
         cpus: spec.cpus.clone(),
         network: spec.network.clone(),
         file_system: spec.file_system.clone(),
-        run_as,
+        run_as: run_as.cloned(),
         guard: std::process::id(),
     };
     let child = Command::new("/proc/self/exe")

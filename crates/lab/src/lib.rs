@@ -25,6 +25,7 @@
 //! This crate is the only one that starts processes. It sends no load and opens no client socket:
 //! whoever calls brings the probe.
 
+mod asked;
 pub mod cache;
 pub mod certificate;
 mod cgroup;

@@ -4,17 +4,20 @@
 //! option of its own for that. It keeps one right where its ports are below 1024: to listen on them.
 
 use std::ffi::OsStr;
-use std::fs::{self, Metadata, OpenOptions, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::mount::MountFlags;
 use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid};
 use serde::{Deserialize, Serialize};
 
 use crate::root;
-use crate::server::{ServerKind, ServerSpec};
+use crate::server::ServerSpec;
 use crate::users::{self, User};
 
 /// The first port that takes no right of its own, unless the kernel says another (ip(7)).
@@ -78,7 +81,7 @@ pub(crate) fn decide(
     if !missing.is_empty() {
         return stay(format!("dnslab itself lacks {missing}"));
     }
-    let user = User::first_of(packaged(spec.kind), root.unwrap_or(Path::new("/")));
+    let user = User::unused();
     if let Some(why) = barred(spec, program, root, &user) {
         return stay(why);
     }
@@ -86,11 +89,12 @@ pub(crate) fn decide(
     let closed = if root.is_some() { None } else { closed_above(directory, &user) };
     let missing = root::missing_rights();
     if let Some(closed) = closed.as_deref().filter(|_| !missing.is_empty()) {
-        let (name, closed) = (&user.name, closed.display());
-        let why = format!("{name} may not enter {closed}, and covering that takes {missing}");
-        return stay(why);
+        let closed = closed.display();
+        return stay(format!(
+            "its {user} may not enter {closed}, and covering that takes {missing}"
+        ));
     }
-    if let Err(why) = can_become(&user, directory) {
+    if let Err(why) = can_become(&user).and_then(|()| can_have(&user, directory)) {
         return stay(why);
     }
     let text = fs::read_to_string(FREE_PORTS).unwrap_or_default();
@@ -100,23 +104,42 @@ pub(crate) fn decide(
     Some(Ok(RunAs { user, low_ports, closed, logs }))
 }
 
-/// Whether this process may become a user and give them a folder; why not, if not. A container often has one
-/// user alone, and a shared file system may refuse a change of the owner.
-fn can_become(user: &User, directory: &Path) -> Result<(), String> {
-    let User { name, uid, gid } = user;
+/// The user that a program is asked as for its version: one that is nobody else, where dnslab is root and
+/// such a user may execute it. `program` is its path inside `root`, if it has one.
+pub(crate) fn to_ask_as(program: &Path, root: Option<&Path>) -> Option<User> {
+    if users::own() != 0 || !lacking(&NEEDED).is_empty() {
+        return None;
+    }
+    let user = User::unused();
+    (may_run(program, root, &user) && can_become(&user).is_ok()).then_some(user)
+}
+
+/// Whether this process may become a user; why not, if not. A container often has one user alone.
+fn can_become(user: &User) -> Result<(), String> {
+    let User { uid, gid } = user;
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let has = |(path, number): (&str, u32)| is_mapped(&read(path), number);
     if !NAMESPACE_MAPS.into_iter().zip([*uid, *gid]).all(has) {
-        return Err(format!("this user namespace has no {name} ({uid}, group {gid})"));
+        return Err(format!("this user namespace has no user {uid} with the group {gid}"));
     }
     if read(NAMESPACE_GROUPS).trim() == "deny" {
         return Err("this user namespace lets nobody leave their groups".to_owned());
     }
-    let refused =
-        |error: io::Error| format!("{name} cannot be given {}: {error}", directory.display());
-    let before = fs::metadata(directory).map_err(refused)?;
-    lchown(directory, Some(*uid), Some(*gid)).map_err(refused)?;
-    lchown(directory, Some(before.uid()), Some(before.gid())).map_err(refused)
+    Ok(())
+}
+
+/// Name of the folder that is given away to see whether that works.
+const TRIAL: &str = "owner.trial";
+
+/// Whether a user can be given what is in a folder; why not, if not. A shared file system may refuse it.
+fn can_have(user: &User, directory: &Path) -> Result<(), String> {
+    let trial = directory.join(TRIAL);
+    let tried = fs::create_dir(&trial).and_then(|()| {
+        let tried = own(&open_folder(&trial)?, Path::new(""), user);
+        fs::remove_dir(&trial)?;
+        tried
+    });
+    tried.map_err(|error| format!("its {user} cannot have {}: {error}", directory.display()))
 }
 
 /// Whether a user namespace with this map has a number: lines of the first number inside, the first one
@@ -130,32 +153,28 @@ fn is_mapped(map: &str, number: u32) -> bool {
     map.is_empty() || map.lines().any(|line| holds(line) == Some(true))
 }
 
-/// The users that distributions make for a server, the most frequent name first.
-fn packaged(kind: ServerKind) -> &'static [&'static str] {
-    match kind {
-        ServerKind::Embedded => &[],
-        ServerKind::Bind => &["bind", "named"],
-        ServerKind::Knot => &["knot"],
-        ServerKind::Nsd => &["nsd"],
-        ServerKind::Unbound => &["unbound"],
-        ServerKind::KnotResolver => &["knot-resolver"],
-        ServerKind::Dnsmasq => &["dnsmasq"],
-        ServerKind::Stubby => &["stubby"],
-        ServerKind::CoreDns => &["coredns"],
-        ServerKind::Dnsdist => &["_dnsdist", "dnsdist"],
-        ServerKind::PowerDnsAuthoritative => &["pdns"],
-        ServerKind::PowerDnsRecursor => &["pdns", "pdns-recursor"],
-    }
-}
-
 /// Why this user cannot be the server, if they cannot: they may not execute its program, or not enter the
 /// folder of its query log.
 fn barred(spec: &ServerSpec, program: &Path, root: Option<&Path>, user: &User) -> Option<String> {
-    let name = &user.name;
-    let there = match root {
+    if !may_run(program, root, user) {
+        return Some(format!("its {user} may not execute {}", outside(program, root).display()));
+    }
+    let logs = spec.logging.folder()?.canonicalize().ok()?;
+    let closed = closed_above(&logs.join("any"), user)?;
+    Some(format!("its {user} may not enter {}, where its query log is", closed.display()))
+}
+
+/// The path of a program inside a root folder, from outside.
+fn outside(program: &Path, root: Option<&Path>) -> PathBuf {
+    match root {
         Some(root) => root.join(program.strip_prefix("/").unwrap_or(program)),
         None => program.to_owned(),
-    };
+    }
+}
+
+/// Whether a user may execute a program, and enter all folders on the way to it.
+fn may_run(program: &Path, root: Option<&Path>, user: &User) -> bool {
+    let there = outside(program, root);
     let may = |facts: &Metadata| {
         may_execute(facts, user)
             && match root {
@@ -165,12 +184,7 @@ fn barred(spec: &ServerSpec, program: &Path, root: Option<&Path>, user: &User) -
                 None => there.canonicalize().is_ok_and(|it| closed_above(&it, user).is_none()),
             }
     };
-    if !fs::metadata(&there).is_ok_and(|facts| may(&facts)) {
-        return Some(format!("{name} may not execute {}", there.display()));
-    }
-    let logs = spec.logging.folder()?.canonicalize().ok()?;
-    let closed = closed_above(&logs.join("any"), user)?;
-    Some(format!("{name} may not enter {}, where its query log is", closed.display()))
+    fs::metadata(&there).is_ok_and(|facts| may(&facts))
 }
 
 /// The folder nearest to `/` above `path` that a user may not enter.
@@ -205,31 +219,66 @@ pub(crate) fn executed(program: &str) -> &OsStr {
     OsStr::new(if is_own { OWN_PROGRAM } else { program })
 }
 
-/// Gives a file, or a folder with all that is in it, to a user. A link stays whose it is: so one that its
-/// maker made can be told from one that the user put in its place.
+/// Opens a folder; a symbolic link in its place is refused.
+fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
+}
+
+/// How a folder is opened: that one, whatever a stranger puts in its place meanwhile.
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Makes a user the owner of what is called `name` in an open folder, of the folder itself without a name.
+/// No link is followed.
+fn own(folder: &impl AsFd, name: &Path, user: &User) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+    Ok(rustix::fs::chownat(folder, name, Some(uid), Some(gid), flags)?)
+}
+
+/// Gives a folder with all that is in it to a user. A link stays whose it is: so one that its maker made can be
+/// told from one that the user put in its place. So does a file with a second name, which may be in anybody's
+/// folder.
 fn give(path: &Path, user: &User) -> io::Result<()> {
-    let facts = fs::symlink_metadata(path)?;
-    if facts.is_symlink() {
-        return Ok(());
-    }
-    if facts.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), user)?;
+    give_open(&open_folder(path)?, user)
+}
+
+fn give_open(folder: &OwnedFd, user: &User) -> io::Result<()> {
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if matches!(name.as_bytes(), b"." | b"..") {
+            continue;
+        }
+        let facts = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(facts.st_mode) {
+            FileType::Symlink => {}
+            FileType::Directory => {
+                give_open(&rustix::fs::openat(folder, name, FOLDER, Mode::empty())?, user)?;
+            }
+            _ if facts.st_nlink > 1 => {}
+            _ => own(folder, Path::new(name), user)?,
         }
     }
-    lchown(path, Some(user.uid), Some(user.gid))
+    own(folder, Path::new(""), user)
 }
 
 impl RunAs {
-    /// Gives what the server writes to the user: its working directory and all that lies in it, its log,
-    /// which need not be there yet, and the folder elsewhere.
+    /// Gives what the server writes to the user: its working directory and all that lies in it, and the folder
+    /// elsewhere.
     ///
     /// # Errors
     /// When the system refuses.
-    pub(crate) fn hand_over(&self, directory: &Path, log: &Path) -> io::Result<()> {
-        OpenOptions::new().create(true).append(true).open(log)?;
+    pub(crate) fn hand_over(&self, directory: &Path) -> io::Result<()> {
         let mut folders = [Some(directory), self.logs.as_deref()].into_iter().flatten();
         folders.try_for_each(|folder| give(folder, &self.user))
+    }
+
+    /// Takes it all back when nothing of the user runs any more: a later server may have its number.
+    pub(crate) fn take_back(&self, directory: &Path) {
+        let own = User { uid: users::own(), gid: rustix::process::getegid().as_raw() };
+        for folder in [Some(directory), self.logs.as_deref()].into_iter().flatten() {
+            give(folder, &own).ok();
+        }
     }
 
     /// Makes the way to the working directory passable, inside mounts of this process's own. Why it failed,
@@ -237,7 +286,7 @@ impl RunAs {
     pub(crate) fn uncover(&self) -> Result<(), String> {
         let Some(closed) = &self.closed else { return Ok(()) };
         let failed = |error: io::Error| {
-            let (closed, user) = (closed.display(), &self.user.name);
+            let (closed, user) = (closed.display(), &self.user);
             format!(
                 "cannot cover {closed} for {user}, who may not enter it: {error} (hint: results in a folder \
                  that everybody may enter need no cover)"
@@ -263,7 +312,7 @@ impl RunAs {
     /// Becomes the user, for good. This process must have one thread. Why it failed, as a sentence for the
     /// log.
     pub(crate) fn give_up_root(&self) -> Result<(), String> {
-        self.change().map_err(|error| format!("cannot become {}: {error}", self.user.name))
+        self.change().map_err(|error| format!("cannot become {}: {error}", self.user))
     }
 
     fn change(&self) -> rustix::io::Result<()> {

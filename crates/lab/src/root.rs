@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache;
 use crate::server::{Installed, ServerKind, Version, ask_version, is_executable};
+use crate::users::User;
 use crate::{LabError, get, privileges};
 
 /// Where the run's folder is inside a root: Debian has this folder for mounts, and leaves it empty.
@@ -223,9 +224,14 @@ impl Root {
     ) -> Result<crate::Version, LabError> {
         // Between fork and exec no safe code can change the root of a child; coreutils can.
         let mut command = Command::new("/usr/sbin/chroot");
+        // Only root may enter, so the tool gives up root and not its caller.
+        if let Some(User { uid, gid }) = privileges::to_ask_as(binary, Some(&self.folder)) {
+            command.arg(format!("--userspec=+{uid}:+{gid}")).arg("--groups=");
+        }
         command.arg(&self.folder).arg(binary);
         ask_version(
             command,
+            None,
             &self.folder.join(binary.strip_prefix("/").unwrap_or(binary)),
             argument,
         )

@@ -118,6 +118,7 @@ impl RunningServer {
             port: spec.ports.control,
             service: spec.socket_address(Transport::Udp),
             binary: installed.binary.clone(),
+            user: guarded.run_as.as_ref().map(|run_as| run_as.user.clone()),
             is_disturbed: spec.kind.adapter().counting_disturbs(&installed.version),
             network: spec.network.clone(),
         };

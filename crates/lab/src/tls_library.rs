@@ -7,7 +7,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::ServerKind;
 
@@ -26,6 +29,9 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 /// Octets read at once, and most of what is looked for.
 const CHUNK: usize = 1 << 20;
 const LONGEST: usize = 256;
+
+/// Octets of a file that are looked through at most; CoreDNS has 70 MB.
+const MOST: u64 = 1 << 30;
 
 /// Name and version of the library that the process `pid` of such a server has TLS from, e.g.
 /// `OpenSSL 3.0.17`; empty if it is unknown.
@@ -83,12 +89,20 @@ fn open(pid: u32, range: &str, path: &str) -> io::Result<File> {
         PathBuf::from(format!("/proc/{pid}/map_files/{range}")),
         PathBuf::from(format!("/proc/{pid}/root{path}")),
     ];
-    ways.iter().map(File::open).find(Result::is_ok).unwrap_or_else(|| File::open(path))
+    let open = |path: &Path| {
+        // A server may have put a pipe in the place of its library meanwhile.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(path)?;
+        let is_file = file.metadata()?.is_file();
+        is_file.then_some(file).ok_or_else(|| io::Error::other("it is no regular file"))
+    };
+    ways.iter().map(|way| open(way)).find(Result::is_ok).unwrap_or_else(|| open(path.as_ref()))
 }
 
 /// What follows the first occurrence of `words` that has a version or a build behind it, at most
 /// [`LONGEST`] octets; `None` if they are not there.
-fn find(mut file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
+fn find(file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let mut file = file.take(MOST);
     let is_text = words != GO_BUILD;
     let mut window = Vec::with_capacity(CHUNK + 2 * LONGEST);
     loop {

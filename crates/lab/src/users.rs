@@ -1,21 +1,21 @@
-//! Users of a system: those that packages make for their servers, and the names behind numbers.
+//! Users of a system: numbers that nobody has, for servers, and the names behind numbers.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// The user of whoever has no user of their own, in every Linux distribution.
-const NOBODY: &str = "nobody";
-
-/// The numbers of `nobody` where no file of users names it.
-const NOBODY_NUMBER: u32 = 65_534;
+/// First number of those that are given to a service while it runs and to no person, and how many there are:
+/// 61184 to 65519, systemd's range of dynamic users ("Users, Groups, UIDs and GIDs on systemd Systems").
+const FIRST_UNUSED: u32 = 61_184;
+const UNUSED: u32 = 65_520 - FIRST_UNUSED;
 
 /// A user with their first group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The name.
-    pub name: String,
     /// The user's number.
     pub uid: u32,
     /// The number of the user's first group.
@@ -23,29 +23,54 @@ pub struct User {
 }
 
 impl User {
-    /// The first of `names` that the system with this root folder knows, else `nobody`; never one with
-    /// the rights of root.
-    pub(crate) fn first_of(names: &[&str], root: &Path) -> Self {
-        let text = fs::read_to_string(root.join("etc/passwd")).unwrap_or_default();
-        let known = names.iter().chain([&NOBODY]).find_map(|name| find(&text, name));
-        let nobody = || Self { name: NOBODY.to_owned(), uid: NOBODY_NUMBER, gid: NOBODY_NUMBER };
-        known.unwrap_or_else(nobody)
+    /// A user that nobody is: no process runs as it, and the system has neither a user nor a group of its
+    /// number. Two calls of one process give two users.
+    pub(crate) fn unused() -> Self {
+        static CALLS: AtomicU32 = AtomicU32::new(0);
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let mut taken: HashSet<u32> = users(&read("/etc/passwd")).map(|user| user.uid).collect();
+        taken.extend(groups(&read("/etc/group")));
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        taken.extend(processes.filter_map(|it| it.metadata().ok()).map(|facts| facts.uid()));
+        loop {
+            // From another place in each process, so that two that start at once do not meet.
+            let call = CALLS.fetch_add(1, Ordering::Relaxed);
+            let place = std::process::id().wrapping_mul(97).wrapping_add(call) % UNUSED;
+            let number = FIRST_UNUSED + place;
+            // All of them taken is a machine with thousands of such services: then any of them.
+            if !taken.contains(&number) || call >= UNUSED {
+                return Self { uid: number, gid: number };
+            }
+        }
     }
 }
 
-/// The user of this name in the text of a passwd(5), unless it is root by another name.
-fn find(text: &str, name: &str) -> Option<User> {
-    users(text).find(|user| user.name == name && user.uid != 0)
+impl fmt::Display for User {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "user {}", self.uid)
+    }
+}
+
+/// A user of a passwd(5).
+struct Named {
+    name: String,
+    uid: u32,
+    gid: u32,
 }
 
 /// All users of a passwd(5).
-fn users(text: &str) -> impl Iterator<Item = User> {
+fn users(text: &str) -> impl Iterator<Item = Named> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?.to_owned();
         let mut number = |skipped: usize| fields.nth(skipped)?.parse().ok();
-        Some(User { name, uid: number(1)?, gid: number(0)? })
+        Some(Named { name, uid: number(1)?, gid: number(0)? })
     })
+}
+
+/// The numbers of all groups of a group(5).
+fn groups(text: &str) -> impl Iterator<Item = u32> {
+    text.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok())
 }
 
 /// The name behind the number of a user, with the number: `mallory (1001)`; the number alone where nobody
@@ -73,7 +98,7 @@ pub fn is_alone_in(uid: u32, gid: u32) -> bool {
 }
 
 fn is_alone(passwd: &str, group: &str, uid: u32, gid: u32) -> bool {
-    let firsts: Vec<User> = users(passwd).filter(|user| user.gid == gid).collect();
+    let firsts: Vec<Named> = users(passwd).filter(|user| user.gid == gid).collect();
     let [own] = firsts.as_slice() else { return false };
     let members = group.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
@@ -115,22 +140,17 @@ mod tests {
     }
 
     #[test]
-    fn packaged_users_come_before_nobody_and_root_never_comes() {
-        let text = "root:x:0:0:root:/root:/bin/sh\nbroken\ntoor:x:0:7::/:/bin/sh\n\
-                    nobody:x:65534:65533::/:/bin/false\nbind:x:105:108::/var/cache/bind:/bin/false\n";
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("etc")).unwrap();
-        fs::write(folder.path().join("etc/passwd"), text).unwrap();
-        let check = |names: &[&str], name: &str, uid: u32, gid: u32| {
-            let expected = User { name: name.to_owned(), uid, gid };
-            assert_eq!(User::first_of(names, folder.path()), expected, "{names:?}");
-        };
-        check(&["bind"], "bind", 105, 108);
-        check(&["named", "bind"], "bind", 105, 108);
-        check(&["toor", "root"], "nobody", 65_534, 65_533);
-        check(&[], "nobody", 65_534, 65_533);
-        let nowhere = User::first_of(&["bind"], Path::new("/nonexistent"));
-        assert_eq!((nowhere.name.as_str(), nowhere.uid), ("nobody", 65_534));
+    fn nobody_has_the_number_of_a_server() {
+        let users: Vec<User> = (0..100).map(|_| User::unused()).collect();
+        let numbers: HashSet<u32> = users.iter().map(|user| user.uid).collect();
+        assert_eq!(numbers.len(), users.len());
+        for number in numbers {
+            assert!((61_184..=65_519).contains(&number) && name_of(number).is_none(), "{number}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_with_their_names() {
         assert_eq!(described(0), "root (0)");
         assert_eq!(described(4_000_000_000), "4000000000");
     }

@@ -176,6 +176,25 @@ fn a_folder_of_results_of_another_user_is_not_resumed() {
     assert!(!has_run(&planted), "{done}");
 }
 
+/// A server's files are written into folders of such a directory, as root, by their paths.
+#[test]
+fn nor_is_one_that_names_no_code() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
+    let room = Room::with_load();
+    room.experiment(&format!("{SHORT}[[variant]]\nname = \"a\"\n"));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    fs::remove_dir_all(results.path().join("runs")).unwrap();
+    chown(results.path(), Some(STRANGER), None).unwrap();
+    let words = ["run", "--resume", results.path().to_str().unwrap()];
+    let doubt = format!("belongs to the user {STRANGER}, not to root (0)");
+    let done =
+        room.dnslab(&words).exits_with(2).complains("more would be written into the folder of");
+    done.complains(&doubt);
+    assert!(!results.path().join("runs").exists());
+    room.dnslab(&[words.as_slice(), &["--trust"]].concat()).exits_with(0);
+}
+
 /// What `dnslab run` of the room does at a terminal where somebody types `answer`.
 fn at_a_terminal(room: &Room, answer: &str) -> (PathBuf, bool) {
     let line = format!("{} run ./experiment.toml", program().display());

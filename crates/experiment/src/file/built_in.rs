@@ -63,7 +63,18 @@ pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source),
     }
     let path = Path::new(name_or_path);
     let file = File::open(path).map_err(unreadable(path))?;
-    load_file(path, file, sets)
+    load_file(path, file, sets, Purpose::Begin)
+}
+
+/// What an experiment is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A session that begins, with results where the user wants them. Whose the file is matters if it names
+    /// code.
+    Begin,
+    /// One that is resumed, with results beside the file. Whose those are matters in any case: servers are
+    /// started in their folders.
+    Resume,
 }
 
 /// Reads and checks an experiment as [`load`] does. The file was opened once, by this path: what is read and
@@ -75,11 +86,13 @@ pub(crate) fn load_file(
     path: &Path,
     mut file: File,
     sets: &[String],
+    purpose: Purpose,
 ) -> Result<(Experiment, Source), ExperimentError> {
     let text = read(&mut file).map_err(unreadable(path))?;
     let keys = code_keys(&text, sets);
     let place = owner::place(&file);
-    let doubt = if keys.is_empty() { None } else { owner::doubt(&file, place.as_deref()) };
+    let matters = !keys.is_empty() || purpose == Purpose::Resume;
+    let doubt = if matters { owner::doubt(&file, place.as_deref()) } else { None };
     let untrusted = doubt.map(|doubt| Box::new(Untrusted { path: path.to_owned(), keys, doubt }));
     let source = Source { name: path.to_string_lossy().into_owned(), text, untrusted };
     // A pipe has no folder: what it names is looked for where the user is.

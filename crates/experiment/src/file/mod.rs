@@ -15,8 +15,8 @@ use dnslab_measure::MOST_VARIANTS;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(crate) use built_in::load_file;
 pub use built_in::{BUILT_IN, Source, load};
+pub(crate) use built_in::{Purpose, load_file};
 pub(crate) use command_line::apply;
 pub use owner::Untrusted;
 pub use render::{render, render_styled, without_secrets};

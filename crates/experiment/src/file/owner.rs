@@ -15,20 +15,37 @@ const ALL_MAY_WRITE: u32 = 0o002;
 /// The bit that keeps strangers from replacing what is in a folder that they may write (unlink(2)).
 const STICKY: u32 = 0o1000;
 
-/// An experiment that names code in a file that may be somebody else's.
+/// An experiment that names code, or whose results are there already, in a file that may be somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the experiment file {} names what is run or configured ({}), and {doubt}\n  hint:    read it \
-     (`dnslab plan` shows what would run), then run it with --trust, or from a copy of your own",
-    path.display(), keys.join(", ")
+    "{}\n  hint:    read it (`dnslab plan` shows what would run), then run it with --trust, or from a copy of \
+     your own",
+    self.statement()
 )]
 pub struct Untrusted {
     /// The file.
     pub path: PathBuf,
-    /// The keys of the file that are code, each once.
+    /// The keys of the file that are code, each once. There are none where the doubt is of a directory with
+    /// results, into which more would be written.
     pub keys: Vec<&'static str>,
     /// Whose it is, or who can change it, as half a sentence.
     pub doubt: String,
+}
+
+impl Untrusted {
+    /// What there is to doubt, as a sentence without its full stop.
+    #[must_use]
+    pub fn statement(&self) -> String {
+        let Self { path, keys, doubt } = self;
+        let path = path.display();
+        match keys.as_slice() {
+            [] => format!("more would be written into the folder of {path}, but {doubt}"),
+            keys => format!(
+                "the experiment file {path} names what is run, configured or written ({}), and {doubt}",
+                keys.join(", ")
+            ),
+        }
+    }
 }
 
 /// Where an open file is: its path without symbolic links, by which it was found when it was opened. `None`

@@ -55,11 +55,11 @@ impl Key {
         self.path.contains('.') && !of_all.iter().any(|group| self.path.starts_with(group))
     }
 
-    /// True if its value is code: it names a program or a root folder whose programs are run, or is text
-    /// of a configuration, which may name programs in its turn.
+    /// True if its value is code: it names a program, a root folder whose programs are run or a folder that
+    /// is written to, or is text of a configuration, which may name programs in its turn.
     #[must_use]
     pub fn is_code(&self) -> bool {
-        matches!(self.last_part(), "binary" | "root" | "extra")
+        matches!(self.last_part(), "binary" | "root" | "extra" | "folder")
     }
 
     /// The last part of the path, e.g. `clients`.
@@ -104,9 +104,8 @@ mod tests {
             "question",
             "baseline",
             "compare.with",
-            // Files that are read, and a folder that one of dnslab's own is made in.
+            // Files that are read.
             "server.authority",
-            "server.log.folder",
             "load.queries",
             "load.tsig_file",
             // Read by a parser of dnslab's own.
@@ -124,6 +123,7 @@ mod tests {
             "server.binary",
             "server.root",
             "server.extra",
+            "server.log.folder",
             "relay.binary",
             "relay.extra",
             "upstream.binary",

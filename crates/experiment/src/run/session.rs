@@ -25,7 +25,8 @@ use super::round::CommonRate;
 use super::split::Cpus;
 use super::watching;
 use crate::{
-    CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Server, Untrusted, Variant,
+    CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Purpose, Server, Untrusted,
+    Variant,
 };
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
@@ -236,7 +237,7 @@ impl Session {
         let results = ResultsDirectory::open(path)?;
         let lock = results.lock(&holder())?;
         let (path, file) = results.open_experiment()?;
-        let (experiment, source) = crate::load_file(&path, file, &[])?;
+        let (experiment, source) = crate::load_file(&path, file, &[], Purpose::Resume)?;
         if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
             return Err(SessionError::Untrusted(untrusted));
         }

@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::asked;
 use crate::cache::{Entry, EntryFacts};
 use crate::guard::{Ending, GuardProgram, GuardSpec};
+use crate::privileges;
 use crate::process::RunningProcess;
 use crate::root::{FileSystem, Root, missing_rights};
 use crate::running::log_tail;
@@ -255,8 +257,10 @@ fn version_of(recipe: &Recipe, place: &Place) -> Result<String, GetError> {
     if let Source::Go { version, .. } = recipe.source {
         let program = place.folder().join(path);
         // CoreDNS says `CoreDNS-1.15.0`, of which only Go's own version could be read.
-        let output = Command::new(&program).arg(argument).output();
-        let fine = output.is_ok_and(|output| output.status.success());
+        let mut command = Command::new(&program);
+        command.arg(argument);
+        let user = privileges::to_ask_as(&program, None);
+        let fine = asked::ask(command, user.as_ref()).is_ok_and(|said| said.succeeded);
         let version = version.trim_start_matches('v').to_owned();
         return if fine { Ok(version) } else { Err(GetError::NotWhole { program }) };
     }

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long each reading and writing of a command may take.
+/// How long each reading and writing of a command may take, and all the reading of an answer about.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Octets of an answer that are read at most: BIND's statistics, the longest, have about 20 kB.
+const MOST: usize = 1 << 20;
 
 /// Connects to the Unix socket `name` in `directory`, whose path may be longer than the 107 octets
 /// that the kernel takes (unix(7)): so it is named by way of a file descriptor.
@@ -32,11 +35,35 @@ pub(super) fn ask(directory: &Path, name: &str, command: &str) -> Result<String,
     let exchange = || {
         let mut socket = connect(directory, name)?;
         socket.write_all(command.as_bytes())?;
-        let mut text = String::new();
-        socket.read_to_string(&mut text)?;
-        io::Result::Ok(text)
+        read_answer(socket, |_| false)
     };
     exchange().map_err(|error| format!("its control socket {name}: {error}"))
+}
+
+/// Reads from a socket that waits for [`PATIENCE`] at most, until it ends or `is_whole` says so of the text.
+///
+/// # Errors
+/// When the other side takes too long, also by sending little at a time, or sends more than [`MOST`] octets.
+pub(super) fn read_answer(
+    mut socket: impl Read,
+    is_whole: impl Fn(&str) -> bool,
+) -> io::Result<String> {
+    let late = Instant::now() + PATIENCE;
+    let (mut octets, mut buffer) = (Vec::new(), [0; 16 * 1024]);
+    loop {
+        let length = socket.read(&mut buffer)?;
+        octets.extend_from_slice(&buffer[..length]);
+        let text = String::from_utf8_lossy(&octets);
+        if length == 0 || is_whole(&text) {
+            return Ok(text.into_owned());
+        }
+        if octets.len() > MOST {
+            return Err(io::Error::other("the answer does not end"));
+        }
+        if Instant::now() > late {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
 }
 
 /// The whole numbers among lines `NAME=NUMBER`.
@@ -50,6 +77,24 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+
+    #[test]
+    fn an_answer_without_end_is_given_up() {
+        let error = read_answer(io::repeat(b'x'), |_| false).unwrap_err();
+        assert_eq!(error.to_string(), "the answer does not end");
+        /// Sends one octet each time, a little later.
+        struct Slow;
+        impl Read for Slow {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                std::thread::sleep(PATIENCE / 10);
+                buffer[0] = b'x';
+                Ok(1)
+            }
+        }
+        let error = read_answer(Slow, |_| false).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(read_answer(io::repeat(b'x'), |text| text.len() > 9).unwrap().len(), 16 * 1024);
+    }
 
     #[test]
     fn a_folder_of_any_depth_is_reached() {

@@ -1,12 +1,9 @@
 //! The least of HTTP/1.0 (RFC 1945) that reads a server's statistics.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use super::control::PATIENCE;
-
-/// Octets of an answer that are read at most: BIND's statistics have about 20 kB.
-const MOST: u64 = 16 << 20;
+use super::control::{PATIENCE, read_answer};
 
 /// Gets `path` from the HTTP server at `address`: the body of its answer.
 ///
@@ -32,13 +29,12 @@ fn exchange(address: SocketAddr, path: &str) -> io::Result<String> {
     // One write, so that it is one segment: some servers read no further for the first line.
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
     socket.write_all(request.as_bytes())?;
-    let mut octets = Vec::new();
-    socket.take(MOST).read_to_end(&mut octets)?;
-    Ok(String::from_utf8_lossy(&octets).into_owned())
+    read_answer(socket, |_| false)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::net::TcpListener;
 
     use super::*;

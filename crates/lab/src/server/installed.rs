@@ -4,12 +4,13 @@ use std::env;
 use std::fmt;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dnslab_wire::Transport;
 
 use super::{Logging, ServerKind, ServerSpec};
-use crate::{LabError, cache};
+use crate::users::User;
+use crate::{LabError, asked, cache, privileges};
 
 /// Where servers are that an ordinary user's PATH does not name.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -162,7 +163,9 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
         }
         (None, _) => search(kind)?,
     };
-    let version = ask_version(Command::new(&binary), &binary, adapter.version_argument())?;
+    let user = privileges::to_ask_as(&binary, None);
+    let command = Command::new(&binary);
+    let version = ask_version(command, user.as_ref(), &binary, adapter.version_argument())?;
     Ok(Installed { kind, binary, version })
 }
 
@@ -171,22 +174,34 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
 /// # Errors
 /// When there is none.
 pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError> {
+    let missing = |looked_in: Vec<String>, hint: &str| LabError::NotInstalled {
+        kind: kind.name(),
+        program: path.display().to_string(),
+        looked_in,
+        hint: hint.to_owned(),
+    };
+    // As a shell has it: what lies in the working directory is a path only with a `/`.
+    if is_name(path) {
+        let hint = "a program of the working directory is named with its folder: ./NAME";
+        return look_up(path).ok_or_else(|| missing(looked_in(), hint));
+    }
     // The command runs in another folder, so a relative path would point elsewhere.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if is_executable(&absolute) {
         return Ok(absolute);
     }
-    if path.components().count() == 1
-        && let Some(found) = look_up(path)
-    {
-        return Ok(found);
-    }
-    Err(LabError::NotInstalled {
-        kind: kind.name(),
-        program: path.display().to_string(),
-        looked_in: vec![absolute.parent().unwrap_or(Path::new("/")).display().to_string()],
-        hint: "the file must exist and be executable".to_owned(),
-    })
+    let folder = absolute.parent().unwrap_or(Path::new("/")).display().to_string();
+    Err(missing(vec![folder], "the file must exist and be executable"))
+}
+
+/// True for a name without a folder.
+fn is_name(path: &Path) -> bool {
+    !path.as_os_str().as_encoded_bytes().contains(&b'/')
+}
+
+/// Where programs are looked for by their names, in words.
+fn looked_in() -> Vec<String> {
+    ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect()
 }
 
 /// Looks for the server's own program.
@@ -195,7 +210,7 @@ fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
     look_up(adapter.program().as_ref()).ok_or_else(|| LabError::NotInstalled {
         kind: kind.name(),
         program: adapter.program().to_owned(),
-        looked_in: ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect(),
+        looked_in: looked_in(),
         hint: adapter.remedy(),
     })
 }
@@ -213,21 +228,18 @@ pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs the program for its version, which NSD writes to standard error and the others to standard
-/// output.
+/// Runs the program, as this user if there is one, for its version, which NSD writes to standard error and
+/// the others to standard output.
 pub(crate) fn ask_version(
     mut command: Command,
+    user: Option<&User>,
     binary: &Path,
     argument: &str,
 ) -> Result<Version, LabError> {
     let unknown = |reason| LabError::Version { binary: binary.to_owned(), reason };
-    let output = command
-        .arg(argument)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| unknown(error.to_string()))?;
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
+    command.arg(argument);
+    let said = asked::ask(command, user).map_err(|error| unknown(error.to_string()))?;
+    let text = said.output + &said.error;
     Version::find(&text).ok_or_else(|| {
         unknown(format!("`{argument}` printed `{}`", text.lines().next().unwrap_or_default()))
     })

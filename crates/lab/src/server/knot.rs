@@ -5,15 +5,17 @@
 //! it is.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
-use crate::certificate;
+use crate::{asked, certificate};
 
 /// Name of the configuration.
 const CONFIGURATION: &str = "knot.conf";
@@ -92,17 +94,18 @@ impl Adapter for Knot {
     fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
         let beside = access.binary.with_file_name("knotc");
         let program = if beside.exists() { beside } else { PathBuf::from("knotc") };
-        let output = Command::new(&program)
-            .args(["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"])
-            .current_dir(access.directory)
-            .stdin(Stdio::null())
-            .output()
+        // By way of a file descriptor: the server's user may not enter all folders above it.
+        let folder =
+            File::open(access.directory).map_err(|error| format!("its folder: {error}"))?;
+        let mut command = Command::new(&program);
+        command.args(["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"]);
+        command.current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let said = asked::ask(command, access.user)
             .map_err(|error| format!("{}: {error}", program.display()))?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("knotc: {}", text.trim_end()));
+        match said.succeeded {
+            true => Ok(read_statistics(&said.output)),
+            false => Err(format!("knotc: {}", said.error.trim_end())),
         }
-        Ok(read_statistics(&String::from_utf8_lossy(&output.stdout)))
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 use dnslab_measure::counter;
@@ -267,20 +267,11 @@ fn ask(directory: &Path, socket: &str) -> Result<Value, String> {
     let failed = |error: std::io::Error| format!("its control socket {socket}: {error}");
     let mut stream = control::connect(directory, socket).map_err(failed)?;
     stream.write_all(b"tojson({ worker.stats(), stats.list() })\n").map_err(failed)?;
-    let mut octets = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let length = stream.read(&mut buffer).map_err(failed)?;
-        octets.extend_from_slice(&buffer[..length]);
-        let text = String::from_utf8_lossy(&octets);
-        if let Some(json) = between_brackets(&text) {
-            return serde_json::from_str(json)
-                .map_err(|error| format!("the answer at its control socket: {error}"));
-        }
-        if length == 0 {
-            return Err(format!("its control socket {socket}: the answer is `{text}`"));
-        }
-    }
+    let is_whole = |text: &str| between_brackets(text).is_some();
+    let text = control::read_answer(stream, is_whole).map_err(failed)?;
+    let json = between_brackets(&text)
+        .ok_or_else(|| format!("its control socket {socket}: the answer is `{text}`"))?;
+    serde_json::from_str(json).map_err(|error| format!("the answer at its control socket: {error}"))
 }
 
 /// The JSON array among prompts and quotation marks, when all of it is there.

@@ -35,6 +35,7 @@ use std::str::FromStr;
 use dnslab_wire::Transport;
 
 use crate::LabError;
+use crate::users::User;
 pub use installed::{Installed, Needs, Version, find, named_program};
 pub(crate) use installed::{ask_version, is_executable, look_up};
 pub use logging::{
@@ -317,6 +318,8 @@ pub(crate) struct Access<'a> {
     pub(crate) service: SocketAddr,
     /// Its program, beside which its control program lies.
     pub(crate) binary: &'a Path,
+    /// The user that it is; `None` where it is this process's.
+    pub(crate) user: Option<&'a User>,
     /// How often it has been asked before, for a server that counts the asking too.
     pub(crate) earlier: u64,
 }

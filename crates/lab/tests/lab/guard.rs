@@ -162,7 +162,7 @@ fn killing_the_guard_kills_the_server_too() {
 fn killing_the_guard_kills_a_server_that_gave_up_root_too() {
     assert!(rustix::process::geteuid().is_root(), "only root can give it up: run it as root");
     let folder = tempfile::tempdir().unwrap();
-    let user = User { name: "nobody".to_owned(), uid: 65_534, gid: 65_534 };
+    let user = User { uid: 65_534, gid: 65_534 };
     for low_ports in [false, true] {
         let run_as = RunAs { user: user.clone(), low_ports, closed: None, logs: None };
         let spec = GuardSpec {
