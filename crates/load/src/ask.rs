@@ -115,7 +115,7 @@ pub fn ask(
 /// True if a message is an answer to the query.
 fn answers(octets: &[u8], query: &Query) -> bool {
     Response::parse(octets)
-        .is_ok_and(|response| response.id == ID && query.asks_the_same(response.question))
+        .is_ok_and(|response| response.id == ID && query.is_answered_by(&response))
 }
 
 /// The message id; one query per channel needs no other.
@@ -211,7 +211,8 @@ impl Asking {
 /// query among many is lost; here it says that nobody is there.
 fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
     match socket_error(socket)? {
-        Ok(()) => Ok(()),
+        // A packet was larger than the path takes: QUIC sends a smaller one.
+        Ok(()) | Err(rustix::io::Errno::MSGSIZE) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

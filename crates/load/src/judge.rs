@@ -359,13 +359,9 @@ impl Judge<'_> {
         }
     }
 
-    /// The question is that of the query. A server may leave it out of an error (a format error,
-    /// for one, when it could not read the question).
     #[inline]
     fn is_answer(&self, entry: &Entry, response: &Response<'_>) -> bool {
-        let query = self.queries.get(entry.query);
-        query.asks_the_same(response.question)
-            || (response.question.is_empty() && response.rcode != 0)
+        self.queries.get(entry.query).is_answered_by(response)
     }
 
     /// Parses an answer in full whose header looked right. All by value, as in [`Tally::overtaken`].
@@ -377,9 +373,9 @@ impl Judge<'_> {
         (due, query): (Nanos, u32),
         message: Received<'_>,
     ) {
-        self.sample.taken(message.at, message.octets.len());
+        let stands_for = self.sample.taken(message.at, message.octets.len());
         let checked = dnslab_wire::check_answer(message.octets);
-        tally.checked(due, checked.is_err());
+        tally.checked(due, stands_for, checked.is_err());
         if let Err(fault) = checked
             && self.malformed_example.is_none()
         {

@@ -48,6 +48,8 @@ pub(crate) struct Lane {
     pub(crate) was_asked: bool,
     /// The server has looked at a query of it at some time.
     pub(crate) was_answered: bool,
+    /// Queries that have timed out since the server last answered one of it.
+    pub(crate) timed_out_in_a_row: u32,
     /// It was open when the measured window ended, or about to be opened again at once.
     pub(crate) was_open_at_end: bool,
     /// Its channel is there, and was not open yet.
@@ -103,6 +105,7 @@ impl Lane {
             was_tried: false,
             was_asked: false,
             was_answered: false,
+            timed_out_in_a_row: 0,
             was_open_at_end: false,
             is_new: false,
             idle_listed: false,

@@ -66,6 +66,7 @@ pub(crate) fn finish(
             clients: end.clients,
             open_clients: end.open_clients,
             served_clients: end.served_clients,
+            forsaken_clients: end.forsaken_clients,
             round_trip_ns: end.tally.round_trip,
             connections_held_ns: end.held,
             pause_ns: end.pauses.time,

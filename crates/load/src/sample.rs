@@ -23,6 +23,8 @@ pub(crate) struct Sample {
     drawn: u32,
     /// One of so many answers is picked; at least 1.
     stride: u32,
+    /// The stride when `left` was drawn.
+    drawn_of: u32,
     /// When the slice began.
     began: Nanos,
     /// Answers of the slice that are counted in no distance any more.
@@ -54,6 +56,7 @@ impl Sample {
             left: stride,
             drawn: stride,
             stride,
+            drawn_of: stride,
             began: 0,
             answered: 0,
             picked: 0,
@@ -72,8 +75,10 @@ impl Sample {
     }
 
     /// Decides how many answers that come after this one, of so many octets and received at `at`, are passed
-    /// over.
-    pub(crate) fn taken(&mut self, at: Nanos, octets: usize) {
+    /// over. How many this one stands for: the inverse of the chance that it had to be picked, so that sums of
+    /// these are sums over all answers, whatever their rate was (Horvitz and Thompson, 1952).
+    pub(crate) fn taken(&mut self, at: Nanos, octets: usize) -> u32 {
+        let stands_for = self.drawn_of;
         self.picked += 1;
         self.spent += 1 + (octets / LONG) as u64;
         // The budget of a slice is used up before its end where a load begins or grows.
@@ -82,6 +87,7 @@ impl Sample {
             self.stride = self.stride.saturating_mul(2);
         }
         self.draw();
+        stands_for
     }
 
     /// To be called now and then: a rate that fell is known by that, and not only after as many answers as
@@ -119,6 +125,7 @@ impl Sample {
         let most = u64::from(self.stride) * 2 - 1;
         let distance = 1 + (self.random >> 32) % most;
         self.drawn = u32::try_from(distance).unwrap_or(u32::MAX);
+        self.drawn_of = self.stride;
         self.left = self.drawn;
     }
 }
@@ -193,6 +200,21 @@ mod tests {
         picked(&mut sample, 10, 3..4);
         sample.look(4 * SECOND);
         assert_eq!(picked(&mut sample, 10, 4..14), 100);
+    }
+
+    /// A tenth of all answers come at a low rate, at which all of them are picked.
+    #[test]
+    fn what_was_picked_stands_for_all_answers() {
+        let mut sample = Sample::default();
+        let mut stood_for = |rate: u64, second: u64| -> u64 {
+            let answers = (0..rate).map(|number| second * SECOND + number * SECOND / rate);
+            let picks = |at| sample.takes_next().then(|| u64::from(sample.taken(at, 100)));
+            answers.filter_map(picks).sum()
+        };
+        let few: u64 = (0..100).map(|second| stood_for(1_000, second)).sum();
+        let many: u64 = (100..110).map(|second| stood_for(90_000, second)).sum();
+        assert_eq!(few, 100_000);
+        assert!((850_000..=950_000).contains(&many), "{many} of 900,000");
     }
 
     /// Queries come round in a list of a hundred; each of them is looked at.

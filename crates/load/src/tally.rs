@@ -236,11 +236,15 @@ impl Tally {
         counters.answers.truncated += u64::from(is_truncated);
     }
 
-    /// A right answer to a query that was due at `due` was parsed in full.
-    pub(crate) fn checked(&mut self, due: Nanos, is_malformed: bool) {
+    /// A right answer to a query that was due at `due` was parsed in full, one of so many.
+    pub(crate) fn checked(&mut self, due: Nanos, stands_for: u32, is_malformed: bool) {
         let answers = &mut self.phase(due).counters.answers;
         answers.checked += 1;
-        answers.malformed += u64::from(is_malformed);
+        answers.checked_stand_for += u64::from(stands_for);
+        if is_malformed {
+            answers.malformed += 1;
+            answers.malformed_stand_for += u64::from(stands_for);
+        }
     }
 
     /// An answer to a signed query was not signed as it must be.
@@ -400,6 +404,13 @@ impl Tally {
             });
         }
         carried
+    }
+
+    /// The share of all queries so far that was lost, in [0, 1].
+    pub(crate) fn lost_share(&self) -> f64 {
+        let mut outcomes = self.warm_up.counters.outcomes;
+        outcomes.merge(&self.measured.counters.outcomes);
+        outcomes.lost_share()
     }
 
     /// Adds the measured latencies, service times and send lags to these.

@@ -99,6 +99,13 @@ pub struct Answers {
     /// Those of them that do not hold what their header says, or what was asked for.
     #[serde(default)]
     pub malformed: u64,
+    /// All answers that those parsed in full stand for: where one of ten is parsed, it stands for ten. 0 in
+    /// records that do not have it.
+    #[serde(default)]
+    pub checked_stand_for: u64,
+    /// Those that the ones stand for that do not hold what they must.
+    #[serde(default)]
+    pub malformed_stand_for: u64,
     /// Answers to signed queries whose TSIG record (RFC 8945) was absent or did not verify.
     #[serde(default)]
     pub bad_signature: u64,
@@ -179,6 +186,8 @@ impl Counters {
         own.empty += more.empty;
         own.wrong += more.wrong;
         own.checked += more.checked;
+        own.checked_stand_for += more.checked_stand_for;
+        own.malformed_stand_for += more.malformed_stand_for;
         own.malformed += more.malformed;
         own.bad_signature += more.bad_signature;
         for (error, count) in &more.refused_signatures {

@@ -34,6 +34,10 @@ pub struct WorkerFacts {
     /// have it.
     #[serde(default)]
     pub served_clients: Option<u32>,
+    /// Clients whose last queries all timed out, more of them than chance makes where so many queries are
+    /// lost; 0 in records that do not have it.
+    #[serde(default)]
+    pub forsaken_clients: u32,
     /// The shortest round trip to the server that the kernel measured when a TCP connection was opened,
     /// nanoseconds; `None` without one, and in records that do not have it.
     #[serde(default)]

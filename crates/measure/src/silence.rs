@@ -36,7 +36,7 @@ struct Silence {
 /// `None` if it did not.
 ///
 /// The server was silent if no answer came for 0.2 s, and for three times as long as 99 of 100
-/// answers took. Such a silence counts if it lasted until the end of the window, or for as long as the
+/// answers took, or for the time-out if that is less. Such a silence counts if it lasted until the end of the window, or for as long as the
 /// time-out, and if half of what waited in it was never answered. A shorter one is a stall that the server
 /// overcame, whose cost belongs to the figures. A closed loop needs this rule: its places wait, no further
 /// query becomes due, and so next to none is lost however long the silence is. Instants are exact to one
@@ -64,7 +64,8 @@ pub fn fell_silent(load: &LoadFacts, measured: &Measured) -> Option<String> {
 /// The longest silence that counts. `window` is that of a closed loop.
 fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<Silence> {
     let p99_ns = measured.service_time.quantile_ns(0.99).unwrap_or(0);
-    let least_ns = LEAST_NS.max(LONGER_THAN_ANSWERS.saturating_mul(p99_ns));
+    // What has waited for the time-out is lost, however slow the server was before.
+    let least_ns = LEAST_NS.max(LONGER_THAN_ANSWERS.saturating_mul(p99_ns).min(timeout_ns));
     // The few places of a small window may all wait for an answer that was lost: then it takes so many
     // time-outs in succession as chance does not make, at any loss that may be.
     let chance_ns = match window {
@@ -175,6 +176,9 @@ mod tests {
         slow.service_time = Histogram::new();
         slow.service_time.record_ns(150_000_000);
         assert_eq!(silence(&slow, Some(10), 5 * TENTH_NS), None);
+        // But a server cannot be so slow that its end is none.
+        slow.service_time.record_ns(450_000_000);
+        assert!(silence(&slow, Some(10), 3 * TENTH_NS).is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use domain::base::iana::Rtype;
 use domain::base::{MessageBuilder, Name, ToName};
 
 use crate::edns::{KEEPALIVE, OPTION_HEADER, PADDING, padding_length, push_option_header};
-use crate::{ClientSubnet, Cookie, Edns, Transport, client_subnet, cookie, tsig};
+use crate::{ClientSubnet, Cookie, Edns, Response, Transport, client_subnet, cookie, tsig};
 
 /// What a query asks for besides its question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,6 +236,15 @@ impl Query {
         let own = self.question();
         // Nearly every server gives the question back as it came.
         own == question || own.eq_ignore_ascii_case(question)
+    }
+
+    /// True if a response has this query's question. A server may leave it out of an error (a format error, for
+    /// one, when it could not read the question).
+    #[must_use]
+    #[inline]
+    pub fn is_answered_by(&self, response: &Response<'_>) -> bool {
+        self.asks_the_same(response.question)
+            || (response.question.is_empty() && response.rcode != 0)
     }
 }
 

@@ -401,6 +401,31 @@ fn nobody_there_is_said_clearly() {
     }
 }
 
+/// A list may well begin with a name whose own servers are silent.
+#[test]
+fn a_name_without_an_answer_is_no_silent_server() {
+    let room = Room::with_load();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let honest = Honest::new(u32::MAX);
+        let mut buffer = [0; 4096];
+        while let Ok((length, client)) = socket.recv_from(&mut buffer) {
+            // The name follows the header and the length of its first label.
+            if !buffer[13..length].starts_with(b"silent") {
+                socket.send_to(&answer(&buffer[..length], &honest), client).ok();
+            }
+        }
+    });
+    room.write("queries", "silent.test A\na.test A\nb.test A\nc.test A\n");
+    let arguments = ["--queries", "queries", "--timeout", "100ms"];
+    load(&room, &target, &arguments).exits_with(0);
+    room.write("queries", "silent.test A\nsilent1.test A\n");
+    let arguments = [arguments.as_slice(), &["--results", "silent"]].concat();
+    let done = load(&room, &target, &arguments).exits_with(1).errors(1);
+    done.complains("does not answer over udp: no answer in time");
+}
+
 /// BIND refuses what is outside its zones; no run is begun, whatever their number.
 #[test]
 fn a_server_that_refuses_ends_the_experiment_before_its_first_run() {

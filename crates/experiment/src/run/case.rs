@@ -107,7 +107,7 @@ impl Case<'_> {
         let seeded = (cpus, seeds);
         let laboratory = Laboratory::make(self.variant, self.queries, seeded, folder, guard)?;
         let site = Site { laboratory: &laboratory, cpus: &cpus.server, seeds, folder, guard };
-        let target = prepare(self.variant, &site, self.queries.get(0))?;
+        let target = prepare(self.variant, &site, self.queries)?;
         Ok((laboratory, target))
     }
 

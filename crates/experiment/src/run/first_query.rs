@@ -27,6 +27,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// begin with a name that is not there.
 const QUERIES: u32 = 10;
 
+/// So many queries without an answer, and the server is silent. One of them may be a name whose own servers
+/// are.
+const SILENT: usize = 3;
+
 /// Why a load on a server that runs already cannot succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum FirstQueryError {
@@ -206,29 +210,29 @@ pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), Fi
     let Server::External { target, .. } = variant.server.server else { return Ok(()) };
     let tls = external_tls(variant)?;
     let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.load.tsig.is_some();
-    let spread = |number: u32| u64::from(number) * u64::from(queries.len()) / u64::from(QUERIES);
-    let mut places: Vec<u32> =
-        (0..QUERIES).filter_map(|number| u32::try_from(spread(number)).ok()).collect();
-    places.dedup();
+    let places = places(queries);
     let mut first = None;
     let mut pauses = 1..TRIES;
+    let mut silence = Silence::default();
     for place in &places {
         let query = queries.get(*place);
         let found = loop {
-            let answer = answer(variant, target, tls.as_ref(), query);
-            let found = answer.map(|answer| wrong(variant, &answer));
+            let answer = silence.ask(variant, target, tls.as_ref(), query);
+            let found = answer.map(|answer| answer.map(|answer| wrong(variant, &answer)));
             if !is_transient(&found) || pauses.next().is_none() {
                 break found?;
             }
             thread::sleep(PAUSE);
         };
         match found {
-            Some(found) if !any_will_do => {
+            Some(Some(found)) if !any_will_do => {
                 first.get_or_insert_with(|| (query.to_string(), found));
             }
-            _ => return Ok(()),
+            None => {}
+            Some(_) => return Ok(()),
         }
     }
+    silence.ends()?;
     let Some((query, found)) = first else { return Ok(()) };
     let right = expected(variant);
     let record = if right.answers > 0 { " and a record" } else { "" };
@@ -242,13 +246,90 @@ pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), Fi
     })
 }
 
+/// Makes sure that the server of a variant answers some query of its load, whatever it says.
+///
+/// # Errors
+/// When it does not.
+pub(super) fn is_answered(
+    variant: &Variant,
+    target: SocketAddr,
+    tls: Option<&TlsSettings>,
+    queries: &QueryList,
+) -> Result<(), AskError> {
+    let mut silence = Silence::default();
+    for place in places(queries) {
+        if silence.ask(variant, target, tls, queries.get(place))?.is_some() {
+            return Ok(());
+        }
+    }
+    silence.ends()
+}
+
+/// The queries that are asked, from all over the list.
+fn places(queries: &QueryList) -> Vec<u32> {
+    let spread = |number: u32| u64::from(number) * u64::from(queries.len()) / u64::from(QUERIES);
+    let mut places: Vec<u32> =
+        (0..QUERIES).filter_map(|number| u32::try_from(spread(number)).ok()).collect();
+    places.dedup();
+    places
+}
+
+/// The queries that a server has left without an answer, before its first one.
+#[derive(Default)]
+struct Silence {
+    queries: usize,
+    first: Option<AskError>,
+}
+
+impl Silence {
+    /// The answer to a query; `None` for the first queries that have none.
+    ///
+    /// # Errors
+    /// When the query fails in another way, or too many have had no answer.
+    fn ask(
+        &mut self,
+        variant: &Variant,
+        target: SocketAddr,
+        tls: Option<&TlsSettings>,
+        query: &Query,
+    ) -> Result<Option<Vec<u8>>, AskError> {
+        let tries = if self.first.is_none() { TRIES } else { 1 };
+        match answer(variant, target, tls, query, tries) {
+            Ok(answer) => {
+                self.first = None;
+                Ok(Some(answer))
+            }
+            Err(error) if is_silence(&error) => {
+                self.queries += 1;
+                let first = self.first.take().unwrap_or(error);
+                if self.queries >= SILENT {
+                    return Err(first);
+                }
+                self.first = Some(first);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// # Errors
+    /// When no query had an answer.
+    fn ends(self) -> Result<(), AskError> {
+        self.first.map_or(Ok(()), Err)
+    }
+}
+
+fn is_silence(error: &AskError) -> bool {
+    matches!(error, AskError::Exchange { source, .. } if source.kind() == io::ErrorKind::TimedOut)
+}
+
 /// Whether this may be otherwise in a moment: a server that starts anew has no listening socket, or
 /// ends its connections, and a recursive resolver that cannot reach its servers yet answers SERVFAIL
 /// (RFC 9520, section 2). A certificate, a refusal or a name that is not there stay as they are.
-fn is_transient(found: &Result<Option<WrongAnswer>, AskError>) -> bool {
+fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
     const SERVFAIL: u16 = 2;
     match found {
-        Ok(wrong) => *wrong == Some(WrongAnswer::Code(SERVFAIL)),
+        Ok(wrong) => *wrong == Some(Some(WrongAnswer::Code(SERVFAIL))),
         Err(AskError::Exchange { source, .. }) => matches!(
             source.kind(),
             io::ErrorKind::ConnectionRefused
@@ -261,12 +342,13 @@ fn is_transient(found: &Result<Option<WrongAnswer>, AskError>) -> bool {
     }
 }
 
-/// The answer to one query of a variant's load.
-pub(super) fn answer(
+/// The answer to one query of a variant's load, which is sent so often over UDP.
+fn answer(
     variant: &Variant,
     target: SocketAddr,
     tls: Option<&TlsSettings>,
     query: &Query,
+    most_tries: u32,
 ) -> Result<Vec<u8>, AskError> {
     let load = &variant.load;
     let timeout = load.timeout.max(Duration::from_millis(100));
@@ -274,10 +356,8 @@ pub(super) fn answer(
     let mut tries = 1;
     loop {
         match ask() {
-            Err(AskError::Exchange { source, .. })
-                if source.kind() == io::ErrorKind::TimedOut
-                    && load.transport == Transport::Udp
-                    && tries < TRIES =>
+            Err(error)
+                if is_silence(&error) && load.transport == Transport::Udp && tries < most_tries =>
             {
                 tries += 1;
             }

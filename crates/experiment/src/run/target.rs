@@ -14,12 +14,12 @@ use dnslab_load::{
     AskError, HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
-use dnslab_traffic::{Delay, Loss, SyntheticZone, duration_text};
+use dnslab_traffic::{Delay, Loss, QueryList, SyntheticZone, duration_text};
 use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
-use super::first_query::{OptionForm, answer, remedy};
+use super::first_query::{OptionForm, is_answered, remedy};
 use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
 use super::seeds::{Role, Seeds};
@@ -123,16 +123,16 @@ pub(super) struct Site<'a> {
 pub(super) fn prepare(
     variant: &Variant,
     site: &Site<'_>,
-    first_query: &Query,
+    queries: &QueryList,
 ) -> Result<Target, TargetError> {
-    let mut target = begin(variant, site, first_query)?;
+    let mut target = begin(variant, site, queries)?;
     let groups = &variant.load.tls.groups;
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
     }
     target.tls = target.tls.map(|tls| as_chosen(tls, &variant.load.tls));
     if let Some(tls) = target.tls.as_ref().filter(|_| *groups != TlsGroup::PRESET) {
-        agree(variant, site, (&target, tls), first_query)?;
+        agree(variant, site, (&target, tls), queries)?;
     }
     Ok(target)
 }
@@ -161,7 +161,7 @@ fn agree(
     variant: &Variant,
     site: &Site<'_>,
     (target, tls): (&Target, &TlsSettings),
-    first_query: &Query,
+    queries: &QueryList,
 ) -> Result<(), TargetError> {
     let load = &variant.load;
     let asked = match variant.server.kind() {
@@ -171,8 +171,8 @@ fn agree(
             question.ask(target.address, load.transport, Some(tls), &load.http)
         }
         None => {
-            let answer = answer(variant, target.address, Some(tls), first_query);
-            answer.map(|_| ()).map_err(|error| error.to_string())
+            let answered = is_answered(variant, target.address, Some(tls), queries);
+            answered.map_err(|error| error.to_string())
         }
     };
     asked.map_err(|reason| {
@@ -186,11 +186,11 @@ fn agree(
 }
 
 /// [`prepare`], with TLS as it is preset.
-fn begin(variant: &Variant, site: &Site<'_>, first_query: &Query) -> Result<Target, TargetError> {
+fn begin(variant: &Variant, site: &Site<'_>, queries: &QueryList) -> Result<Target, TargetError> {
     let verification = variant.server.verification.as_ref();
     let transport = variant.load.transport;
     if let Server::External { target, .. } = &variant.server.server {
-        return external(variant, *target, external_tls(variant)?, first_query);
+        return external(variant, *target, external_tls(variant)?, queries);
     }
     let spec = spec(variant, site)?;
     let client = site.laboratory.network("client");
@@ -201,10 +201,10 @@ fn external(
     variant: &Variant,
     target: SocketAddr,
     tls: Option<TlsSettings>,
-    first_query: &Query,
+    queries: &QueryList,
 ) -> Result<Target, TargetError> {
     // Whether the answer is the right one is the run's business; here, that somebody answers.
-    answer(variant, target, tls.as_ref(), first_query).map_err(TargetError::Silent)?;
+    is_answered(variant, target, tls.as_ref(), queries).map_err(TargetError::Silent)?;
     // After its first answer: a service that waits for its first query has started by then.
     let (facts, watch) = watching::external(variant)?;
     Ok(Target { address: target, tls, server: None, watch, facts })

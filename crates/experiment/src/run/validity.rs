@@ -56,8 +56,8 @@ pub(super) fn why_invalid(
         ));
     }
     // Of the answers that looked right a sample was parsed, and stands for all of them.
-    let Answers { checked, malformed, .. } = *answers;
-    if malformed as f64 > limit * checked as f64 {
+    let Answers { checked, malformed, checked_stand_for, malformed_stand_for, .. } = *answers;
+    if malformed_stand_for as f64 > limit * checked_stand_for as f64 {
         let example = result.malformed_example.as_deref().unwrap_or_default();
         return Some(format!(
             "{malformed} of {checked} answers that were checked in full did not hold what they must, more \

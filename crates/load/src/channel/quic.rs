@@ -69,6 +69,7 @@ impl QuicChannel {
         connect: Connect<'_>,
     ) -> Result<Self, ChannelEnd> {
         let socket = connected_socket(route)?;
+        find_mtu_alone(&socket, route.target);
         tls.enter(route.client);
         let (clock, name) = (route.clock, tls.server_name().to_str());
         let settings = tls.quic_settings().map_err(end)?;
@@ -123,7 +124,7 @@ impl QuicChannel {
                     self.segment = segment;
                     return Ok(());
                 }
-                Err(error) if is_about_an_earlier_datagram(&error) && !is_reported => {
+                Err(error) if is_about_earlier_packets(&error) && !is_reported => {
                     is_reported = true;
                 }
                 Err(error) if is_about_an_earlier_datagram(&error) || is_for_now(&error) => {
@@ -156,7 +157,7 @@ impl QuicChannel {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((at, false)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((at, true)),
             // Nobody listens there: the handshake's time-out will say so, if it stays so.
-            Err(error) if is_about_an_earlier_datagram(&error) => return Ok((at, true)),
+            Err(error) if is_about_earlier_packets(&error) => return Ok((at, true)),
             Err(error) => return Err(ChannelEnd::Broken(error)),
         };
         self.tickets.enter(self.client);
@@ -190,6 +191,25 @@ impl QuicChannel {
 }
 
 /// The end of a connection as channels have it.
+/// Leaves it to QUIC how large packets may be (RFC 9000, section 14.2): none of them is fragmented, and what the
+/// kernel knows of the path is not asked (`IP_PMTUDISC_PROBE`, ip(7)).
+fn find_mtu_alone(socket: &Socket, target: SocketAddr) {
+    use rustix::net::sockopt::{
+        Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    };
+    // A kernel that does not know it decides by itself, which works on most paths.
+    match target {
+        SocketAddr::V4(_) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE).ok(),
+        SocketAddr::V6(_) => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE).ok(),
+    };
+}
+
+/// An ICMP error about earlier packets, also one that says that they were too large: QUIC finds that out by
+/// itself when they are not acknowledged.
+fn is_about_earlier_packets(error: &io::Error) -> bool {
+    is_about_an_earlier_datagram(error) || error.raw_os_error() == Some(libc::EMSGSIZE)
+}
+
 fn end(error: QuicError) -> ChannelEnd {
     match error {
         QuicError::Closed => ChannelEnd::Closed,

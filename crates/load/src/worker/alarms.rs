@@ -116,6 +116,9 @@ impl Worker<'_> {
             *unsettled -= 1;
         });
         if expired > 0 {
+            let home = self.home(number);
+            let row = &mut self.lanes[home as usize].timed_out_in_a_row;
+            *row = row.saturating_add(expired as u32);
             self.close_places(number, expired);
             self.note_ended(number, expired);
         }

@@ -7,6 +7,9 @@ use crate::channel::{self, ChannelEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::clock::Nanos;
 use crate::tally::Loss;
 
+/// What befalls fewer clients than this is no chance.
+const CHANCE: f64 = 1e-4;
+
 /// Reads of one channel in one round at most, so that none starves the others.
 const READS_PER_ROUND: usize = 16;
 
@@ -54,8 +57,8 @@ impl Worker<'_> {
             // Only a server that looks at queries is worth a reconnection without a pause.
             if has_looked {
                 let home = self.home(number);
-                self.lanes[home as usize].attempts = 0;
-                self.lanes[home as usize].was_answered = true;
+                let home = &mut self.lanes[home as usize];
+                (home.attempts, home.was_answered, home.timed_out_in_a_row) = (0, true, 0);
             }
         }
         self.unsettled -= ended - self.judge.again.len();
@@ -403,6 +406,16 @@ impl Worker<'_> {
     pub(super) fn served_clients(&self) -> u32 {
         let firsts = &self.lanes[..self.orders.clients as usize];
         firsts.iter().filter(|lane| lane.was_served()).count() as u32
+    }
+
+    /// Clients whose last queries all timed out, so many that it is no chance at the share of queries that were
+    /// lost: in a closed loop a lost query keeps its place for the whole time-out, so at any instant the last
+    /// query of most clients may be a lost one. That further ones follow it befalls one client of ten thousand.
+    pub(super) fn forsaken_clients(&self) -> u32 {
+        let further = (CHANCE.ln() / self.tally.lost_share().ln()).ceil().max(1.0);
+        let firsts = &self.lanes[..self.orders.clients as usize];
+        let rows = firsts.iter().map(|lane| f64::from(lane.timed_out_in_a_row));
+        rows.filter(|row| *row >= 1.0 + further).count() as u32
     }
 
     /// Counts the time for which lanes wait to be opened because so many are on their way, as far as

@@ -116,6 +116,8 @@ pub(crate) struct WorkerEnd {
     /// Clients that were connected when it ended, and had an answer if they had asked; `None` where
     /// clients connect on demand.
     pub(crate) served_clients: Option<u32>,
+    /// Clients whose last queries all timed out, more than chance explains.
+    pub(crate) forsaken_clients: u32,
     /// Time in the measured window in which lanes waited to be opened while as many as may be were on
     /// their way.
     pub(crate) held: Nanos,
@@ -476,6 +478,7 @@ impl<'a> Worker<'a> {
             // A client at the end of its quota is between two connections.
             served_clients: (self.orders.keeps_open && self.orders.quota.is_none())
                 .then(|| self.served_clients()),
+            forsaken_clients: self.forsaken_clients(),
             held: self.held,
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
             pauses: self.pauses,

@@ -89,6 +89,35 @@ fn silence_times_out_and_counts_in_the_latency() {
     assert!(result.measured.latency.min_ns().unwrap() >= 149_000_000);
 }
 
+/// As with one thread of a server that hangs, to which the kernel gives the same clients always.
+#[test]
+fn a_client_that_is_answered_no_more_is_counted() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        let (mut first, mut answers) = (None, 0);
+        loop {
+            let (length, client) = socket.recv_from(&mut buffer).unwrap();
+            let hangs = *first.get_or_insert(client) == client && answers >= 100;
+            if !hangs {
+                answers += 1;
+                socket.send_to(&answer(&buffer[..length], 0), client).ok();
+            }
+        }
+    });
+    let load = LoadSpec {
+        mode: Mode::Closed { outstanding: 1 },
+        duration: Duration::from_secs(1),
+        ..spec(target, Transport::Udp)
+    };
+    let measured = apply(&load).measured;
+    let forsaken: u32 = measured.workers.iter().map(|worker| worker.forsaken_clients).sum();
+    assert_eq!(forsaken, 1, "{:?}", measured.counters.outcomes);
+    // Few are lost, for they wait.
+    assert!(measured.counters.outcomes.lost() < 20, "{:?}", measured.counters.outcomes);
+}
+
 #[test]
 fn late_answers_are_late() {
     let (sender, receiver) = std::sync::mpsc::channel::<(Instant, Vec<u8>, SocketAddr)>();

@@ -13,10 +13,23 @@ const SERVED: f64 = 0.99;
 /// measured window ended, and had an answer if they had asked. A server that accepts no more
 /// connections leaves them in the queue of its listening socket, where the kernel has connected them;
 /// so a connection alone says nothing. Records without that figure have no such reason.
+///
+/// For all loads: 1 % of the clients had no answer any more, although others had. One thread of a server
+/// that hangs loses few queries of a closed loop, whose places wait; but the load becomes that of fewer
+/// clients.
 #[must_use]
 pub fn unserved(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<String> {
     let workers = &measured.workers;
     let clients: u64 = workers.iter().map(|worker| u64::from(worker.clients)).sum();
+    let forsaken: u64 = workers.iter().map(|worker| u64::from(worker.forsaken_clients)).sum();
+    if forsaken > 0 && (clients - forsaken.min(clients)) as f64 <= SERVED * clients as f64 {
+        return Some(format!(
+            "the server stopped answering {} of {} clients, while it answered the others: their last queries \
+             all timed out. A thread of it may hang, or a path to it may be broken",
+            number::count(forsaken),
+            number::count(clients),
+        ));
+    }
     let served: Option<u32> = workers.iter().map(|worker| worker.served_clients).sum();
     let served = u64::from(served?);
     // A load that ends after so many queries need not wait for all clients.

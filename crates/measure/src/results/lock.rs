@@ -41,7 +41,7 @@ impl fmt::Display for Holder {
 #[derive(Debug)]
 pub struct SessionLock {
     folder: Arc<Folder>,
-    _file: File,
+    file: File,
 }
 
 impl ResultsDirectory {
@@ -69,7 +69,7 @@ impl ResultsDirectory {
                 continue;
             }
             let written = file.set_len(0).and_then(|()| writeln!(file, "{holder}"));
-            let lock = SessionLock { folder: Arc::clone(&self.root), _file: file };
+            let lock = SessionLock { folder: Arc::clone(&self.root), file };
             return written.map(|()| lock).map_err(io_error("write", &path));
         }
     }
@@ -77,8 +77,11 @@ impl ResultsDirectory {
 
 impl Drop for SessionLock {
     fn drop(&mut self) {
-        // One that stays is locked by nobody, and taken over by the next session.
-        self.folder.unlink(FILE).ok();
+        // One that stays is locked by nobody, and taken over by the next session. Another one of that name is
+        // somebody else's.
+        if self.folder.is_named(FILE, &self.file) {
+            self.folder.unlink(FILE).ok();
+        }
     }
 }
 

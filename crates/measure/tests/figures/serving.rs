@@ -81,6 +81,20 @@ fn clients_that_are_not_served() {
 }
 
 #[test]
+fn clients_that_are_answered_no_more() {
+    let reason = |forsaken: u32| {
+        let mut run = run();
+        run.measured.workers[0].clients = 200;
+        run.measured.workers[0].forsaken_clients = forsaken;
+        unserved(&run.load, &run.server, &run.measured)
+    };
+    assert_eq!(reason(0), None);
+    assert_eq!(reason(1), None);
+    let hung = reason(2).unwrap();
+    assert!(hung.starts_with("the server stopped answering 2 of 200 clients"), "{hung}");
+}
+
+#[test]
 fn the_floor_of_a_latency() {
     let floor_us = |change: &dyn Fn(&mut Run)| {
         let mut run = run();

@@ -6,6 +6,9 @@ use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 
 use dnslab_wire::Transport;
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ResponderError;
@@ -166,6 +169,13 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
     }
     if shared {
         socket.set_reuse_port(true)?;
+    }
+    if transport.is_quic() {
+        // QUIC finds out itself how large packets may be, and none is fragmented (RFC 9000, section 14.2).
+        match address {
+            SocketAddr::V4(_) => set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?,
+            SocketAddr::V6(_) => set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?,
+        }
     }
     socket.bind(&address.into())?;
     Ok(socket)
