@@ -5,7 +5,7 @@ use domain::base::wire::ParseError;
 use domain::base::{
     Message, Name, NameBuilder, ParsedName, ParsedRecord, Question, RecordSection, ToName as _,
 };
-use domain::rdata::{AllRecordData, Cname, Dname};
+use domain::rdata::{AllRecordData, Cname, Dname, Rrsig};
 
 use crate::{Malformed, Response};
 
@@ -187,8 +187,17 @@ fn is_answered<'a>(
         (name, is_alias) = (target, true);
     }
     // What an alias leads to may be in a zone of another server. Then no other record has the type.
-    let is_other = |rtype: Rtype| is_asked(rtype) && !matches!(rtype, Rtype::CNAME | Rtype::DNAME);
-    is_alias && !records().any(|record| is_other(record.rtype()))
+    is_alias && !records().any(|record| is_asked(record.rtype()) && !is_of_alias(&record))
+}
+
+/// Whether a record is an alias or the signature of one, which has the type that is asked for where
+/// signatures are: the signature of a DNAME record comes with it (RFC 6672, section 5.3.1).
+fn is_of_alias<'a>(record: &ParsedRecord<'a, [u8]>) -> bool {
+    let is_alias = |rtype: Rtype| matches!(rtype, Rtype::CNAME | Rtype::DNAME);
+    match record.to_record::<Rrsig<&'a [u8], ParsedName<&'a [u8]>>>() {
+        Ok(Some(signature)) => is_alias(signature.data().type_covered()),
+        _ => is_alias(record.rtype()),
+    }
 }
 
 /// What a name below the owner of a DNAME record stands for (RFC 6672, section 2.2); `None` if that is too

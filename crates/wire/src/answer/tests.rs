@@ -28,6 +28,20 @@ const NS: u8 = 2;
 const CNAME: u8 = 5;
 const AAAA: u8 = 28;
 const DNAME: u8 = 39;
+const RRSIG: u8 = 46;
+const ANY: u8 = 255;
+const UNRELATED: &str = "no record of the answer section answers the question";
+
+/// The data of a signature over records of this type, by the root.
+fn signature_of(covered: u8) -> Vec<u8> {
+    [&[0, covered, 13, 2, 0, 0, 0, 9][..], &[0; 8], &[0x12, 0x34, 0], b"a signature"].concat()
+}
+
+/// The same message about another type.
+fn asking(mut message: Vec<u8>, asked: u8) -> Vec<u8> {
+    message[26] = asked;
+    message
+}
 
 #[track_caller]
 fn whole(message: &[u8]) {
@@ -70,15 +84,12 @@ fn aliases_lead_to_the_record_or_elsewhere() {
     whole(&message([2, 0, 0], &[away.as_slice(), &there].concat()));
     whole(&message([3, 0, 0], &[away.as_slice(), &made, &there].concat()));
     // Such records may be what was asked for.
-    for asked in [CNAME, DNAME, 255] {
-        let mut question = message([1, 0, 0], &away);
-        question[26] = asked;
-        whole(&question);
+    for asked in [CNAME, DNAME, ANY] {
+        whole(&asking(message([1, 0, 0], &away), asked));
     }
     // A name that grows from step to step ends when it is too long.
     whole(&message([1, 0, 0], &record(EXAMPLE, DNAME, b"\x01a\xc0\x10")));
 
-    const UNRELATED: &str = "no record of the answer section answers the question";
     let elsewhere = record(b"\x03ftp\x03net\0", A, ADDRESS);
     faulty(&message([2, 0, 0], &[away.as_slice(), &elsewhere].concat()), UNRELATED);
     let stranger = record(EXAMPLE, A, ADDRESS);
@@ -87,9 +98,27 @@ fn aliases_lead_to_the_record_or_elsewhere() {
     faulty(&message([1, 0, 0], &record(WWW, DNAME, b"\x03net\0")), UNRELATED);
 }
 
+/// The signature of a DNAME record has the type that is asked for, and is none of what the alias leads to.
+#[test]
+fn signatures_of_aliases_where_signatures_are_asked_for() {
+    let away = [record(EXAMPLE, DNAME, b"\x03net\0"), record(EXAMPLE, RRSIG, &signature_of(DNAME))];
+    let made = record(WWW, CNAME, b"\x03www\x03net\0");
+    for asked in [A, RRSIG, ANY] {
+        whole(&asking(message([2, 0, 0], &away.concat()), asked));
+        whole(&asking(message([3, 0, 0], &[away.concat(), made.clone()].concat()), asked));
+    }
+    let there = record(b"\x03www\x03net\0", RRSIG, &signature_of(A));
+    whole(&asking(message([3, 0, 0], &[away.concat(), there].concat()), RRSIG));
+
+    let elsewhere = record(b"\x03ftp\x03net\0", RRSIG, &signature_of(A));
+    faulty(&asking(message([3, 0, 0], &[away.concat(), elsewhere].concat()), RRSIG), UNRELATED);
+    // No alias comes with it.
+    let alone = record(EXAMPLE, RRSIG, &signature_of(DNAME));
+    faulty(&asking(message([1, 0, 0], &alone), RRSIG), UNRELATED);
+}
+
 #[test]
 fn answers_to_another_question() {
-    const UNRELATED: &str = "no record of the answer section answers the question";
     faulty(&message([1, 0, 0], &record(EXAMPLE, A, ADDRESS)), UNRELATED);
     faulty(&message([1, 0, 0], &record(WWW, AAAA, &[0; 16])), UNRELATED);
     let mut chaos = record(WWW, A, ADDRESS);
@@ -98,9 +127,7 @@ fn answers_to_another_question() {
     // An OPT record is an answer to nothing.
     faulty(&message([1, 0, 0], OPT), UNRELATED);
     // Any record of the name answers a question for all types.
-    let mut any = message([1, 0, 0], &record(WWW, AAAA, &[0; 16]));
-    any[26] = 255;
-    whole(&any);
+    whole(&asking(message([1, 0, 0], &record(WWW, AAAA, &[0; 16])), ANY));
     // A negative answer need not have the record.
     let mut absent = message([1, 0, 0], &record(EXAMPLE, A, ADDRESS));
     absent[3] = 3;
