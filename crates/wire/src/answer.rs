@@ -78,14 +78,16 @@ pub enum AnswerFault {
     Unrelated,
 }
 
-/// Aliases that are followed. Servers give up long before; a chain that is longer is believed.
+/// Aliases that are followed. Each takes a walk over the answer section, so the number bounds the time that
+/// an answer takes. Servers give up long before; a chain that is longer is believed.
 const LONGEST_CHAIN: usize = 64;
 
 /// Checks that an answer is whole: the sections hold as many records as the header counts, each with a
 /// name and with data of its type, and nothing follows them. Where the response code is NOERROR and the
 /// answer section is not empty, it answers the question: with a record of its name and type, or with
 /// one that the CNAME and DNAME records from its name lead to (RFC 1034, section 3.6.2; RFC 6672), or with
-/// such an alias alone, whose target is somewhere else.
+/// such an alias alone, whose target is somewhere else. Where so many aliases follow each other that no
+/// server would (64), it is believed to.
 ///
 /// An empty answer section is whole: whether a record is expected is for the caller to know. A truncated
 /// message may end within its records (RFC 1035, section 4.1.1) and need not answer.
@@ -163,7 +165,11 @@ fn is_answered<'a>(
     let records = || answers.into_iter().flatten().filter(of_class);
     let mut name: Name<Vec<u8>> = question.qname().to_name();
     let mut is_alias = false;
-    for _ in 0..LONGEST_CHAIN {
+    let mut passed = Vec::new();
+    loop {
+        if passed.len() == LONGEST_CHAIN {
+            return true;
+        }
         let (mut alias, mut moved) = (None, None);
         for record in records() {
             let owner = record.owner();
@@ -184,7 +190,12 @@ fn is_answered<'a>(
         // A DNAME record comes with the CNAME record that follows from it (RFC 6672, section 3.1), but from
         // some servers without.
         let Some(target) = alias.or(moved) else { break };
-        (name, is_alias) = (target, true);
+        is_alias = true;
+        passed.push(std::mem::replace(&mut name, target));
+        // A circle has no end, and is no long chain.
+        if passed.contains(&name) {
+            break;
+        }
     }
     // What an alias leads to may be in a zone of another server. Then no other record has the type.
     is_alias && !records().any(|record| is_asked(record.rtype()) && !is_of_alias(&record))

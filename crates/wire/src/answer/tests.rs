@@ -117,6 +117,41 @@ fn signatures_of_aliases_where_signatures_are_asked_for() {
     faulty(&asking(message([1, 0, 0], &alone), RRSIG), UNRELATED);
 }
 
+/// So many aliases, from `www.example.` over `\x01.` and so on.
+fn chain(aliases: u8) -> Vec<u8> {
+    let name = |number: u8| if number == 0 { WWW.to_vec() } else { vec![1, number, 0] };
+    (0..aliases).flat_map(|number| record(&name(number), CNAME, &name(number + 1))).collect()
+}
+
+#[test]
+fn chains_that_are_too_long_to_follow_are_believed() {
+    for aliases in [1, 2, 63, 64, 65, 100, 200] {
+        let address = record(&[1, aliases, 0], A, ADDRESS);
+        whole(&message([aliases, 0, 0], &chain(aliases)));
+        whole(&message([aliases + 1, 0, 0], &[chain(aliases), address].concat()));
+    }
+    // A shorter one is followed to its end.
+    let stranger = record(b"\x01\xff\0", A, ADDRESS);
+    for aliases in [1, 2, 63] {
+        let octets = message([aliases + 1, 0, 0], &[chain(aliases), stranger.clone()].concat());
+        faulty(&octets, UNRELATED);
+    }
+}
+
+/// A circle has no end, and is no long chain.
+#[test]
+fn aliases_in_a_circle_lead_nowhere() {
+    let stranger = record(b"\x01\xff\0", A, ADDRESS);
+    for aliases in [0, 1, 2, 10] {
+        let back = record(&[1, aliases, 0], CNAME, WWW);
+        let back = if aliases == 0 { record(WWW, CNAME, WWW) } else { back };
+        let circle = [chain(aliases), back].concat();
+        whole(&message([aliases + 1, 0, 0], &circle));
+        let octets = message([aliases + 2, 0, 0], &[circle, stranger.clone()].concat());
+        faulty(&octets, UNRELATED);
+    }
+}
+
 #[test]
 fn answers_to_another_question() {
     faulty(&message([1, 0, 0], &record(EXAMPLE, A, ADDRESS)), UNRELATED);
