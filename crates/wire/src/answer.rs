@@ -69,6 +69,30 @@ pub enum AnswerFault {
         /// What is wrong with the data.
         fault: ParseError,
     },
+    /// An OPT record is in another section than its own (RFC 6891, section 6.1.1).
+    #[error(
+        "record {number} of the {section} section is an OPT record, which belongs in the additional section"
+    )]
+    OptSection {
+        /// Where.
+        section: Section,
+        /// Which record, from 1.
+        number: u16,
+    },
+    /// An OPT record has a name (RFC 6891, section 6.1.2).
+    #[error(
+        "record {number} of the additional section is an OPT record whose owner is not the root"
+    )]
+    OptOwner {
+        /// Which record, from 1.
+        number: u16,
+    },
+    /// A message has one OPT record at most (RFC 6891, section 6.1.1).
+    #[error("record {number} of the additional section is a second OPT record")]
+    SecondOpt {
+        /// Which record, from 1.
+        number: u16,
+    },
     /// Octets follow the last record that the header counts.
     #[error("{0} octets follow the last record")]
     Trailing(usize),
@@ -88,6 +112,8 @@ const LONGEST_CHAIN: usize = 64;
 /// one that the CNAME and DNAME records from its name lead to (RFC 1034, section 3.6.2; RFC 6672), or with
 /// such an alias alone, whose target is somewhere else. Where so many aliases follow each other that no
 /// server would (64), it is believed to.
+///
+/// There is one OPT record at most, and it is where it must be (RFC 6891, section 6.1.1).
 ///
 /// An empty answer section is whole: whether a record is expected is for the caller to know. A truncated
 /// message may end within its records (RFC 1035, section 4.1.1) and need not answer.
@@ -136,6 +162,7 @@ fn check_section(
     counted: u16,
     records: &mut RecordSection<'_, [u8]>,
 ) -> Result<(), AnswerFault> {
+    let mut has_opt = false;
     for number in 1..=counted {
         let record = match records.next() {
             Some(Ok(record)) => record,
@@ -148,6 +175,17 @@ fn check_section(
         if let Err(fault) = data {
             let rtype = record.rtype();
             return Err(AnswerFault::Data { section, number, rtype, fault });
+        }
+        match record.rtype() {
+            Rtype::OPT if section != Section::Additional => {
+                return Err(AnswerFault::OptSection { section, number });
+            }
+            Rtype::OPT if !record.owner().is_root() => {
+                return Err(AnswerFault::OptOwner { number });
+            }
+            Rtype::OPT if has_opt => return Err(AnswerFault::SecondOpt { number }),
+            Rtype::OPT => has_opt = true,
+            _ => {}
         }
     }
     Ok(())

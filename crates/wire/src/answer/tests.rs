@@ -159,8 +159,6 @@ fn answers_to_another_question() {
     let mut chaos = record(WWW, A, ADDRESS);
     chaos[5] = 3;
     faulty(&message([1, 0, 0], &chaos), UNRELATED);
-    // An OPT record is an answer to nothing.
-    faulty(&message([1, 0, 0], OPT), UNRELATED);
     // Any record of the name answers a question for all types.
     whole(&asking(message([1, 0, 0], &record(WWW, AAAA, &[0; 16])), ANY));
     // A negative answer need not have the record.
@@ -197,6 +195,31 @@ fn octets_that_do_not_belong() {
         &message([1, 0, 0], &[address.as_slice(), OPT].concat()),
         "11 octets follow the last record",
     );
+}
+
+#[test]
+fn opt_records_that_are_out_of_place() {
+    let address = record(WWW, A, ADDRESS);
+    let opt_of = |owner: &[u8]| [owner, &OPT[1..]].concat();
+    // Anywhere among the additional records (RFC 6891, section 6.1.1).
+    whole(&message([0, 0, 2], &[OPT, &address].concat()));
+    whole(&message([0, 0, 2], &[&address, OPT].concat()));
+
+    let outside = |counts, behind: &[u8], place: &str| {
+        let said = format!("{place} is an OPT record, which belongs in the additional section");
+        faulty(&message(counts, behind), &said);
+    };
+    outside([1, 0, 0], OPT, "record 1 of the answer section");
+    outside([2, 0, 0], &[&address, OPT].concat(), "record 2 of the answer section");
+    outside([1, 1, 1], &[&address, OPT, OPT].concat(), "record 1 of the authority section");
+    let second = "record 3 of the additional section is a second OPT record";
+    faulty(&message([0, 0, 3], &[OPT, &address, OPT].concat()), second);
+    let owner = "record 2 of the additional section is an OPT record whose owner is not the root";
+    faulty(&message([0, 0, 2], &[&address, &opt_of(WWW)[..]].concat()), owner);
+    // What is asked does not matter, nor the response code.
+    let mut refused = asking(message([0, 0, 3], &[OPT, &address, OPT].concat()), ANY);
+    refused[3] = 5;
+    faulty(&refused, second);
 }
 
 #[test]
