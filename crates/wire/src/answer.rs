@@ -93,6 +93,17 @@ pub enum AnswerFault {
         /// Which record, from 1.
         number: u16,
     },
+    /// A TSIG record signs all that is before it, so nothing may follow (RFC 8945, section 5.1).
+    #[error(
+        "record {number} of the {section} section is a TSIG record, which must be the last record of the \
+         additional section"
+    )]
+    TsigNotLast {
+        /// Where.
+        section: Section,
+        /// Which record, from 1.
+        number: u16,
+    },
     /// Octets follow the last record that the header counts.
     #[error("{0} octets follow the last record")]
     Trailing(usize),
@@ -113,7 +124,8 @@ const LONGEST_CHAIN: usize = 64;
 /// such an alias alone, whose target is somewhere else. Where so many aliases follow each other that no
 /// server would (64), it is believed to.
 ///
-/// There is one OPT record at most, and it is where it must be (RFC 6891, section 6.1.1).
+/// There is one OPT record at most, and it is where it must be (RFC 6891, section 6.1.1); so is a TSIG record
+/// (RFC 8945, section 5.1), whose signature is not looked at.
 ///
 /// An empty answer section is whole: whether a record is expected is for the caller to know. A truncated
 /// message may end within its records (RFC 1035, section 4.1.1) and need not answer.
@@ -185,6 +197,9 @@ fn check_section(
             }
             Rtype::OPT if has_opt => return Err(AnswerFault::SecondOpt { number }),
             Rtype::OPT => has_opt = true,
+            Rtype::TSIG if section != Section::Additional || number != counted => {
+                return Err(AnswerFault::TsigNotLast { section, number });
+            }
             _ => {}
         }
     }

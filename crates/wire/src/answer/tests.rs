@@ -223,6 +223,28 @@ fn opt_records_that_are_out_of_place() {
 }
 
 #[test]
+fn signatures_of_messages_that_are_not_at_their_end() {
+    // No algorithm, time, signature or other data: form is all that counts here.
+    let tsig = record(b"\x03key\0", 250, &[0; 17]);
+    let address = record(WWW, A, ADDRESS);
+    let (tsig, address) = (tsig.as_slice(), address.as_slice());
+    whole(&message([1, 0, 1], &[address, tsig].concat()));
+    whole(&message([1, 0, 2], &[address, OPT, tsig].concat()));
+
+    let early = |counts, behind: &[u8], place: &str| {
+        let said = format!(
+            "{place} is a TSIG record, which must be the last record of the additional section"
+        );
+        faulty(&message(counts, behind), &said);
+    };
+    early([1, 0, 2], &[address, tsig, OPT].concat(), "record 1 of the additional section");
+    early([1, 0, 2], &[address, tsig, tsig].concat(), "record 1 of the additional section");
+    // The last record, but in another section.
+    early([2, 0, 0], &[address, tsig].concat(), "record 2 of the answer section");
+    early([1, 1, 0], &[address, tsig].concat(), "record 1 of the authority section");
+}
+
+#[test]
 fn names_that_are_none() {
     let first = |owner: &[u8], said: &str| {
         let said = format!("record 1 of the answer section has no readable name: {said}");
