@@ -1,6 +1,6 @@
 //! Whether an answer holds what it must: the whole message is parsed, and the data of its records.
 
-use domain::base::iana::{Class, Rtype};
+use domain::base::iana::{Class, Opcode, Rtype};
 use domain::base::wire::ParseError;
 use domain::base::{
     Message, Name, NameBuilder, ParsedName, ParsedRecord, Question, RecordSection, ToName as _,
@@ -36,6 +36,9 @@ pub enum AnswerFault {
     /// Header or question cannot be read.
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    /// It answers no query of the kind that was sent (RFC 1035, section 4.1.1).
+    #[error("the opcode is {0}, and that of the query is {query}", query = Opcode::QUERY)]
+    Opcode(Opcode),
     /// The header counts records that are not there.
     #[error("the {section} section has {found} whole records, and its header counts {counted}")]
     Missing {
@@ -117,7 +120,7 @@ pub enum AnswerFault {
 /// an answer takes. Servers give up long before; a chain that is longer is believed.
 const LONGEST_CHAIN: usize = 64;
 
-/// Checks that an answer is whole: the sections hold as many records as the header counts, each with a
+/// Checks that an answer to a QUERY is whole: the sections hold as many records as the header counts, each with a
 /// name and with data of its type, and nothing follows them. Where the response code is NOERROR and the
 /// answer section is not empty, it answers the question: with a record of its name and type, or with
 /// one that the CNAME and DNAME records from its name lead to (RFC 1034, section 3.6.2; RFC 6672), or with
@@ -136,6 +139,11 @@ pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
     let response = Response::parse(message)?;
     // As long as a header, as `Response::parse` has seen.
     let parsed = Message::from_slice(message).map_err(|_| Malformed::Short(message.len()))?;
+    // Every query has this one, and a response has that of its query.
+    let opcode = parsed.header().opcode();
+    if opcode != Opcode::QUERY {
+        return Err(AnswerFault::Opcode(opcode));
+    }
     let counts = parsed.header_counts();
     let sections = [
         (Section::Answer, counts.ancount()),

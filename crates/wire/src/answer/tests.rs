@@ -245,6 +245,15 @@ fn signatures_of_messages_that_are_not_at_their_end() {
 }
 
 #[test]
+fn answers_to_another_kind_of_query() {
+    for (opcode, name) in [(2, "STATUS(2)"), (4, "NOTIFY(4)"), (5, "UPDATE(5)"), (15, "15")] {
+        let mut octets = message([1, 0, 0], &record(WWW, A, ADDRESS));
+        octets[2] |= opcode << 3;
+        faulty(&octets, &format!("the opcode is {name}, and that of the query is QUERY(0)"));
+    }
+}
+
+#[test]
 fn names_that_are_none() {
     let first = |owner: &[u8], said: &str| {
         let said = format!("record 1 of the answer section has no readable name: {said}");
