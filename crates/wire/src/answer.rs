@@ -3,7 +3,7 @@
 use domain::base::iana::{Class, Opcode, Rtype};
 use domain::base::wire::ParseError;
 use domain::base::{
-    Message, Name, NameBuilder, ParsedName, ParsedRecord, Question, RecordSection, ToName as _,
+    Message, Name, NameBuilder, ParsedName, ParsedRecord, Question, RecordSection, ToName,
 };
 use domain::rdata::{AllRecordData, Cname, Dname, Rrsig};
 
@@ -107,6 +107,16 @@ pub enum AnswerFault {
         /// Which record, from 1.
         number: u16,
     },
+    /// A CNAME record below a DNAME record is made from that one: no other data may be at such a name (RFC
+    /// 6672, sections 2.2, 2.4 and 3.1).
+    #[error(
+        "record {number} of the answer section is a CNAME record that does not follow from the DNAME record \
+         above its name"
+    )]
+    NotFromDname {
+        /// Which record, from 1.
+        number: u16,
+    },
     /// Octets follow the last record that the header counts.
     #[error("{0} octets follow the last record")]
     Trailing(usize),
@@ -120,15 +130,22 @@ pub enum AnswerFault {
 /// an answer takes. Servers give up long before; a chain that is longer is believed.
 const LONGEST_CHAIN: usize = 64;
 
-/// Checks that an answer to a QUERY is whole: the sections hold as many records as the header counts, each with a
-/// name and with data of its type, and nothing follows them. Where the response code is NOERROR and the
-/// answer section is not empty, it answers the question: with a record of its name and type, or with
+/// DNAME records of an answer that the CNAME records are held against. The number bounds the time that an
+/// answer takes, as [`LONGEST_CHAIN`] does; where there are more, the CNAME records are believed.
+const MOST_DNAMES: usize = 16;
+
+/// Checks that an answer to a QUERY is whole: the sections hold as many records as the header counts, each
+/// with a name and with data of its type, and nothing follows them. Where the response code is NOERROR and
+/// the answer section is not empty, it answers the question: with a record of its name and type, or with
 /// one that the CNAME and DNAME records from its name lead to (RFC 1034, section 3.6.2; RFC 6672), or with
 /// such an alias alone, whose target is somewhere else. Where so many aliases follow each other that no
 /// server would (64), it is believed to.
 ///
 /// There is one OPT record at most, and it is where it must be (RFC 6891, section 6.1.1); so is a TSIG record
 /// (RFC 8945, section 5.1), whose signature is not looked at.
+///
+/// A CNAME record in the answer section whose owner is below that of a DNAME record follows from it (RFC 6672,
+/// section 2.2).
 ///
 /// An empty answer section is whole: whether a record is expected is for the caller to know. A truncated
 /// message may end within its records (RFC 1035, section 4.1.1) and need not answer.
@@ -166,6 +183,9 @@ pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
     match message.len() - records.pos() {
         0 => {}
         octets => return Err(AnswerFault::Trailing(octets)),
+    }
+    if let Some(number) = not_from_dname(answers) {
+        return Err(AnswerFault::NotFromDname { number });
     }
     let question = parsed.first_question().filter(|_| response.rcode == 0 && response.answers > 0);
     match question {
@@ -245,7 +265,7 @@ fn is_answered<'a>(
                 && let Ok(Some(found)) = record.into_record::<Dname<ParsedName<&'a [u8]>>>()
             {
                 is_alias = true;
-                moved = below(&name, owner.label_count(), found.data().dname());
+                moved = moved_name(&name, owner.label_count(), found.data().dname());
             }
         }
         // A DNAME record comes with the CNAME record that follows from it (RFC 6672, section 3.1), but from
@@ -272,15 +292,42 @@ fn is_of_alias<'a>(record: &ParsedRecord<'a, [u8]>) -> bool {
     }
 }
 
+/// The number, from 1, of the first record of a readable answer section that is a CNAME record and does not
+/// follow from the DNAME record above it. Where several are above it, which no zone may have, it must follow
+/// from one of them.
+fn not_from_dname(answers: RecordSection<'_, [u8]>) -> Option<u16> {
+    let dnames = answers.limit_to::<Dname<ParsedName<&[u8]>>>().flatten();
+    let dnames: Vec<_> = dnames.take(MOST_DNAMES + 1).collect();
+    if dnames.is_empty() || dnames.len() > MOST_DNAMES {
+        return None;
+    }
+    for (number, record) in (1..=u16::MAX).zip(answers.flatten()) {
+        let Ok(Some(alias)) = record.into_record::<Cname<ParsedName<&[u8]>>>() else { continue };
+        let owner = alias.owner();
+        let mut above = dnames
+            .iter()
+            .filter(|it| it.class() == alias.class())
+            .filter(|it| it.owner() != owner && owner.ends_with(it.owner()))
+            .map(|it| moved_name(owner, it.owner().label_count(), it.data().dname()))
+            .peekable();
+        let is_below = above.peek().is_some();
+        if is_below && !above.flatten().any(|made| made == *alias.data().cname()) {
+            return Some(number);
+        }
+    }
+    None
+}
+
 /// What a name below the owner of a DNAME record stands for (RFC 6672, section 2.2); `None` if that is too
 /// long. The owner has so many labels, that of the root among them.
-fn below(
-    name: &Name<Vec<u8>>,
+fn moved_name(
+    name: &impl ToName,
     of_owner: usize,
     target: &ParsedName<&[u8]>,
 ) -> Option<Name<Vec<u8>>> {
     let mut moved = NameBuilder::new_vec();
-    for label in name.iter().take(name.label_count().checked_sub(of_owner)?) {
+    let labels = name.iter_labels();
+    for label in labels.clone().take(labels.count().checked_sub(of_owner)?) {
         moved.append_label(label.as_slice()).ok()?;
     }
     moved.append_origin(target).ok()

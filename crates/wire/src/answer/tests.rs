@@ -245,6 +245,56 @@ fn signatures_of_messages_that_are_not_at_their_end() {
 }
 
 #[test]
+fn aliases_that_contradict_the_dname_record() {
+    let away = record(EXAMPLE, DNAME, b"\x03net\0");
+    let away = away.as_slice();
+    let made = |target: &[u8]| record(WWW, CNAME, target);
+    let contradicts = |octets: Vec<u8>, number: u8| {
+        let said = format!(
+            "record {number} of the answer section is a CNAME record that does not follow from the DNAME \
+             record above its name"
+        );
+        faulty(&octets, &said);
+    };
+    // Letters of any case are equal.
+    whole(&message([2, 0, 0], &[away, &made(b"\x03WWW\x03nEt\0")].concat()));
+    contradicts(message([2, 0, 0], &[away, &made(b"\x03ftp\x03net\0")].concat()), 2);
+    contradicts(message([2, 0, 0], &[&made(b"\x03net\0"), away].concat()), 1);
+    // The target has the record that was asked for, and nevertheless.
+    let there = record(b"\x03ftp\x03net\0", A, ADDRESS);
+    let octets = message([3, 0, 0], &[away, &made(b"\x03ftp\x03net\0"), &there].concat());
+    contradicts(octets, 2);
+    // The target does not exist, which is what the response code is about.
+    let mut denied = message([2, 0, 0], &[away, &made(b"\x03ftp\x03net\0")].concat());
+    denied[3] = 3;
+    contradicts(denied, 2);
+    // Farther down the chain.
+    let onward = record(b"\x03net\0", DNAME, b"\x03org\0");
+    let next = |target: &[u8]| record(b"\x03www\x03net\0", CNAME, target);
+    let steps = |last: &[u8]| [away, &made(b"\x03www\x03net\0"), &onward, &next(last)].concat();
+    whole(&message([4, 0, 0], &steps(b"\x03www\x03org\0")));
+    contradicts(message([4, 0, 0], &steps(b"\x03www\x03net\0")), 4);
+
+    // An alias at the name of the DNAME record, or elsewhere, does not follow from it (RFC 6672, section 2.3).
+    let at_owner = record(EXAMPLE, CNAME, b"\x03org\0");
+    whole(&message([2, 0, 0], &[away, &at_owner].concat()));
+    let in_net = record(b"\x03www\x03net\0", CNAME, b"\x03org\0");
+    whole(&message([3, 0, 0], &[away, &made(b"\x03www\x03net\0"), &in_net].concat()));
+    // Of two DNAME records above it, it may follow from either.
+    let other = record(EXAMPLE, DNAME, b"\x03org\0");
+    whole(&message([3, 0, 0], &[away, &other, &made(b"\x03www\x03net\0")].concat()));
+    whole(&message([3, 0, 0], &[&other, away, &made(b"\x03www\x03net\0")].concat()));
+    // So many that time would be lost over them.
+    let many = [away.repeat(17), made(b"\x03org\0")].concat();
+    whole(&message([18, 0, 0], &many));
+    contradicts(message([17, 0, 0], &[&away.repeat(16)[..], &made(b"\x03org\0")].concat()), 17);
+    // What would be too long is an error (YXDOMAIN), and no alias follows (RFC 6672, section 2.2).
+    let long = [&[63; 64][..], &[63; 64], &[63; 64], &[59; 60], b"\0"].concat();
+    let far = record(EXAMPLE, DNAME, &long);
+    contradicts(message([2, 0, 0], &[&far[..], &made(b"\x03net\0")].concat()), 2);
+}
+
+#[test]
 fn answers_to_another_kind_of_query() {
     for (opcode, name) in [(2, "STATUS(2)"), (4, "NOTIFY(4)"), (5, "UPDATE(5)"), (15, "15")] {
         let mut octets = message([1, 0, 0], &record(WWW, A, ADDRESS));
