@@ -126,6 +126,27 @@ pub enum AnswerFault {
     Unrelated,
 }
 
+/// What the answer section of an answer without fault holds of what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A record of the type that was asked for, at the name that was asked for or where aliases lead.
+    Record,
+    /// Aliases alone: what they lead to is somewhere else, does not exist, or was left out.
+    Aliases,
+    /// Neither of them. An error or a truncated answer may hold records that have nothing to do with the
+    /// question.
+    Nothing,
+}
+
+/// What an answer without fault is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerContent {
+    /// What it holds, of which truncation may have taken a part.
+    pub held: Held,
+    /// The TC bit.
+    pub truncated: bool,
+}
+
 /// Aliases that are followed. Each takes a walk over the answer section, so the number bounds the time that
 /// an answer takes. Servers give up long before; a chain that is longer is believed.
 const LONGEST_CHAIN: usize = 64;
@@ -153,7 +174,16 @@ const MOST_DNAMES: usize = 16;
 /// # Errors
 /// With the first fault.
 pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
+    read_answer(message).map(|_| ())
+}
+
+/// Checks an answer as [`check_answer`] does, and says what it holds of what was asked.
+///
+/// # Errors
+/// With the first fault.
+pub fn read_answer(message: &[u8]) -> Result<AnswerContent, AnswerFault> {
     let response = Response::parse(message)?;
+    let truncated = response.truncated;
     // As long as a header, as `Response::parse` has seen.
     let parsed = Message::from_slice(message).map_err(|_| Malformed::Short(message.len()))?;
     // Every query has this one, and a response has that of its query.
@@ -161,38 +191,44 @@ pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
     if opcode != Opcode::QUERY {
         return Err(AnswerFault::Opcode(opcode));
     }
-    let counts = parsed.header_counts();
+    match check_sections(parsed) {
+        Err(AnswerFault::Missing { .. }) if truncated => {}
+        result => result?,
+    }
+    let answers = parsed.answer().map_err(|_| Malformed::Question)?;
+    if let Some(number) = not_from_dname(answers) {
+        return Err(AnswerFault::NotFromDname { number });
+    }
+    let question = parsed.first_question().filter(|_| response.answers > 0);
+    let Some(question) = question else {
+        return Ok(AnswerContent { held: Held::Nothing, truncated });
+    };
+    match held(&question, answers) {
+        Held::Nothing if response.rcode == 0 && !truncated => Err(AnswerFault::Unrelated),
+        held => Ok(AnswerContent { held, truncated }),
+    }
+}
+
+/// Reads all records of a message.
+fn check_sections(message: &Message<[u8]>) -> Result<(), AnswerFault> {
+    let counts = message.header_counts();
     let sections = [
         (Section::Answer, counts.ancount()),
         (Section::Authority, counts.nscount()),
         (Section::Additional, counts.arcount()),
     ];
-    let mut records = parsed.answer().map_err(|_| Malformed::Question)?;
-    let answers = records;
+    let mut records = message.answer().map_err(|_| Malformed::Question)?;
     for (section, counted) in sections {
-        match check_section(section, counted, &mut records) {
-            Err(AnswerFault::Missing { .. }) if response.truncated => return Ok(()),
-            result => result?,
-        }
+        check_section(section, counted, &mut records)?;
         match records.next_section() {
             Ok(Some(next)) => records = next,
             // After the additional section there is none.
             _ => break,
         }
     }
-    match message.len() - records.pos() {
-        0 => {}
-        octets => return Err(AnswerFault::Trailing(octets)),
-    }
-    if let Some(number) = not_from_dname(answers) {
-        return Err(AnswerFault::NotFromDname { number });
-    }
-    let question = parsed.first_question().filter(|_| response.rcode == 0 && response.answers > 0);
-    match question {
-        Some(question) if !response.truncated && !is_answered(&question, answers) => {
-            Err(AnswerFault::Unrelated)
-        }
-        _ => Ok(()),
+    match message.as_slice().len() - records.pos() {
+        0 => Ok(()),
+        octets => Err(AnswerFault::Trailing(octets)),
     }
 }
 
@@ -234,11 +270,8 @@ fn check_section(
     Ok(())
 }
 
-/// Whether the records of a readable answer section answer the question.
-fn is_answered<'a>(
-    question: &Question<ParsedName<&'a [u8]>>,
-    answers: RecordSection<'a, [u8]>,
-) -> bool {
+/// What the readable records of an answer section hold of what was asked.
+fn held<'a>(question: &Question<ParsedName<&'a [u8]>>, answers: RecordSection<'a, [u8]>) -> Held {
     let (asked, class) = (question.qtype(), question.qclass());
     // From 251 on, a type asks for several types, or for a whole zone (RFC 1035, section 3.2.3).
     let is_asked = |rtype: Rtype| rtype == asked || (251..=255).contains(&asked.to_int());
@@ -247,16 +280,16 @@ fn is_answered<'a>(
     let mut name: Name<Vec<u8>> = question.qname().to_name();
     let mut is_alias = false;
     let mut passed = Vec::new();
-    loop {
+    let is_believed = loop {
         if passed.len() == LONGEST_CHAIN {
-            return true;
+            break true;
         }
         let (mut alias, mut moved) = (None, None);
         for record in records() {
             let owner = record.owner();
             if owner == name {
                 if is_asked(record.rtype()) {
-                    return true;
+                    return Held::Record;
                 }
                 if let Ok(Some(found)) = record.into_record::<Cname<ParsedName<&'a [u8]>>>() {
                     alias = Some(found.data().cname().to_name());
@@ -270,16 +303,21 @@ fn is_answered<'a>(
         }
         // A DNAME record comes with the CNAME record that follows from it (RFC 6672, section 3.1), but from
         // some servers without.
-        let Some(target) = alias.or(moved) else { break };
+        let Some(target) = alias.or(moved) else { break false };
         is_alias = true;
         passed.push(std::mem::replace(&mut name, target));
         // A circle has no end, and is no long chain.
         if passed.contains(&name) {
-            break;
+            break false;
         }
+    };
+    let is_other = |it: ParsedRecord<'a, [u8]>| is_asked(it.rtype()) && !is_of_alias(&it);
+    match (is_alias, records().any(is_other)) {
+        // What an alias leads to may be in a zone of another server. Then no other record has the type.
+        (true, false) => Held::Aliases,
+        (true, true) if is_believed => Held::Record,
+        _ => Held::Nothing,
     }
-    // What an alias leads to may be in a zone of another server. Then no other record has the type.
-    is_alias && !records().any(|record| is_asked(record.rtype()) && !is_of_alias(&record))
 }
 
 /// Whether a record is an alias or the signature of one, which has the type that is asked for where

@@ -17,7 +17,7 @@ mod transport;
 mod trust_anchor;
 mod tsig;
 
-pub use answer::{AnswerFault, Section, check_answer};
+pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_answer};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
 pub use edns::{Edns, EdnsOption};

@@ -295,6 +295,53 @@ fn aliases_that_contradict_the_dname_record() {
 }
 
 #[test]
+fn what_an_answer_holds() {
+    const NOERROR: u8 = 0;
+    const NXDOMAIN: u8 = 3;
+    let check = |octets: Vec<u8>, rcode: u8, expected: Held| {
+        for truncated in [false, true] {
+            let mut octets = octets.clone();
+            octets[2] |= u8::from(truncated) << 1;
+            octets[3] |= rcode;
+            let content = read_answer(&octets);
+            assert_eq!(content, Ok(AnswerContent { held: expected, truncated }), "{octets:?}");
+        }
+    };
+    let address = record(WWW, A, ADDRESS);
+    let alias = record(WWW, CNAME, b"\x01\x01\0");
+    let end = record(b"\x01\x01\0", A, ADDRESS);
+    let away = record(EXAMPLE, DNAME, b"\x03net\0");
+    check(message([1, 0, 0], &address), NOERROR, Held::Record);
+    check(message([2, 0, 0], &[alias.clone(), end].concat()), NOERROR, Held::Record);
+    check(message([1, 0, 0], &alias), NOERROR, Held::Aliases);
+    check(message([1, 0, 0], &alias), NXDOMAIN, Held::Aliases);
+    check(message([1, 0, 0], &away), NOERROR, Held::Aliases);
+    // An alias is a record when it is what was asked for.
+    check(asking(message([1, 0, 0], &alias), CNAME), NOERROR, Held::Record);
+    check(message([0, 0, 1], OPT), NOERROR, Held::Nothing);
+    check(message([0, 1, 0], &record(EXAMPLE, NS, WWW)), NXDOMAIN, Held::Nothing);
+    check(message([1, 0, 0], &record(EXAMPLE, A, ADDRESS)), NXDOMAIN, Held::Nothing);
+    // Too long to follow.
+    check(message([70, 0, 0], &chain(70)), NOERROR, Held::Aliases);
+    let octets = message([71, 0, 0], &[chain(70), record(&[1, 70, 0], A, ADDRESS)].concat());
+    check(octets, NOERROR, Held::Record);
+
+    // Cut off behind the first record, and within it.
+    let cut = |kept: &[u8], expected: Held| {
+        let mut octets = message([2, 0, 1], kept);
+        octets[2] |= 2;
+        assert_eq!(read_answer(&octets), Ok(AnswerContent { held: expected, truncated: true }));
+    };
+    cut(&address, Held::Record);
+    cut(&alias, Held::Aliases);
+    cut(&address[..9], Held::Nothing);
+    cut(b"", Held::Nothing);
+    // Nothing can be said without a question.
+    let error = b"\x12\x34\x84\x01\0\0\0\0\0\0\0\0";
+    assert_eq!(read_answer(error), Ok(AnswerContent { held: Held::Nothing, truncated: false }));
+}
+
+#[test]
 fn answers_to_another_kind_of_query() {
     for (opcode, name) in [(2, "STATUS(2)"), (4, "NOTIFY(4)"), (5, "UPDATE(5)"), (15, "15")] {
         let mut octets = message([1, 0, 0], &record(WWW, A, ADDRESS));
