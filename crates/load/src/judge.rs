@@ -2,7 +2,7 @@
 
 use dnslab_traffic::QueryList;
 use dnslab_wire::{
-    BADCOOKIE, Cookie, CookieFinding, Response, ResponseOptions, Transport, TsigFault,
+    BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
 
 use crate::channel::{Delivery, Received};
@@ -17,14 +17,14 @@ use crate::tally::{AnswerFacts, Loss, Stray, Tally};
 pub struct Expected {
     /// Response code of the header, 0 to 15.
     pub rcode: u8,
-    /// Records that the answer section must have at least; not asked of truncated answers.
+    /// Records that the answer section must have at least. Where it must have some, one of them is of the
+    /// type that was asked for, which is seen in the answers that are parsed in full.
     pub answers: u16,
 }
 
 impl Expected {
     fn is_met_by(self, response: &Response<'_>, rcode: u16) -> bool {
-        let enough = response.answers >= self.answers || response.truncated;
-        rcode == u16::from(self.rcode) && enough
+        rcode == u16::from(self.rcode) && response.answers >= self.answers
     }
 }
 
@@ -374,13 +374,18 @@ impl Judge<'_> {
         message: Received<'_>,
     ) {
         let stands_for = self.sample.taken(message.at, message.octets.len());
-        let checked = dnslab_wire::check_answer(message.octets);
-        tally.checked(due, stands_for, checked.is_err());
-        if let Err(fault) = checked
-            && self.malformed_example.is_none()
-        {
+        let read = dnslab_wire::read_answer(message.octets);
+        let wants_record = self.expected.is_some_and(|expected| expected.answers > 0);
+        let is_right = read.as_ref().is_ok_and(|content| {
+            !wants_record || content.truncated || content.held == Held::Record
+        });
+        tally.checked(due, stands_for, !is_right);
+        if !is_right && self.malformed_example.is_none() {
             let query = self.queries.get(query);
-            self.malformed_example = Some(format!("malformed answer to {query}: {fault}"));
+            self.malformed_example = Some(match read {
+                Err(fault) => format!("malformed answer to {query}: {fault}"),
+                Ok(_) => format!("{query} was answered with aliases alone"),
+            });
         }
     }
 
@@ -390,7 +395,10 @@ impl Judge<'_> {
         if !right && self.wrong_example.is_none() {
             let query = self.queries.get(entry.query);
             let (name, records) = (dnslab_wire::rcode_name(rcode), response.answers);
-            let truncated = if response.truncated { ", truncated" } else { "" };
+            let truncated = match response.truncated {
+                true => ", truncated (`load.truncated = \"ask-over-tcp\"` asks such queries again)",
+                false => "",
+            };
             self.wrong_example =
                 Some(format!("{query} was answered with {name}, {records} records{truncated}"));
         }

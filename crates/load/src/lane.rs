@@ -48,8 +48,12 @@ pub(crate) struct Lane {
     pub(crate) was_asked: bool,
     /// The server has looked at a query of it at some time.
     pub(crate) was_answered: bool,
-    /// Queries that have timed out since the server last answered one of it.
+    /// When the server last answered a query of it; 0 if it never did.
+    pub(crate) answered_at: Nanos,
+    /// Queries that have timed out since then.
     pub(crate) timed_out_in_a_row: u32,
+    /// When the last of these did.
+    pub(crate) timed_out_at: Nanos,
     /// It was open when the measured window ended, or about to be opened again at once.
     pub(crate) was_open_at_end: bool,
     /// Its channel is there, and was not open yet.
@@ -105,7 +109,9 @@ impl Lane {
             was_tried: false,
             was_asked: false,
             was_answered: false,
+            answered_at: 0,
             timed_out_in_a_row: 0,
+            timed_out_at: 0,
             was_open_at_end: false,
             is_new: false,
             idle_listed: false,

@@ -21,7 +21,7 @@ pub(crate) const CHAIN: &str =
 
 /// One run of a short load that any forwarder bears.
 pub(crate) const LIGHT: &str = "repeat.runs = 1\nload.clients = 2\nload.outstanding = 10\n\
-    load.duration = \"300ms\"\nload.warm_up = \"100ms\"\nload.timeout = \"500ms\"\n\
+    load.duration = \"300ms\"\nload.warm_up = \"100ms\"\n\
     load.recursion_desired = true\n";
 
 /// One variant.
@@ -49,11 +49,14 @@ pub(crate) enum Gate {
 pub(crate) fn gate(room: &Room, name: &str, behind: &str, when: Gate) -> PathBuf {
     let folder = room.path().join(GATES);
     fs::create_dir_all(&folder).expect("the room is ours");
-    // A server is no longer root when it comes to its gate, and says there that it waits.
+    // A server is no longer root when it comes to its gate, and says there that it waits. The next one is
+    // another user.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777)).expect("the room is ours");
     let path = folder.join(name);
-    let wait =
-        format!(": > {0}.waits; while [ ! -e {0}.open ]; do sleep 0.01; done", path.display());
+    let wait = format!(
+        "[ -e {0}.waits ] || : > {0}.waits; while [ ! -e {0}.open ]; do sleep 0.01; done",
+        path.display()
+    );
     let rest = match when {
         Gate::Start => format!("{wait}\nexec {behind} \"$@\""),
         Gate::End => format!(

@@ -15,7 +15,10 @@ const STRANGER: u32 = 54_321;
 /// A room with an experiment whose `server.binary` leaves the file `ran` behind when it is run.
 fn room_with_trap() -> Room {
     let room = Room::quiet();
-    let marker = room.path().join("ran");
+    // It runs as a user of its own.
+    let marker = marker(&room);
+    fs::create_dir(marker.parent().unwrap()).unwrap();
+    set_mode(marker.parent().unwrap(), 0o777);
     let trap = format!("#!/bin/sh\ntouch {}\necho named 9.18.1\nexit 1\n", marker.display());
     fs::set_permissions(room.write("trap", &trap), fs::Permissions::from_mode(0o755)).unwrap();
     room.experiment(&format!(
@@ -25,8 +28,12 @@ fn room_with_trap() -> Room {
     room
 }
 
+fn marker(room: &Room) -> PathBuf {
+    room.path().join("marks").join("ran")
+}
+
 fn has_run(room: &Room) -> bool {
-    room.path().join("ran").exists()
+    marker(room).exists()
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -43,7 +50,7 @@ fn a_plan_runs_nothing_that_the_file_names() {
         let done = room.dnslab(words).exits_with(0);
         assert!(!has_run(&room), "{done}");
         for text in [
-            "names programs or configuration text, so it is code: run it only if you trust who wrote it",
+            "configuration text or a folder that is written to, so it is code: run it only if you trust who wrote it",
             &format!("program   {} (`server.binary`)", trap.display()),
             "extra     text of its configuration (`server.extra`):",
             "| // one\n",
@@ -63,7 +70,7 @@ fn a_plan_runs_nothing_that_the_file_names() {
 fn is_refused(room: &Room, words: &[&str], doubt: &str) {
     let done = room.dnslab(words).exits_with(2).errors(1);
     let done = done
-        .complains("names what is run or configured (server.binary, server.extra), and ")
+        .complains("names what is run, configured or written (server.binary, server.extra), and ")
         .complains(doubt)
         .complains("run it with --trust");
     assert!(!has_run(room) && room.results_so_far().is_none(), "{done}");
@@ -143,7 +150,7 @@ fn whose_a_file_is_does_not_depend_on_the_way_to_it() {
     // Who became root by sudo may run what is theirs.
     chown(room.path().join("experiment.toml"), Some(STRANGER), None).unwrap();
     let run = |variable: &str| {
-        fs::remove_file(room.path().join("ran")).ok();
+        fs::remove_file(marker(&room)).ok();
         let mut command = Command::new(program());
         command.args(["run", "./experiment.toml"]).env("SUDO_UID", variable);
         Running::start(command, room.path()).finish();

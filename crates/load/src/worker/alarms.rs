@@ -117,8 +117,9 @@ impl Worker<'_> {
         });
         if expired > 0 {
             let home = self.home(number);
-            let row = &mut self.lanes[home as usize].timed_out_in_a_row;
-            *row = row.saturating_add(expired as u32);
+            let home = &mut self.lanes[home as usize];
+            home.timed_out_in_a_row = home.timed_out_in_a_row.saturating_add(expired as u32);
+            home.timed_out_at = now;
             self.close_places(number, expired);
             self.note_ended(number, expired);
         }

@@ -5,6 +5,7 @@ use rustix::event::epoll;
 use super::Worker;
 use crate::channel::{self, ChannelEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::clock::Nanos;
+use crate::lane::Lane;
 use crate::tally::Loss;
 
 /// What befalls fewer clients than this is no chance.
@@ -53,12 +54,14 @@ impl Worker<'_> {
         lane.channel = Some(channel);
         let ended = before - lane.table.len();
         if ended > 0 {
-            lane.active_at = self.orders.clock.now();
+            let now = self.orders.clock.now();
+            lane.active_at = now;
             // Only a server that looks at queries is worth a reconnection without a pause.
             if has_looked {
                 let home = self.home(number);
                 let home = &mut self.lanes[home as usize];
-                (home.attempts, home.was_answered, home.timed_out_in_a_row) = (0, true, 0);
+                (home.attempts, home.was_answered) = (0, true);
+                (home.answered_at, home.timed_out_in_a_row) = (now, 0);
             }
         }
         self.unsettled -= ended - self.judge.again.len();
@@ -408,14 +411,18 @@ impl Worker<'_> {
         firsts.iter().filter(|lane| lane.was_served()).count() as u32
     }
 
-    /// Clients whose last queries all timed out, so many that it is no chance at the share of queries that were
-    /// lost: in a closed loop a lost query keeps its place for the whole time-out, so at any instant the last
-    /// query of most clients may be a lost one. That further ones follow it befalls one client of ten thousand.
+    /// Clients that had no answer any more for two time-outs at least, and whose last queries that timed out
+    /// are no chance at the share of queries that were lost. One time-out alone says nothing: in a closed loop
+    /// a lost query keeps its place for that long, so at any instant the last query of most clients may be a
+    /// lost one, and those of a client may all be lost in one short stall of the server. That lost ones follow
+    /// these too befalls one client of ten thousand.
     pub(super) fn forsaken_clients(&self) -> u32 {
         let further = (CHANCE.ln() / self.tally.lost_share().ln()).ceil().max(1.0);
-        let firsts = &self.lanes[..self.orders.clients as usize];
-        let rows = firsts.iter().map(|lane| f64::from(lane.timed_out_in_a_row));
-        rows.filter(|row| *row >= 1.0 + further).count() as u32
+        let is_forsaken = |lane: &&Lane| {
+            let since = lane.timed_out_at.saturating_sub(lane.answered_at);
+            f64::from(lane.timed_out_in_a_row) > further && since >= 2 * self.orders.timeout
+        };
+        self.lanes[..self.orders.clients as usize].iter().filter(is_forsaken).count() as u32
     }
 
     /// Counts the time for which lanes wait to be opened because so many are on their way, as far as

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_load::{LoadSpec, Mode, Progress, run};
+use dnslab_load::{Expected, LoadSpec, Mode, Progress, run};
 use dnslab_measure::Answers;
 use dnslab_traffic::{Pace, Rate};
 use dnslab_wire::Transport;
@@ -69,6 +69,39 @@ fn a_header_that_promises_a_record_is_not_believed() {
             "{example}"
         );
     }
+}
+
+/// The query given back with an alias of its name that leads elsewhere.
+fn alias(query: &[u8]) -> Vec<u8> {
+    let mut alias = lie(query);
+    alias.extend_from_slice(b"\xc0\x0c\0\x05\0\x01\0\0\0\x09\0\x03\x01x\0");
+    alias
+}
+
+#[test]
+fn where_a_record_is_expected_an_alias_or_a_truncated_answer_is_none() {
+    let load = |target, answers| {
+        let expected = Some(Expected { rcode: 0, answers });
+        apply(&LoadSpec { expected, ..spec(target, Transport::Udp) })
+    };
+    let aliases = udp_server(|_, query| vec![alias(query)]);
+    let Answers { checked, malformed, wrong, .. } = load(aliases, 0).measured.counters.answers;
+    assert!(checked > 0 && (malformed, wrong) == (0, 0));
+    let result = load(aliases, 1);
+    let Answers { checked, malformed, .. } = result.measured.counters.answers;
+    assert!(checked > 0 && malformed == checked, "{malformed} of {checked}");
+    assert!(result.malformed_example.unwrap().ends_with("was answered with aliases alone"));
+
+    let truncated = udp_server(|_, query| {
+        let mut truncated = answer(query, 0);
+        truncated[2] |= 0x02;
+        vec![truncated]
+    });
+    assert_eq!(load(truncated, 0).measured.counters.answers.wrong, 0);
+    let result = load(truncated, 1);
+    let counters = result.measured.counters;
+    assert_eq!(counters.answers.wrong, counters.outcomes.answered);
+    assert!(result.wrong_example.unwrap().contains("ask-over-tcp"));
 }
 
 #[test]

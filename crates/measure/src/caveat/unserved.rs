@@ -21,22 +21,19 @@ const SERVED: f64 = 0.99;
 pub fn unserved(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<String> {
     let workers = &measured.workers;
     let clients: u64 = workers.iter().map(|worker| u64::from(worker.clients)).sum();
-    let forsaken: u64 = workers.iter().map(|worker| u64::from(worker.forsaken_clients)).sum();
-    if forsaken > 0 && (clients - forsaken.min(clients)) as f64 <= SERVED * clients as f64 {
-        return Some(format!(
-            "the server stopped answering {} of {} clients, while it answered the others: their last queries \
-             all timed out. A thread of it may hang, or a path to it may be broken",
-            number::count(forsaken),
-            number::count(clients),
-        ));
-    }
     let served: Option<u32> = workers.iter().map(|worker| worker.served_clients).sum();
-    let served = u64::from(served?);
     // A load that ends after so many queries need not wait for all clients.
     let is_short = load.transport == "udp" || load.most_queries.is_some();
-    if is_short || served as f64 >= SERVED * clients as f64 {
-        return None;
+    match served.map(u64::from).filter(|_| !is_short) {
+        Some(served) if (served as f64) < SERVED * clients as f64 => {
+            Some(not_connected(server, measured, served, clients))
+        }
+        _ => forsaken(measured, clients),
     }
+}
+
+/// A sentence on clients that had no connection, or no answer on it.
+fn not_connected(server: &ServerFacts, measured: &Measured, served: u64, clients: u64) -> String {
     let failed = measured.warm_up.connections.failed + measured.counters.connections.failed;
     let attempts = match failed {
         0 => String::new(),
@@ -52,11 +49,26 @@ pub fn unserved(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> 
         }
         _ => "dnslab sets that high enough: ask with fewer clients, or",
     };
-    Some(format!(
+    format!(
         "the server served {} of {} clients; the others had no connection, or no answer on \
          it{attempts}; {}; {remedy} give them a longer `load.warm_up` to connect",
         number::count(served),
         number::count(clients),
         connection_bound(kind),
-    ))
+    )
+}
+
+/// Clients that had no answer any more.
+fn forsaken(measured: &Measured, clients: u64) -> Option<String> {
+    let workers = measured.workers.iter();
+    let forsaken: u64 = workers.map(|worker| u64::from(worker.forsaken_clients)).sum();
+    let rest = clients.saturating_sub(forsaken);
+    (forsaken > 0 && rest as f64 <= SERVED * clients as f64).then(|| {
+        format!(
+            "the server stopped answering {} of {} clients, while it answered the others: their last queries \
+             all timed out. A thread of it may hang, or a path to it may be broken",
+            number::count(forsaken),
+            number::count(clients),
+        )
+    })
 }
