@@ -22,7 +22,8 @@ pub struct Client {
     pub(super) sending: Sending,
     /// The number of the next stream.
     pub(super) next_stream: u32,
-    /// Streams that the server allows at once.
+    /// Streams that the server allows at once: [`STREAMS_AT_FIRST`], then what its settings say, and
+    /// [`MOST_STREAMS`] where they name no limit.
     pub(super) most_streams: usize,
     /// Octets to be written.
     pub(super) out: Vec<u8>,

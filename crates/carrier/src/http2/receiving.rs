@@ -248,7 +248,11 @@ impl Client {
         if is_ack {
             return Ok(());
         }
-        self.is_greeted = true;
+        if !self.is_greeted {
+            self.is_greeted = true;
+            // There is no limit unless these settings name one (section 6.5.2).
+            self.most_streams = MOST_STREAMS;
+        }
         for (name, value) in frame::settings(payload) {
             match name {
                 setting::HEADER_TABLE_SIZE => self.requests.limit_table(value),

@@ -70,6 +70,29 @@ fn settings_and_pings_are_answered() {
     }
 }
 
+/// A server that names no limit has none (section 6.5.2).
+#[test]
+fn streams_that_no_setting_limits() {
+    let mut client = client(Method::Get, "/dns-query");
+    assert_eq!(client.room(), 100);
+    say(&mut client, &settings(&[(INITIAL_WINDOW_SIZE, 1 << 20)])).unwrap();
+    assert_eq!(client.room(), 1 << 16);
+    // Later settings change what they name, and nothing else (section 6.5.3).
+    say(&mut client, &settings(&[(MAX_CONCURRENT_STREAMS, 7)])).unwrap();
+    say(&mut client, &settings(&[(INITIAL_WINDOW_SIZE, 1 << 10)])).unwrap();
+    assert_eq!(client.room(), 7);
+    for (limit, room) in [(0, 0), (1 << 20, 1 << 16), (u32::MAX, 1 << 16)] {
+        assert_eq!(greeted(Method::Get, &[(MAX_CONCURRENT_STREAMS, limit)]).room(), room);
+    }
+    let (mut asking, mut told) = (greeted(Method::Get, &[]), Vec::new());
+    (0..101).for_each(|number| assert!(asking.send(number, &query(number)), "{number}"));
+    for number in 0..101 {
+        let answer = [dns_head(2 * number + 1), frame(DATA, END_STREAM, 2 * number + 1, b"\0\0")];
+        told.extend(say(&mut asking, &answer.concat()).unwrap().1);
+    }
+    assert_eq!((told.len(), asking.in_flight()), (101, 0));
+}
+
 #[test]
 fn a_body_waits_for_the_windows() {
     let body = |client: &mut Client, octets: &[u8]| {
