@@ -170,12 +170,17 @@ impl ClientProtocol for DoqClient {
         match event {
             StreamEvent::Readable { id } => self.read(connection, id, deliver)?,
             StreamEvent::Writable { id } => self.unwritten.resume(connection, id),
-            // Of a query that was given up, whatever the server says of it is behind the times.
-            StreamEvent::Stopped { id, .. } if self.queries.get_mut(id).is_some() => {
+            // A server that does not want a query breaks the protocol (RFC 9250, section 4.3.3).
+            StreamEvent::Stopped { id, .. } if self.unwritten.keeps(id) => {
                 return Err(QuicError::Protocol("STOP_SENDING on the stream of a query"));
             }
-            StreamEvent::Stopped { .. }
-            | StreamEvent::Opened { .. }
+            // One that has read a query and drops the stream before its end has come says the same,
+            // and answers all the same. What may still be on its way is not sent (RFC 9000, section
+            // 3.5); if that was a part of the query, the query has no answer.
+            StreamEvent::Stopped { id, error_code } => {
+                let _ = connection.send_stream(id).reset(error_code);
+            }
+            StreamEvent::Opened { .. }
             | StreamEvent::Finished { .. }
             | StreamEvent::Available { .. } => {}
         }

@@ -58,6 +58,11 @@ const MOST_UNWRITTEN: usize = 1 << 20;
 pub(crate) const MOST_UNFINISHED: usize = 1 << 20;
 
 impl Unwritten {
+    /// A part of this stream is kept back.
+    pub(crate) fn keeps(&self, id: StreamId) -> bool {
+        self.rests.contains_key(&id)
+    }
+
     /// Nothing is kept back.
     pub(crate) fn is_empty(&self) -> bool {
         self.rests.is_empty()

@@ -8,7 +8,7 @@ use dnslab_carrier::quic::{QuicClient, QuicError};
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
-    Event, ServerConfig, StreamEvent, StreamId, VarInt,
+    Event, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
 };
 
 use crate::simulation::{CLIENT, Outcome, Protocol, client_tls, connect, query, server_tls};
@@ -25,9 +25,13 @@ struct RawServer {
 }
 
 impl RawServer {
-    fn new(protocol: Protocol) -> Self {
+    /// A server that lets a client have so many octets of each stream on their way.
+    fn new(protocol: Protocol, window: u32) -> Self {
         let tls = QuicServerConfig::try_from(server_tls(protocol, false)).unwrap();
-        let config = ServerConfig::with_crypto(Arc::new(tls));
+        let mut config = ServerConfig::with_crypto(Arc::new(tls));
+        let mut transport = TransportConfig::default();
+        transport.stream_receive_window(VarInt::from_u32(window));
+        config.transport_config(Arc::new(transport));
         let endpoint = EndpointConfig::default();
         let endpoint = Endpoint::new(Arc::new(endpoint), Some(Arc::new(config)), false, None);
         Self { endpoint, connection: None, end: None }
@@ -103,6 +107,8 @@ pub(crate) struct Talk {
     pub(crate) end: Option<QuicError>,
     /// And as the server saw it.
     pub(crate) servers_end: Option<ConnectionError>,
+    /// Octets of the datagrams that came to the server.
+    pub(crate) received: usize,
 }
 
 /// Sends so many requests to such a server, and lets both talk for a simulated second. `begin` writes
@@ -114,13 +120,14 @@ pub(crate) fn converse(
     answer: Script<'_>,
 ) -> Talk {
     let requests: Vec<_> = (0..requests).map(query).collect();
-    converse_about(protocol, &requests, begin, &|_, _| {}, answer)
+    converse_about(protocol, 1 << 20, &requests, begin, &|_, _| {}, answer)
 }
 
-/// The same about these messages; `open` is called for a request's stream as soon as it is there, and
-/// all of the request may not be.
+/// The same about these messages, of which the server allows so many octets on each stream; `open` is
+/// called for a request's stream as soon as it is there, and all of the request may not be.
 pub(crate) fn converse_about(
     protocol: Protocol,
+    window: u32,
     requests: &[Vec<u8>],
     begin: Script<'_>,
     open: Script<'_>,
@@ -128,8 +135,8 @@ pub(crate) fn converse_about(
 ) -> Talk {
     let mut now = Instant::now();
     let mut client = connect(protocol, client_tls(protocol), 1, now);
-    let mut server = RawServer::new(protocol);
-    let (mut outcomes, mut end, mut sent) = (Vec::new(), None, 0);
+    let mut server = RawServer::new(protocol, window);
+    let (mut outcomes, mut end, mut sent, mut received) = (Vec::new(), None, 0, 0);
     for _ in 0..200 {
         now += Duration::from_millis(5);
         while let Some(request) = requests.get(usize::from(sent))
@@ -139,6 +146,7 @@ pub(crate) fn converse_about(
         }
         let mut out = Vec::new();
         while let Some(segment) = client.transmit(now, &mut out) {
+            received += out.len();
             out.chunks(segment).for_each(|datagram| server.receive(now, datagram));
             out.clear();
         }
@@ -160,7 +168,7 @@ pub(crate) fn converse_about(
             end = polled.err();
         }
     }
-    Talk { outcomes, client, end, servers_end: server.end }
+    Talk { outcomes, client, end, servers_end: server.end, received }
 }
 
 /// Writes octets on a stream, all that it takes.
