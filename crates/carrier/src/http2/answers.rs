@@ -9,6 +9,7 @@ use h2::server::SendResponse;
 use http::StatusCode;
 
 use super::message::{answer_head, refusal_head};
+use super::server::STREAM;
 
 /// The answers of one connection.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub(super) struct Answers {
     look_through_at: usize,
     /// Answers for which a client has opened no window, in the order in which they were given.
     unsent: VecDeque<Unsent>,
-    /// Octets of these.
+    /// Octets of memory that these hold.
     unsent_octets: usize,
 }
 
@@ -34,6 +35,8 @@ struct Waiting {
 struct Unsent {
     stream: SendStream<Bytes>,
     rest: Bytes,
+    /// Octets of the whole answer, which stays in memory until the last of them has left.
+    length: usize,
 }
 
 /// Octets of answers that windows may keep back; beyond them no further requests are handed out.
@@ -56,6 +59,17 @@ impl Answers {
         self.waiting.insert(id, Waiting { respond, is_head });
     }
 
+    /// True if this request waits for its answer and its client has not given it up; else it is
+    /// forgotten.
+    pub(super) fn is_wanted(&mut self, id: u32, context: &mut Context<'_>) -> bool {
+        let Some(waiting) = self.waiting.get_mut(&id) else { return false };
+        let is_wanted = waiting.respond.poll_reset(context).is_pending();
+        if !is_wanted {
+            self.waiting.remove(&id);
+        }
+        is_wanted
+    }
+
     /// True if requests wait for their answers.
     pub(super) fn are_awaited(&self) -> bool {
         !self.waiting.is_empty()
@@ -64,6 +78,11 @@ impl Answers {
     /// True if the client must open its windows before more is answered.
     pub(super) fn are_kept_back(&self) -> bool {
         self.unsent_octets >= MOST_UNSENT
+    }
+
+    /// Octets of memory of the answers that are kept back, and of all streams that are known here.
+    pub(super) fn memory(&self) -> usize {
+        self.unsent_octets + (self.waiting.len() + self.unsent.len()) * STREAM
     }
 
     /// Answers a request; false if its client does not wait any more.
@@ -80,8 +99,9 @@ impl Answers {
         if stream.capacity() >= message.len() {
             return stream.send_data(rest, true).is_ok();
         }
-        self.unsent_octets += rest.len();
-        self.unsent.push_back(Unsent { stream, rest });
+        let length = rest.len();
+        self.unsent_octets += length;
+        self.unsent.push_back(Unsent { stream, rest, length });
         true
     }
 
@@ -100,7 +120,7 @@ impl Answers {
         let (mut octets, mut moved) = (0, false);
         self.unsent.retain_mut(|unsent| {
             let is_kept = unsent.resume(context, &mut moved);
-            octets += if is_kept { unsent.rest.len() } else { 0 };
+            octets += if is_kept { unsent.length } else { 0 };
             is_kept
         });
         self.unsent_octets = octets;

@@ -42,6 +42,12 @@ impl Pipe {
         self.0.borrow_mut().ended = true;
     }
 
+    /// Octets of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        let ends = self.0.borrow();
+        ends.incoming.capacity() + ends.outgoing.capacity()
+    }
+
     /// Lets `poll` write to the end of `out` without a copy in between, and gives the memory of
     /// what was read back.
     pub(super) fn while_writing_to<T>(&self, out: &mut Vec<u8>, poll: impl FnOnce() -> T) -> T {

@@ -35,7 +35,8 @@ pub struct Request {
 ///
 /// What a client can make it keep is bounded: a megabyte of requests that have not come whole or
 /// that nobody has taken (more are refused with 503), and a quarter of one of answers for which the
-/// client opens no window ([`Server::next_request`] hands out nothing until it does).
+/// client opens no window ([`Server::next_request`] hands out nothing until it does). What it gives up
+/// is forgotten. It is read from all the while, for it opens its windows in no other way.
 ///
 /// Octets to write come out of [`Server::poll`] alone: call it after each [`Server::receive`], and
 /// after each batch of answers.
@@ -90,6 +91,9 @@ const HEADER_LIST: u32 = 1 << 17;
 
 /// Octets of a refused request that are read and dropped; then its stream is reset.
 const MOST_DROPPED: usize = 1 << 20;
+
+/// Octets of memory for a stream beside its messages: what `h2` knows of it, and our own entry.
+pub(super) const STREAM: usize = 1024;
 
 /// Octets that a client may send on the whole connection before it is told that they were read;
 /// they are read at once.
@@ -175,6 +179,15 @@ impl Server {
         self.answers.are_awaited()
     }
 
+    /// Octets of memory that the client makes the connection hold: requests, answers that its windows
+    /// keep back, and what `h2` knows of their streams. What a connection that rests needs is not
+    /// counted.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let streams = self.reading.len() + self.requests.len();
+        self.pipe.memory() + self.kept + streams * STREAM + self.answers.memory()
+    }
+
     /// Says that no further request will be looked at (GOAWAY); those open can be answered.
     pub fn close(&mut self) {
         if let State::Open(connection) = &mut self.state {
@@ -192,6 +205,7 @@ impl Server {
                 Poll::Ready(Err(error)) => return Err(Http2Error::of(Some(error))),
             }
         }
+        let some_were_left = !self.requests.is_empty();
         loop {
             let State::Open(connection) = &mut self.state else { return Ok(()) };
             match connection.poll_accept(context) {
@@ -200,6 +214,9 @@ impl Server {
                 Poll::Ready(None) => return Err(Http2Error::Closed),
                 Poll::Pending => break,
             }
+        }
+        if some_were_left {
+            self.drop_given_up(context);
         }
         let moved = self.answers.resume(context) | self.read_bodies(context);
         if moved
@@ -220,6 +237,19 @@ impl Server {
         };
         let body = request.into_body();
         self.reading.push(Reading { body, message: Vec::new(), length: 0, refusal, respond });
+    }
+
+    /// Drops requests that their clients gave up before anybody has taken them. A stream that was
+    /// reset does not count against the streams that a client may have open, so those that wait for
+    /// the client's windows would pile up ("rapid reset", CVE-2023-44487). Nobody looks where all are
+    /// taken each time, as they are unless answers are kept back.
+    fn drop_given_up(&mut self, context: &mut Context<'_>) {
+        let Self { requests, answers, kept, .. } = self;
+        requests.retain(|request| {
+            let is_wanted = answers.is_wanted(request.id.0, context);
+            *kept -= if is_wanted { 0 } else { request.message.len() };
+            is_wanted
+        });
     }
 
     /// Reads the bodies as far as they have come; true if that leaves something to be written.

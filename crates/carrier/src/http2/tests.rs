@@ -1,6 +1,7 @@
 //! Client against server in memory, and against octets that no server should send.
 
 mod frames;
+mod kept_back;
 
 use std::collections::BTreeSet;
 
