@@ -1,13 +1,12 @@
 //! The server side of DNS over QUIC.
 
-use bytes::Bytes;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 use rustc_hash::FxHashMap;
 
 use super::{CODES, PREFIX, is_too_long, whole_message};
 use crate::quic::{
-    Answer, ErrorCodes, MOST_UNFINISHED, Postponed, QuicError, Reaction, Reading, ServerProtocol,
-    Unwritten, code, read,
+    Answer, AnswerMemory, ErrorCodes, MOST_UNFINISHED, Postponed, QuicError, Reaction, Reading,
+    ServerProtocol, Unwritten, code, read,
 };
 
 /// The streams of one connection.
@@ -19,6 +18,8 @@ pub(crate) struct DoqServer {
     unfinished_octets: usize,
     /// Answers that flow control keeps back.
     unwritten: Unwritten,
+    /// Octets of these, and of answers on their way.
+    answers: AnswerMemory,
     /// Streams that are read when these are fewer.
     postponed: Postponed,
     /// The octets of the query that is being read.
@@ -127,7 +128,7 @@ impl DoqServer {
         let length = u16::try_from(octets.len() - PREFIX);
         let length = length.expect("a DNS message has at most 65,535 octets");
         octets[..PREFIX].copy_from_slice(&length.to_be_bytes());
-        self.unwritten.finish(connection, id, Bytes::from(octets))
+        self.unwritten.finish(connection, id, self.answers.count(octets))
     }
 }
 
@@ -167,6 +168,14 @@ impl ServerProtocol for DoqServer {
             | StreamEvent::Available { .. } => {}
         }
         Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.unfinished_octets + self.answers.octets()
+    }
+
+    fn unread(&self) -> usize {
+        self.unfinished.len() + self.postponed.len()
     }
 
     fn answer(&mut self, connection: &mut Connection, id: StreamId, message: &[u8]) -> bool {

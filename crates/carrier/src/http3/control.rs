@@ -20,6 +20,8 @@ pub(super) struct Control {
     has_settings: bool,
     /// The peer has a control stream.
     has_control: bool,
+    /// How often there was nothing to be read on a stream of the peer that was to be read.
+    gaps: u64,
 }
 
 /// A stream of the peer.
@@ -68,6 +70,12 @@ impl Control {
         octets.extend_from_slice(&settings);
         self.own = Some(id);
         self.write(connection, octets)
+    }
+
+    /// How often something came that could not be read, for what stands before it was missing; or
+    /// something that had been read together with what came before.
+    pub(super) fn gaps(&self) -> u64 {
+        self.gaps
     }
 
     /// Forgets this side's control stream, for the connection has begun anew.
@@ -133,7 +141,9 @@ impl Control {
             Stream::Unknown(before) | Stream::Control(before) => std::mem::take(before),
             Stream::Qpack | Stream::Other => Vec::new(),
         };
+        let before = octets.len();
         let reading = read(connection, id, |more| octets.extend_from_slice(more));
+        self.gaps += u64::from(reading == Reading::Open && octets.len() == before);
         let mut rest = octets.as_slice();
         if matches!(stream, Stream::Unknown(_))
             && let Some(kind) = varint::take(&mut rest)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,8 +9,8 @@ use super::control::Control;
 use super::message::{LONGEST_MESSAGE, Unanswered, push_answer, push_refusal, read_request};
 use super::{CODES, REQUEST_REJECTED};
 use crate::quic::{
-    Answer, ErrorCodes, MOST_UNFINISHED, Postponed, QuicError, Reaction, Reading, ServerProtocol,
-    Unwritten, code, read,
+    Answer, AnswerMemory, ErrorCodes, MOST_UNFINISHED, Postponed, QuicError, Reaction, Reading,
+    ServerProtocol, Unwritten, code, read,
 };
 
 /// The requests of one connection.
@@ -26,6 +25,8 @@ pub(crate) struct Http3Server {
     unfinished_octets: usize,
     /// Responses that flow control keeps back.
     unwritten: Unwritten,
+    /// Octets of these, and of responses on their way.
+    answers: AnswerMemory,
     /// Streams that are read when these are fewer.
     postponed: Postponed,
     /// Requests with the method HEAD that have not been answered (RFC 9110, section 9.3.2).
@@ -52,6 +53,7 @@ impl Http3Server {
             unfinished: FxHashMap::default(),
             unfinished_octets: 0,
             unwritten: Unwritten::default(),
+            answers: AnswerMemory::default(),
             postponed: Postponed::default(),
             heads: FxHashSet::default(),
             request: Vec::new(),
@@ -151,7 +153,7 @@ impl Http3Server {
     fn refuse(&mut self, connection: &mut Connection, id: StreamId, status: u16) {
         let mut octets = Vec::new();
         push_refusal(&mut octets, status);
-        self.unwritten.finish(connection, id, Bytes::from(octets));
+        self.unwritten.finish(connection, id, self.answers.count(octets));
     }
 }
 
@@ -200,6 +202,18 @@ impl ServerProtocol for Http3Server {
         Ok(())
     }
 
+    fn memory(&self) -> usize {
+        self.unfinished_octets + self.answers.octets()
+    }
+
+    fn unread(&self) -> usize {
+        self.unfinished.len() + self.postponed.len()
+    }
+
+    fn gaps(&self) -> u64 {
+        self.control.gaps()
+    }
+
     fn answer(&mut self, connection: &mut Connection, id: StreamId, message: &[u8]) -> bool {
         let is_head = !self.heads.is_empty() && self.heads.remove(&id);
         if self.unwritten.is_full() {
@@ -208,7 +222,7 @@ impl ServerProtocol for Http3Server {
         }
         let mut octets = Vec::with_capacity(message.len() + 48);
         push_answer(&mut octets, message, is_head);
-        self.unwritten.finish(connection, id, Bytes::from(octets))
+        self.unwritten.finish(connection, id, self.answers.count(octets))
     }
 
     fn goes_away(&self) -> bool {

@@ -20,7 +20,7 @@ use quinn_proto::{ConnectionError, VarInt};
 pub(crate) use client::ClientProtocol;
 pub(crate) use outstanding::Outstanding;
 pub(crate) use server::{Answer, ServerProtocol};
-pub(crate) use streams::{MOST_UNFINISHED, Postponed, Reading, Unwritten, read};
+pub(crate) use streams::{AnswerMemory, MOST_UNFINISHED, Postponed, Reading, Unwritten, read};
 
 /// Why a connection came to its end, or did not come about.
 #[derive(Debug, thiserror::Error)]

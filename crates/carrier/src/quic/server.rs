@@ -18,10 +18,11 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    ConnectionHandle, DatagramEvent, Endpoint, Incoming, ServerConfig, StreamId, Transmit,
+    ConnectionHandle, DatagramEvent, Endpoint, EndpointEvent, Incoming, ServerConfig, StreamId,
+    Transmit,
 };
 
-use self::connection::ServerConnection;
+use self::connection::{Arrivals, ServerConnection};
 use self::queries::Queries;
 use self::settings::Spoken;
 use super::{code, segments_of};
@@ -56,7 +57,7 @@ pub struct ServerFacts {
     pub closed_by_quota: u64,
     /// Connections that their clients closed, or forgot.
     pub closed_by_client: u64,
-    /// Connections that ended because one side broke the protocol.
+    /// Connections that ended because one side broke the protocol, or held too much memory.
     pub broken: u64,
 }
 
@@ -85,6 +86,8 @@ pub struct QuicServer {
     connections: Vec<Option<Box<ServerConnection>>>,
     /// Connections in the table.
     count: usize,
+    /// Octets of memory that all of them hold.
+    memory: usize,
     /// Connections with something to do, each once.
     touched: Vec<usize>,
     /// When to look after which connection, by serial number; entries may be stale.
@@ -118,6 +121,7 @@ impl QuicServer {
             quota: settings.queries_per_connection,
             connections: Vec::new(),
             count: 0,
+            memory: 0,
             touched: Vec::new(),
             timers: BinaryHeap::new(),
             responses: Vec::new(),
@@ -136,6 +140,47 @@ impl QuicServer {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.count
+    }
+
+    /// Octets of memory that clients make the server hold: queries that have not come whole, and
+    /// answers that have not arrived. What connections that rest need is not counted.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// The places of all connections, with the memory that each holds.
+    pub fn holders(&self) -> impl Iterator<Item = (usize, u32)> {
+        let numbered = (0..).zip(&self.connections);
+        numbered.filter_map(|(place, it)| it.as_ref().map(|it| (it.noted_memory, place)))
+    }
+
+    /// Ends the connection at this place, gives its memory back at once, and tells the client that
+    /// it was too much (DOQ_EXCESSIVE_LOAD, H3_EXCESSIVE_LOAD), with a packet that
+    /// [`QuicServer::transmit`] gives.
+    pub fn cut(&mut self, now: Instant, place: u32) {
+        let place = place as usize;
+        let Some(mut connection) = self.connections.get_mut(place).and_then(Option::take) else {
+            return;
+        };
+        self.memory -= connection.noted_memory;
+        self.count -= 1;
+        if !connection.has_ended {
+            *if connection.is_established {
+                &mut self.facts.broken
+            } else {
+                &mut self.facts.failed_handshakes
+            } += 1;
+            self.ended.push(connection.queries.taken());
+        }
+        let ServerConnection { connection, protocol, .. } = &mut *connection;
+        connection.close(now, code(protocol.codes().excessive_load), Bytes::new());
+        let mut response = Vec::new();
+        if let Some(transmit) = connection.poll_transmit(now, 1, &mut response) {
+            self.respond(&transmit, response);
+        }
+        // It does not wait for stray packets as others do: that is what would keep its memory.
+        self.endpoint.handle_event(ConnectionHandle(place), EndpointEvent::drained());
     }
 
     /// How many queries each connection has taken that is open.
@@ -159,9 +204,10 @@ impl QuicServer {
         group: &[u8],
         segment: usize,
     ) {
-        let mut rest = BytesMut::from(group);
-        while !rest.is_empty() {
-            let datagram = rest.split_to(segment.clamp(1, rest.len()));
+        for datagram in group.chunks(segment.max(1)) {
+            // Each has memory of its own: QUIC keeps a datagram for a single octet of it, and counts
+            // that against the client.
+            let (length, datagram) = (datagram.len(), BytesMut::from(datagram));
             let mut response = Vec::new();
             let event = self.endpoint.handle(now, peer, local, None, datagram, &mut response);
             match event {
@@ -170,6 +216,7 @@ impl QuicServer {
                 Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
                 Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                     if let Some(connection) = self.connections[handle.0].as_mut() {
+                        connection.arrivals.add(length);
                         connection.connection.handle_event(event);
                         self.touch(handle.0);
                     }
@@ -301,6 +348,8 @@ impl QuicServer {
                     is_established: false,
                     queries: Queries::new(self.quota),
                     has_ended: false,
+                    arrivals: Arrivals::default(),
+                    noted_memory: 0,
                 }));
                 self.touch(place);
             }
@@ -334,10 +383,14 @@ impl QuicServer {
             }
         }
         if connection.connection.is_drained() {
+            self.memory -= connection.noted_memory;
             self.connections[place] = None;
             self.count -= 1;
             return;
         }
+        let memory = connection.memory();
+        self.memory = self.memory - connection.noted_memory + memory;
+        connection.noted_memory = memory;
         let due = connection.connection.poll_timeout();
         if let Some(due) = due
             && connection.timer.is_none_or(|entered| due < entered)

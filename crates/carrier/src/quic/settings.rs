@@ -10,7 +10,7 @@ use super::tls::VERSION;
 /// Largest number of octets of one stream that may be on their way: an answer of the largest size
 /// with what HTTP puts around it. A client's limit of the whole connection is the highest there is,
 /// so that flow control never is what limits a load.
-const STREAM_WINDOW: u32 = 128 * 1024;
+pub(super) const STREAM_WINDOW: u32 = 128 * 1024;
 
 /// Octets that may wait to be acknowledged: enough for every stream of a busy connection.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
@@ -20,7 +20,7 @@ const SERVER_SEND_WINDOW: u64 = 4 * 1024 * 1024;
 
 /// Octets that a client may have on their way to a server, on all streams of a connection: some ten
 /// thousand queries. What arrives out of order is kept, so this bounds what a client can make it keep.
-const SERVER_RECEIVE_WINDOW: u32 = 1024 * 1024;
+pub(super) const SERVER_RECEIVE_WINDOW: u32 = 1024 * 1024;
 
 /// Unidirectional streams that the peer may open in HTTP/3: it needs three (RFC 9114, section 6.2),
 /// and a peer may add some of reserved types, which are passed over (section 6.2.3). DNS over QUIC

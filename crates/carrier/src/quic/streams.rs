@@ -2,6 +2,8 @@
 //! the end.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf as _, Bytes};
 use quinn_proto::{Connection, ReadError, StreamId, WriteError};
@@ -45,9 +47,16 @@ pub(crate) fn read(
 #[derive(Default)]
 pub(crate) struct Unwritten {
     /// What is left of each stream.
-    rests: FxHashMap<StreamId, Bytes>,
-    /// Octets of all of them.
+    rests: FxHashMap<StreamId, Rest>,
+    /// Octets of memory that all of them hold.
     octets: usize,
+}
+
+/// What is left of a message.
+struct Rest {
+    octets: Bytes,
+    /// Octets of the whole message, which stays in memory until the last of them has left.
+    length: usize,
 }
 
 /// Octets that flow control may keep back on a server's connection; beyond them no query is read.
@@ -81,15 +90,21 @@ impl Unwritten {
         id: StreamId,
         octets: Bytes,
     ) -> bool {
+        let length = octets.len();
+        self.go_on(connection, id, Rest { octets, length })
+    }
+
+    fn go_on(&mut self, connection: &mut Connection, id: StreamId, rest: Rest) -> bool {
+        let Rest { octets, length } = rest;
         let mut rest = [octets];
         let mut stream = connection.send_stream(id);
         while rest[0].has_remaining() {
             match stream.write_chunks(&mut rest) {
                 Ok(_) => {}
                 Err(WriteError::Blocked) => {
-                    let [rest] = rest;
-                    self.octets += rest.len();
-                    self.rests.insert(id, rest);
+                    let [octets] = rest;
+                    self.octets += length;
+                    self.rests.insert(id, Rest { octets, length });
                     return true;
                 }
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return false,
@@ -101,8 +116,8 @@ impl Unwritten {
     /// Goes on with a stream that may be written to again.
     pub(crate) fn resume(&mut self, connection: &mut Connection, id: StreamId) {
         if let Some(rest) = self.rests.remove(&id) {
-            self.octets -= rest.len();
-            self.finish(connection, id, rest);
+            self.octets -= rest.length;
+            self.go_on(connection, id, rest);
         }
     }
 
@@ -111,7 +126,7 @@ impl Unwritten {
         if !self.rests.is_empty()
             && let Some(rest) = self.rests.remove(&id)
         {
-            self.octets -= rest.len();
+            self.octets -= rest.length;
         }
     }
 
@@ -119,6 +134,42 @@ impl Unwritten {
     pub(crate) fn clear(&mut self) {
         self.rests.clear();
         self.octets = 0;
+    }
+}
+
+/// Octets of the answers of a server's connection, from when they are made until the client has
+/// acknowledged the last octet of each, or nobody sends it any more.
+#[derive(Default)]
+pub(crate) struct AnswerMemory(Arc<AtomicUsize>);
+
+/// An answer, and the sum in which it is counted.
+struct CountedAnswer {
+    octets: Vec<u8>,
+    sum: Arc<AtomicUsize>,
+}
+
+impl AnswerMemory {
+    /// Octets of memory.
+    pub(crate) fn octets(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts an answer for as long as a part of it is in memory.
+    pub(crate) fn count(&self, octets: Vec<u8>) -> Bytes {
+        self.0.fetch_add(octets.capacity(), Ordering::Relaxed);
+        Bytes::from_owner(CountedAnswer { octets, sum: Arc::clone(&self.0) })
+    }
+}
+
+impl AsRef<[u8]> for CountedAnswer {
+    fn as_ref(&self) -> &[u8] {
+        &self.octets
+    }
+}
+
+impl Drop for CountedAnswer {
+    fn drop(&mut self) {
+        self.sum.fetch_sub(self.octets.capacity(), Ordering::Relaxed);
     }
 }
 
@@ -131,6 +182,11 @@ impl Postponed {
     /// Keeps a stream for later.
     pub(crate) fn add(&mut self, id: StreamId) {
         self.0.insert(id);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// The oldest stream, if the client has read enough meanwhile.

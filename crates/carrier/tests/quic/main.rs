@@ -3,6 +3,7 @@
 
 mod exchanges;
 mod hostile;
+mod memory;
 mod raw_server;
 mod silence;
 mod simulation;

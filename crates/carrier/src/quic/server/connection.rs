@@ -7,6 +7,7 @@ use quinn_proto::{Connection, Event, StreamEvent, VarInt};
 
 use super::queries::Queries;
 use super::{Answer, Reaction, RequestId, ServerFacts, ServerProtocol};
+use crate::quic::settings::{SERVER_RECEIVE_WINDOW, STREAM_WINDOW, UNIDIRECTIONAL};
 use crate::quic::tls::HandshakeFacts;
 use crate::quic::{QuicError, code};
 
@@ -28,6 +29,59 @@ pub(super) struct ServerConnection {
     pub(super) queries: Queries,
     /// It has come to its end, and only waits for stray packets.
     pub(super) has_ended: bool,
+    /// What is not read of what came.
+    pub(super) arrivals: Arrivals,
+    /// Octets of memory as they were added up last.
+    pub(super) noted_memory: usize,
+}
+
+/// Octets that came on a connection, as far as QUIC may still keep them: pieces of streams that wait
+/// for what stands before them. QUIC does not say how many there are; these are no fewer.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    /// Octets of all datagrams since no query was half-read.
+    since_all_read: usize,
+    /// Octets of datagrams with which something came on another stream that could not be read.
+    on_other_streams: usize,
+    /// [`ServerProtocol::gaps`] before.
+    gaps: u64,
+}
+
+/// Octets of datagrams that quinn-proto keeps for a stream beside a half more than its octets
+/// (`Assembler::insert`).
+const SLACK: usize = 32 * 1024;
+
+/// Octets of memory that QUIC keeps for so many streams at most.
+fn most_of(streams: usize) -> usize {
+    let octets = (streams * STREAM_WINDOW as usize).min(SERVER_RECEIVE_WINDOW as usize);
+    streams * SLACK + octets * 5 / 2
+}
+
+impl Arrivals {
+    /// Octets came.
+    pub(super) fn add(&mut self, octets: usize) {
+        self.since_all_read += octets;
+    }
+
+    /// What has come was looked at.
+    fn note(&mut self, protocol: &dyn ServerProtocol, is_established: bool) {
+        let gaps = protocol.gaps();
+        if gaps != self.gaps {
+            self.gaps = gaps;
+            self.on_other_streams += self.since_all_read;
+        }
+        if is_established && protocol.unread() == 0 {
+            self.since_all_read = 0;
+        }
+    }
+
+    /// Octets of memory, at most.
+    fn memory(&self, protocol: &dyn ServerProtocol) -> usize {
+        // A handshake has no stream yet.
+        let of_queries = most_of(protocol.unread().max(1));
+        let of_others = most_of(UNIDIRECTIONAL as usize);
+        self.since_all_read.min(of_queries) + self.on_other_streams.min(of_others)
+    }
 }
 
 impl ServerConnection {
@@ -47,6 +101,7 @@ impl ServerConnection {
             is_established,
             queries,
             has_ended,
+            arrivals,
             ..
         } = self;
         let had_ended = *has_ended;
@@ -120,7 +175,14 @@ impl ServerConnection {
             facts.closed_by_quota += 1;
             *has_ended = true;
         }
+        arrivals.note(&**protocol, *is_established);
         *has_ended && !had_ended
+    }
+
+    /// Octets of memory that the client makes it hold. What a connection that rests needs is not
+    /// counted.
+    pub(super) fn memory(&self) -> usize {
+        self.protocol.memory() + self.arrivals.memory(&*self.protocol)
     }
 }
 

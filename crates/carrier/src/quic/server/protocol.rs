@@ -38,6 +38,18 @@ pub(crate) trait ServerProtocol {
     /// Says that no further requests are looked at, where the protocol has a word for it.
     fn go_away(&mut self, _connection: &mut Connection) {}
 
+    /// Octets of memory of queries that have not come whole, and of answers that have not arrived.
+    fn memory(&self) -> usize;
+
+    /// Streams of queries of which more is to come, or to be read.
+    fn unread(&self) -> usize;
+
+    /// How often something came on a stream without a query, and could not be read since what stands
+    /// before it is missing.
+    fn gaps(&self) -> u64 {
+        0
+    }
+
     /// Sends an answer that was held back; false if the client does not want it any more.
     fn answer(&mut self, connection: &mut Connection, id: StreamId, message: &[u8]) -> bool;
 }
