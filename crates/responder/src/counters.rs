@@ -57,7 +57,8 @@ pub struct Connections {
     pub closed_by_quota: u64,
     /// Closed by their clients.
     pub closed_by_client: u64,
-    /// Cut: the client was gone without a word, or did not speak the protocol.
+    /// Cut: the client was gone without a word, did not speak the protocol, or held too much of the
+    /// server's memory ([`crate::Config::memory_per_thread`]).
     pub broken: u64,
     /// Queries of each of them, those that are open included.
     pub queries: QueriesPerConnection,
@@ -81,7 +82,7 @@ pub struct Connections {
 pub(crate) enum Ended {
     /// Its client is done.
     Closed,
-    /// The client is gone, or does not speak DNS.
+    /// The client is gone, does not speak DNS, or holds too much memory.
     Broken,
     /// The TLS handshake failed.
     Handshake,

@@ -12,6 +12,8 @@ pub(super) struct Connections {
     free: Vec<u32>,
     /// Connections in the table.
     count: usize,
+    /// Octets of memory that all of them hold.
+    memory: usize,
 }
 
 /// One place of the table.
@@ -59,11 +61,47 @@ impl Connections {
 
     /// Drops the connection of this name, which closes it.
     pub(super) fn remove(&mut self, id: ConnectionId) {
-        if self.get(id).is_some() {
+        if let Some(connection) = self.get(id) {
+            let memory = connection.noted_memory;
+            self.memory -= memory;
             self.places[id.place as usize] = Place::Free(id.successor());
             self.free.push(id.place);
             self.count -= 1;
         }
+    }
+
+    /// Takes note of the memory that the connection of this name holds now.
+    pub(super) fn note_memory(&mut self, id: ConnectionId) {
+        let Some(connection) = self.get(id) else { return };
+        let memory = connection.memory();
+        let before = std::mem::replace(&mut connection.noted_memory, memory);
+        self.memory = self.memory - before + memory;
+    }
+
+    /// Octets of memory that all of them hold.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// The names of all connections, with the memory that each holds.
+    pub(super) fn holders(&self) -> impl Iterator<Item = (usize, ConnectionId)> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Taken(id, connection) => Some((connection.noted_memory, *id)),
+            Place::Free(_) => None,
+        })
+    }
+
+    /// Lets all connections give memory back that is only kept for what will come.
+    pub(super) fn release_memory(&mut self) {
+        let mut memory = 0;
+        for place in &mut self.places {
+            if let Place::Taken(_, connection) = place {
+                connection.release();
+                connection.noted_memory = connection.memory();
+                memory += connection.noted_memory;
+            }
+        }
+        self.memory = memory;
     }
 
     /// All connections.

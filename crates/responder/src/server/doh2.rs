@@ -51,6 +51,11 @@ impl Http {
         Self { server, is_leaving: false }
     }
 
+    /// Octets of memory that the client makes it hold.
+    pub(super) fn memory(&self) -> usize {
+        self.server.memory()
+    }
+
     /// Takes decrypted octets.
     pub(super) fn receive(&mut self, octets: &[u8]) {
         self.server.receive(octets);

@@ -101,6 +101,28 @@ impl QuicSockets {
         }
     }
 
+    /// Octets of memory that clients make all sockets hold.
+    pub(super) fn memory(&self) -> usize {
+        self.sockets.iter().map(|socket| socket.server.memory()).sum()
+    }
+
+    /// All connections by the numbers of their sockets and their places there, with the memory that
+    /// each holds.
+    pub(super) fn holders(&self) -> impl Iterator<Item = (usize, (u32, u32))> {
+        self.sockets.iter().flat_map(|socket| {
+            let number = socket.number;
+            socket.server.holders().map(move |(memory, place)| (memory, (number, place)))
+        })
+    }
+
+    /// Ends a connection for the memory that it holds.
+    pub(super) fn cut(&mut self, (number, place): (u32, u32), counters: &mut Counters) {
+        let (socket, now) = (&mut self.sockets[number as usize], clock::now());
+        socket.server.cut(now, place);
+        socket.count_ended(counters);
+        socket.send(now);
+    }
+
     /// Tells all clients that the server ends.
     pub(super) fn close(&mut self) {
         for socket in &mut self.sockets {
@@ -240,10 +262,15 @@ impl QuicSocket {
                 respond::Reaction::NoQuery => Reaction::NoQuery,
             }
         });
-        for queries in self.server.take_ended() {
-            responder.counters.connections.queries.record(queries);
-        }
+        self.count_ended(&mut responder.counters);
         self.send(now);
+    }
+
+    /// Counts the queries of connections that have ended.
+    fn count_ended(&mut self, counters: &mut Counters) {
+        for queries in self.server.take_ended() {
+            counters.connections.queries.record(queries);
+        }
     }
 
     /// Sends all packets that may be sent now. What the kernel does not take is lost, as it may be

@@ -2,6 +2,7 @@
 //! out.
 
 mod hello;
+mod input;
 mod leaving;
 mod unwritten;
 
@@ -12,11 +13,12 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use dnslab_carrier::http2::Http2Error;
-use dnslab_wire::{FrameReader, Transport, push_frame};
+use dnslab_wire::{Transport, push_frame};
 use rustix::event::epoll::EventFlags;
 use rustls::{HandshakeKind, ServerConnection};
 
 use self::hello::{Hello, Refused};
+use self::input::Input;
 use self::leaving::{Quota, Stage};
 use self::unwritten::Unwritten;
 use super::Shared;
@@ -41,7 +43,7 @@ pub(super) struct Connection {
     /// The HTTP session of DNS over HTTPS.
     http: Option<Http>,
     /// Octets of queries, already decrypted. With HTTP nothing stays in it.
-    reader: FrameReader,
+    reader: Input,
     /// Answers as they are carried, not yet encrypted.
     unwritten: Unwritten,
     /// Answers that the program holds back.
@@ -57,6 +59,10 @@ pub(super) struct Connection {
     had_early_data: bool,
     /// What epoll was told to watch for.
     pub(super) interest: EventFlags,
+    /// Octets of the handshake that have come, while it has not ended: the session keeps them.
+    handshake_octets: usize,
+    /// Octets of memory as they were added up last.
+    pub(super) noted_memory: usize,
     /// When octets last moved, in nanoseconds of the monotonic clock.
     pub(super) active_ns: u64,
 }
@@ -69,6 +75,9 @@ const MOST_HELD: u32 = 1 << 16;
 
 /// Octets of answers that are held back for one connection; 64 for each of [`MOST_HELD`].
 const MOST_HELD_OCTETS: usize = 4 * 1024 * 1024;
+
+/// Octets that a TLS session keeps of what the socket does not take (rustls' default).
+const TLS_BUFFER: usize = 64 * 1024;
 
 /// Reads of one connection before the others have their turn.
 const READS: usize = 4;
@@ -105,12 +114,14 @@ impl Connection {
             tls,
             hello,
             had_early_data: false,
-            reader: FrameReader::default(),
+            reader: Input::default(),
             unwritten: Unwritten::new(transport, shared.pack_answers),
             held: Held::default(),
             quota: Quota::new(shared.queries_per_connection),
             input_ended: false,
             interest: EventFlags::IN,
+            handshake_octets: 0,
+            noted_memory: 0,
             active_ns: now_ns,
         })
     }
@@ -130,6 +141,22 @@ impl Connection {
     /// True while the program holds answers back: then silence is not idleness.
     pub(super) fn is_waiting(&self) -> bool {
         self.held.answers > 0
+    }
+
+    /// Octets of memory that the client makes it hold: input, answers, and buffers that are kept for
+    /// what will come. What a connection that rests needs is not counted, and neither are answers that
+    /// the program holds back, for which there is a bound of their own.
+    pub(super) fn memory(&self) -> usize {
+        let is_full = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
+        let http = self.http.as_ref().map_or(0, Http::memory);
+        let tls = self.handshake_octets + if is_full { TLS_BUFFER } else { 0 };
+        self.reader.memory() + self.unwritten.memory() + http + tls
+    }
+
+    /// Gives memory back that is only kept for what will come.
+    pub(super) fn release(&mut self) {
+        self.reader.release();
+        self.unwritten.release();
     }
 
     /// Reads what came, answers it, and writes once.
@@ -251,7 +278,10 @@ impl Connection {
                 self.input_ended = true;
                 if self.is_handshaking { Err(Ended::Handshake) } else { Ok(()) }
             }
-            Some(count) => self.decrypt(&buffer[..count], responder),
+            Some(count) => {
+                self.handshake_octets += if self.is_handshaking { count } else { 0 };
+                self.decrypt(&buffer[..count], responder)
+            }
         });
         responder.received = buffer;
         outcome
@@ -279,6 +309,7 @@ impl Connection {
             }
             if self.is_handshaking && !tls.is_handshaking() {
                 self.is_handshaking = false;
+                self.handshake_octets = 0;
                 let connections = &mut responder.counters.connections;
                 match tls.handshake_kind() {
                     Some(HandshakeKind::Resumed) => connections.resumed_handshakes += 1,

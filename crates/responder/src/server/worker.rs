@@ -1,5 +1,6 @@
 //! One event loop on one thread.
 
+use std::cmp::Reverse;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
@@ -52,6 +53,13 @@ pub(super) struct Worker<'s> {
     paused_until_ns: Option<u64>,
     /// When connections are looked over next.
     review_ns: u64,
+}
+
+/// A connection by its name in this worker.
+enum Holder {
+    Stream(ConnectionId),
+    /// The number of the socket, and the place there.
+    Quic((u32, u32)),
 }
 
 /// Connections accepted in one wake-up before the others have their turn.
@@ -133,6 +141,7 @@ impl<'s> Worker<'s> {
                     Token::Quic(socket) => self.quic.serve(socket, &mut self.responder),
                     Token::Counters => self.published.publish(&self.counted(), false),
                 }
+                self.keep_within_memory();
             }
             self.note_first_query();
             self.deliver_due();
@@ -245,6 +254,7 @@ impl<'s> Worker<'s> {
 
     /// Closes a connection that is over; watches one that goes on for what it wants next.
     fn settle(&mut self, id: ConnectionId, outcome: Result<(), Ended>) {
+        self.connections.note_memory(id);
         let Some(connection) = self.connections.get(id) else { return };
         let ended = match outcome {
             Ok(()) => {
@@ -262,6 +272,43 @@ impl<'s> Worker<'s> {
         };
         self.responder.counters.connections.end(ended, connection.queries());
         self.connections.remove(id);
+    }
+
+    /// Closes the connections that hold the most memory when all of them hold more than they may.
+    ///
+    /// They, and not the newest: who holds most is who does not read what it asked for, or does not
+    /// end what it began, and a load opens all its connections before one of them does.
+    fn keep_within_memory(&mut self) {
+        let most = self.shared.memory_per_worker;
+        if self.connections.memory() + self.quic.memory() <= most {
+            return;
+        }
+        // Room is made for a while: to find it costs a look at all connections.
+        let wanted = most - most / 8;
+        self.connections.release_memory();
+        let mut sum = self.connections.memory() + self.quic.memory();
+        if sum <= wanted {
+            return;
+        }
+        let streams = self.connections.holders().map(|(memory, id)| (memory, Holder::Stream(id)));
+        let quic = self.quic.holders().map(|(memory, name)| (memory, Holder::Quic(name)));
+        let mut holders: Vec<(usize, Holder)> = streams.chain(quic).collect();
+        holders.sort_unstable_by_key(|(memory, _)| Reverse(*memory));
+        for (memory, holder) in holders {
+            if sum <= wanted {
+                break;
+            }
+            sum -= memory;
+            match holder {
+                Holder::Stream(id) => {
+                    let Some(connection) = self.connections.get(id) else { continue };
+                    let ended = connection.why(Ended::Broken);
+                    self.responder.counters.connections.end(ended, connection.queries());
+                    self.connections.remove(id);
+                }
+                Holder::Quic(name) => self.quic.cut(name, &mut self.responder.counters),
+            }
+        }
     }
 
     /// Sends the held answers whose time has come.

@@ -26,7 +26,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The client's preface, with this window for each stream.
-fn preface(window: u32) -> Vec<u8> {
+pub(crate) fn preface(window: u32) -> Vec<u8> {
     let mut octets = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     let payload = [[0, 4].as_slice(), &window.to_be_bytes()].concat();
     octets.extend(frame(SETTINGS, 0, 0, &payload));
@@ -41,14 +41,14 @@ fn head() -> Vec<u8> {
 }
 
 /// A whole POST on a stream.
-fn post(stream: u32, message: &[u8]) -> Vec<u8> {
+pub(crate) fn post(stream: u32, message: &[u8]) -> Vec<u8> {
     let mut octets = frame(HEADERS, END_HEADERS, stream, &head());
     octets.extend(frame(DATA, END_STREAM, stream, message));
     octets
 }
 
 /// Numbers of a client's streams.
-fn streams(count: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn streams(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|number| 2 * number + 1)
 }
 

@@ -4,6 +4,7 @@
 //! server did. Each attack sends or asks for several times what is allowed to be kept.
 
 mod http2;
+mod many;
 mod quic;
 mod streams;
 
@@ -15,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dnslab_responder::{
-    CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
+    CertificateFiles, Config, Counters, CountersHandle, ResponderError, Server, StopHandle, Zone,
 };
 use dnslab_wire::{Query, QueryOptions, Response, Transport, push_frame};
 use domain::base::Name;
@@ -69,6 +70,7 @@ struct Victim {
     doh3: SocketAddr,
     roots: Arc<RootCertStore>,
     stop: StopHandle,
+    counters: CountersHandle,
     thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
     _directory: tempfile::TempDir,
 }
@@ -108,6 +110,7 @@ impl Victim {
             doh3: server.doh3_addresses()[0],
             roots: Arc::new(roots),
             stop: server.stop_handle(),
+            counters: server.counters_handle(),
             thread: Some(std::thread::spawn(|| server.run())),
             _directory: directory,
         }

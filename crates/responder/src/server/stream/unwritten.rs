@@ -50,6 +50,18 @@ impl Unwritten {
         self.octets.len() - self.written
     }
 
+    /// Octets of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.octets.capacity()
+    }
+
+    /// Gives memory back that is only kept for what will come.
+    pub(super) fn release(&mut self) {
+        if self.is_empty() {
+            self.octets = Vec::new();
+        }
+    }
+
     /// True if everything is written.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
