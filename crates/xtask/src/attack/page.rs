@@ -62,6 +62,7 @@ const TESTS: [(&str, &[&str]); 25] = [
             "a_file_that_others_may_write_is_not_run",
             "whose_a_file_is_does_not_depend_on_the_way_to_it",
             "a_folder_of_results_of_another_user_is_not_resumed",
+            "nor_is_one_that_names_no_code",
         ],
     ),
     (
@@ -107,6 +108,7 @@ const TESTS: [(&str, &[&str]); 25] = [
             "where_servers_take_turns_only_the_silent_one_is_invalid",
             "a_foreign_server_that_dies_makes_the_load_invalid",
             "a_server_that_dies_in_the_middle_fails_one_run",
+            "a_client_that_is_answered_no_more_is_counted",
         ],
     ),
     (
@@ -122,6 +124,8 @@ const TESTS: [(&str, &[&str]); 25] = [
         &[
             "a_header_that_promises_a_record_makes_no_run_valid",
             "a_header_that_promises_a_record_is_not_believed",
+            "where_a_record_is_expected_an_alias_or_a_truncated_answer_is_none",
+            "what_was_picked_stands_for_all_answers",
         ],
     ),
     (
@@ -155,15 +159,25 @@ const TESTS: [(&str, &[&str]); 25] = [
         ],
     ),
     (
-        "clients of `dnslab serve` that flood it: heads without an end, closed windows, unread answers",
+        "clients of `dnslab serve` that flood it: heads without an end, closed windows, unread answers, \
+         requests that are given up",
         &[
             "heads_without_an_end",
             "bodies_without_an_end",
             "windows_that_stay_closed",
             "streams_that_are_given_up",
+            "requests_that_are_given_up_while_answers_are_kept_back",
             "unread_answers",
             "requests_without_an_end",
             "answers_that_flow_control_keeps_back",
+        ],
+    ),
+    (
+        "thousands of such clients at once",
+        &[
+            "unread_answers_of_many_clients",
+            "input_without_an_end_of_many_clients",
+            "closed_windows_of_many_clients",
         ],
     ),
     ("delayed answers without a bound", &["delayed_answers", "input_after_the_last_query"]),
@@ -176,11 +190,22 @@ const TESTS: [(&str, &[&str]); 25] = [
         &["what_the_embedded_server_would_refuse_is_refused_by_the_plan"],
     ),
     (
-        "a server that runs as root, and puts links into its folder",
+        "a server that reaches for root, for another server, or puts links into its folder",
         &[
+            "servers_give_up_root",
+            "nobody_has_the_number_of_a_server",
             "the_program_may_lie_where_only_root_may_go",
             "a_link_in_the_place_of_a_log_leads_nowhere",
             "links_and_pipes_are_not_opened",
+        ],
+    ),
+    (
+        "a program that does not say its version, counters without an end",
+        &[
+            "who_does_not_end_is_killed",
+            "who_says_too_much_is_cut",
+            "root_asks_as_somebody_else",
+            "an_answer_without_end_is_given_up",
         ],
     ),
 ];
