@@ -60,6 +60,10 @@ impl Worker<'_> {
             if has_looked {
                 let home = self.home(number);
                 let home = &mut self.lanes[home as usize];
+                if home.timed_out_in_a_row > 0 {
+                    let silence = now.saturating_sub(home.answered_at);
+                    self.longest_silence = self.longest_silence.max(silence);
+                }
                 (home.attempts, home.was_answered) = (0, true);
                 (home.answered_at, home.timed_out_in_a_row) = (now, 0);
             }
@@ -411,16 +415,19 @@ impl Worker<'_> {
         firsts.iter().filter(|lane| lane.was_served()).count() as u32
     }
 
-    /// Clients that had no answer any more for two time-outs at least, and whose last queries that timed out
-    /// are no chance at the share of queries that were lost. One time-out alone says nothing: in a closed loop
-    /// a lost query keeps its place for that long, so at any instant the last query of most clients may be a
-    /// lost one, and those of a client may all be lost in one short stall of the server. That lost ones follow
-    /// these too befalls one client of ten thousand.
+    /// Clients that had no answer at all, or none any more for three time-outs at least and for twice as long
+    /// as any client that was answered again had to wait; and whose queries that timed out are no chance at the
+    /// share of queries that were lost.
+    ///
+    /// One time-out alone says nothing: in a closed loop a lost query keeps its place for that long, so at any
+    /// instant the last query of most clients may be a lost one. Two may be those of a socket buffer that is
+    /// too small for the window: the places that it cost come back all at once, and overflow it again.
     pub(super) fn forsaken_clients(&self) -> u32 {
         let further = (CHANCE.ln() / self.tally.lost_share().ln()).ceil().max(1.0);
+        let least = (3 * self.orders.timeout).max(2 * self.longest_silence);
         let is_forsaken = |lane: &&Lane| {
             let since = lane.timed_out_at.saturating_sub(lane.answered_at);
-            f64::from(lane.timed_out_in_a_row) > further && since >= 2 * self.orders.timeout
+            f64::from(lane.timed_out_in_a_row) > further && (!lane.was_answered || since >= least)
         };
         self.lanes[..self.orders.clients as usize].iter().filter(is_forsaken).count() as u32
     }

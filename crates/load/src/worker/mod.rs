@@ -202,6 +202,8 @@ pub(crate) struct Worker<'a> {
     woke: Nanos,
     /// By how much a sleep is longer than asked.
     oversleep: Nanos,
+    /// The longest time for which a client whose queries timed out was not answered, and then was.
+    longest_silence: Nanos,
     /// Those in the measured window.
     pauses: Pauses,
     /// The last round was in the load's own turn.
@@ -257,6 +259,7 @@ impl<'a> Worker<'a> {
             until,
             woke: 0,
             oversleep: 0,
+            longest_silence: 0,
             pauses: Pauses::default(),
             had_turn: false,
             drops_before: None,

@@ -141,7 +141,7 @@ fn a_client_that_is_answered_no_more_is_counted() {
     });
     let load = LoadSpec {
         mode: Mode::Closed { outstanding: 1 },
-        duration: Duration::from_secs(1),
+        duration: Duration::from_millis(1_500),
         ..spec(target, Transport::Udp)
     };
     let measured = apply(&load).measured;

@@ -24,7 +24,7 @@ impl Found {
 }
 
 /// Attacks, and the tests or fuzz targets that try each of them whenever the tests run.
-const TESTS: [(&str, &[&str]); 25] = [
+const TESTS: [(&str, &[&str]); 27] = [
     (
         "a results directory with links, pipes, sockets and devices in the place of its files",
         &[

@@ -26,6 +26,11 @@ const DNSMASQ_OVER_TCP: &str = "it has a process for each connection, which ends
 const FULL_BUFFER: &str = "a socket buffer of 212,992 octets holds some 200 queries; what is not answered was \
                            not counted";
 
+/// Why Knot loses queries over QUIC: so it is with that buffer, and no more with one of 8 MiB. A connection that is
+/// new is then not answered any more, whatever its client sends again.
+const FULL_BUFFER_OF_QUIC: &str = "a socket buffer of 212,992 octets holds some 200 packets, and a new connection of \
+                                   which it drops some is not answered";
+
 /// Queries outstanding together that the buffer of a socket may not hold.
 const BUFFERED: u32 = 200;
 
@@ -56,6 +61,7 @@ fn loses(name: &str, transport: Transport, together: u32) -> Option<&'static str
     match transport {
         Transport::Tcp if is(ServerKind::Dnsmasq) => Some(DNSMASQ_OVER_TCP),
         Transport::Udp if !is(ServerKind::Embedded) && together > BUFFERED => Some(FULL_BUFFER),
+        Transport::Doq if is(ServerKind::Knot) && together > BUFFERED => Some(FULL_BUFFER_OF_QUIC),
         _ if is(ServerKind::Dnsdist) && together > BUFFERED => Some(FULL_BUFFER),
         _ => None,
     }
