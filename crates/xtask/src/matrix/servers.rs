@@ -61,7 +61,9 @@ fn loses(name: &str, transport: Transport, together: u32) -> Option<&'static str
     match transport {
         Transport::Tcp if is(ServerKind::Dnsmasq) => Some(DNSMASQ_OVER_TCP),
         Transport::Udp if !is(ServerKind::Embedded) && together > BUFFERED => Some(FULL_BUFFER),
-        Transport::Doq if is(ServerKind::Knot) && together > BUFFERED => Some(FULL_BUFFER_OF_QUIC),
+        Transport::Doq if name.starts_with(ServerKind::Knot.name()) && together > BUFFERED => {
+            Some(FULL_BUFFER_OF_QUIC)
+        }
         _ if is(ServerKind::Dnsdist) && together > BUFFERED => Some(FULL_BUFFER),
         _ => None,
     }
