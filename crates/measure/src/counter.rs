@@ -62,7 +62,8 @@ pub struct CounterSample {
 pub struct CounterSeries {
     /// Where they were read, e.g. `BIND's statistics channel`.
     pub source: String,
-    /// The readings, oldest first: one before the load, about one each second, one after it.
+    /// The readings, oldest first: one before the load, about one each second, one after it. A record in which
+    /// they are in another order is not read.
     pub samples: Vec<CounterSample>,
     /// Why a reading failed, the last time that one did.
     #[serde(default)]
@@ -101,12 +102,14 @@ impl CounterSeries {
     fn count_at(&self, name: &str, at_ns: i64, end_ns: i64) -> Option<f64> {
         let instant = |sample: &CounterSample| sample.at_ns.clamp(0, end_ns.max(0));
         let value = |sample: &CounterSample| sample.counts.get(name).copied().unwrap_or(0) as f64;
+        // It is asked for each interval of a run, so it does not look at all readings.
+        let after = self.samples.partition_point(|sample| instant(sample) <= at_ns);
+        let left = &self.samples[after.checked_sub(1)?];
         // Of several before the load, or after it, the last one.
-        if let Some(exact) = self.samples.iter().rfind(|sample| instant(sample) == at_ns) {
-            return Some(value(exact));
+        if instant(left) == at_ns {
+            return Some(value(left));
         }
-        let after = self.samples.iter().position(|sample| instant(sample) > at_ns)?;
-        let (left, right) = (&self.samples[after.checked_sub(1)?], &self.samples[after]);
+        let right = self.samples.get(after)?;
         let span_ns = instant(right) - instant(left);
         let share = (at_ns - instant(left)) as f64 / span_ns as f64;
         Some(value(left) + share * (value(right) - value(left)))

@@ -90,7 +90,8 @@ pub struct ResourceSeries {
     pub memory_source: String,
     /// How many CPUs the server may use.
     pub cpus: usize,
-    /// The samples, oldest first, about one each 0.1 s.
+    /// The samples, oldest first, about one each 0.1 s. What lies between two instants is only found in this
+    /// order; a record without it is not read.
     pub samples: Vec<ResourceSample>,
     /// What the busiest threads used over the measured window, the busiest first; at most 8, and
     /// none in records that do not have it.
@@ -182,16 +183,31 @@ impl ResourceSeries {
         Some(self.peak_memory_octets()?.saturating_sub(first))
     }
 
+    /// The largest memory figure of the samples in a span, its end left out, octets; `None` if no sample is
+    /// in it.
+    #[must_use]
+    pub fn peak_memory_between_octets(&self, from_ns: i64, to_ns: i64) -> Option<u64> {
+        let inside = &self.samples[self.first_from(from_ns)..];
+        let inside = inside.iter().take_while(|sample| sample.at_ns < to_ns);
+        inside.map(|sample| sample.memory_octets).max()
+    }
+
     /// A figure at an instant, linearly between the samples around it.
     fn interpolate(&self, at_ns: i64, value: impl Fn(&ResourceSample) -> u64) -> Option<f64> {
-        let after = self.samples.iter().position(|sample| sample.at_ns >= at_ns)?;
-        let right = &self.samples[after];
+        let after = self.first_from(at_ns);
+        let right = self.samples.get(after)?;
         if right.at_ns == at_ns {
             return Some(value(right) as f64);
         }
         let left = &self.samples[after.checked_sub(1)?];
         let share = (at_ns - left.at_ns) as f64 / (right.at_ns - left.at_ns) as f64;
         Some(value(left) as f64 + share * (value(right) as f64 - value(left) as f64))
+    }
+
+    /// Place of the first sample that is not before an instant; their number if all are. It is asked for
+    /// each interval of a run, so it does not look at all samples.
+    fn first_from(&self, at_ns: i64) -> usize {
+        self.samples.partition_point(|sample| sample.at_ns < at_ns)
     }
 }
 
@@ -274,5 +290,33 @@ mod tests {
         let time = |sample: &ResourceSample| (sample.at_ns + 100) as u64;
         assert_eq!(series.growth_between(-50, 130, time), Some(180));
         assert_eq!(series.growth_between(-50, 201, time), None);
+    }
+
+    #[test]
+    fn two_samples_of_a_million_are_looked_at() {
+        let sample = |at_ns| ResourceSample { at_ns, cpu_ns: 2, ..ResourceSample::default() };
+        let samples = (0..1_000_000).map(sample).collect();
+        let series = ResourceSeries { samples, ..ResourceSeries::default() };
+        let read = std::cell::Cell::new(0);
+        let counted = |sample: &ResourceSample| {
+            read.set(read.get() + 1);
+            sample.at_ns as u64
+        };
+        assert_eq!(series.growth_between(17, 999_998, counted), Some(999_981));
+        assert_eq!(read.get(), 2);
+    }
+
+    #[test]
+    fn a_peak_is_that_of_its_span() {
+        let sample = |at_ns, memory_octets| ResourceSample {
+            at_ns,
+            memory_octets,
+            ..ResourceSample::default()
+        };
+        let samples = vec![sample(-5, 9), sample(0, 1), sample(5, 3), sample(10, 8)];
+        let series = ResourceSeries { samples, ..ResourceSeries::default() };
+        let peak = |from, to| series.peak_memory_between_octets(from, to);
+        assert_eq!((peak(-5, 10), peak(0, 10), peak(0, 11)), (Some(9), Some(3), Some(8)));
+        assert_eq!((peak(1, 5), peak(11, 20), peak(5, 5)), (None, None, None));
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    CaseId, Caveat, LoadMode, MOST_VARIANTS, Measured, RECORD_FORMAT, ResultsDirectory,
+    CaseId, Caveat, Interval, LoadMode, MOST_VARIANTS, Measured, RECORD_FORMAT, ResultsDirectory,
     ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session,
 };
 use dnslab_report::{ReportError, write_report};
@@ -517,11 +517,56 @@ fn lists_of_a_record_are_bounded() {
         record.measured.as_mut().unwrap()
     }
     check(
-        &|record| measured(record).resources.core_cpus = (0..8_193).collect(),
-        "8193 CPUs; dnslab reads up to 8192",
+        &|record| measured(record).resources.core_cpus = (0..33).collect(),
+        "33 CPUs; dnslab reads up to 32",
+    );
+    check(
+        &|record| record.chain[0].resources.core_cpus = (0..33).collect(),
+        "33 CPUs; dnslab reads up to 32",
+    );
+    check(
+        &|record| measured(record).intervals = vec![Interval::default(); 1_001],
+        "1001 intervals; dnslab reads up to 1000",
     );
     check(&|record| measured(record).window_ns = u64::MAX, " nanoseconds of load; ");
     check(&|record| measured(record).intervals[0].at_ns = u64::MAX, " nanoseconds of load; ");
+    let early = |at_ns: &mut i64| *at_ns = i64::MIN;
+    let between = " nanoseconds between a sample and the load; ";
+    check(&|record| early(&mut measured(record).resources.samples[0].at_ns), between);
+    check(&|record| early(&mut record.chain[0].resources.samples[0].at_ns), between);
+}
+
+#[test]
+fn samples_in_another_order_are_refused() {
+    let session = sample::chain::session();
+    let check = |change: &dyn Fn(&mut RunRecord), expected: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+        let counted = |record: &&RunRecord| record.variant == "unbound-dot";
+        let mut record = chain::RECORDS.iter().find(counted).unwrap().clone();
+        change(&mut record);
+        results.write_run(&record).unwrap();
+        let error = write_report(&results).unwrap_err().to_string();
+        let expected =
+            format!("record.json: the samples of the {expected} are not in order of time");
+        assert!(error.contains(&expected), "{error}");
+    };
+    check(&|record| record.measured.as_mut().unwrap().resources.samples.swap(0, 1), "resources");
+    check(&|record| record.chain[0].resources.samples.swap(0, 1), "resources");
+    check(
+        &|record| {
+            let measured = record.measured.as_mut().unwrap();
+            measured.server_counters.as_mut().unwrap().samples.reverse();
+        },
+        "server's own counters",
+    );
+    check(
+        &|record| {
+            let counters = record.chain.iter_mut().find_map(|part| part.counters.as_mut());
+            counters.unwrap().samples.reverse();
+        },
+        "server's own counters",
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::{ResultsError, Session};
-use crate::{RunRecord, visible};
+use crate::{CounterSeries, ResourceSeries, RunRecord, visible};
 
 /// Variants of an experiment. A page of more has no reader, and what is computed for each pair of them
 /// takes its time.
@@ -38,8 +38,11 @@ const MOST_IN_CHAIN: usize = 16;
 /// Reasons to doubt a run, each of which is held against all others. There are some forty kinds.
 const MOST_CAVEATS: usize = 1_000;
 
-/// CPUs of a host: Linux has up to 8,192 (`NR_CPUS`).
-const MOST_CPUS: usize = 8_192;
+/// CPUs that are watched one by one: no more ever were. Each is a curve of each variant.
+const MOST_CPUS: usize = 32;
+
+/// Intervals of a load, which are made so long that there are 200 of them and the rest of one.
+const MOST_INTERVALS: usize = 1_000;
 
 /// A time of a load, nanoseconds (115 days). A load lasts up to a week; sums of such times do not overflow.
 const LONGEST_NS: usize = 10_000_000_000_000_000;
@@ -89,13 +92,45 @@ pub(super) fn check_record(record: &RunRecord, path: &Path) -> Result<(), Result
     at_most(path, "servers in its chain", record.chain.len(), MOST_IN_CHAIN)?;
     at_most(path, "caveats", record.caveats.len() + caveats, MOST_CAVEATS)?;
     let common = record.common_load.as_ref().map(|common| &common.measured);
+    for part in &record.chain {
+        check_samples(&part.resources, part.counters.as_ref(), path)?;
+    }
     for measured in record.measured.iter().chain(common) {
-        at_most(path, "CPUs", measured.resources.core_cpus.len(), MOST_CPUS)?;
+        check_samples(&measured.resources, measured.server_counters.as_ref(), path)?;
+        at_most(path, "intervals", measured.intervals.len(), MOST_INTERVALS)?;
         let intervals = measured.intervals.iter().chain(&measured.seconds);
         let of_intervals = intervals.flat_map(|of| [of.at_ns, of.length_ns]);
         let times = [measured.window_start_ns, measured.window_ns].into_iter().chain(of_intervals);
         let longest = usize::try_from(times.max().unwrap_or(0)).unwrap_or(usize::MAX);
         at_most(path, "nanoseconds of load", longest, LONGEST_NS)?;
+    }
+    Ok(())
+}
+
+/// Checks that samples are in order of time, in which they are looked for, at times that can be subtracted.
+fn check_samples(
+    resources: &ResourceSeries,
+    counters: Option<&CounterSeries>,
+    path: &Path,
+) -> Result<(), ResultsError> {
+    at_most(path, "CPUs", resources.core_cpus.len(), MOST_CPUS)?;
+    check_times("resources", resources.samples.iter().map(|sample| sample.at_ns), path)?;
+    let readings = counters.map_or(&[][..], |counters| &counters.samples);
+    check_times("server's own counters", readings.iter().map(|sample| sample.at_ns), path)
+}
+
+fn check_times(
+    of: &str,
+    times: impl DoubleEndedIterator<Item = i64> + Clone,
+    path: &Path,
+) -> Result<(), ResultsError> {
+    if !times.clone().is_sorted() {
+        let what = format!("the samples of the {of} are not in order of time");
+        return Err(ResultsError::Contradiction { path: path.to_owned(), what });
+    }
+    for end in [times.clone().next(), times.clone().next_back()].into_iter().flatten() {
+        let ns = usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX);
+        at_most(path, "nanoseconds between a sample and the load", ns, LONGEST_NS)?;
     }
     Ok(())
 }

@@ -107,10 +107,10 @@ pub enum ResultsError {
         /// The bound.
         most: usize,
     },
-    /// The session contradicts itself.
+    /// A file contradicts itself.
     #[error("{}: {what}: it was changed by hand", path.display())]
     Contradiction {
-        /// The session's file.
+        /// The file.
         path: PathBuf,
         /// What cannot be.
         what: String,

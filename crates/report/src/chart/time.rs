@@ -153,7 +153,10 @@ impl Figure {
                 let used = cpu_ns / bucket.own_ns as f64;
                 Some(100.0 * if run.turns.is_some() { used.min(most) } else { used })
             }
-            Self::Memory => memory_mib(run, from, to),
+            Self::Memory => {
+                let octets = run.resources.peak_memory_between_octets(from, to)?;
+                Some(octets as f64 / 1_048_576.0)
+            }
             Self::Log => {
                 run.resources.samples.last().filter(|last| last.log_octets > 0)?;
                 let octets = run.resources.growth_between(from, to, |it| it.log_octets)?;
@@ -422,13 +425,6 @@ fn commonest_ns<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<u64
         *lengths.entry(interval.length_ns).or_default() += 1;
     }
     lengths.into_iter().max_by_key(|(_, count)| *count).map(|(length, _)| length)
-}
-
-/// The largest memory figure of the samples inside a span, MiB.
-fn memory_mib(run: &Measured, from_ns: i64, to_ns: i64) -> Option<f64> {
-    let samples = run.resources.samples.iter();
-    let inside = samples.filter(|sample| (from_ns..to_ns).contains(&sample.at_ns));
-    inside.map(|sample| sample.memory_octets).max().map(|octets| octets as f64 / 1_048_576.0)
 }
 
 #[cfg(test)]

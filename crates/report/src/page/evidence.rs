@@ -1,5 +1,6 @@
 //! Where the figures come from: every run, the host, the servers and their files.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use dnslab_measure::statistics::Metric;
@@ -49,8 +50,9 @@ fn runs(page: &Page<'_>) -> String {
     for record in page.records {
         html.push_str(&run_row(record));
     }
+    let done: HashSet<CaseId> = page.records.iter().map(case_of).collect();
     for case in &page.session.plan {
-        if !page.records.iter().any(|record| case_of(record) == *case) {
+        if !done.contains(case) {
             let _ = writeln!(
                 html,
                 "<tr class=\"pending\"><td>{NONE}</td><th scope=\"row\">{}</th><td>not run</td>\
