@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::Metric;
 use crate::{CostLimit, RECORD_FORMAT, RunRecord};
 
+use bounds::Budget;
 pub use bounds::{MOST_PAIRS, MOST_RUNS, MOST_VARIANTS};
 pub use error::ResultsError;
 use error::io_error;
@@ -265,7 +266,7 @@ impl ResultsDirectory {
     pub fn written(&self, name: &str) -> Result<String, ResultsError> {
         let path = self.path().join(name);
         let refused = |error: io::Error| io_error("read", &path)(error);
-        let content = self.root.read(name, bounds::LARGEST_RECORDS)?;
+        let content = self.root.read(name, bounds::LARGEST_WRITTEN)?;
         let content = content.ok_or_else(|| refused(io::ErrorKind::NotFound.into()))?;
         let not_text = |_| refused(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"));
         String::from_utf8(content).map_err(not_text)
@@ -279,7 +280,7 @@ impl ResultsDirectory {
         let plan = self.session()?.plan;
         let Some(runs) = self.root.folder(RUNS)? else { return Ok(Vec::new()) };
         let mut records = Vec::new();
-        let mut left = bounds::LARGEST_RECORDS;
+        let mut left = bounds::RECORDS;
         for case in plan {
             let Some(folder) = runs.folder(&case.folder())? else { continue };
             let read = read_versioned(&folder, RECORD, &mut left, RECORD_FORMAT);
@@ -383,7 +384,7 @@ impl ResultsDirectory {
         name: &str,
         known: u32,
     ) -> Result<Option<T>, ResultsError> {
-        read_versioned(&self.root, name, &mut { bounds::LARGEST_SESSION }, known)
+        read_versioned(&self.root, name, &mut { bounds::SESSION }, known)
     }
 
     fn run_folder(&self, case: &CaseId) -> Result<Option<Folder>, ResultsError> {
@@ -429,12 +430,12 @@ fn json<T: Serialize>(value: &T) -> String {
     text
 }
 
-/// Reads a file that names its format, unless that is newer than `known`; `None` if there is none. It may have
-/// `left` octets, which are lessened by its own.
+/// Reads a file that names its format, unless that is newer than `known`; `None` if there is none. What is
+/// `left` is lessened by what it has.
 fn read_versioned<T: DeserializeOwned>(
     folder: &Folder,
     name: &str,
-    left: &mut u64,
+    left: &mut Budget,
     known: u32,
 ) -> Result<Option<T>, ResultsError> {
     #[derive(Deserialize)]
@@ -442,8 +443,8 @@ fn read_versioned<T: DeserializeOwned>(
         format: u32,
     }
     let path = folder.path().join(name);
-    let Some(content) = folder.read(name, *left)? else { return Ok(None) };
-    *left -= content.len() as u64;
+    let Some(content) = folder.read(name, left.next())? else { return Ok(None) };
+    left.take(&content, &path)?;
     let malformed = |source| ResultsError::Malformed { path: path.clone(), source };
     let Version { format } = serde_json::from_slice(&content).map_err(malformed)?;
     if format > known {

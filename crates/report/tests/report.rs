@@ -476,7 +476,7 @@ fn a_record_in_another_run_s_place_is_refused_by_name() {
 }
 
 #[test]
-fn the_records_of_a_session_are_bounded_together() {
+fn the_size_of_a_record_is_bounded() {
     let session = sample::session(2);
     let folder = tempfile::tempdir().unwrap();
     let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
@@ -484,12 +484,14 @@ fn the_records_of_a_session_are_bounded_together() {
         results.write_run(&record).unwrap();
     }
     write_report(&results).unwrap();
-    // Alone it would be read; nothing of it is on the disk.
+    // Nothing of it is on the disk.
     let second = results.run_path(&session.plan[1]).join("record.json");
     fs::File::create(&second).unwrap().set_len(1 << 30).unwrap();
     let error = write_report(&results).unwrap_err().to_string();
-    let expected =
-        format!("{} has 1073741824 octets, of which dnslab reads up to 10737", second.display());
+    let expected = format!(
+        "{} has 1073741824 octets, of which dnslab reads up to 536870912",
+        second.display()
+    );
     assert!(error.starts_with(&expected), "{error}");
 }
 

@@ -16,12 +16,25 @@ pub const MOST_RUNS: usize = 5_000;
 /// Pairs of variants that are compared: all of forty variants.
 pub const MOST_PAIRS: usize = 2_000;
 
-/// Octets of a session file, and of that of a search: those of [`MOST_RUNS`] with long names.
-pub(super) const LARGEST_SESSION: u64 = 16 << 20;
+/// What a session file may be, and that of a search: those of [`MOST_RUNS`] with long names. Both list
+/// runs; a step of a search has some thirty values.
+pub(super) const SESSION: Budget = Budget { file: 16 << 20, octets: 16 << 20, values: 500_000 };
 
-/// Octets of a record, and of all records of a session together, which take about as much memory. One grows
-/// by some kilobytes for each second of load.
-pub(super) const LARGEST_RECORDS: u64 = 1 << 30;
+/// What the records of a session may be, which are all held at once.
+///
+/// One grows by 5 kB for each second of load: ten samples, a second's interval, a reading of the server's own
+/// counters. It is 15 kB where 32 CPUs are watched, and up to 5 kB more for each server of a chain. So a record
+/// of 512 MiB is that of a load of a day, and all records together are of two days of load. A bound of tens of
+/// megabytes would refuse a load of three hours.
+///
+/// Octets alone are no bound of memory: `0,` takes two in the file, and 33 in a list that is put aside until
+/// the kind of an enum is known; `"a",` takes four in the file, and 56 in a list of texts. What dnslab wrote has
+/// 30 octets or more for each value, and 17 if somebody removed the white space. Values are counted before the
+/// first of them is read; so many take 1 to 3 GB.
+pub(super) const RECORDS: Budget = Budget { file: 512 << 20, octets: 1 << 30, values: 40_000_000 };
+
+/// Octets of a file that is given back as it is: larger than all reports of [`RECORDS`].
+pub(super) const LARGEST_WRITTEN: u64 = 1 << 30;
 
 /// Octets of a configuration or log that is shown.
 pub(super) const LARGEST_SERVER_FILE: u64 = 64 * 1024;
@@ -46,6 +59,37 @@ const MOST_INTERVALS: usize = 1_000;
 
 /// A time of a load, nanoseconds (115 days). A load lasts up to a week; sums of such times do not overflow.
 const LONGEST_NS: usize = 10_000_000_000_000_000;
+
+/// What may still be read of files of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// Octets of any one file.
+    pub(super) file: u64,
+    /// Octets of all of them together.
+    pub(super) octets: u64,
+    /// JSON values in all of them together.
+    pub(super) values: usize,
+}
+
+impl Budget {
+    /// Octets that the next file may have.
+    pub(super) fn next(&self) -> u64 {
+        self.file.min(self.octets)
+    }
+
+    /// Takes off a file that was read and has at most [`Budget::next`] octets.
+    ///
+    /// # Errors
+    /// When it has too many values.
+    pub(super) fn take(&mut self, json: &[u8], path: &Path) -> Result<(), ResultsError> {
+        // Each value but the outermost follows one of these, or a name that does. Those in texts count, too.
+        let values = json.iter().filter(|octet| matches!(octet, b'[' | b'{' | b',')).count();
+        at_most(path, "values", values, self.values)?;
+        self.values -= values;
+        self.octets = self.octets.saturating_sub(json.len() as u64);
+        Ok(())
+    }
+}
 
 /// Checks a session that somebody may have changed: names that are those of folders, lists within
 /// bounds, and a plan of its own variants in which no run is there twice.

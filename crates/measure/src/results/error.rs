@@ -82,11 +82,8 @@ pub enum ResultsError {
         /// The name.
         name: String,
     },
-    /// A file is larger than any that dnslab writes, or with others of its kind than all of them.
-    #[error(
-        "{} has {found} octets, of which dnslab reads up to {most} here: no file of its own is as large",
-        path.display()
-    )]
+    /// A file is larger than what is read of its kind, or of what others of its kind have left.
+    #[error("{} has {found} octets, of which dnslab reads up to {most} here", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,

@@ -209,8 +209,52 @@ fn what_is_larger_than_ours_is_refused_with_its_size() {
         assert!(error.starts_with(&expected), "{error}");
         fs::write(stranger.at(name), "").unwrap();
     };
-    check("runs/udp-1/record.json", bounds::LARGEST_RECORDS);
-    check("session.json", bounds::LARGEST_SESSION);
+    check("runs/udp-1/record.json", bounds::RECORDS.file);
+    check("session.json", bounds::SESSION.file);
+}
+
+#[test]
+fn lists_of_small_values_are_refused_before_they_are_read() {
+    let stranger = Stranger::new();
+    let check = |name: &str, text: String, most: usize| {
+        fs::write(stranger.at(name), text).unwrap();
+        let error = stranger.results.session().and_then(|_| stranger.results.runs()).unwrap_err();
+        let expected = format!("{name} has {} values; dnslab reads up to {most}", most + 1);
+        assert!(error.to_string().ends_with(&expected), "{error}");
+        fs::remove_file(stranger.at(name)).unwrap();
+    };
+    // Nothing of it could be read: what a record is has not been asked yet. A list that is put aside
+    // until the kind of its enum is known took 33 octets of memory for two of the file.
+    let (before, most) = (r#"{"format":4,"status":{"x":["#, bounds::RECORDS.values);
+    check("runs/udp-1/record.json", format!("{before}{}", "0,".repeat(most - 3)), most);
+    let most = bounds::SESSION.values;
+    check("session.json", format!(r#"{{"command":["",{}"#, r#""","#.repeat(most - 2)), most);
+}
+
+#[test]
+fn files_of_one_kind_share_what_may_be_read() {
+    let stranger = Stranger::new();
+    let read = |left: &mut Budget| {
+        read_versioned::<Session>(&stranger.results.root, SESSION, left, SESSION_FORMAT)
+            .map(|session| session.is_some())
+            .map_err(|error| error.to_string())
+    };
+    let text = fs::read(stranger.at("session.json")).unwrap();
+    let octets = text.len() as u64;
+    let whole = Budget { file: octets, octets: 2 * octets, values: 1_000 };
+    let mut left = whole;
+    assert_eq!((read(&mut left), read(&mut left)), (Ok(true), Ok(true)));
+    let used = (whole.values - left.values) / 2;
+    assert!(read(&mut left).unwrap_err().ends_with("dnslab reads up to 0 here"));
+    let mut left = Budget { octets: 2 * octets - 1, ..whole };
+    assert_eq!(read(&mut left), Ok(true));
+    assert!(read(&mut left).unwrap_err().contains(&format!("reads up to {} here", octets - 1)));
+    let mut left = Budget { file: octets - 1, ..whole };
+    assert!(read(&mut left).unwrap_err().contains(&format!("reads up to {} here", octets - 1)));
+    let mut left = Budget { values: 2 * used - 1, ..whole };
+    assert_eq!(read(&mut left), Ok(true));
+    let expected = format!("has {used} values; dnslab reads up to {}", used - 1);
+    assert!(read(&mut left).unwrap_err().ends_with(&expected));
 }
 
 #[test]
