@@ -341,16 +341,9 @@ impl ResultsDirectory {
         self.root.remove(name)
     }
 
-    /// The text files of a run's server folder (configuration and log), by name; large zones and
-    /// keys are left out. For the page.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
-    pub fn server_files(&self, case: &CaseId) -> Result<BTreeMap<String, String>, ResultsError> {
-        self.files_of(case, "server")
-    }
-
-    /// The same of any server of a run, by the name of its folder in that of the run.
+    /// The text files (configurations and logs) of a server of a run, by name, from the folder of this name
+    /// in that of the run (`server` for the one under test); zones and keys are left out. Instead of a large
+    /// one, and of those beyond some number, a sentence says that it is not shown. For the page.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -364,16 +357,27 @@ impl ResultsDirectory {
         let Some(run) = self.run_folder(case)? else { return Ok(files) };
         let Some(folder) = run.folder(folder)? else { return Ok(files) };
         let names = folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
-        let shown = names.filter(|name| SHOWN.iter().any(|ending| name.ends_with(ending)));
-        for name in shown.take(bounds::MOST_SERVER_FILES) {
+        let mut shown = names.filter(|name| SHOWN.iter().any(|ending| name.ends_with(ending)));
+        for name in shown.by_ref().take(bounds::MOST_SERVER_FILES) {
             let text = match folder.read(&name, bounds::LARGEST_SERVER_FILE) {
-                Ok(None) | Err(ResultsError::TooLarge { .. }) => continue,
+                Ok(None) => continue,
+                Err(ResultsError::TooLarge { found, most, .. }) => {
+                    format!(
+                        "not shown: it has {found} octets, and the page shows files of up to {most}"
+                    )
+                }
                 Ok(Some(octets)) => String::from_utf8_lossy(&octets).into_owned(),
                 // A server may leave a link; what is behind it is not the run's.
                 Err(ResultsError::Foreign { what, .. }) => format!("not shown: it is {what}"),
                 Err(error) => return Err(error),
             };
             files.insert(name, text);
+        }
+        let further = shown.count();
+        if further > 0 {
+            // No file of this name would be shown.
+            files
+                .insert("further files".to_owned(), format!("not shown: {further} of this folder"));
         }
         Ok(files)
     }

@@ -37,6 +37,7 @@ mod markdown;
 mod page;
 mod screen;
 mod server;
+mod server_files;
 mod table;
 mod transport;
 mod variants;

@@ -1,17 +1,15 @@
 //! The report of a results directory, written into it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dnslab_measure::{
-    CaseId, ResultsDirectory, ResultsError, RunRecord, Session, Summary, visible_json,
-};
+use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Session, Summary, visible_json};
 use serde::Serialize;
 
 use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
 use crate::gate::gate_text;
 use crate::page::{Grouping, Page};
 use crate::screen::Parts;
+use crate::server_files::{MOST_SHOWN, ServerFiles};
 use crate::table::{Table, table};
 use crate::{chain, counts, csv, markdown};
 
@@ -51,18 +49,7 @@ pub enum ReportError {
 pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportError> {
     let session = results.session()?;
     let records = results.runs()?;
-    let mut server_files: BTreeMap<CaseId, BTreeMap<String, String>> = BTreeMap::new();
-    for record in &records {
-        let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
-        let mut files = results.server_files(&case)?;
-        for part in &record.chain {
-            let of_part = results.files_of(&case, part.folder())?;
-            let named =
-                of_part.into_iter().map(|(name, text)| (format!("{}: {name}", part.role), text));
-            files.extend(named);
-        }
-        server_files.insert(case, files);
-    }
+    let server_files = ServerFiles::read(results, &records, MOST_SHOWN)?;
     let mut summary = Summary::of(&session, &records);
     let capacity = results.capacity()?;
     if capacity.is_some() {

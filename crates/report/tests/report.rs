@@ -605,6 +605,26 @@ fn the_report_of_a_stranger_s_directory_stays_inside_it() {
 }
 
 #[test]
+fn a_page_says_which_files_it_has_no_space_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = sample::write(&folder.path().join("results")).unwrap();
+    let plan = results.session().unwrap().plan;
+    // Each octet is shown as six.
+    let log = "\u{1b}".repeat(64 * 1024);
+    for case in &plan[..7] {
+        for number in 0..32 {
+            let path = results.run_path(case).join(format!("server/{number:02}.log"));
+            fs::write(path, &log).unwrap();
+        }
+    }
+    write_report(&results).unwrap();
+    let page = fs::read_to_string(results.path().join("report.html")).unwrap();
+    assert!(page.len() < 66 << 20, "{}", page.len());
+    let missing = format!("From run {} on, in the order of execution,", plan[5].folder());
+    assert_eq!(page.matches(&missing).count(), 1);
+}
+
+#[test]
 fn as_many_variants_as_may_be_are_reported() {
     const MEASURED: usize = 20;
     let mut session = sample::session(1);

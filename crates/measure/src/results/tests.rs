@@ -92,7 +92,7 @@ fn no_link_and_no_pipe_is_read() {
         check(name, &|results| shown(results.has_run(case)));
     }
     for name in ["runs", "runs/udp-1", "runs/udp-1/server"] {
-        check(name, &|results| shown(results.server_files(case)));
+        check(name, &|results| shown(results.files_of(case, "server")));
     }
     check("runs", &|results| shown(results.begin_run(case)));
     check("runs", &|results| shown(results.settle(case)));
@@ -107,7 +107,7 @@ fn what_is_behind_a_server_s_link_is_not_shown() {
     symlink("../../../../secret", server.join("named.conf")).unwrap();
     mknodat(CWD, server.join("a.log"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     fs::write(server.join("b.log"), "its own").unwrap();
-    let files = stranger.results.server_files(&stranger.first()).unwrap();
+    let files = stranger.results.files_of(&stranger.first(), "server").unwrap();
     let files: Vec<(&str, &str)> =
         files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     assert_eq!(
@@ -310,7 +310,9 @@ fn a_folder_of_many_logs_is_bounded() {
         fs::write(server.join(format!("{number:03}.log")), "x").unwrap();
     }
     fs::write(server.join("000.conf"), vec![b'x'; 64 * 1024 + 1]).unwrap();
-    let files = stranger.results.server_files(&stranger.first()).unwrap();
-    assert!(!files.contains_key("000.conf"));
-    assert_eq!(files.len(), bounds::MOST_SERVER_FILES - 1);
+    let files = stranger.results.files_of(&stranger.first(), "server").unwrap();
+    let expected = "not shown: it has 65537 octets, and the page shows files of up to 65536";
+    assert_eq!(files["000.conf"], expected);
+    assert_eq!(files["further files"], "not shown: 69 of this folder");
+    assert_eq!(files.len(), bounds::MOST_SERVER_FILES + 1);
 }

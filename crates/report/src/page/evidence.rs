@@ -320,7 +320,7 @@ fn asked_tls(tls: &TlsFacts) -> String {
 
 /// Configuration and log of each run's server, collapsed.
 fn servers(page: &Page<'_>) -> String {
-    let mut blocks = String::new();
+    let mut html = String::new();
     for record in page.records {
         let case = case_of(record);
         let mut content = String::new();
@@ -329,21 +329,25 @@ fn servers(page: &Page<'_>) -> String {
         {
             content.push_str(&collapsed_text("last lines of the log", &log_tail.join("\n")));
         }
-        for (name, text) in page.server_files.get(&case).into_iter().flatten() {
-            content.push_str(&collapsed_text(name, text));
-        }
-        if !content.is_empty() {
+        let files = page.server_files.blocks(&case);
+        if !content.is_empty() || !files.is_empty() {
             let _ = writeln!(
-                blocks,
-                "<details><summary>{}</summary>\n<div class=\"nested\">{content}</div></details>",
+                html,
+                "<details><summary>{}</summary>\n<div class=\"nested\">{content}{files}</div></details>",
                 escape(&case.folder())
             );
         }
     }
-    if blocks.is_empty() {
-        return String::new();
+    if let Some(left_out) = page.server_files.left_out() {
+        let _ = writeln!(html, "<p>{}</p>", escape(&left_out));
     }
-    format!(
-        "<section>\n<details><summary>Server configuration and log</summary>\n<div class=\"nested\">{blocks}</div></details>\n</section>\n"
-    )
+    if html.is_empty() {
+        return html;
+    }
+    html.insert_str(
+        0,
+        "<section>\n<details><summary>Server configuration and log</summary>\n<div class=\"nested\">",
+    );
+    html.push_str("</div></details>\n</section>\n");
+    html
 }

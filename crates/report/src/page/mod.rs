@@ -17,9 +17,7 @@ mod pacing;
 mod picture;
 mod self_check;
 
-use std::collections::BTreeMap;
-
-use dnslab_measure::{Capacity, CaseId, LoadMode, RunRecord, Session, Summary};
+use dnslab_measure::{Capacity, LoadMode, RunRecord, Session, Summary};
 
 use crate::answer::answer;
 use crate::capacity::CapacityChart;
@@ -27,9 +25,11 @@ use crate::capacity::{Answer, Part};
 use crate::chart::Charts;
 use crate::number;
 use crate::server::title;
+use crate::server_files::ServerFiles;
 use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};
+pub(crate) use html::collapsed_text;
 
 /// The bundle that `npm run build` makes from `page/src`.
 const SCRIPT: &str = include_str!("../../page/dist/page.js");
@@ -52,8 +52,8 @@ pub(crate) struct Page<'a> {
     pub(crate) capacity: Option<&'a Capacity>,
     /// Which variants are drawn together.
     pub(crate) grouping: Grouping,
-    /// Text files of the servers, by run and name.
-    pub(crate) server_files: &'a BTreeMap<CaseId, BTreeMap<String, String>>,
+    /// Configurations and logs of the servers.
+    pub(crate) server_files: &'a ServerFiles,
 }
 
 impl Page<'_> {
