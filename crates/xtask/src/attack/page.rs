@@ -42,7 +42,9 @@ const TESTS: [(&str, &[&str]); 27] = [
         "files and lists larger than any of ours, histograms that unpack to gigabytes",
         &[
             "what_is_larger_than_ours_is_refused_with_its_size",
-            "the_records_of_a_session_are_bounded_together",
+            "the_size_of_a_record_is_bounded",
+            "lists_of_small_values_are_refused_before_they_are_read",
+            "files_of_one_kind_share_what_may_be_read",
             "lists_of_a_record_are_bounded",
             "no_memory_is_taken_for_what_is_not_there",
         ],
