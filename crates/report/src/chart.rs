@@ -164,8 +164,8 @@ impl Curve {
     /// The same without its band, if that is of one run: then it is the line.
     fn without_band_of(mut self, runs: usize) -> Self {
         if runs < 2 {
-            self.low.clear();
-            self.high.clear();
+            // Not cleared: there may be tens of thousands of curves, and each would keep that memory.
+            (self.low, self.high) = (Vec::new(), Vec::new());
         }
         self
     }

@@ -10,6 +10,11 @@ use crate::csv::counted_qps;
 
 /// Most points on a time axis: more than the pixels of a chart would show nothing.
 const MOST_POINTS: u64 = 600;
+/// Most points of a figure over all variants, so that a page of a thousand variants can be made and opened:
+/// each has up to 43 curves. A hundred have as many points as a few.
+const MOST_POINTS_OF_ALL: u64 = 60_000;
+/// Fewest points of a variant, however many there are.
+const LEAST_POINTS: u64 = 60;
 /// Width of a bucket of the time axis, nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 /// Runs shorter than so many seconds are shown in finer buckets at first.
@@ -280,10 +285,12 @@ impl Timeline {
         let longest_ns = all().map(|run| run.window_ns).max().unwrap_or(0);
         let interval_ns = interval_ns(all());
         let points = |width: u64| longest_ns.div_ceil(width);
+        let most_points =
+            (MOST_POINTS_OF_ALL / runs.len().max(1) as u64).clamp(LEAST_POINTS, MOST_POINTS);
         // Whole intervals: then each bucket has as many as any other.
         let wide = interval_ns * ((SECOND + interval_ns / 2) / interval_ns).max(1);
-        let wide = wide * points(wide).div_ceil(MOST_POINTS).max(1);
-        let fine = interval_ns * points(interval_ns).div_ceil(MOST_POINTS).max(1);
+        let wide = wide * points(wide).div_ceil(most_points).max(1);
+        let fine = interval_ns * points(interval_ns).div_ceil(most_points).max(1);
         let mut widths = vec![wide, fine];
         if longest_ns < FEW_SECONDS * SECOND {
             widths.reverse();
@@ -493,6 +500,20 @@ mod tests {
         let short = run(35);
         let widths = Timeline::of(&[vec![&short]]).series.into_iter().map(|series| series.width_s);
         assert_eq!(widths.collect::<Vec<_>>(), [0.1, 1.0]);
+    }
+
+    #[test]
+    fn many_variants_share_the_points() {
+        let long = run(1_900);
+        let points = |variants| -> Vec<usize> {
+            let timeline = Timeline::of(&vec![vec![&long]; variants]);
+            timeline.series.iter().map(|series| series.at_s.len()).collect()
+        };
+        assert_eq!(points(1), points(100));
+        assert_eq!(points(100), [190, 475]);
+        assert_eq!(points(1_000), [48, 60]);
+        let timeline = Timeline::of(&[vec![&long]]);
+        assert_eq!(curve(&timeline, 1, Figure::Qps, 0).low.capacity(), 0, "one run has no band");
     }
 
     #[test]
