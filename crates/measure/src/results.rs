@@ -280,14 +280,14 @@ impl ResultsDirectory {
         let plan = self.session()?.plan;
         let Some(runs) = self.root.folder(RUNS)? else { return Ok(Vec::new()) };
         let mut records = Vec::new();
-        let mut left = bounds::RECORDS;
+        let (mut left, mut words_left) = (bounds::RECORDS, bounds::MOST_WORDS);
         for case in plan {
             let Some(folder) = runs.folder(&case.folder())? else { continue };
             let read = read_versioned(&folder, RECORD, &mut left, RECORD_FORMAT);
             let Some(record) = read.map_err(|error| self.with_remedy(error, &case))? else {
                 continue;
             };
-            self.check_record(&record, &case)?;
+            self.check_record(&record, &mut words_left, &case)?;
             records.push(record);
         }
         records.sort_by_key(|record| record.position);
@@ -399,14 +399,19 @@ impl ResultsDirectory {
     }
 
     /// Checks that a record is that of its place, and of a size that can be shown.
-    fn check_record(&self, record: &RunRecord, case: &CaseId) -> Result<(), ResultsError> {
+    fn check_record(
+        &self,
+        record: &RunRecord,
+        words_left: &mut usize,
+        case: &CaseId,
+    ) -> Result<(), ResultsError> {
         let path = self.run_path(case).join(RECORD);
         if (&record.variant, record.repetition) != (&case.variant, case.repetition) {
             let found = CaseId { variant: record.variant.clone(), repetition: record.repetition };
             let remedy = self.remedy(case);
             return Err(ResultsError::Misplaced { path, found: found.folder(), remedy });
         }
-        bounds::check_record(record, &path)
+        bounds::check_record(record, words_left, &path)
     }
 
     /// A record that is none can be made anew.

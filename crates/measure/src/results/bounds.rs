@@ -1,10 +1,15 @@
 //! How large results may be. They are read before anything is known of who wrote them.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::{ResultsError, Session};
-use crate::{CounterSeries, ResourceSeries, RunRecord, visible};
+use crate::{
+    Caveat, ChainPart, CounterSeries, Limit, Measured, ResourceSeries, RunRecord, visible,
+};
 
 /// Variants of an experiment. A page of more has no reader, and what is computed for each pair of them
 /// takes its time.
@@ -32,6 +37,11 @@ pub(super) const SESSION: Budget = Budget { file: 16 << 20, octets: 16 << 20, va
 /// 30 octets or more for each value, and 17 if somebody removed the white space. Values are counted before the
 /// first of them is read; so many take 1 to 3 GB.
 pub(super) const RECORDS: Budget = Budget { file: 512 << 20, octets: 1 << 30, values: 40_000_000 };
+
+/// Octets of what the records of a session say in words: all but series and histograms. The page repeats it,
+/// with up to six octets for one. A record has 5 kB of it and 1 kB for each server of a chain; this is 13 kB
+/// for each of [`MOST_RUNS`].
+pub(super) const MOST_WORDS: usize = 64 << 20;
 
 /// Octets of a file that is given back as it is: larger than all reports of [`RECORDS`].
 pub(super) const LARGEST_WRITTEN: u64 = 1 << 30;
@@ -130,8 +140,16 @@ fn is_name(name: &str) -> bool {
     is_plain && name.len() <= LONGEST_NAME && visible(name) == name
 }
 
-/// Checks the lists of a record that cost more than their length.
-pub(super) fn check_record(record: &RunRecord, path: &Path) -> Result<(), ResultsError> {
+/// Checks the lists of a record that cost more than their length, and its words, of which there may be
+/// `words_left` octets.
+pub(super) fn check_record(
+    record: &RunRecord,
+    words_left: &mut usize,
+    path: &Path,
+) -> Result<(), ResultsError> {
+    let words = words(record);
+    at_most(path, "octets of text", words, *words_left)?;
+    *words_left -= words;
     let caveats = record.common_load.as_ref().map_or(0, |common| common.caveats.len());
     at_most(path, "servers in its chain", record.chain.len(), MOST_IN_CHAIN)?;
     at_most(path, "caveats", record.caveats.len() + caveats, MOST_CAVEATS)?;
@@ -149,6 +167,54 @@ pub(super) fn check_record(record: &RunRecord, path: &Path) -> Result<(), Result
         at_most(path, "nanoseconds of load", longest, LONGEST_NS)?;
     }
     Ok(())
+}
+
+/// Octets of a record as JSON without its series and histograms.
+fn words(record: &RunRecord) -> usize {
+    let RunRecord { started, status, load, server, chain, laboratory, .. } = record;
+    let behind = |part: &ChainPart| {
+        let ChainPart { role, host, transport, server, resources, counters } = part;
+        length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
+    };
+    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], limit: &Limit| {
+        let measured = measured.map_or(0, |measured| {
+            let Measured { counters, warm_up, resources, server_counters, tls, .. } = measured;
+            let series = words_of_series(resources, server_counters.as_ref());
+            length(&(counters, warm_up, tls)) + series
+        });
+        measured + length(&(caveats, limit))
+    };
+    let common = record.common_load.as_ref().map_or(0, |common| {
+        length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.limit)
+    });
+    length(&(started, status, load, server, laboratory))
+        + chain.iter().map(behind).sum::<usize>()
+        + of_load(record.measured.as_ref(), &record.caveats, &record.limit)
+        + common
+}
+
+fn words_of_series(resources: &ResourceSeries, counters: Option<&CounterSeries>) -> usize {
+    let ResourceSeries { cpu_source, memory_source, threads, load_cpus, .. } = resources;
+    let counters = counters.map(|counters| (&counters.source, &counters.failure));
+    length(&(cpu_source, memory_source, threads, load_cpus, counters))
+}
+
+/// Octets of a value as JSON.
+fn length(value: &impl Serialize) -> usize {
+    struct Counted(usize);
+    impl io::Write for Counted {
+        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            self.0 += octets.len();
+            Ok(octets.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).expect("our types have string keys only");
+    counted.0
 }
 
 /// Checks that samples are in order of time, in which they are looked for, at times that can be subtracted.

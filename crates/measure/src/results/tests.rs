@@ -292,6 +292,54 @@ fn lists_of_a_session_are_bounded_and_agree() {
 }
 
 #[test]
+fn what_records_say_in_words_is_bounded_together() {
+    let path = Path::new("record.json");
+    let load = serde_json::json!({
+        "transport": "udp", "target": "", "clients": 1, "mode": {"mode": "closed", "outstanding": 1},
+        "duration_ns": 1, "warm_up_ns": 0, "timeout_ns": 1, "workers": 1, "cpus": [], "queries": "",
+        "seed": 1, "send_path": "", "horizon_ns": 0,
+    });
+    let record = serde_json::json!({
+        "format": RECORD_FORMAT, "variant": "udp", "repetition": 1, "position": 0, "started": "",
+        "status": {"status": "valid"}, "load": load, "server": crate::ServerFacts::default(),
+        "measured": crate::Measured::default(), "caveats": [],
+        "limit": {"kind": "server-cpu", "evidence": ""},
+    });
+    let record: RunRecord = serde_json::from_value(record).unwrap();
+    let taken = |record: &RunRecord| {
+        let mut left = 100_000;
+        bounds::check_record(record, &mut left, path).unwrap();
+        100_000 - left
+    };
+    let least = taken(&record);
+    let check = |change: &dyn Fn(&mut RunRecord, String)| {
+        let mut changed = record.clone();
+        change(&mut changed, "&".repeat(10_000));
+        assert!((10_000..11_000).contains(&(taken(&changed) - least)), "{}", taken(&changed));
+        let mut left = 10_000;
+        let error = bounds::check_record(&changed, &mut left, path).unwrap_err().to_string();
+        assert!(error.ends_with(" octets of text; dnslab reads up to 10000"), "{error}");
+    };
+    check(&|record, text| record.load.queries = text);
+    check(&|record, text| record.server.notes.push(text));
+    check(&|record, text| record.limit.evidence = text);
+    check(&|record, reason| record.status = crate::RunStatus::Invalid { reason });
+    check(&|record, cpu_source| {
+        record.measured.as_mut().unwrap().resources.cpu_source = cpu_source;
+    });
+    check(&|record, role| {
+        record.chain.push(crate::ChainPart {
+            role,
+            host: String::new(),
+            transport: String::new(),
+            server: crate::ServerFacts::default(),
+            resources: crate::ResourceSeries::default(),
+            counters: None,
+        });
+    });
+}
+
+#[test]
 fn a_record_cut_short_names_the_folder_to_remove() {
     let stranger = Stranger::new();
     fs::write(stranger.at("runs/udp-1/record.json"), "{\n \"format\": 4,\n \"vari").unwrap();
