@@ -1,20 +1,27 @@
 //! Free ports for a server under test.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::ops::Range;
 
 use dnslab_wire::Transport;
 
+use crate::host::kernel_setting;
 use crate::server::Ports;
 
-/// How many ports are tried; the kernel gives a different one each time.
+/// How many ports are tried, a different one each time.
 const ATTEMPTS: u32 = 100;
+
+/// The lowest port that is tried.
+const LOWEST: u16 = 10_000;
 
 /// Ports of `address` for all transports, each different from the others, where both UDP and TCP can
 /// be bound now.
 ///
 /// They are released before this returns, so another process may take one first: readiness checks
-/// who owns them in the end.
+/// who owns them in the end. Sockets of clients do not take them, where there is room below the range that
+/// the kernel gives those their ports from (`net.ipv4.ip_local_port_range`, ip(7)).
 ///
 /// # Errors
 /// When the address is not one of this machine, or no port is free.
@@ -71,18 +78,36 @@ pub fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
 
-/// Binds TCP where the kernel likes, then UDP at the same port.
+/// Binds TCP at a port that is no client's, or where the kernel likes, then UDP at the same port.
 fn bind_both(address: IpAddr) -> io::Result<(u16, (TcpListener, UdpSocket))> {
+    let range = below_those_of_clients();
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let tcp = TcpListener::bind(SocketAddr::new(address, 0))?;
-        let port = tcp.local_addr()?.port();
-        match UdpSocket::bind(SocketAddr::new(address, port)) {
-            Ok(udp) => return Ok((port, (tcp, udp))),
+        let port = range.as_ref().map_or(0, drawn_from);
+        let both = TcpListener::bind(SocketAddr::new(address, port)).and_then(|tcp| {
+            let port = tcp.local_addr()?.port();
+            Ok((port, (tcp, UdpSocket::bind(SocketAddr::new(address, port))?)))
+        });
+        match both {
+            Ok(both) => return Ok(both),
             Err(error) => last = Some(error),
         }
     }
     Err(last.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
+}
+
+/// The ports from [`LOWEST`] on that the kernel gives to no client; `None` where they are too few.
+fn below_those_of_clients() -> Option<Range<u16>> {
+    let range = kernel_setting("net/ipv4/ip_local_port_range")?;
+    let first: u16 = range.split_ascii_whitespace().next()?.parse().ok()?;
+    (first >= LOWEST + 1_000).then_some(LOWEST..first)
+}
+
+/// Any port of a range, so that two processes that look at once hardly find the same.
+fn drawn_from(range: &Range<u16>) -> u16 {
+    // Each hasher of the standard library has other keys.
+    let drawn = RandomState::new().hash_one(LOWEST) % u64::from(range.end - range.start);
+    range.start + drawn as u16
 }
 
 #[cfg(test)]
@@ -99,7 +124,9 @@ mod tests {
             let different: BTreeSet<u16> = Transport::ALL.map(|it| ports.of(it)).into();
             // UDP and TCP share one.
             assert_eq!(different.len(), Transport::ALL.len() - 1);
+            let range = below_those_of_clients();
             for port in different {
+                assert!(range.as_ref().is_none_or(|range| range.contains(&port)), "{port}");
                 UdpSocket::bind((address, port)).unwrap();
                 TcpListener::bind((address, port)).unwrap();
             }

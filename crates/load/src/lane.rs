@@ -48,8 +48,8 @@ pub(crate) struct Lane {
     pub(crate) was_asked: bool,
     /// The server has looked at a query of it at some time.
     pub(crate) was_answered: bool,
-    /// When the server last answered a query of it; 0 if it never did.
-    pub(crate) answered_at: Nanos,
+    /// When the server last answered a query of it; if it never did, when the first was sent.
+    pub(crate) heard_at: Nanos,
     /// Queries that have timed out since then.
     pub(crate) timed_out_in_a_row: u32,
     /// When the last of these did.
@@ -109,7 +109,7 @@ impl Lane {
             was_tried: false,
             was_asked: false,
             was_answered: false,
-            answered_at: 0,
+            heard_at: 0,
             timed_out_in_a_row: 0,
             timed_out_at: 0,
             was_open_at_end: false,
@@ -147,7 +147,9 @@ impl Lane {
     pub(crate) fn note_sent(&mut self, sent: Nanos, queries: usize, follows: bool) {
         self.sent += queries as u32;
         self.active_at = sent;
-        self.was_asked = true;
+        if !self.was_asked {
+            (self.was_asked, self.heard_at) = (true, sent);
+        }
         if follows && self.transport.runs_over_tcp() {
             self.followed_at = sent;
         }

@@ -8,7 +8,7 @@ use crate::clock::Nanos;
 use crate::lane::Lane;
 use crate::tally::Loss;
 
-/// What befalls fewer clients than this is no chance.
+/// What befalls one of all clients in fewer loads than this is no chance.
 const CHANCE: f64 = 1e-4;
 
 /// Reads of one channel in one round at most, so that none starves the others.
@@ -61,11 +61,13 @@ impl Worker<'_> {
                 let home = self.home(number);
                 let home = &mut self.lanes[home as usize];
                 if home.timed_out_in_a_row > 0 {
-                    let silence = now.saturating_sub(home.answered_at);
-                    self.longest_silence = self.longest_silence.max(silence);
+                    self.longest_silence =
+                        self.longest_silence.max(now.saturating_sub(home.heard_at));
+                    self.silences += 1;
+                    self.timed_out_in_silences += u64::from(home.timed_out_in_a_row);
                 }
                 (home.attempts, home.was_answered) = (0, true);
-                (home.answered_at, home.timed_out_in_a_row) = (now, 0);
+                (home.heard_at, home.timed_out_in_a_row) = (now, 0);
             }
         }
         self.unsettled -= ended - self.judge.again.len();
@@ -415,21 +417,26 @@ impl Worker<'_> {
         firsts.iter().filter(|lane| lane.was_served()).count() as u32
     }
 
-    /// Clients that had no answer at all, or none any more for three time-outs at least and for twice as long
-    /// as any client that was answered again had to wait; and whose queries that timed out are no chance at the
-    /// share of queries that were lost.
+    /// Clients that had no answer at all, or none any more, for three time-outs at least and for twice as long
+    /// as any client that was answered again had to wait; and whose queries that timed out are no chance.
     ///
     /// One time-out alone says nothing: in a closed loop a lost query keeps its place for that long, so at any
     /// instant the last query of most clients may be a lost one. Two may be those of a socket buffer that is
-    /// too small for the window: the places that it cost come back all at once, and overflow it again.
+    /// too small for the window: the places that it cost come back all at once, and overflow it again. So the
+    /// chance of a loss is the share of queries that were lost, or, where it is larger, that of those that
+    /// followed a lost one of clients which were answered again.
     pub(super) fn forsaken_clients(&self) -> u32 {
-        let further = (CHANCE.ln() / self.tally.lost_share().ln()).ceil().max(1.0);
+        let clients = &self.lanes[..self.orders.clients as usize];
+        let followed = self.timed_out_in_silences - self.silences;
+        let lost_again = followed as f64 / self.timed_out_in_silences.max(1) as f64;
+        let loss = self.tally.lost_share().max(lost_again);
+        let by_chance = ((CHANCE / clients.len() as f64).ln() / loss.ln()).ceil().max(1.0);
         let least = (3 * self.orders.timeout).max(2 * self.longest_silence);
         let is_forsaken = |lane: &&Lane| {
-            let since = lane.timed_out_at.saturating_sub(lane.answered_at);
-            f64::from(lane.timed_out_in_a_row) > further && (!lane.was_answered || since >= least)
+            let since = lane.timed_out_at.saturating_sub(lane.heard_at);
+            f64::from(lane.timed_out_in_a_row) > by_chance && since >= least
         };
-        self.lanes[..self.orders.clients as usize].iter().filter(is_forsaken).count() as u32
+        clients.iter().filter(is_forsaken).count() as u32
     }
 
     /// Counts the time for which lanes wait to be opened because so many are on their way, as far as

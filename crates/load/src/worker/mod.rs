@@ -204,6 +204,9 @@ pub(crate) struct Worker<'a> {
     oversleep: Nanos,
     /// The longest time for which a client whose queries timed out was not answered, and then was.
     longest_silence: Nanos,
+    /// How often that befell a client, and the queries that timed out then.
+    silences: u64,
+    timed_out_in_silences: u64,
     /// Those in the measured window.
     pauses: Pauses,
     /// The last round was in the load's own turn.
@@ -260,6 +263,8 @@ impl<'a> Worker<'a> {
             woke: 0,
             oversleep: 0,
             longest_silence: 0,
+            silences: 0,
+            timed_out_in_silences: 0,
             pauses: Pauses::default(),
             had_turn: false,
             drops_before: None,
