@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use dnslab_carrier::http2::Client;
-use dnslab_carrier::{Exchange, Method, Target};
+use dnslab_transport::http2::Client;
+use dnslab_transport::{Exchange, Method, Target};
 use libfuzzer_sys::fuzz_target;
 
 /// A SETTINGS frame without settings, so that the rest is not refused for the lack of one.

@@ -2,7 +2,7 @@
 //! fits in its bounds, and nothing panics.
 #![no_main]
 
-use dnslab_carrier::http2::Server;
+use dnslab_transport::http2::Server;
 use libfuzzer_sys::fuzz_target;
 
 /// What a client says first, so that the rest is not refused for the lack of it (RFC 9113, section

@@ -6,10 +6,10 @@
 #![no_main]
 
 #[expect(dead_code, reason = "the tests of the crate use all of it")]
-#[path = "../../crates/carrier/tests/quic/raw_server.rs"]
+#[path = "../../crates/transport/tests/quic/raw_server.rs"]
 mod raw_server;
 #[expect(dead_code, reason = "the tests of the crate use all of it")]
-#[path = "../../crates/carrier/tests/quic/simulation.rs"]
+#[path = "../../crates/transport/tests/quic/simulation.rs"]
 mod simulation;
 
 use libfuzzer_sys::fuzz_target;

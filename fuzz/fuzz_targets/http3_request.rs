@@ -2,7 +2,7 @@
 //! without panic; what is accepted is no longer than a DNS message may be.
 #![no_main]
 
-use dnslab_carrier::read_http3_request;
+use dnslab_transport::read_http3_request;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {

@@ -6,13 +6,13 @@
 #![no_main]
 
 #[expect(dead_code, reason = "the tests of the crate use all of it")]
-#[path = "../../crates/carrier/tests/quic/simulation.rs"]
+#[path = "../../crates/transport/tests/quic/simulation.rs"]
 mod simulation;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use dnslab_carrier::quic::{QuicServer, Reaction};
+use dnslab_transport::quic::{QuicServer, Reaction};
 use libfuzzer_sys::fuzz_target;
 use simulation::{CLIENT, Outcome, Protocol, client_tls, connect, query, server};
 

@@ -9,7 +9,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::quic::{QuicServer, QuicServerSettings, Reaction};
+use dnslab_transport::quic::{QuicServer, QuicServerSettings, Reaction};
 use libfuzzer_sys::fuzz_target;
 
 /// Settings of both protocols with a certificate that is made once.

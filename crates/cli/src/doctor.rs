@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use dnslab_experiment::{CalibrationCheck, calibrate};
-use dnslab_lab::doctor::{Finding, Severity, examine};
+use dnslab_lab::doctor::{Diagnosis, Severity, examine};
 
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
@@ -32,7 +32,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     Ok(Exit::Invalid)
 }
 
-fn show(finding: &Finding) {
+fn show(finding: &Diagnosis) {
     let mark = match finding.severity {
         Severity::Good => "good  ",
         Severity::Note => "note  ",

@@ -73,7 +73,7 @@ fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
     let plain = [Transport::Udp, Transport::Tcp, Transport::Dot];
     let could_be_another = experiment.variants.iter().all(|variant| {
         variant.server.kind() == Some(ServerKind::Embedded)
-            && variant.laboratory.chain.is_empty()
+            && variant.topology.chain.is_empty()
             && plain.contains(&variant.load.transport)
     });
     // Both serve all three transports as Debian installs them.

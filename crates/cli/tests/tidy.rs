@@ -40,9 +40,9 @@ const RULES: [fn(&Source<'_>) -> Vec<Finding>; 9] = [
 
 /// A file longer than this many lines is to be divided: it holds more than one subject, or one that
 /// nobody reads in one go.
-const LONGEST_FILE: usize = 600;
+const MAX_FILE: usize = 600;
 
-/// Files that are longer than [`LONGEST_FILE`], with their present length: it may only fall, and
+/// Files that are longer than [`MAX_FILE`], with their present length: it may only fall, and
 /// the entry with it.
 const LONG_FILES: &[(&str, usize)] = &[];
 
@@ -52,10 +52,10 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("wire", &[]),
     ("traffic", &["wire"]),
     ("measure", &["wire"]),
-    ("carrier", &[]),
-    ("responder", &["wire", "traffic", "carrier"]),
+    ("transport", &[]),
+    ("responder", &["wire", "traffic", "transport"]),
     ("report", &["measure"]),
-    ("load", &["wire", "traffic", "measure", "carrier"]),
+    ("load", &["wire", "traffic", "measure", "transport"]),
     ("lab", &["wire", "measure"]),
     ("experiment", &["wire", "traffic", "measure", "load", "lab"]),
     // Outside the house: it measures the binary, and may use whatever helps it.
@@ -64,7 +64,7 @@ const EDGES: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates that get the time as an argument.
-const CRATES_WITHOUT_CLOCK: [&str; 5] = ["wire", "traffic", "measure", "report", "carrier"];
+const CRATES_WITHOUT_CLOCK: [&str; 5] = ["wire", "traffic", "measure", "report", "transport"];
 
 /// The files of `load` that may read a clock: the timeline, and where its zero is set.
 const CLOCKS_OF_LOAD: [&str; 2] = ["crates/load/src/clock.rs", "crates/load/src/engine.rs"];
@@ -262,14 +262,14 @@ fn long_file(source: &Source<'_>) -> Vec<Finding> {
 fn length_within(lines: usize, known: Option<usize>) -> Vec<Finding> {
     let message = match known {
         Some(known) if lines > known => format!("{lines} lines, it had {known}: divide it"),
-        Some(known) if lines < known && lines > LONGEST_FILE => {
+        Some(known) if lines < known && lines > MAX_FILE => {
             format!("{lines} lines, fewer than before: write {lines} in LONG_FILES of this test")
         }
-        Some(_) if lines <= LONGEST_FILE => {
+        Some(_) if lines <= MAX_FILE => {
             "short enough now: take it out of LONG_FILES in this test".to_owned()
         }
-        None if lines > LONGEST_FILE => {
-            format!("{lines} lines, more than {LONGEST_FILE}: divide it by what it holds")
+        None if lines > MAX_FILE => {
+            format!("{lines} lines, more than {MAX_FILE}: divide it by what it holds")
         }
         _ => return Vec::new(),
     };
@@ -591,14 +591,14 @@ mod tests {
     #[test]
     fn long_files_are_found() {
         let lines = |count: usize| "\n".repeat(count);
-        check(long_file, "crates/wire/src/a.rs", &lines(LONGEST_FILE), &[]);
-        check(long_file, "crates/wire/src/a.rs", &lines(LONGEST_FILE + 1), &[LONGEST_FILE + 1]);
-        check(long_file, "crates/wire/tests/a.rs", &lines(LONGEST_FILE + 1), &[]);
+        check(long_file, "crates/wire/src/a.rs", &lines(MAX_FILE), &[]);
+        check(long_file, "crates/wire/src/a.rs", &lines(MAX_FILE + 1), &[MAX_FILE + 1]);
+        check(long_file, "crates/wire/tests/a.rs", &lines(MAX_FILE + 1), &[]);
         let complains = |lines, known| !length_within(lines, known).is_empty();
         assert!(!complains(700, Some(700)));
         assert!(complains(701, Some(700)));
         assert!(complains(699, Some(700)));
-        assert!(complains(LONGEST_FILE, Some(700)));
+        assert!(complains(MAX_FILE, Some(700)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ const RAMP: f64 = 2.0;
 const LEVELS: i32 = 5;
 
 /// Most rates that are added when the edge turns out to lie at the end of those repeated.
-const MOST_ADDED: u32 = 6;
+const MAX_ADDED: u32 = 6;
 
 /// Violations in a row that put an end to a rate: one may be a disturbance.
 const VIOLATIONS: usize = 2;
@@ -30,7 +30,7 @@ const VIOLATIONS: usize = 2;
 const VIOLATIONS_AT_LOWEST: usize = 3;
 
 /// How often the search goes back to the ramp when the repeats show that the bracket was too low.
-const MOST_RESTARTS: u32 = 2;
+const MAX_RESTARTS: u32 = 2;
 
 /// Rates that are added above before the bracket counts as too low.
 const ADDED_BEFORE_RESTART: u32 = 2;
@@ -294,13 +294,13 @@ impl Search {
         };
         let highest = repeats.levels.last().copied().unwrap_or(edge.value);
         let is_above = edge.value > highest && highest < self.settings.max_qps;
-        if is_above && repeats.added >= ADDED_BEFORE_RESTART && self.restarts < MOST_RESTARTS {
+        if is_above && repeats.added >= ADDED_BEFORE_RESTART && self.restarts < MAX_RESTARTS {
             self.restarts += 1;
             let at = rounded(RAMP * highest).min(self.settings.max_qps);
             return State::Ramp { at, met: Some(highest) };
         }
         if let Some(level) = self.missing_level(&repeats.levels, edge.value)
-            && repeats.added < MOST_ADDED
+            && repeats.added < MAX_ADDED
         {
             repeats.added += 1;
             repeats.levels.push(level);

@@ -84,7 +84,7 @@ pub fn explain(
 /// What a variant names that is code, each in lines: programs, root folders, text of configurations, a folder
 /// that is written to.
 fn code(variant: &Variant) -> Vec<(&'static str, String)> {
-    let chain = variant.laboratory.chain.iter().map(|behind| (behind.place.name(), &behind.server));
+    let chain = variant.topology.chain.iter().map(|behind| (behind.role.name(), &behind.server));
     let mut lines = Vec::new();
     for (place, server) in std::iter::once(("server", &variant.server.server)).chain(chain) {
         if let Some(root) = server.root() {
@@ -117,23 +117,23 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
 
 /// The hosts and the links between them, from the clients to the end of the chain.
 fn line_of_hosts(variant: &Variant) -> String {
-    let laboratory = &variant.laboratory;
-    let why = match laboratory.hosts {
+    let topology = &variant.topology;
+    let why = match topology.hosts {
         HostsChoice::Loopback => return "all on the loopback interface".to_owned(),
         HostsChoice::Namespaces => None,
         HostsChoice::Auto => hosts::possible().err(),
     };
     if let Some(why) = why {
-        let delay_ns = 2 * laboratory.upstream_link.delay_ns;
+        let delay_ns = 2 * topology.upstream_link.delay_ns;
         let played = match delay_ns {
             0 => String::new(),
             _ => format!("; the upstream answers {} later", ns(delay_ns)),
         };
         return format!("all on the loopback interface{played} ({why})");
     }
-    let mut line = format!("client --{}-- server", link(&laboratory.client_link));
-    if laboratory.upstream().is_some() {
-        line.push_str(&format!(" --{}-- upstream", link(&laboratory.upstream_link)));
+    let mut line = format!("client --{}-- server", link(&topology.client_link));
+    if topology.upstream().is_some() {
+        line.push_str(&format!(" --{}-- upstream", link(&topology.upstream_link)));
     }
     format!("{line}, each a network namespace")
 }
@@ -182,7 +182,7 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
     let transport = variant.load.transport;
     let mut lines =
         vec![("server", described(&settings.server, transport.name(), &extras.join(", "), find))];
-    for behind in &variant.laboratory.chain {
+    for behind in &variant.topology.chain {
         let behaviour = &behind.behaviour;
         let mut extras = Vec::new();
         if let Server::Embedded { delay, busy, .. } = &behind.server {
@@ -199,7 +199,7 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
             extras.extend(behaviour.signed.then(|| "signed".to_owned()));
         }
         let line = described(&behind.server, behind.transport.name(), &extras.join(", "), find);
-        lines.push((behind.place.name(), line));
+        lines.push((behind.role.name(), line));
     }
     lines
 }

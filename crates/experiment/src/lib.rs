@@ -38,8 +38,8 @@ mod plan;
 mod run;
 
 pub use check::{
-    Alternate, Behind, ChainPlace, CommonSettings, Expectation, Experiment, HostsChoice,
-    Laboratory, LoadSettings, ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice,
+    Alternate, ChainRole, ChainServer, CommonSettings, Expectation, Experiment, HostsChoice,
+    LoadSettings, ProcessSettings, Queries, Server, ServerSettings, Subnets, TlsChoice, Topology,
     Tsig, UpstreamBehaviour, Variant, Verification, ZoneSettings, check_text, port_key,
 };
 pub use dnslab_load::Mode;
@@ -51,6 +51,6 @@ pub use keys::{Form, KEYS, Key, Preset, VARIANT_NAME, reference, schema};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
-    CapacitySession, Difference, FirstQueryError, KeptLaboratory, NamedPrograms, Observer,
-    OptionForm, Session, SessionEnd, SessionError, SessionOptions, calibrate, skipped,
+    CapacitySession, Difference, FirstQueryError, KeptTestbed, NamedPrograms, Observer, OptionForm,
+    Session, SessionEnd, SessionError, SessionOptions, calibrate, skipped,
 };

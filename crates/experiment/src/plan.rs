@@ -95,7 +95,7 @@ fn length(variant: &Variant) -> Duration {
     let seconds = match &load.mode {
         Mode::Open { rate, .. } => most as f64 / rate.mean(whole),
         Mode::Closed { outstanding } => {
-            let links = [&variant.laboratory.client_link, &variant.laboratory.upstream_link];
+            let links = [&variant.topology.client_link, &variant.topology.upstream_link];
             let both_ways: u64 = links.iter().map(|link| 2 * link.delay_ns).sum();
             let each = ANSWER + Duration::from_nanos(both_ways);
             let window = f64::from(load.clients) * f64::from(*outstanding);

@@ -1,6 +1,6 @@
 //! Chains of servers and their hosts, as they may and may not be written.
 
-use dnslab_experiment::{ChainPlace, HostsChoice, Queries, Variant, check_text};
+use dnslab_experiment::{ChainRole, HostsChoice, Queries, Variant, check_text};
 use dnslab_lab::{LogDestination, QueryLog, ServerKind};
 use dnslab_wire::Transport;
 
@@ -22,18 +22,18 @@ fn a_chain_has_its_order_and_its_presets() {
          upstream.transport = \"dot\"\nlab.hosts = \"namespaces\"\nlink.upstream.delay = \"10ms\"\n\
          link.upstream.rate_mbit = 100\nserver.address = \"::1\"",
     );
-    let laboratory = &variant.laboratory;
-    let places: Vec<_> = laboratory.chain.iter().map(|it| (it.place, it.transport)).collect();
-    let expected = [(ChainPlace::Relay, Transport::Udp), (ChainPlace::Upstream, Transport::Dot)];
+    let topology = &variant.topology;
+    let places: Vec<_> = topology.chain.iter().map(|it| (it.role, it.transport)).collect();
+    let expected = [(ChainRole::Relay, Transport::Udp), (ChainRole::Upstream, Transport::Dot)];
     assert_eq!(places, expected);
-    assert_eq!(laboratory.hosts, HostsChoice::Namespaces);
-    assert_eq!(laboratory.upstream_link.delay_ns, 10_000_000);
-    assert_eq!(laboratory.upstream_link.rate_bps, Some(100_000_000));
-    assert!(laboratory.client_link.is_plain());
-    let upstream = laboratory.upstream().unwrap();
+    assert_eq!(topology.hosts, HostsChoice::Namespaces);
+    assert_eq!(topology.upstream_link.delay_ns, 10_000_000);
+    assert_eq!(topology.upstream_link.rate_bps, Some(100_000_000));
+    assert!(topology.client_link.is_plain());
+    let upstream = topology.upstream().unwrap();
     assert_eq!(upstream.server.kind(), Some(ServerKind::Bind));
     assert!(upstream.server.process().unwrap().address.is_ipv6());
-    assert!(checked("").laboratory.chain.is_empty());
+    assert!(checked("").topology.chain.is_empty());
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn popular_names_are_asked_for_once_each() {
     ));
     assert_eq!(variant.load.queries, Queries::Popular(2_000));
     assert_eq!(variant.load.most_queries, Some(2_000));
-    let behaviour = &variant.laboratory.upstream().unwrap().behaviour;
+    let behaviour = &variant.topology.upstream().unwrap().behaviour;
     assert_eq!(behaviour.queries_per_connection, Some(200));
     assert!(behaviour.signed && behaviour.tickets && variant.server.dnssec);
 }
@@ -139,5 +139,5 @@ fn keys_that_one_variant_uses_are_right() {
                 [[variant]]\nname = \"alone\"\nserver.kind = \"bind\"\n\
                 [[variant]]\nname = \"chain\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n";
     let experiment = check_text(text, &[]).unwrap();
-    assert!(!experiment.variants[1].laboratory.upstream().unwrap().behaviour.tickets);
+    assert!(!experiment.variants[1].topology.upstream().unwrap().behaviour.tickets);
 }

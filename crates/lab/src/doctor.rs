@@ -38,7 +38,7 @@ impl fmt::Display for Severity {
 
 /// One thing looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct Diagnosis {
     /// How much it matters.
     pub severity: Severity,
     /// What was looked at.
@@ -57,7 +57,7 @@ const WATCH: Duration = Duration::from_millis(200);
 
 /// Looks at everything; takes about 0.2 s, worst first in no order: as the list reads best.
 #[must_use]
-pub fn examine() -> Vec<Finding> {
+pub fn examine() -> Vec<Diagnosis> {
     let activity = Activity::watch();
     let mut findings = vec![
         cores(&cpus::allowed()),
@@ -83,9 +83,9 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-fn good(subject: &'static str, found: impl Into<String>) -> Finding {
+fn good(subject: &'static str, found: impl Into<String>) -> Diagnosis {
     let (why, remedy) = (String::new(), String::new());
-    Finding { severity: Severity::Good, subject, found: found.into(), why, remedy }
+    Diagnosis { severity: Severity::Good, subject, found: found.into(), why, remedy }
 }
 
 fn finding(
@@ -94,13 +94,13 @@ fn finding(
     found: impl Into<String>,
     why: &str,
     remedy: &str,
-) -> Finding {
+) -> Diagnosis {
     let (why, remedy) = (why.to_owned(), remedy.to_owned());
-    Finding { severity, subject, found: found.into(), why, remedy }
+    Diagnosis { severity, subject, found: found.into(), why, remedy }
 }
 
 /// One CPU, or server and load on two threads of one core.
-fn cores(allowed: &[usize]) -> Finding {
+fn cores(allowed: &[usize]) -> Diagnosis {
     let subject = "CPUs";
     let found = format!("{} may be used: {}", allowed.len(), cpus::text(allowed));
     let cores = Cores::of_this_machine();
@@ -156,7 +156,7 @@ impl Activity {
         }
     }
 
-    fn busy(&self) -> Finding {
+    fn busy(&self) -> Diagnosis {
         let subject = "other load";
         let average =
             self.load_average.map_or_else(String::new, |it| format!("load average {it:.2}"));
@@ -172,7 +172,7 @@ impl Activity {
         }
     }
 
-    fn steal(&self) -> Finding {
+    fn steal(&self) -> Diagnosis {
         let found = format!("{:.1} % of the time within 0.2 s", self.stolen * 100.0);
         if self.stolen >= 0.01 {
             let why = "another machine on the same hardware takes time from this one";
@@ -192,7 +192,7 @@ fn cpu_times() -> HashMap<u32, u64> {
     times.collect()
 }
 
-fn virtualisation(found: Option<String>) -> Finding {
+fn virtualisation(found: Option<String>) -> Diagnosis {
     let subject = "virtualisation";
     match found {
         None => good(subject, "none seen"),
@@ -203,7 +203,7 @@ fn virtualisation(found: Option<String>) -> Finding {
     }
 }
 
-fn governor(found: Option<&str>) -> Finding {
+fn governor(found: Option<&str>) -> Diagnosis {
     let subject = "CPU frequency governor";
     match found {
         None => good(subject, "not the kernel's to choose here"),
@@ -215,7 +215,7 @@ fn governor(found: Option<&str>) -> Finding {
     }
 }
 
-fn turbo(no_turbo: Option<&str>, boost: Option<&str>) -> Finding {
+fn turbo(no_turbo: Option<&str>, boost: Option<&str>) -> Diagnosis {
     let subject = "turbo";
     let (on, remedy) = match (no_turbo, boost) {
         (Some(no_turbo), _) => {
@@ -231,7 +231,7 @@ fn turbo(no_turbo: Option<&str>, boost: Option<&str>) -> Finding {
     good(subject, "off")
 }
 
-fn clock_source(found: Option<&str>) -> Finding {
+fn clock_source(found: Option<&str>) -> Diagnosis {
     let subject = "clock source";
     match found {
         Some(slow @ ("hpet" | "acpi_pm" | "jiffies")) => {
@@ -245,7 +245,7 @@ fn clock_source(found: Option<&str>) -> Finding {
 }
 
 /// What a load worker pays for each of its rounds.
-fn timers(sleep: Sleep) -> Finding {
+fn timers(sleep: Sleep) -> Diagnosis {
     let subject = "short sleeps";
     let Sleep { lasts, cpu } = sleep;
     let us = |time: Duration| time.as_nanos() as f64 / 1e3;
@@ -266,7 +266,7 @@ fn timers(sleep: Sleep) -> Finding {
     good(subject, found)
 }
 
-fn files(soft: Option<u64>) -> Finding {
+fn files(soft: Option<u64>) -> Diagnosis {
     let subject = "file descriptors";
     match soft {
         Some(soft) if soft < 4_096 => {
@@ -279,7 +279,7 @@ fn files(soft: Option<u64>) -> Finding {
     }
 }
 
-fn buffers(rmem_max: Option<&str>) -> Finding {
+fn buffers(rmem_max: Option<&str>) -> Diagnosis {
     let subject = "socket buffers";
     let Some(octets) = rmem_max.and_then(|text| text.parse::<u64>().ok()) else {
         return good(subject, "unknown");
@@ -299,7 +299,7 @@ fn buffers(rmem_max: Option<&str>) -> Finding {
     good(subject, found)
 }
 
-fn ports(range: Option<&str>) -> Finding {
+fn ports(range: Option<&str>) -> Diagnosis {
     let subject = "ephemeral ports";
     let bounds = range.and_then(|range| {
         let (first, last) = range.split_once(' ')?;
@@ -316,7 +316,7 @@ fn ports(range: Option<&str>) -> Finding {
 }
 
 /// Makes a group and removes it again: the only sure way to know.
-fn groups() -> Finding {
+fn groups() -> Diagnosis {
     let groups = Groups::create();
     groups.remove();
     let (cpu, memory) = (groups.sources.cpu.describe(), groups.sources.memory.describe());
@@ -329,7 +329,7 @@ fn groups() -> Finding {
     good("control groups", found)
 }
 
-fn namespaces() -> Finding {
+fn namespaces() -> Diagnosis {
     match hosts::possible() {
         Ok(()) => good("hosts", "network namespaces can be made"),
         Err(reason) => {
@@ -341,7 +341,7 @@ fn namespaces() -> Finding {
     }
 }
 
-fn installed(kind: ServerKind) -> Finding {
+fn installed(kind: ServerKind) -> Diagnosis {
     let subject = kind.title();
     match find(kind, None) {
         Ok(found) => good(subject, format!("{} at {}", found.version, found.binary.display())),
@@ -354,7 +354,7 @@ fn installed(kind: ServerKind) -> Finding {
 }
 
 /// AppArmor's profile for BIND allows the system's folders only, not a run's folder.
-fn confinement() -> Option<Finding> {
+fn confinement() -> Option<Diagnosis> {
     let enabled = host::read("/sys/module/apparmor/parameters/enabled")?;
     let profile = Path::new("/etc/apparmor.d/usr.sbin.named");
     let disabled = Path::new("/etc/apparmor.d/disable/usr.sbin.named").exists();

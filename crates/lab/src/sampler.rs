@@ -23,7 +23,7 @@ use crate::written::WrittenTally;
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Most CPUs that are told one by one: a record of ten seconds grows by 1 KiB for each.
-const MOST_CORES: usize = 32;
+const MAX_CORES: usize = 32;
 
 /// Attempts at the first and at the last sample, which bound what the series covers.
 const ATTEMPTS: usize = 5;
@@ -88,7 +88,7 @@ impl Watched {
     }
 
     /// The CPUs that are told one by one: those of server and load, or all where the server is not
-    /// pinned; at most [`MOST_CORES`].
+    /// pinned; at most [`MAX_CORES`].
     fn cores(&self, times: &CpuTimes) -> Vec<usize> {
         let mut cores = match self.server_cpus.is_empty() {
             true => times.all(),
@@ -96,7 +96,7 @@ impl Watched {
         };
         cores.sort_unstable();
         cores.dedup();
-        cores.truncate(MOST_CORES);
+        cores.truncate(MAX_CORES);
         cores
     }
 

@@ -14,10 +14,10 @@ use crate::Expected;
 use crate::channel::{Delivery, Received};
 use crate::clock::Nanos;
 use crate::in_flight::{Entry, InFlightTable, Known};
-use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
+use crate::recorder::{AnswerFacts, Phases, Recorder};
+use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::sample::Sample;
-use crate::tally::{AnswerFacts, Phases, Tally};
 
 /// A millisecond in nanoseconds.
 const MILLISECOND: Nanos = 1_000_000;
@@ -87,12 +87,12 @@ impl Window {
 
 /// The counts of a worker.
 #[derive(Debug)]
-pub struct Counts(Tally);
+pub struct Counts(Recorder);
 
 impl Default for Counts {
     /// Counts of an open loop, which keeps its milliseconds too.
     fn default() -> Self {
-        Self(Tally::new(PHASES, None, true))
+        Self(Recorder::new(PHASES, None, true))
     }
 }
 
@@ -112,9 +112,9 @@ impl Counts {
     pub fn sent(&mut self, times: u32) {
         for number in 0..times {
             let Entry { due, sent, .. } = entry(number);
-            let tally = black_box(&mut self.0);
-            tally.due(due);
-            tally.sent(due, sent, 45, true);
+            let recorder = black_box(&mut self.0);
+            recorder.due(due);
+            recorder.sent(due, sent, 45, true);
         }
     }
 
@@ -127,9 +127,9 @@ impl Counts {
 
 /// A worker at the instant when it has read the answers to all queries of a list.
 pub struct Reading {
-    judge: Judge<'static>,
+    matcher: ResponseMatcher<'static>,
     lane: Lane,
-    tally: Tally,
+    recorder: Recorder,
     /// The answers, in the order of the list.
     messages: Vec<Vec<u8>>,
 }
@@ -146,7 +146,7 @@ impl Reading {
         cookie: Option<Cookie>,
         answer: impl Fn(Vec<u8>) -> Vec<u8>,
     ) -> Self {
-        // The judge borrows the list, as those of all workers do; here it lasts as long as the
+        // The matcher borrows the list, as those of all workers do; here it lasts as long as the
         // process, which ends after one count.
         let queries: &'static QueryList = Box::leak(Box::new(queries));
         let mut lane = Lane::new(0, Transport::Udp, 0);
@@ -158,7 +158,7 @@ impl Reading {
             answer(message)
         });
         let messages = messages.collect();
-        let judge = Judge {
+        let matcher = ResponseMatcher {
             queries,
             timeout: PHASES.timeout,
             expected: Some(Expected { rcode: 0, answers: 1 }),
@@ -171,7 +171,7 @@ impl Reading {
             malformed_example: None,
             signatures: Signatures::default(),
         };
-        Self { judge, lane, tally: Tally::new(PHASES, None, false), messages }
+        Self { matcher, lane, recorder: Recorder::new(PHASES, None, false), messages }
     }
 
     /// Every message is judged and booked.
@@ -179,7 +179,7 @@ impl Reading {
         for (number, octets) in (0..).zip(&self.messages) {
             let at = entry(number).sent + 200_000;
             let delivery = Delivery::Message(Received { octets, at });
-            self.judge.receive(&mut self.lane, &mut self.tally, black_box(delivery));
+            self.matcher.receive(&mut self.lane, &mut self.recorder, black_box(delivery));
         }
     }
 
@@ -187,7 +187,7 @@ impl Reading {
     /// unexpected.
     #[must_use]
     pub fn into_counted(self) -> (u64, u64, u64) {
-        let (_, measured) = self.tally.into_counters();
+        let (_, measured) = self.recorder.into_counters();
         (measured.outcomes.answered, measured.answers.wrong, measured.answers.unexpected)
     }
 }

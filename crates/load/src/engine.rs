@@ -7,22 +7,22 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::Method;
 use dnslab_measure::Interval;
 use dnslab_traffic::{Arrivals, Connect, Picker, Purpose, Schedule, stream};
+use dnslab_transport::Method;
 use dnslab_wire::{Cookie, Transport};
 use rand::Rng as _;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
+use crate::aggregator::{Aggregator, Reports, observe_all};
 use crate::clock::{Clock, Nanos, nanos};
-use crate::demand::Demand;
-use crate::gather::{Gatherer, Reports, observe_all};
-use crate::judge::{Judge, Signatures};
 use crate::lane::Lane;
+use crate::query_source::QuerySource;
+use crate::recorder::Phases;
+use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::result::finish;
 use crate::sample::Sample;
-use crate::tally::Phases;
 use crate::tls::ClientTls;
 use crate::worker::{Orders, Worker, WorkerEnd};
 use crate::{LoadError, LoadResult, LoadSpec, Mode, TlsSettings};
@@ -86,9 +86,9 @@ pub fn run_together(
         for load in &loads {
             let Member { spec, stop } = members[*load];
             let phases = phases(spec);
-            let (gatherer, reports) =
-                Gatherer::new(*load, spec.workers, phases, spec.turns.clone());
-            gatherers.push(gatherer);
+            let (aggregator, reports) =
+                Aggregator::new(*load, spec.workers, phases, spec.turns.clone());
+            gatherers.push(aggregator);
             let start = |(shard, reports): (u32, Reports)| {
                 let start = Start { spec, shard, phases, barrier: &barrier, origin: &origin };
                 scope.spawn(move || start.work(stop, reports))
@@ -228,9 +228,9 @@ impl Start<'_> {
         let (lanes, cookies) = prepared?;
         let origin = *self.origin.get().expect("set between the two waits");
         let spec = self.spec;
-        let demand = self.demand();
+        let query_source = self.query_source();
         let orders = self.orders(Clock::starting_at(origin), stop, reports);
-        let judge = Judge {
+        let matcher = ResponseMatcher {
             queries: &spec.queries,
             timeout: orders.timeout,
             expected: spec.expected,
@@ -243,7 +243,8 @@ impl Start<'_> {
             malformed_example: None,
             signatures: Signatures::default(),
         };
-        let worker = Worker::new(orders, judge, demand, lanes).map_err(LoadError::Worker)?;
+        let worker =
+            Worker::new(orders, matcher, query_source, lanes).map_err(LoadError::Worker)?;
         thread::sleep(origin.saturating_duration_since(Instant::now()));
         worker.run().map_err(LoadError::Worker)
     }
@@ -379,13 +380,13 @@ impl Start<'_> {
         (0..self.client_count()).map(|_| Cookie::new(random.random())).collect()
     }
 
-    fn demand(&self) -> Demand {
+    fn query_source(&self) -> QuerySource {
         let spec = self.spec;
         let (shard, shards) = (self.shard, spec.workers);
         let count = spec.queries.len();
         let picker = Picker::new(spec.selection, count, spec.seed, shard, shards);
         match &spec.mode {
-            Mode::Closed { .. } => Demand::Closed { picker },
+            Mode::Closed { .. } => QuerySource::Closed { picker },
             Mode::Open { rate, pace } => {
                 let schedule = Schedule::new(rate, *pace, spec.seed, shard, shards);
                 let lanes = self.client_count() * spec.behaviour.connections;
@@ -394,7 +395,7 @@ impl Start<'_> {
                     Some(turns) => arrivals.in_turns(turns.clone()),
                     None => arrivals,
                 };
-                Demand::Open { arrivals: Box::new(arrivals.peekable()) }
+                QuerySource::Open { arrivals: Box::new(arrivals.peekable()) }
             }
         }
     }

@@ -10,33 +10,33 @@
 //!
 //! This crate never starts a process and never decides what a difference means.
 
+mod aggregator;
 mod ask;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
 mod channel;
 mod clock;
-mod demand;
 mod engine;
 mod error;
-mod gather;
 mod in_flight;
-mod judge;
 mod lane;
 mod network;
+mod query_source;
+mod recorder;
+mod response_matcher;
 mod result;
 mod sample;
 mod spec;
 mod sys;
-mod tally;
 mod tls;
 mod worker;
 
 pub use ask::{AskError, ask};
-pub use dnslab_carrier::{Method, TlsGroup, UnknownMethod, UnknownTlsGroup};
+pub use dnslab_transport::{Method, TlsGroup, UnknownMethod, UnknownTlsGroup};
 pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
-pub use judge::Expected;
+pub use response_matcher::Expected;
 pub use result::LoadResult;
 pub use spec::{HttpSettings, LoadSpec, Mode, Quickack, ReceiveTime, UnknownReceiveTime};
 pub use tls::{

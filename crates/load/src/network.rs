@@ -3,7 +3,7 @@
 use dnslab_measure::{NetworkCounters, NetworkDrops};
 
 use crate::clock::Nanos;
-use crate::tally::Phases;
+use crate::recorder::Phases;
 
 /// Longest time until the next look, so that the caller comes back in any case.
 const LONGEST: Nanos = 1_000_000_000;

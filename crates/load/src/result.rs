@@ -7,9 +7,9 @@ use dnslab_measure::{Interval, LoadFacts, Measured, TlsFacts, TurnsTaken, Worker
 use dnslab_traffic::Turns;
 use dnslab_wire::Transport;
 
+use crate::aggregator::Aggregate;
 use crate::clock::{Nanos, nanos};
-use crate::gather::Gathered;
-use crate::tally::Phases;
+use crate::recorder::Phases;
 use crate::worker::WorkerEnd;
 use crate::{LoadError, LoadSpec, TlsSettings};
 
@@ -42,9 +42,9 @@ pub(crate) fn finish(
     phases: Phases,
     origin: Instant,
     ends: Vec<WorkerEnd>,
-    gathered: Gathered,
+    gathered: Aggregate,
 ) -> Result<LoadResult, LoadError> {
-    let Gathered { mut series, mut seconds, pacing, network } = gathered;
+    let Aggregate { mut series, mut seconds, pacing, network } = gathered;
     let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
     end_at(until, spec, &mut series);
     end_at(until, spec, &mut seconds);
@@ -67,30 +67,30 @@ pub(crate) fn finish(
             open_clients: end.open_clients,
             served_clients: end.served_clients,
             forsaken_clients: end.forsaken_clients,
-            round_trip_ns: end.tally.round_trip,
+            round_trip_ns: end.recorder.round_trip,
             connections_held_ns: end.held,
             pause_ns: end.pauses.time,
             pauses: end.pauses.count,
         };
-        measured.sent_in_window += end.tally.sent_in_window;
-        measured.answered_in_window += end.tally.answered_in_window;
+        measured.sent_in_window += end.recorder.sent_in_window;
+        measured.answered_in_window += end.recorder.answered_in_window;
         if let Some(turns) = &mut measured.turns {
-            turns.answered += end.tally.answered_in_all;
+            turns.answered += end.recorder.answered_in_all;
         }
         measured.workers.push(facts);
         let Measured { latency, service_time, send_lag, .. } = &mut measured;
-        end.tally.add_times(latency, service_time, send_lag);
-        measured.connect_time.merge(&end.tally.connect_time);
-        measured.handshake_time.merge(&end.tally.handshake_time);
-        measured.resumed_handshake_time.merge(&end.tally.resumed_handshake_time);
-        measured.early_data_time.merge(&end.tally.early_data_time);
+        end.recorder.add_times(latency, service_time, send_lag);
+        measured.connect_time.merge(&end.recorder.connect_time);
+        measured.handshake_time.merge(&end.recorder.handshake_time);
+        measured.resumed_handshake_time.merge(&end.recorder.resumed_handshake_time);
+        measured.early_data_time.merge(&end.recorder.early_data_time);
         measured.tls = measured.tls.take().or(end.agreed);
         wrong_example = wrong_example.or(end.wrong_example);
         malformed_example = malformed_example.or(end.malformed_example);
         signature_example = signature_example.or(end.signature_example);
         last_connection_end = last_connection_end.or(end.last_end);
         send_path = send_path.or(end.send_path);
-        let (warm_up, counters) = end.tally.into_counters();
+        let (warm_up, counters) = end.recorder.into_counters();
         measured.warm_up.merge(&warm_up);
         measured.counters.merge(&counters);
     }

@@ -6,12 +6,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_carrier::Method;
 use dnslab_measure::LoadMode;
 use dnslab_traffic::{
     ClientBehaviour, ClientSubnets, Connect, Pace, QueryList, Rate, Selection, SourceAddresses,
     Truncated, Turns,
 };
+use dnslab_transport::Method;
 use dnslab_wire::{Query, Transport, TsigKey};
 
 use crate::{Expected, TlsSettings};
@@ -311,7 +311,7 @@ impl LoadSpec {
 
     /// Sockets that the clients may have open at the same time, before any limit: one for each of
     /// their connections, and one more for truncated answers asked again. Where clients connect on
-    /// demand and close idle connections, no more than come about within an idle time and a time-out.
+    /// query_source and close idle connections, no more than come about within an idle time and a time-out.
     ///
     /// Those that wait for the last answers of a connection which has had its share
     /// (`queries_per_connection`, GOAWAY) come on top: how many depends on what is lost. Where they

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dnslab_carrier::{TlsGroup, provider};
+use dnslab_transport::{TlsGroup, provider};
 use dnslab_wire::Transport;
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;

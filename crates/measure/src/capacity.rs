@@ -10,7 +10,7 @@ mod window;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, LimitKind, Objective, ResultsDirectory, ResultsError, RunRecord};
+use crate::{BottleneckKind, CaseId, Objective, ResultsDirectory, ResultsError, RunRecord};
 
 pub use answer::{Answer, Outlook};
 pub use judge::{Breach, Judged};
@@ -139,7 +139,7 @@ pub struct StepFigures {
     pub p99_ns: Option<u64>,
     /// Who was the limit; `None` in searches that do not have it.
     #[serde(default)]
-    pub limit: Option<LimitKind>,
+    pub limit: Option<BottleneckKind>,
     /// Horizon that was applied, nanoseconds; `None` in searches that do not have it. A small window
     /// has none, and its clients and workers are no more than its queries.
     #[serde(default)]

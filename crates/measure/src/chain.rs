@@ -146,7 +146,7 @@ impl ServerFigures {
     /// What is to be said of the server under test.
     fn under_test(record: &RunRecord, measured: &Measured) -> Self {
         // The hosts stand from the clients to the end of the chain.
-        let host = record.laboratory.as_ref().and_then(|all| all.hosts.get(1));
+        let host = record.testbed.as_ref().and_then(|all| all.hosts.get(1));
         Self {
             role: UNDER_TEST.to_owned(),
             host: host.map(|host| host.name.clone()).unwrap_or_default(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::{QuantityError, Unit};
 use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
-use crate::{Demand, ObjectiveError, Quantity, Relation, RunRecord, Summary, VariantSummary};
+use crate::{ObjectiveError, Quantity, Relation, RunRecord, Summary, Threshold, VariantSummary};
 
 /// A limit as it is given with `--limit`. Serialised as its text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub enum CostLimit {
         largest: f64,
     },
     /// What each variant has to keep, the baseline too: `p99<10ms`.
-    Absolute(Demand),
+    Absolute(Threshold),
 }
 
 /// The text is no limit.
@@ -46,7 +46,7 @@ pub enum CostLimitError {
     Percentage(String),
     /// The bound cannot be.
     #[error(transparent)]
-    Demand(ObjectiveError),
+    Threshold(ObjectiveError),
 }
 
 impl FromStr for CostLimit {
@@ -57,7 +57,7 @@ impl FromStr for CostLimit {
             return match text.parse() {
                 Ok(demand) => Ok(Self::Absolute(demand)),
                 Err(ObjectiveError::Figure(error)) => Err(CostLimitError::Figure(error)),
-                Err(error) => Err(CostLimitError::Demand(error)),
+                Err(error) => Err(CostLimitError::Threshold(error)),
             };
         }
         let form = || CostLimitError::Form(text.to_owned());
@@ -251,7 +251,7 @@ fn rule(comparison: &Comparison, largest: f64) -> Ruling {
 }
 
 /// What an absolute limit says of a variant.
-fn absolute(demand: Demand, name: &str, records: &[&RunRecord], seed: u64) -> Judgement {
+fn absolute(demand: Threshold, name: &str, records: &[&RunRecord], seed: u64) -> Judgement {
     let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
     let values: Vec<f64> = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
     let is_whole = values.len() == valid().count();

@@ -20,10 +20,10 @@ const DIGITS: u8 = 3;
 const LARGEST: u64 = 256 * 1024;
 
 /// Octets of the base64 text, at most; what cannot be compressed grows a little.
-const LONGEST_TEXT: usize = 400 * 1024;
+const MAX_TEXT: usize = 400 * 1024;
 
 /// Values in one histogram, at most: sums of as many as there may be in a session stay below 2^63.
-const MOST_VALUES: u64 = 1 << 48;
+const MAX_VALUES: u64 = 1 << 48;
 
 /// What a compressed V2 encoding begins with, before its length.
 const COMPRESSED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
@@ -220,7 +220,7 @@ impl Histogram {
     /// # Errors
     /// When the text is not base64 or not an HdrHistogram.
     pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
-        if text.len() > LONGEST_TEXT {
+        if text.len() > MAX_TEXT {
             return Err(HistogramError::TooLarge);
         }
         let octets = BASE64.decode(text)?;
@@ -301,12 +301,12 @@ fn check_counts(payload: &[u8]) -> Result<(), HistogramError> {
             shift += 7;
         }
         let count = (number >> 1) as i64 ^ -((number & 1) as i64);
-        if count.unsigned_abs() > MOST_VALUES {
+        if count.unsigned_abs() > MAX_VALUES {
             return Err(HistogramError::TooLarge);
         }
         total = total.saturating_add(count.max(0) as u64);
     }
-    if total > MOST_VALUES { Err(HistogramError::TooLarge) } else { Ok(()) }
+    if total > MAX_VALUES { Err(HistogramError::TooLarge) } else { Ok(()) }
 }
 
 impl Serialize for Histogram {
@@ -374,7 +374,7 @@ mod tests {
         let bomb = compressed(3, HIGHEST_NS, 1, &vec![0; 50_000_000]);
         assert!(bomb.len() < 100_000);
         assert_eq!(read(bomb), too_large);
-        assert_eq!(read("A".repeat(LONGEST_TEXT + 1)), too_large);
+        assert_eq!(read("A".repeat(MAX_TEXT + 1)), too_large);
         // Counts that nobody can add up: the lowest number, and the highest one twice.
         let lowest = [0xff; 9];
         let highest = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];

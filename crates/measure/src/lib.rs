@@ -19,6 +19,7 @@
 //! This crate opens no socket, starts no process and draws nothing.
 
 mod agreement;
+mod bottleneck;
 mod capacity;
 mod caveat;
 mod chain;
@@ -28,9 +29,7 @@ mod counters;
 mod gate;
 mod grouped;
 mod histogram;
-mod laboratory;
 mod latency_floor;
-mod limit;
 mod measured;
 mod network;
 pub mod number;
@@ -46,9 +45,11 @@ mod server_options;
 mod silence;
 pub mod statistics;
 mod summary;
+mod testbed;
 mod visible;
 
 pub use agreement::Agreement;
+pub use bottleneck::{Bottleneck, BottleneckFigures, BottleneckKind, ServerUse, WorkerUse};
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
@@ -61,12 +62,10 @@ pub use counters::{Answers, Counters, HttpRefusals, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use grouped::grouped;
 pub use histogram::{Histogram, HistogramError};
-pub use laboratory::{ChainPart, HostFacts, Laboratory, LinkFacts};
 pub use latency_floor::latency_floor_ns;
-pub use limit::{Limit, LimitFigures, LimitKind, ServerUse, WorkerUse};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
-pub use objective::{Demand, Objective, ObjectiveError, Relation};
+pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
 pub use quantity::{Quantity, QuantityError, Unit};
 pub use record::{
@@ -74,11 +73,12 @@ pub use record::{
 };
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, Holder, MOST_PAIRS, MOST_RUNS, MOST_VARIANTS, ResultsDirectory,
+    CaseId, Compared, Fact, Holder, MAX_PAIRS, MAX_RUNS, MAX_VARIANTS, ResultsDirectory,
     ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,
 };
-pub use self_check::{Finding, SelfCheck};
+pub use self_check::{Remark, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
 pub use silence::fell_silent;
 pub use summary::{Summary, VariantCaveat, VariantSummary};
+pub use testbed::{ChainPart, HostFacts, LinkFacts, TestbedFacts};
 pub use visible::{visible, visible_json, visible_lines};

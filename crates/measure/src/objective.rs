@@ -13,11 +13,11 @@ use crate::{Measured, Quantity};
 /// Serialised as its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Objective(Vec<Demand>);
+pub struct Objective(Vec<Threshold>);
 
 /// One demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
+pub struct Threshold {
     /// What is held against the bound.
     pub quantity: Quantity,
     /// On which side of the bound it has to be.
@@ -94,7 +94,7 @@ pub enum ObjectiveError {
 impl Objective {
     /// The demands, at least one.
     #[must_use]
-    pub fn demands(&self) -> &[Demand] {
+    pub fn demands(&self) -> &[Threshold] {
         &self.0
     }
 
@@ -102,15 +102,15 @@ impl Objective {
     /// needs.
     #[must_use]
     pub fn least_queries(&self) -> f64 {
-        self.0.iter().map(Demand::least_queries).fold(0.0, f64::max)
+        self.0.iter().map(Threshold::least_queries).fold(0.0, f64::max)
     }
 
     /// The latency demand with a bound of at least `timeout_ns`, if there is one. It cannot be
     /// trusted: a lost query counts with its time-out, so a server that answers nothing meets it.
     #[must_use]
-    pub fn beyond_timeout(&self, timeout_ns: u64) -> Option<Demand> {
+    pub fn beyond_timeout(&self, timeout_ns: u64) -> Option<Threshold> {
         let is_beyond =
-            |demand: &&Demand| demand.quantity.is_latency() && demand.bound >= timeout_ns as f64;
+            |demand: &&Threshold| demand.quantity.is_latency() && demand.bound >= timeout_ns as f64;
         self.0.iter().find(is_beyond).copied()
     }
 }
@@ -119,7 +119,7 @@ impl Objective {
 /// less decides. (Their number scatters by its square root: by a third.)
 const BEYOND_BOUND: f64 = 10.0;
 
-impl Demand {
+impl Threshold {
     /// How many queries a run must have to tell whether the demand is met: so many that ten may be
     /// beyond the bound. `lost<0.1%` needs 10,000, `p99<10ms` 1,000; a mean needs ten.
     #[must_use]
@@ -189,7 +189,7 @@ impl FromStr for Objective {
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
         let given = text.split(',').map(str::trim).filter(|demand| !demand.is_empty());
-        let demands = given.map(str::parse).collect::<Result<Vec<Demand>, _>>()?;
+        let demands = given.map(str::parse).collect::<Result<Vec<Threshold>, _>>()?;
         if let Some(other) = demands.iter().find(|demand| !demand.quantity.is_of_answers()) {
             return Err(ObjectiveError::NotOfAnswers(other.quantity.to_string()));
         }
@@ -197,7 +197,7 @@ impl FromStr for Objective {
     }
 }
 
-impl FromStr for Demand {
+impl FromStr for Threshold {
     type Err = ObjectiveError;
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
@@ -245,7 +245,7 @@ impl fmt::Display for Objective {
     }
 }
 
-impl fmt::Display for Demand {
+impl fmt::Display for Threshold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { quantity, relation, bound } = self;
         write!(formatter, "{quantity}{}{}", relation.sign(), quantity.unit().write(*bound))
@@ -266,13 +266,13 @@ impl From<Objective> for String {
     }
 }
 
-impl Serialize for Demand {
+impl Serialize for Threshold {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Demand {
+impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }

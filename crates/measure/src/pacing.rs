@@ -13,7 +13,7 @@ const PARTS: f64 = 1e6;
 
 /// The largest error that a quantile can name, in parts of a million: a thousand times as many
 /// queries as were due. Larger ones are named as this; [`PacingWindow::max_error`] is exact.
-const LARGEST_PARTS: u64 = 1_000_000_000;
+const MAX_PARTS: u64 = 1_000_000_000;
 
 /// How close to its schedule an open loop sent.
 ///
@@ -162,7 +162,7 @@ struct WidthTally {
 impl WidthTally {
     /// No window of this width has begun.
     fn new(width_ms: u32) -> Self {
-        let parts = Histogram::new_with_bounds(1, LARGEST_PARTS, 3);
+        let parts = Histogram::new_with_bounds(1, MAX_PARTS, 3);
         Self {
             width_ms,
             elapsed_ms: 0,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
-use crate::{Caveat, ChainPart, Laboratory, Limit, Measured, latency_floor_ns};
+use crate::{Bottleneck, Caveat, ChainPart, Measured, TestbedFacts, latency_floor_ns};
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
 /// misunderstand; readers keep reading all older ones.
@@ -41,8 +41,8 @@ pub struct RunRecord {
     #[serde(default)]
     pub chain: Vec<ChainPart>,
     /// Hosts and links; `None` where all is on one host, and in records that do not have it.
-    #[serde(default)]
-    pub laboratory: Option<Laboratory>,
+    #[serde(default, rename = "laboratory")]
+    pub testbed: Option<TestbedFacts>,
     /// What was measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
     /// What was measured at a rate that all variants were asked alike; `None` without such a load.
@@ -54,7 +54,7 @@ pub struct RunRecord {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    pub limit: Limit,
+    pub limit: Bottleneck,
 }
 
 /// The second load of a run: an open loop at one rate that all variants are asked alike, after the
@@ -68,7 +68,7 @@ pub struct CommonLoad {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    pub limit: Limit,
+    pub limit: Bottleneck,
 }
 
 /// From so many connections on, the growth of a server's memory is that of its connections.

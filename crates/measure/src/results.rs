@@ -19,7 +19,7 @@ use crate::statistics::Metric;
 use crate::{CostLimit, RECORD_FORMAT, RunRecord};
 
 use bounds::Budget;
-pub use bounds::{MOST_PAIRS, MOST_RUNS, MOST_VARIANTS};
+pub use bounds::{MAX_PAIRS, MAX_RUNS, MAX_VARIANTS};
 pub use error::ResultsError;
 use error::io_error;
 use folder::Folder;
@@ -266,7 +266,7 @@ impl ResultsDirectory {
     pub fn written(&self, name: &str) -> Result<String, ResultsError> {
         let path = self.path().join(name);
         let refused = |error: io::Error| io_error("read", &path)(error);
-        let content = self.root.read(name, bounds::LARGEST_WRITTEN)?;
+        let content = self.root.read(name, bounds::MAX_WRITTEN)?;
         let content = content.ok_or_else(|| refused(io::ErrorKind::NotFound.into()))?;
         let not_text = |_| refused(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"));
         String::from_utf8(content).map_err(not_text)
@@ -280,7 +280,7 @@ impl ResultsDirectory {
         let plan = self.session()?.plan;
         let Some(runs) = self.root.folder(RUNS)? else { return Ok(Vec::new()) };
         let mut records = Vec::new();
-        let (mut left, mut words_left) = (bounds::RECORDS, bounds::MOST_WORDS);
+        let (mut left, mut words_left) = (bounds::RECORDS, bounds::MAX_WORDS);
         for case in plan {
             let Some(folder) = runs.folder(&case.folder())? else { continue };
             let read = read_versioned(&folder, RECORD, &mut left, RECORD_FORMAT);
@@ -358,8 +358,8 @@ impl ResultsDirectory {
         let Some(folder) = run.folder(folder)? else { return Ok(files) };
         let names = folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
         let mut shown = names.filter(|name| SHOWN.iter().any(|ending| name.ends_with(ending)));
-        for name in shown.by_ref().take(bounds::MOST_SERVER_FILES) {
-            let text = match folder.read(&name, bounds::LARGEST_SERVER_FILE) {
+        for name in shown.by_ref().take(bounds::MAX_SERVER_FILES) {
+            let text = match folder.read(&name, bounds::MAX_SERVER_FILE) {
                 Ok(None) => continue,
                 Err(ResultsError::TooLarge { found, most, .. }) => {
                     format!(

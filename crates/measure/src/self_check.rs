@@ -3,7 +3,7 @@
 //!
 //! A self-check finds nothing by itself. It folds what is in the record already: those caveats that
 //! are about the measuring side, and the limit. So a doubt has one threshold, in `Caveat::find` or
-//! `Limit::decide`, and one wording, that of [`Caveat::finding`]. What the server and its answers
+//! `Bottleneck::decide`, and one wording, that of [`Caveat::finding`]. What the server and its answers
 //! were like (lost queries, truncated answers) is a result, and in no self-check.
 
 mod variant;
@@ -12,9 +12,11 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limit::SERVER_BUSY;
+use crate::bottleneck::SERVER_BUSY;
 use crate::server_options::{kind, socket_buffer};
-use crate::{Caveat, Limit, LimitKind, LoadFacts, LoadMode, Measured, RunRecord, ServerFacts};
+use crate::{
+    Bottleneck, BottleneckKind, Caveat, LoadFacts, LoadMode, Measured, RunRecord, ServerFacts,
+};
 
 pub use variant::{VariantFinding, VariantSelfCheck};
 
@@ -24,7 +26,7 @@ pub struct SelfCheck {
     /// The worst that the findings amount to.
     pub verdict: Verdict,
     /// The worst first. A clean run may have some too: notes that doubt nothing.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Remark>,
 }
 
 /// How far a run can be trusted, the better the less.
@@ -53,7 +55,7 @@ impl Verdict {
 
 /// One thing that was found: what, how much, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct Remark {
     /// What was found, a sentence without its full stop.
     pub what: String,
     /// How much of it, a few words; empty if there is no figure.
@@ -62,7 +64,7 @@ pub struct Finding {
     pub remedy: String,
 }
 
-impl Finding {
+impl Remark {
     /// A finding of these words.
     pub(crate) fn new(
         what: impl Into<String>,
@@ -99,7 +101,7 @@ impl SelfCheck {
 }
 
 /// Every finding of a run with the verdict that it alone would give, the worst first.
-fn fold(record: &RunRecord) -> Vec<(Verdict, Finding)> {
+fn fold(record: &RunRecord) -> Vec<(Verdict, Remark)> {
     let workers = Some(record.load.workers);
     let of_caveat = |caveat: &Caveat| {
         Some((verdict_of(caveat, record.limit.kind)?, caveat.finding_with(workers)))
@@ -112,7 +114,8 @@ fn fold(record: &RunRecord) -> Vec<(Verdict, Finding)> {
         .or_else(|| socket_finding(&record.limit, &record.server));
     findings.extend(limit.filter(|(verdict, _)| is_new(*verdict)));
     // Of two that are both at their ends the generator is named: then the server may do more.
-    let of_server = record.measured.as_ref().filter(|_| record.limit.kind != LimitKind::Generator);
+    let of_server =
+        record.measured.as_ref().filter(|_| record.limit.kind != BottleneckKind::Generator);
     let note = of_server.and_then(server_finding);
     findings.extend(note.map(|note| (Verdict::Clean, note)));
     findings.sort_by_key(|(verdict, _)| Reverse(*verdict));
@@ -120,7 +123,7 @@ fn fold(record: &RunRecord) -> Vec<(Verdict, Finding)> {
 }
 
 /// What a caveat alone makes of a run with this limit; `None` if it is not about the measuring side.
-fn verdict_of(caveat: &Caveat, limit: LimitKind) -> Option<Verdict> {
+fn verdict_of(caveat: &Caveat, limit: BottleneckKind) -> Option<Verdict> {
     match caveat {
         // A generator that was busy, dropped or was late without being the limit leaves a doubt
         // about the latency, not about the rate.
@@ -128,7 +131,7 @@ fn verdict_of(caveat: &Caveat, limit: LimitKind) -> Option<Verdict> {
         | Caveat::GeneratorDrops { .. }
         | Caveat::ConnectionsHeld { .. }
         | Caveat::RateMissed { .. }
-            if limit == LimitKind::Generator =>
+            if limit == BottleneckKind::Generator =>
         {
             Some(Verdict::GeneratorLimited)
         }
@@ -183,55 +186,55 @@ impl Caveat {
 }
 
 /// The limits that say something of the measuring side.
-fn limit_finding(limit: &Limit, load: &LoadFacts) -> Option<(Verdict, Finding)> {
+fn limit_finding(limit: &Bottleneck, load: &LoadFacts) -> Option<(Verdict, Remark)> {
     let evidence = limit.evidence.as_str();
     Some(match limit.kind {
-        LimitKind::Generator => {
+        BottleneckKind::Generator => {
             let workers = load.workers.saturating_add(1);
             let remedy =
                 format!("Add a worker with a CPU of its own (`--set load.workers={workers}`)");
             let what = "The load generator was the limit: the server may do more";
-            (Verdict::GeneratorLimited, Finding::new(what, evidence, remedy))
+            (Verdict::GeneratorLimited, Remark::new(what, evidence, remedy))
         }
         // Who asks one query after another asks for the latency: no server is to be filled.
-        LimitKind::Window if load.window() == Some(1) => return None,
-        LimitKind::Window => {
+        BottleneckKind::Window if load.window() == Some(1) => return None,
+        BottleneckKind::Window => {
             let what =
                 "The window was too small to fill the server: the rate is that of the window";
-            (Verdict::Doubtful, Finding::new(what, evidence, larger_window(load)))
+            (Verdict::Doubtful, Remark::new(what, evidence, larger_window(load)))
         }
-        LimitKind::SharedCpu => {
+        BottleneckKind::SharedCpu => {
             let what = "A CPU that servers and load generator share was full: both may do more";
             let remedy = "Give each CPUs of its own: `server.cpus`, `upstream.cpus`, `load.cpus`";
-            (Verdict::Doubtful, Finding::new(what, evidence, remedy))
+            (Verdict::Doubtful, Remark::new(what, evidence, remedy))
         }
-        LimitKind::ServerThread => {
+        BottleneckKind::ServerThread => {
             let what = "One thread of a server was full while it had CPUs left: with the load spread \
                         over its threads it may do more";
             let remedy = "Ask from more source ports (`load.clients`), let the server's threads share \
                           its port (`reuseport`), or give it more threads";
-            (Verdict::Doubtful, Finding::new(what, evidence, remedy))
+            (Verdict::Doubtful, Remark::new(what, evidence, remedy))
         }
-        LimitKind::Network => {
+        BottleneckKind::Network => {
             let what = "Datagrams were lost on the way, while neither side was busy";
             let remedy = "Find where: the counters of the interfaces and of the server";
-            (Verdict::Doubtful, Finding::new(what, evidence, remedy))
+            (Verdict::Doubtful, Remark::new(what, evidence, remedy))
         }
-        LimitKind::ServerCpu
-        | LimitKind::RelayCpu
-        | LimitKind::UpstreamCpu
-        | LimitKind::ServersCpu
-        | LimitKind::ServerSocket
-        | LimitKind::Rate
-        | LimitKind::Unclear
-        | LimitKind::Unknown => return None,
+        BottleneckKind::ServerCpu
+        | BottleneckKind::RelayCpu
+        | BottleneckKind::UpstreamCpu
+        | BottleneckKind::ServersCpu
+        | BottleneckKind::ServerSocket
+        | BottleneckKind::Rate
+        | BottleneckKind::Unclear
+        | BottleneckKind::Unknown => return None,
     })
 }
 
 /// A server whose socket buffer was full although it had CPU time left: bursts were longer than what
 /// the buffer holds.
-fn socket_finding(limit: &Limit, server: &ServerFacts) -> Option<(Verdict, Finding)> {
-    if limit.kind != LimitKind::ServerSocket {
+fn socket_finding(limit: &Bottleneck, server: &ServerFacts) -> Option<(Verdict, Remark)> {
+    if limit.kind != BottleneckKind::ServerSocket {
         return None;
     }
     let option = socket_buffer(kind(server)).map(|option| format!(" or its option `{option}`"));
@@ -242,7 +245,7 @@ fn socket_finding(limit: &Limit, server: &ServerFacts) -> Option<(Verdict, Findi
     );
     let what = "The server's socket buffer was full while the server had CPU time left: the kernel \
                 dropped queries that it could have answered";
-    Some((Verdict::Doubtful, Finding::new(what, limit.evidence.as_str(), remedy)))
+    Some((Verdict::Doubtful, Remark::new(what, limit.evidence.as_str(), remedy)))
 }
 
 /// The remedy for a window that was too small.
@@ -260,9 +263,9 @@ fn larger_window(load: &LoadFacts) -> String {
 
 /// How much CPU the server had left, if that was next to nothing: then it was at its end, and the
 /// generator need not do more.
-fn server_finding(measured: &Measured) -> Option<Finding> {
+fn server_finding(measured: &Measured) -> Option<Remark> {
     let busy = measured.server_used_share().filter(|share| *share >= SERVER_BUSY)?;
     let left = (1.0 - busy).max(0.0);
     let what = "The server was at its end: more load shows no more of it";
-    Some(Finding::new(what, format!("the server had {:.0} % of its CPU left", left * 100.0), ""))
+    Some(Remark::new(what, format!("the server had {:.0} % of its CPU left", left * 100.0), ""))
 }

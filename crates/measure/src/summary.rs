@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
-    Agreement, Caveat, Compared, ConnectionFigures, Counters, Histogram, Limit, LimitRuling,
+    Agreement, Bottleneck, Caveat, Compared, ConnectionFigures, Counters, Histogram, LimitRuling,
     LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling, RunRecord, RunStatus,
     ServerFigures, Session,
 };
@@ -92,7 +92,7 @@ pub struct VariantSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ServerFigures>,
     /// The distinct limits that the runs named, most frequent first.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<Bottleneck>,
     /// The doubts of the valid runs: one per kind, in the order seen.
     pub caveats: Vec<VariantCaveat>,
     /// What the measuring side says of itself.
@@ -355,8 +355,8 @@ fn average<'a>(
 
 /// The first limit of each kind, the most frequent kind first; of equally frequent ones the one
 /// seen first.
-fn limits<'a>(runs: impl Iterator<Item = &'a Limit>) -> Vec<Limit> {
-    let mut kinds: Vec<(&Limit, u32)> = Vec::new();
+fn limits<'a>(runs: impl Iterator<Item = &'a Bottleneck>) -> Vec<Bottleneck> {
+    let mut kinds: Vec<(&Bottleneck, u32)> = Vec::new();
     for limit in runs {
         match kinds.iter_mut().find(|(seen, _)| seen.kind == limit.kind) {
             Some((_, times)) => *times += 1,

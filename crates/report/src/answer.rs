@@ -1,7 +1,7 @@
 //! The answer to the question of an experiment, made of the metric that answers this question.
 
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
-use dnslab_measure::{LimitKind, LoadMode, Summary, VariantSummary};
+use dnslab_measure::{BottleneckKind, LoadMode, Summary, VariantSummary};
 
 use crate::number;
 use crate::variants::{asks_one_by_one, find, has_open_loop, listed};
@@ -111,7 +111,7 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
 fn lower_bound(summary: &Summary, compared: &[&Comparison]) -> Option<String> {
     let is_held_back = |name: &str| {
         let limit = find(summary, name).and_then(|variant| variant.limits.first());
-        limit.is_some_and(|limit| limit.kind == LimitKind::Generator)
+        limit.is_some_and(|limit| limit.kind == BottleneckKind::Generator)
     };
     let mut certain = compared.iter().filter(|of| {
         of.metric == Metric::AnsweredQps

@@ -6,7 +6,7 @@
 mod chain;
 
 use dnslab_measure::{
-    Agreement, Finding, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord,
+    Agreement, Histogram, LoadMode, Measured, PacingWindow, Remark, ResourceSample, RunRecord,
     RunStatus, SelfCheck, counter, visible_lines,
 };
 
@@ -280,7 +280,7 @@ fn agreement_fields(measured: Option<&Measured>) -> Vec<Field> {
 
 /// The findings of a self-check as sentences.
 fn findings(check: &SelfCheck) -> String {
-    check.findings.iter().map(Finding::text).collect::<Vec<_>>().join(" ")
+    check.findings.iter().map(Remark::text).collect::<Vec<_>>().join(" ")
 }
 
 /// The server's and the generator's resources over the measured window.

@@ -1,6 +1,6 @@
 //! Caveats and limits in words.
 
-use dnslab_measure::{Caveat, Limit, LimitKind, VariantCaveat};
+use dnslab_measure::{Bottleneck, BottleneckKind, Caveat, VariantCaveat};
 
 /// One caveat as sentences: the doubt with its figure first, then its remedy.
 #[must_use]
@@ -22,27 +22,27 @@ pub fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> String {
 
 /// The name of a limit, short enough for a table cell.
 #[must_use]
-pub fn limit_name(kind: LimitKind) -> &'static str {
+pub fn limit_name(kind: BottleneckKind) -> &'static str {
     match kind {
-        LimitKind::ServerCpu => "server CPU",
-        LimitKind::RelayCpu => "relay CPU",
-        LimitKind::UpstreamCpu => "upstream CPU",
-        LimitKind::ServersCpu => "servers' CPU",
-        LimitKind::SharedCpu => "shared CPU",
-        LimitKind::ServerThread => "one thread of the server",
-        LimitKind::Generator => "load generator",
-        LimitKind::Window => "window",
-        LimitKind::Rate => "offered rate",
-        LimitKind::Network => "network",
-        LimitKind::ServerSocket => "server's socket buffer",
-        LimitKind::Unclear => "unclear",
-        LimitKind::Unknown => "unknown",
+        BottleneckKind::ServerCpu => "server CPU",
+        BottleneckKind::RelayCpu => "relay CPU",
+        BottleneckKind::UpstreamCpu => "upstream CPU",
+        BottleneckKind::ServersCpu => "servers' CPU",
+        BottleneckKind::SharedCpu => "shared CPU",
+        BottleneckKind::ServerThread => "one thread of the server",
+        BottleneckKind::Generator => "load generator",
+        BottleneckKind::Window => "window",
+        BottleneckKind::Rate => "offered rate",
+        BottleneckKind::Network => "network",
+        BottleneckKind::ServerSocket => "server's socket buffer",
+        BottleneckKind::Unclear => "unclear",
+        BottleneckKind::Unknown => "unknown",
     }
 }
 
 /// A limit with the figures that name it.
 #[must_use]
-pub fn limit_text(limit: &Limit) -> String {
+pub fn limit_text(limit: &Bottleneck) -> String {
     let name = limit_name(limit.kind);
     if limit.evidence.is_empty() { name.to_owned() } else { format!("{name}: {}", limit.evidence) }
 }
@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn a_limit_shows_its_evidence() {
-        let limit = Limit { kind: LimitKind::ServerCpu, evidence: "server used 99 %".into() };
+        let limit =
+            Bottleneck { kind: BottleneckKind::ServerCpu, evidence: "server used 99 %".into() };
         assert_eq!(limit_text(&limit), "server CPU: server used 99 %");
     }
 }

@@ -21,11 +21,11 @@ pub(crate) use notes::Note;
 const WIDEST: usize = 100;
 /// Most lines for up to [`FEW`] variants, those that follow the screen included; each further one has one
 /// more.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 /// So many variants fit.
 const FEW: usize = 6;
 /// More notes are on the page.
-const MOST_NOTES: usize = 3;
+const MAX_NOTES: usize = 3;
 
 /// How a piece of a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub fn screen(
 ) -> Vec<Line> {
     let width = width.clamp(40, WIDEST);
     let parts = Parts::of(session, records, summary, width);
-    let most = MOST_LINES + summary.variants.len().saturating_sub(FEW);
+    let most = MAX_LINES + summary.variants.len().saturating_sub(FEW);
     let most = most.saturating_sub(following);
     let lines = |density| parts.lines(density, (width, most));
     let fitting = Density::ALL.into_iter().map(lines).find(|lines| lines.len() <= most);
@@ -171,7 +171,7 @@ fn push_notes(
         // The last line says how many there are besides.
         let rest = usize::from(told + 1 < all);
         let note = as_lines(if told == 0 && is_short { short } else { text });
-        if told == MOST_NOTES || told > 0 && lines.len() + note.len() + rest > most {
+        if told == MAX_NOTES || told > 0 && lines.len() + note.len() + rest > most {
             let more = all - told;
             let plural = if more == 1 { "" } else { "s" };
             let more = format!("- {more} more note{plural} in the report");

@@ -8,7 +8,7 @@ use crate::page::collapsed_text;
 
 /// Octets of HTML for the files of all runs: 13 kB for each of 5,000 runs. With more than that no browser
 /// opens the page, and it would take as much memory as a stranger likes to put on a disk.
-pub(crate) const MOST_SHOWN: usize = 64 << 20;
+pub(crate) const MAX_SHOWN: usize = 64 << 20;
 
 /// The configurations and logs of all runs as HTML, as far as there is space for them.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_files_of_all_runs_share_the_space() {
-        check(MOST_SHOWN, [2, 2, 2], None);
+        check(MAX_SHOWN, [2, 2, 2], None);
         check(20_000, [2, 1, 0], Some("udp-2"));
         check(13_000, [2, 0, 0], Some("udp-2"));
         check(6_000, [0, 0, 0], Some("udp-1"));

@@ -9,7 +9,7 @@ use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
 use crate::gate::gate_text;
 use crate::page::{Grouping, Page};
 use crate::screen::Parts;
-use crate::server_files::{MOST_SHOWN, ServerFiles};
+use crate::server_files::{MAX_SHOWN, ServerFiles};
 use crate::table::{Table, table};
 use crate::{chain, counts, csv, markdown};
 
@@ -49,7 +49,7 @@ pub enum ReportError {
 pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportError> {
     let session = results.session()?;
     let records = results.runs()?;
-    let server_files = ServerFiles::read(results, &records, MOST_SHOWN)?;
+    let server_files = ServerFiles::read(results, &records, MAX_SHOWN)?;
     let mut summary = Summary::of(&session, &records);
     let capacity = results.capacity()?;
     if capacity.is_some() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    CaseId, Caveat, Interval, LoadMode, MOST_VARIANTS, Measured, RECORD_FORMAT, ResultsDirectory,
+    CaseId, Caveat, Interval, LoadMode, MAX_VARIANTS, Measured, RECORD_FORMAT, ResultsDirectory,
     ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session,
 };
 use dnslab_report::{ReportError, write_report};
@@ -629,7 +629,7 @@ fn as_many_variants_as_may_be_are_reported() {
     const MEASURED: usize = 20;
     let mut session = sample::session(1);
     let template = runs_of(&session).swap_remove(0);
-    session.variants = (0..MOST_VARIANTS).map(|number| format!("v{number}")).collect();
+    session.variants = (0..MAX_VARIANTS).map(|number| format!("v{number}")).collect();
     session.baseline = "v0".to_owned();
     session.skipped.clear();
     let case = |variant: &String| CaseId { variant: variant.clone(), repetition: 1 };

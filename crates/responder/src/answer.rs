@@ -10,13 +10,13 @@ use crate::zone::{Lookup, Node, RECORD_HEADER, Role, Zone, Zones, suffixes};
 
 /// The largest datagram that is sent and the payload size that is announced, octets: what passes
 /// without fragments nearly everywhere (DNS Flag Day 2020, and BIND's and Knot's default).
-pub const LARGEST_DATAGRAM: usize = 1232;
+pub const MAX_DATAGRAM: usize = 1232;
 
 /// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
 const CLASSIC_DATAGRAM: usize = 512;
 
 /// Longest chain of CNAMEs and DNAMEs that is followed.
-const LONGEST_CHAIN: usize = 16;
+const MAX_CHAIN: usize = 16;
 
 /// Padded answers are this long, or a multiple of it, octets (RFC 8467, section 4.1).
 const PADDING_BLOCK: usize = 468;
@@ -81,7 +81,7 @@ const OPT_LENGTH: usize = 11;
 /// allocation.
 ///
 /// `out` bounds the answer, and so does the client on [`Transport::Udp`]: an RRset that does not fit
-/// is left out, and TC set if it had to be there (RFC 2181, section 9). Give it [`LARGEST_DATAGRAM`]
+/// is left out, and TC set if it had to be there (RFC 2181, section 9). Give it [`MAX_DATAGRAM`]
 /// octets for UDP and 65,535 otherwise. `None` means that nothing must be sent: the message is too
 /// short for a header, or is itself a response; or `out` has less than 512 octets.
 ///
@@ -184,9 +184,9 @@ struct Search<'z, 'q, 'o> {
     /// All zones that it came from are signed.
     is_signed: bool,
     /// Names that the answer came by.
-    passed: [Passed; LONGEST_CHAIN],
+    passed: [Passed; MAX_CHAIN],
     /// Names whose DNAME records it has.
-    redirected: [Passed; LONGEST_CHAIN],
+    redirected: [Passed; MAX_CHAIN],
 }
 
 impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
@@ -198,8 +198,8 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
             reply,
             is_referral: false,
             is_signed: true,
-            passed: [Passed::default(); LONGEST_CHAIN],
-            redirected: [Passed::default(); LONGEST_CHAIN],
+            passed: [Passed::default(); MAX_CHAIN],
+            redirected: [Passed::default(); MAX_CHAIN],
         }
     }
 
@@ -227,7 +227,7 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
     fn follow(&mut self, rcode: &mut u16) -> Result<(), Full> {
         let qtype = self.request.qtype;
         let mut owner = Owner::new(self.request.qname(), HEADER);
-        for hop in 0..LONGEST_CHAIN {
+        for hop in 0..MAX_CHAIN {
             let at_parent = qtype == rtype::DS;
             let zone = self.zones.closest(owner.name(), at_parent);
             let (node, is_synthesized) = match zone.lookup(owner.name(), at_parent) {

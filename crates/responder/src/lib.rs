@@ -59,7 +59,7 @@ mod server;
 mod sys;
 mod zone;
 
-pub use answer::{LARGEST_DATAGRAM, answer};
+pub use answer::{MAX_DATAGRAM, answer};
 pub use counters::{Connections, Counters, Lateness, Messages, QueriesPerConnection};
 pub use program::Program;
 pub use server::{

@@ -17,7 +17,7 @@ pub struct QueryList {
 }
 
 /// The most queries of a list that repeats its names with other types: 100 MB of memory.
-const MOST_MIXED: u32 = 1 << 20;
+const MAX_MIXED: u32 = 1 << 20;
 
 impl QueryList {
     /// Queries for the hosts of the zone: all of them in the order of the zone, once for a single
@@ -35,7 +35,7 @@ impl QueryList {
     ) -> Self {
         let (names, cycle) = (zone.records(), types.cycle());
         let order = types.shuffled(seed, names);
-        let rounds = (MOST_MIXED / names.max(1)).clamp(1, cycle);
+        let rounds = (MAX_MIXED / names.max(1)).clamp(1, cycle);
         let query = |(round, index): (u32, u32)| {
             // One place on in the same cycle each round: after all rounds, every place was met.
             let place = index % cycle;

@@ -7,10 +7,10 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 
 /// So many lines are named when more of them are wrong: enough to see what is wrong with the file.
-const MOST_PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 
 /// So much of a word stands in an error, in characters.
-const LONGEST_CULPRIT: usize = 64;
+const MAX_CULPRIT: usize = 64;
 
 /// The words that begin the lines of dnsperf's dynamic updates (dnsperf(1), "Constructing a dynamic
 /// update input file").
@@ -144,7 +144,7 @@ pub(crate) fn read(
             }
             Err(fault) => {
                 total += 1;
-                if shown.len() < MOST_PROBLEMS {
+                if shown.len() < MAX_PROBLEMS {
                     shown.push(LineProblem { line, fault });
                 }
             }
@@ -216,9 +216,8 @@ pub(crate) fn rtype(word: &str) -> Option<Rtype> {
 
 /// A word as it stands in an error: not endless, and without control characters.
 fn shortened(word: &str) -> String {
-    let mut text: String =
-        word.chars().take(LONGEST_CULPRIT).flat_map(char::escape_default).collect();
-    if word.chars().nth(LONGEST_CULPRIT).is_some() {
+    let mut text: String = word.chars().take(MAX_CULPRIT).flat_map(char::escape_default).collect();
+    if word.chars().nth(MAX_CULPRIT).is_some() {
         text.push('…');
     }
     text

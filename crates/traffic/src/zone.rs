@@ -30,10 +30,10 @@ const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 53);
 const FEWEST_DIGITS: usize = 6;
 
 /// The most records that a zone can have: the addresses of 10.0.0.0/8 but its first and last.
-const MOST_RECORDS: u32 = (1 << 24) - 2;
+const MAX_RECORDS: u32 = (1 << 24) - 2;
 
 /// The longest TTL (RFC 2181, section 8).
-const LONGEST_TTL_S: u64 = (1 << 31) - 1;
+const MAX_TTL_S: u64 = (1 << 31) - 1;
 
 /// A zone of numbered hosts with one A record each: `host-000001`, `host-000002`, ... with addresses
 /// from 10.0.0.1 on. Beside them it has a SOA record, one NS record, and the A record of that name
@@ -61,9 +61,7 @@ pub enum ZoneError {
         reason: String,
     },
     /// More hosts than addresses.
-    #[error(
-        "a zone of {records} records is too large: 10.0.0.0/8 has addresses for {MOST_RECORDS}"
-    )]
+    #[error("a zone of {records} records is too large: 10.0.0.0/8 has addresses for {MAX_RECORDS}")]
     TooManyRecords {
         /// Records asked for.
         records: u32,
@@ -88,10 +86,10 @@ impl SyntheticZone {
     /// # Errors
     /// When it cannot be written as a zone: too many hosts, too long a name, an impossible TTL.
     pub fn new(origin: Name<Vec<u8>>, records: u32, ttl: Duration) -> Result<Self, ZoneError> {
-        if records > MOST_RECORDS {
+        if records > MAX_RECORDS {
             return Err(ZoneError::TooManyRecords { records });
         }
-        if ttl.subsec_nanos() != 0 || ttl.as_secs() > LONGEST_TTL_S {
+        if ttl.subsec_nanos() != 0 || ttl.as_secs() > MAX_TTL_S {
             return Err(ZoneError::Ttl { ttl });
         }
         let digits = records.to_string().len().max(FEWEST_DIGITS);
@@ -296,9 +294,9 @@ mod tests {
 
     #[test]
     fn addresses_are_distinct() {
-        let zone = zone("x.", MOST_RECORDS);
+        let zone = zone("x.", MAX_RECORDS);
         for (index, address) in
-            [(0, [10, 0, 0, 1]), (255, [10, 0, 1, 0]), (MOST_RECORDS - 1, [10, 255, 255, 254])]
+            [(0, [10, 0, 0, 1]), (255, [10, 0, 1, 0]), (MAX_RECORDS - 1, [10, 255, 255, 254])]
         {
             assert_eq!(zone.address(index), Ipv4Addr::from(address));
         }
@@ -322,7 +320,7 @@ mod tests {
         assert_eq!(longest.name(u32::MAX).len(), 255);
         for (origin, records, ttl, part) in [
             (origin(255 - 15), 1, second, "too long"),
-            (origin(4), MOST_RECORDS + 1, second, "16777215 records is too large"),
+            (origin(4), MAX_RECORDS + 1, second, "16777215 records is too large"),
             (origin(4), 1, Duration::from_millis(1_500), "1.5s is not possible"),
             (origin(4), 1, Duration::from_secs(1 << 31), "below 2^31"),
         ] {

@@ -149,11 +149,11 @@ pub struct AnswerContent {
 
 /// Aliases that are followed. Each takes a walk over the answer section, so the number bounds the time that
 /// an answer takes. Servers give up long before; a chain that is longer is believed.
-const LONGEST_CHAIN: usize = 64;
+const MAX_CHAIN: usize = 64;
 
 /// DNAME records of an answer that the CNAME records are held against. The number bounds the time that an
-/// answer takes, as [`LONGEST_CHAIN`] does; where there are more, the CNAME records are believed.
-const MOST_DNAMES: usize = 16;
+/// answer takes, as [`MAX_CHAIN`] does; where there are more, the CNAME records are believed.
+const MAX_DNAMES: usize = 16;
 
 /// Checks that an answer to a QUERY is whole: the sections hold as many records as the header counts, each
 /// with a name and with data of its type, and nothing follows them. Where the response code is NOERROR and
@@ -281,7 +281,7 @@ fn held<'a>(question: &Question<ParsedName<&'a [u8]>>, answers: RecordSection<'a
     let mut is_alias = false;
     let mut passed = Vec::new();
     let is_believed = loop {
-        if passed.len() == LONGEST_CHAIN {
+        if passed.len() == MAX_CHAIN {
             break true;
         }
         let (mut alias, mut moved) = (None, None);
@@ -335,8 +335,8 @@ fn is_of_alias<'a>(record: &ParsedRecord<'a, [u8]>) -> bool {
 /// from one of them.
 fn not_from_dname(answers: RecordSection<'_, [u8]>) -> Option<u16> {
     let dnames = answers.limit_to::<Dname<ParsedName<&[u8]>>>().flatten();
-    let dnames: Vec<_> = dnames.take(MOST_DNAMES + 1).collect();
-    if dnames.is_empty() || dnames.len() > MOST_DNAMES {
+    let dnames: Vec<_> = dnames.take(MAX_DNAMES + 1).collect();
+    if dnames.is_empty() || dnames.len() > MAX_DNAMES {
         return None;
     }
     for (number, record) in (1..=u16::MAX).zip(answers.flatten()) {

@@ -8,9 +8,9 @@ const CLIENT: usize = 8;
 /// The fewest octets of a server cookie (RFC 7873, section 4).
 const SHORTEST_SERVER: usize = 8;
 /// The most octets of a server cookie (RFC 7873, section 4).
-const LONGEST_SERVER: usize = 32;
+const MAX_SERVER: usize = 32;
 /// The most octets of a whole COOKIE option.
-pub(crate) const LONGEST: usize = OPTION_HEADER + CLIENT + LONGEST_SERVER;
+pub(crate) const LONGEST: usize = OPTION_HEADER + CLIENT + MAX_SERVER;
 
 /// What one client knows of the cookies between it and one server. It takes 41 octets, wherever it
 /// is kept.
@@ -20,7 +20,7 @@ pub(crate) const LONGEST: usize = OPTION_HEADER + CLIENT + LONGEST_SERVER;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cookie {
     client: [u8; CLIENT],
-    server: [u8; LONGEST_SERVER],
+    server: [u8; MAX_SERVER],
     /// How many octets of `server` are known: 0, or 8 to 32.
     server_length: u8,
 }
@@ -42,7 +42,7 @@ impl Cookie {
     /// The cookie of a client that has heard nothing of the server yet.
     #[must_use]
     pub fn new(client: [u8; CLIENT]) -> Self {
-        Self { client, server: [0; LONGEST_SERVER], server_length: 0 }
+        Self { client, server: [0; MAX_SERVER], server_length: 0 }
     }
 
     /// The client's half.
@@ -70,7 +70,7 @@ impl Cookie {
         }
         match server.len() {
             0 => CookieFinding::None,
-            length @ SHORTEST_SERVER..=LONGEST_SERVER => {
+            length @ SHORTEST_SERVER..=MAX_SERVER => {
                 self.server[..length].copy_from_slice(server);
                 self.server_length = length as u8;
                 CookieFinding::Learned

@@ -61,7 +61,7 @@ pub struct FrameReader {
 const FIRST_CAPACITY: usize = 4 * 1024;
 
 /// Prefix and longest message.
-const LONGEST_FRAME: usize = 2 + u16::MAX as usize;
+const MAX_FRAME: usize = 2 + u16::MAX as usize;
 
 impl FrameReader {
     /// Room for more octets, never empty. Call [`FrameReader::filled`] with how many were written.
@@ -94,7 +94,7 @@ impl FrameReader {
 
     /// Grows the buffer to hold at least one long frame, for connections that carry many.
     pub fn widen(&mut self) {
-        let wanted = LONGEST_FRAME.max(self.buffer.len());
+        let wanted = MAX_FRAME.max(self.buffer.len());
         self.buffer.resize(wanted, 0);
     }
 

@@ -99,8 +99,7 @@ pub(crate) const HEADER: usize = 12;
 const OPT_FIXED: usize = 11;
 
 /// The most octets that a client can add: an OPT record too, if there was none, and a signature.
-const LONGEST_ADDITIONS: usize =
-    OPT_FIXED + cookie::LONGEST + client_subnet::LONGEST + tsig::LONGEST;
+const MAX_ADDITIONS: usize = OPT_FIXED + cookie::LONGEST + client_subnet::LONGEST + tsig::LONGEST;
 
 impl Query {
     /// Encodes a query of class IN.
@@ -127,7 +126,7 @@ impl Query {
             }
             None => 0,
         };
-        let longest = octets.len() + LONGEST_ADDITIONS;
+        let longest = octets.len() + MAX_ADDITIONS;
         let padding = if padding_block == 0 {
             0
         } else {

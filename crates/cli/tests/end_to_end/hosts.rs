@@ -21,7 +21,7 @@ fn run_as_nobody(room: &Room) -> Done {
 /// Whether the hosts of a run were namespaces.
 #[track_caller]
 fn has_namespaces(record: &RunRecord) -> bool {
-    let laboratory = record.laboratory.as_ref();
+    let laboratory = record.testbed.as_ref();
     laboratory.unwrap_or_else(|| panic!("{}: no laboratory", label(record))).namespaces
 }
 
@@ -84,7 +84,7 @@ fn a_chain_speaks_ipv6_over_udp_and_tls() {
     for record in &valid_records(&room.results(), 4) {
         assert!(has_namespaces(record), "{done}");
         assert_eq!(record.load.target, "[fd53:0:0:1::2]:53", "{done}");
-        let hosts = &record.laboratory.as_ref().unwrap().hosts;
+        let hosts = &record.testbed.as_ref().unwrap().hosts;
         let addresses: Vec<&str> =
             hosts.iter().flat_map(|host| &host.addresses).map(String::as_str).collect();
         assert_eq!(addresses.len(), 4, "{addresses:?}{done}");

@@ -145,7 +145,7 @@ fn forwarders_ask_over_tls_and_the_upstream_counts() {
     for record in &records {
         let variant = &record.variant;
         assert_eq!(measured(record).counters.outcomes.answered, 40, "{variant}");
-        let laboratory = record.laboratory.as_ref().unwrap_or_else(|| panic!("{variant}"));
+        let laboratory = record.testbed.as_ref().unwrap_or_else(|| panic!("{variant}"));
         assert!(laboratory.namespaces, "{variant}: the tests run as root");
         assert_eq!(laboratory.links[1].delay_ns, 2_000_000, "{variant}");
         let upstream: &ChainPart = record.chain.last().unwrap_or_else(|| panic!("{variant}"));

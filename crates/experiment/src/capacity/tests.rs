@@ -1,6 +1,6 @@
 //! The search on simulated servers.
 
-use dnslab_measure::{Answer, Breach, CAPACITY_FORMAT, Capacity, CaseId, Finding, Sought, Step};
+use dnslab_measure::{Answer, Breach, CAPACITY_FORMAT, Capacity, CaseId, Remark, Sought, Step};
 use proptest::prelude::*;
 use rand::Rng as _;
 
@@ -43,9 +43,9 @@ impl Server {
 }
 
 /// What the generator of a simulated server lacks.
-fn busy() -> Finding {
+fn busy() -> Remark {
     let text = str::to_owned;
-    Finding { what: text("No CPU left"), figure: String::new(), remedy: text("Add a worker") }
+    Remark { what: text("No CPU left"), figure: String::new(), remedy: text("Add a worker") }
 }
 
 fn settings(seed: u64) -> RateSearch {
@@ -66,12 +66,12 @@ fn most_steps(settings: &RateSearch) -> usize {
     let ramp = (settings.max_qps / settings.from_qps).log2().ceil() + 2.0;
     let bracket = (RAMP.ln() / (1.0 + settings.tolerance).ln()).log2().ceil() + 1.0;
     let down = (ramp * RAMP.ln() / (1.0 + settings.tolerance).ln()).log2().ceil() + 2.0;
-    let repeats = f64::from(settings.repeats) * (f64::from(LEVELS) + f64::from(MOST_ADDED) + down);
-    (3.0 * (ramp + bracket) + repeats) as usize * MOST_STAGES
+    let repeats = f64::from(settings.repeats) * (f64::from(LEVELS) + f64::from(MAX_ADDED) + down);
+    (3.0 * (ramp + bracket) + repeats) as usize * MAX_STAGES
 }
 
 /// How often a search may go back to the ramp, each time with all that follows it.
-const MOST_STAGES: usize = 1 + MOST_RESTARTS as usize;
+const MAX_STAGES: usize = 1 + MAX_RESTARTS as usize;
 
 /// The whole search on a server.
 fn search(settings: RateSearch, mut run: impl FnMut(f64) -> Judged) -> Capacity {

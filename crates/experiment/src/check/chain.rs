@@ -4,8 +4,8 @@ use dnslab_lab::ServerKind;
 use dnslab_lab::hosts::LinkSettings;
 use dnslab_wire::Transport;
 
-use super::laboratory::{Behind, HostsChoice, Laboratory, Place, UpstreamBehaviour};
 use super::settings::Settings;
+use super::topology::{ChainRole, ChainServer, HostsChoice, Topology, UpstreamBehaviour};
 use super::{Check, LoadSettings, ProcessSettings, Queries, Server, ServerSettings};
 use crate::error::Problem;
 use crate::file::Host;
@@ -45,17 +45,17 @@ const OF_LINKS: [&str; 8] = [
 
 impl Check<'_> {
     /// The servers behind the one of a variant, and the hosts.
-    pub(super) fn laboratory(
+    pub(super) fn topology(
         &mut self,
         settings: &Settings,
         server: &ServerSettings,
         load: &LoadSettings,
-    ) -> Laboratory {
+    ) -> Topology {
         let hosts = settings.text("lab.hosts").unwrap_or_default();
         let hosts = HostsChoice::ALL.into_iter().find(|choice| choice.name() == hosts);
         let hosts = hosts.unwrap_or(HostsChoice::Loopback);
-        let relay = self.behind(settings, Place::Relay);
-        let upstream = self.behind(settings, Place::Upstream);
+        let relay = self.behind(settings, ChainRole::Relay);
+        let upstream = self.behind(settings, ChainRole::Upstream);
         self.chain_fits(settings, server, relay.is_some(), upstream.as_ref());
         self.upstream_knows(settings, load, upstream.as_ref());
         let without = "links need hosts, and all is on the loopback interface";
@@ -69,7 +69,7 @@ impl Check<'_> {
                 "remove `lab.hosts`",
             );
         }
-        Laboratory {
+        Topology {
             hosts,
             client_link: self.link(settings, "server"),
             upstream_link: self.link(settings, "upstream"),
@@ -78,13 +78,13 @@ impl Check<'_> {
     }
 
     /// The relay or the upstream, if there is one.
-    fn behind(&mut self, settings: &Settings, place: Place) -> Option<Behind> {
-        let key = |relay: &'static str, upstream: &'static str| match place {
-            Place::Relay => relay,
-            Place::Upstream => upstream,
+    fn behind(&mut self, settings: &Settings, role: ChainRole) -> Option<ChainServer> {
+        let key = |relay: &'static str, upstream: &'static str| match role {
+            ChainRole::Relay => relay,
+            ChainRole::Upstream => upstream,
         };
         let kind = settings.text(key("relay.kind", "upstream.kind"));
-        self.note_behind(settings, place, kind.as_deref());
+        self.note_behind(settings, role, kind.as_deref());
         let kind = kind?.parse().unwrap_or(ServerKind::Embedded);
         let transport = settings.text(key("relay.transport", "upstream.transport"));
         let binary = self.binary_at(settings, key("relay.binary", "upstream.binary"));
@@ -95,14 +95,14 @@ impl Check<'_> {
         let process = ProcessSettings {
             address: server_address.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
             threads: settings.count(key("relay.threads", "upstream.threads")),
-            cpus: match place {
-                Place::Relay => Vec::new(),
-                Place::Upstream => settings.cpus("upstream.cpus"),
+            cpus: match role {
+                ChainRole::Relay => Vec::new(),
+                ChainRole::Upstream => settings.cpus("upstream.cpus"),
             },
         };
         let extra = settings.text(key("relay.extra", "upstream.extra"));
-        let server = match (kind, place) {
-            (ServerKind::Embedded, Place::Upstream) => Server::Embedded {
+        let server = match (kind, role) {
+            (ServerKind::Embedded, ChainRole::Upstream) => Server::Embedded {
                 process,
                 delay: self.parsed(settings, "upstream.delay"),
                 loss: self.parsed(settings, "upstream.loss"),
@@ -110,8 +110,8 @@ impl Check<'_> {
             },
             _ => Server::Installed { software: kind, process, binary, root: None, extra },
         };
-        Some(Behind {
-            place,
+        Some(ChainServer {
+            role,
             transport: transport.and_then(|text| text.parse().ok()).unwrap_or(Transport::Udp),
             behaviour: match &server {
                 Server::Embedded { .. } => UpstreamBehaviour {
@@ -127,16 +127,16 @@ impl Check<'_> {
     }
 
     /// Notes which keys of a relay or an upstream of this kind are used.
-    fn note_behind(&mut self, settings: &Settings, place: Place, kind: Option<&str>) {
-        let absent = format!("there is no {}", place.name());
+    fn note_behind(&mut self, settings: &Settings, role: ChainRole, kind: Option<&str>) {
+        let absent = format!("there is no {}", role.name());
         let absent = kind.is_none().then_some(absent.as_str());
-        let help = format!("add `{}.kind`, or remove it", place.name());
-        let own: &[&str] = match place {
-            Place::Relay => &OF_RELAY,
-            Place::Upstream => &OF_UPSTREAM,
+        let help = format!("add `{}.kind`, or remove it", role.name());
+        let own: &[&str] = match role {
+            ChainRole::Relay => &OF_RELAY,
+            ChainRole::Upstream => &OF_UPSTREAM,
         };
         self.note_keys(settings, own, absent, &help);
-        if place == Place::Upstream {
+        if role == ChainRole::Upstream {
             let foreign = kind.map(|kind| format!("an upstream of kind `{kind}` does not know it"));
             let is_embedded = kind == Some(ServerKind::Embedded.name());
             let why = absent.or(foreign.as_deref().filter(|_| !is_embedded));
@@ -155,7 +155,7 @@ impl Check<'_> {
         settings: &Settings,
         server: &ServerSettings,
         has_relay: bool,
-        upstream: Option<&Behind>,
+        upstream: Option<&ChainServer>,
     ) {
         let kind = server.kind();
         let mark = |path: &str, label: &'static str| settings.place(path).map(|at| at.mark(label));
@@ -197,7 +197,7 @@ impl Check<'_> {
         &mut self,
         settings: &Settings,
         load: &LoadSettings,
-        upstream: Option<&Behind>,
+        upstream: Option<&ChainServer>,
     ) {
         let mark = |path: &str, label: &'static str| settings.place(path).map(|at| at.mark(label));
         let knows_all = upstream.is_some_and(|it| it.server.kind() == Some(ServerKind::Embedded));

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Laboratory;
+use super::Topology;
 use dnslab_lab::{CertificateKind, Identity, LabError, Logging, ServerKind, Version};
 use dnslab_load::{HttpSettings, Mode, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
 use dnslab_measure::statistics::Metric;
@@ -91,7 +91,7 @@ pub struct Variant {
     /// The server under test.
     pub server: ServerSettings,
     /// The servers behind it, and where all of them are.
-    pub laboratory: Laboratory,
+    pub topology: Topology,
     /// The load on it.
     pub load: LoadSettings,
     /// What a right answer is.

@@ -4,12 +4,12 @@ mod chain;
 mod clients;
 mod experiment;
 mod fits;
-mod laboratory;
 mod load;
 mod logging;
 mod query;
 mod server;
 mod settings;
+mod topology;
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use dnslab_lab::RootError;
 use dnslab_measure::statistics::Metric;
-use dnslab_measure::{MOST_PAIRS, MOST_RUNS, Quantity};
+use dnslab_measure::{MAX_PAIRS, MAX_RUNS, Quantity};
 use dnslab_traffic::{SlicePlan, duration_text};
 use dnslab_wire::rcode_name;
 
@@ -27,9 +27,9 @@ pub use experiment::{
     Alternate, CommonSettings, Expectation, Experiment, LoadSettings, ProcessSettings, Queries,
     Server, ServerSettings, Subnets, TlsChoice, Tsig, Variant, Verification, ZoneSettings,
 };
-pub use laboratory::{Behind, HostsChoice, Laboratory, Place as ChainPlace, UpstreamBehaviour};
 pub(crate) use query::SECRET_NOT_KEPT;
 pub use server::port_key;
+pub use topology::{ChainRole, ChainServer, HostsChoice, Topology, UpstreamBehaviour};
 
 use crate::error::{Origin, Place, Problem, Problems, on_one_line, shown};
 use crate::file::{self, Layer, Value, Written, WrittenVariant};
@@ -225,7 +225,7 @@ impl Check<'_> {
     fn variant(&mut self, written: &WrittenVariant, settings: &mut Settings) -> Variant {
         let load = self.load(settings);
         let server = self.server(settings, load.transport);
-        let laboratory = self.laboratory(settings, &server, &load);
+        let topology = self.topology(settings, &server, &load);
         self.sources(settings, &load, &server);
         self.signatures(settings, &load, &server);
         let rcode = settings.text("expect.rcode").unwrap_or_default();
@@ -235,7 +235,7 @@ impl Check<'_> {
             lost_limit: settings.number("expect.lost_limit").unwrap_or_default(),
         };
         let name = written.name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
-        Variant { name, server, laboratory, load, expect, compared_with: None }
+        Variant { name, server, topology, load, expect, compared_with: None }
     }
 
     /// Something that is not there and so has no place.
@@ -247,9 +247,9 @@ impl Check<'_> {
     /// Not more runs and pairs than a report can hold.
     fn size(&mut self, top: &Settings, variants: &[Variant]) {
         let runs = variants.len() * top.count("repeat.runs").unwrap_or(1) as usize;
-        if runs > MOST_RUNS {
+        if runs > MAX_RUNS {
             let message = format!("{runs} runs are more than a report can hold");
-            let help = format!("at most {MOST_RUNS}: lower `repeat.runs`, or name fewer variants");
+            let help = format!("at most {MAX_RUNS}: lower `repeat.runs`, or name fewer variants");
             match top.place("repeat.runs") {
                 Some(place) => {
                     let problem = Problem::new(message, place.mark("of each variant"));
@@ -260,9 +260,9 @@ impl Check<'_> {
         }
         let pairs = variants.iter().map(|it| it.compared_with.as_ref().map_or(1, Vec::len));
         let pairs: usize = pairs.sum();
-        if pairs > MOST_PAIRS {
+        if pairs > MAX_PAIRS {
             let message = format!("{pairs} pairs of variants are more than a report can compare");
-            let help = format!("at most {MOST_PAIRS}: name fewer in `compare.with`");
+            let help = format!("at most {MAX_PAIRS}: name fewer in `compare.with`");
             self.missing(&message, &help);
         }
     }

@@ -11,7 +11,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dnslab_measure::MOST_VARIANTS;
+use dnslab_measure::MAX_VARIANTS;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -163,11 +163,11 @@ fn read_variants(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> V
         problems.push(not_a_list(value.span()));
         return variants;
     };
-    if list.len() > MOST_VARIANTS {
+    if list.len() > MAX_VARIANTS {
         let count = list.len();
         let message = format!("{count} variants are more than a report can tell apart");
         let mark = in_file(value.span()).mark("");
-        let help = format!("at most {MOST_VARIANTS} fit; divide them among several experiments");
+        let help = format!("at most {MAX_VARIANTS} fit; divide them among several experiments");
         problems.push(Problem::new(message, mark).help(help));
         return variants;
     }

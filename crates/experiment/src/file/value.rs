@@ -105,7 +105,7 @@ pub(crate) fn read(key: &Key, written: &DeValue<'_>, syntax: Syntax<'_>) -> Resu
             Ok(Value::Count(if *on { Form::PADDING.into() } else { 0 }))
         }
         (Form::Padding, DeValue::Integer(count)) => {
-            reader.count(count, 1, Form::LARGEST_PADDING.into())
+            reader.count(count, 1, Form::MAX_PADDING.into())
         }
         (Form::HttpPath, DeValue::String(text)) => reader.http_path(text),
         (_, other) => Err(reader.wrong_type(other)),
@@ -280,19 +280,19 @@ impl Reader<'_> {
     /// The name of a folder.
     fn folder_name(&self, text: &str) -> Result<Value, Fault> {
         let legal = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
-        if (1..=Form::LONGEST_FOLDER).contains(&text.len()) && text.chars().all(legal) {
+        if (1..=Form::MAX_FOLDER).contains(&text.len()) && text.chars().all(legal) {
             return Ok(Value::Text(text.to_owned()));
         }
         let near: String = text
             .to_lowercase()
             .chars()
             .map(|letter| if legal(letter) { letter } else { '-' })
-            .take(Form::LONGEST_FOLDER)
+            .take(Form::MAX_FOLDER)
             .collect();
         let near = if near.is_empty() { "two-threads" } else { &near };
         let help = format!(
             "it becomes the name of a folder: 1 to {} of `a-z`, `0-9`, `-`, for example \"{near}\"",
-            Form::LONGEST_FOLDER
+            Form::MAX_FOLDER
         );
         Err(self.fault(&format!("cannot be `{}`", shown(text)), "not a folder name", help))
     }

@@ -99,7 +99,7 @@ fn variant_lines(variant: &Variant) -> Lines {
     let mut lines = Lines::new();
     let load = &variant.load;
     server_lines(&variant.server, load.transport, &mut lines);
-    chain::laboratory_lines(&variant.laboratory, &mut lines);
+    chain::laboratory_lines(&variant.topology, &mut lines);
     load_lines(load, &mut lines);
     client_lines(load, &mut lines);
     query_lines(load, &mut lines);

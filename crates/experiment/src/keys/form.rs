@@ -31,7 +31,7 @@ pub enum Form {
     /// Any text.
     Text,
     /// Text that is safe as the name of a folder: `a-z`, `0-9` and `-`, at most
-    /// [`Form::LONGEST_FOLDER`] of them.
+    /// [`Form::MAX_FOLDER`] of them.
     FolderName,
     /// A domain name below the root, of letters, digits, `-` and `_`.
     DomainName,
@@ -49,7 +49,7 @@ pub enum Form {
     Address,
     /// A list of EDNS options, each as code and octets in hexadecimal.
     EdnsOptions,
-    /// `true`, `false`, or a number of octets up to [`Form::LARGEST_PADDING`].
+    /// `true`, `false`, or a number of octets up to [`Form::MAX_PADDING`].
     Padding,
     /// The path of an HTTP resource, with its first `/`.
     HttpPath,
@@ -60,17 +60,17 @@ impl Form {
     pub const HIGHEST_RATE: f64 = 1e9;
 
     /// Most letters in the name of a folder; file systems take 255, and a run number is added.
-    pub const LONGEST_FOLDER: usize = 64;
+    pub const MAX_FOLDER: usize = 64;
 
     /// Largest block that queries are padded to, octets: no path takes larger datagrams unfragmented,
     /// and the recommended sizes are 128 and 468 (RFC 8467, section 4.1).
-    pub const LARGEST_PADDING: u16 = 4_096;
+    pub const MAX_PADDING: u16 = 4_096;
 
     /// Block that queries are padded to unless another one is named, octets (RFC 8467, section 4.1).
     pub const PADDING: u16 = 128;
 
     /// Most letters in a path of HTTP.
-    pub const LONGEST_PATH: usize = 512;
+    pub const MAX_PATH: usize = 512;
 
     /// Highest CPU number; Linux is built for at most 8,192 CPUs.
     pub const HIGHEST_CPU: u64 = 8_191;
@@ -159,7 +159,7 @@ impl Form {
             Self::Address => "IP address or host name".to_owned(),
             Self::EdnsOptions => "list of `\"CODE:HEX\"`".to_owned(),
             Self::Padding => {
-                let most = dnslab_measure::grouped(Self::LARGEST_PADDING.into());
+                let most = dnslab_measure::grouped(Self::MAX_PADDING.into());
                 format!("`true`, `false`, or octets, 1 to {most}")
             }
             Self::HttpPath => "path that begins with `/`".to_owned(),

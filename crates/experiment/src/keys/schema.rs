@@ -123,7 +123,7 @@ fn form_schema(form: Form) -> Value {
             json!({ "type": "string", "minLength": 1 })
         }
         Form::FolderName => json!({
-            "type": "string", "pattern": "^[a-z0-9-]+$", "maxLength": Form::LONGEST_FOLDER,
+            "type": "string", "pattern": "^[a-z0-9-]+$", "maxLength": Form::MAX_FOLDER,
         }),
         Form::Choice(words) => json!({ "enum": words }),
         Form::Words(words) => json!({
@@ -144,7 +144,7 @@ fn form_schema(form: Form) -> Value {
         }),
         Form::Padding => json!({ "anyOf": [
             { "type": "boolean" },
-            { "type": "integer", "minimum": 1, "maximum": Form::LARGEST_PADDING },
+            { "type": "integer", "minimum": 1, "maximum": Form::MAX_PADDING },
         ]}),
         Form::HttpPath => json!({ "type": "string", "pattern": "^/[A-Za-z0-9._~/-]*$" }),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dnslab_lab::ServerKind;
-use dnslab_measure::MOST_RUNS;
+use dnslab_measure::MAX_RUNS;
 
 use super::chain::CHAIN;
 use super::load::LOAD;
@@ -415,7 +415,7 @@ const EXPECT_AND_REPEAT: &[Key] = &[
     ),
     Key::new(
         "repeat.runs",
-        Form::Count { least: 1, most: MOST_RUNS as u64 },
+        Form::Count { least: 1, most: MAX_RUNS as u64 },
         Preset::Value("5"),
         "Rounds: runs of each variant, every time with servers that are freshly started",
     ),

@@ -17,7 +17,7 @@ use dnslab_traffic::{Pace, QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
 
-use judge::{MOST_FLOOR_MS, check_latency, check_rate};
+use judge::{MAX_FLOOR_MS, check_latency, check_rate};
 
 use super::seeds::{Role, Seeds};
 use super::target::{Target, TargetError, start_with_run_authority, write_zone};
@@ -174,7 +174,7 @@ impl<'a> Programs<'a> {
         let floor = floor.map(|values| median(&values));
         let checks = ["p50", "p99"].into_iter().enumerate().map(|(place, quantile)| {
             let name = format!("{transport}, delay {program}: {quantile} of the latency");
-            let most_floor_ms = MOST_FLOOR_MS[place];
+            let most_floor_ms = MAX_FLOOR_MS[place];
             check_latency(
                 name,
                 expected_ms[place],
@@ -210,7 +210,7 @@ impl<'a> Programs<'a> {
                 delay_ms,
                 median(&medians),
                 floor.p50_ms,
-                MOST_FLOOR_MS[0],
+                MAX_FLOOR_MS[0],
             ),
         ])
     }

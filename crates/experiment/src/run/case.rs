@@ -10,18 +10,18 @@ use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{CounterWatch, GuardProgram, Logging, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, LoadResult, LoadSpec, Mode};
 use dnslab_measure::{
-    Answers, CaseId, Caveat, ChainPart, CommonLoad, Connections, Laboratory as LaboratoryFacts,
-    Limit, LimitFigures, LimitKind, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts,
+    Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Caveat, ChainPart, CommonLoad,
+    Connections, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts,
     http_statuses, number, unserved,
 };
 use dnslab_traffic::{QueryList, TypeMix};
 
-use super::laboratory::{self, Laboratory, Watch};
 use super::leftovers;
 use super::queries::{QueriesError, subnets, tsig};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
+use super::testbed::{self, Testbed, Watch};
 use super::validity::why_invalid;
 use super::watching::NOT_COVERED;
 use crate::{Queries, Server, Variant, Verification};
@@ -49,7 +49,7 @@ pub(super) struct Prepared<'a> {
     /// When it was begun.
     started: String,
     cpus: Cpus,
-    pub(super) laboratory: Laboratory,
+    pub(super) testbed: Testbed,
     pub(super) target: Target,
 }
 
@@ -83,9 +83,7 @@ impl Case<'_> {
             Err(error) => return Err(self.failed(started, error.to_string(), Vec::new()).into()),
         };
         match self.start(&cpus) {
-            Ok((laboratory, target)) => {
-                Ok(Prepared { case: self, started, cpus, laboratory, target })
-            }
+            Ok((testbed, target)) => Ok(Prepared { case: self, started, cpus, testbed, target }),
             Err(error) => {
                 let log = log_tail_of(&error);
                 let mut record = self.failed(started, error.to_string(), log);
@@ -101,14 +99,14 @@ impl Case<'_> {
     }
 
     /// Makes the hosts and starts all servers, the one under test last.
-    pub(super) fn start(&self, cpus: &Cpus) -> Result<(Laboratory, Target), TargetError> {
+    pub(super) fn start(&self, cpus: &Cpus) -> Result<(Testbed, Target), TargetError> {
         let (folder, guard) = (self.folder, self.guard);
         let seeds = Seeds::of_run(self.seed);
         let seeded = (cpus, seeds);
-        let laboratory = Laboratory::make(self.variant, self.queries, seeded, folder, guard)?;
-        let site = Site { laboratory: &laboratory, cpus: &cpus.server, seeds, folder, guard };
+        let testbed = Testbed::make(self.variant, self.queries, seeded, folder, guard)?;
+        let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard };
         let target = prepare(self.variant, &site, self.queries)?;
-        Ok((laboratory, target))
+        Ok((testbed, target))
     }
 
     /// True if the server writes logs and has no room left for them.
@@ -160,7 +158,7 @@ impl Case<'_> {
         (started, server): (String, ServerFacts),
         (main, chain, unwatched): (LoadResult, Vec<ChainPart>, Option<String>),
         (common, wants_common): (Option<(LoadResult, Vec<ChainPart>)>, bool),
-        laboratory: Option<LaboratoryFacts>,
+        testbed: Option<TestbedFacts>,
         end: &Ending,
     ) -> RunRecord {
         let (limit, mut caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
@@ -190,7 +188,7 @@ impl Case<'_> {
         });
         RunRecord {
             chain,
-            laboratory,
+            testbed,
             measured: Some(measured),
             lacks_common_load: wants_common && common_load.is_none(),
             common_load,
@@ -206,7 +204,7 @@ impl Case<'_> {
         &self,
         common: &LoadResult,
         server: &ServerFacts,
-        limit: &Limit,
+        limit: &Bottleneck,
         end: &Ending,
     ) -> Option<String> {
         let LoadResult { facts, measured, last_connection_end, .. } = common;
@@ -218,7 +216,7 @@ impl Case<'_> {
             RunStatus::Valid => {}
         }
         let is_full = limit.kind.has_servers_full()
-            || matches!(limit.kind, LimitKind::Generator | LimitKind::SharedCpu);
+            || matches!(limit.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
         unserved(facts, server, measured)
             .or_else(|| is_full.then(|| format!("the rate was too high: {}", limit.evidence)))
     }
@@ -229,11 +227,11 @@ impl Case<'_> {
         result: &LoadResult,
         (server, chain, unwatched): (&ServerFacts, &[ChainPart], Option<&str>),
         end: &Ending,
-    ) -> (Limit, Vec<Caveat>) {
+    ) -> (Bottleneck, Vec<Caveat>) {
         let LoadResult { facts, measured, .. } = result;
         let is_watched = measured.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
-        let limit = Limit::decide(&LimitFigures::of(facts, server, chain, measured));
+        let limit = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
@@ -281,7 +279,7 @@ impl Case<'_> {
             );
             caveats.push(Caveat::Other { text });
         }
-        if let Some(reason) = laboratory::not_played(self.variant) {
+        if let Some(reason) = testbed::not_played(self.variant) {
             caveats.push(Caveat::LinksNotPlayed { reason });
         }
         caveats.extend(unwatched.map(|reason| Caveat::ServerNotWatched { reason }));
@@ -361,12 +359,15 @@ impl Case<'_> {
             load,
             server,
             chain: Vec::new(),
-            laboratory: None,
+            testbed: None,
             measured: None,
             common_load: None,
             lacks_common_load: false,
             caveats: Vec::new(),
-            limit: Limit { kind: LimitKind::Unknown, evidence: "nothing was measured".to_owned() },
+            limit: Bottleneck {
+                kind: BottleneckKind::Unknown,
+                evidence: "nothing was measured".to_owned(),
+            },
         }
     }
 }
@@ -400,7 +401,7 @@ impl Prepared<'_> {
     pub(super) fn count(&self, watching: &mut Watching) {
         let counted = self.target.server.as_ref().filter(|_| self.case.variant.server.watch);
         watching.counters = counted.and_then(RunningServer::count);
-        watching.chain = self.laboratory.watch(self.case.variant, &self.cpus);
+        watching.chain = self.testbed.watch(self.case.variant, &self.cpus);
     }
 
     /// Ends the watch, and puts what was seen to what was measured. All watches end before the
@@ -418,7 +419,7 @@ impl Prepared<'_> {
             let resources = sampler.map(|sampler| sampler.finish_over(origin, window));
             measured.resources = resources.unwrap_or_default();
             measured.server_counters = counters.map(|counters| counters.finish(origin));
-            applied.chain = self.laboratory.parts(chain, origin, window);
+            applied.chain = self.testbed.parts(chain, origin, window);
         }
         applied
     }
@@ -430,7 +431,7 @@ impl Prepared<'_> {
             Some(EndedPart { what, report, log_tail: server.log_tail(LOG_LINES) })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
-        server.or_else(|| self.laboratory.ended()).map(Fault::Ended).or_else(full)
+        server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full)
     }
 
     /// Stops everything; the record of its loads. `is_whole` is false if a load that was planned
@@ -441,7 +442,7 @@ impl Prepared<'_> {
         common: Option<Applied>,
         (is_whole, wants_common): (bool, bool),
     ) -> RunRecord {
-        let Self { case, started, cpus, laboratory, target } = self;
+        let Self { case, started, cpus, testbed, target } = self;
         let (common, common_fault) = match common {
             None => (None, None),
             Some(Applied { result, chain, fault, .. }) => match result {
@@ -449,9 +450,9 @@ impl Prepared<'_> {
                 Err(reason) => (None, fault.or(Some(Fault::Refused { reason }))),
             },
         };
-        let facts = laboratory.facts(case.variant, &cpus);
+        let facts = testbed.facts(case.variant, &cpus);
         let end = Ending::of(target.server, main.fault.or(common_fault), case.folder);
-        laboratory.stop();
+        testbed.stop();
         let mut record = match main.result {
             Ok(result) => case.record(
                 (started, target.facts),
@@ -523,7 +524,7 @@ fn log_tail_of(error: &TargetError) -> Vec<String> {
     match error {
         TargetError::Lab(LabError::Exited(exited)) => exited.log_tail.clone(),
         TargetError::Lab(LabError::NotReady(waited)) => waited.log_tail.clone(),
-        TargetError::Behind { source, .. } => log_tail_of(source),
+        TargetError::ChainServer { source, .. } => log_tail_of(source),
         _ => Vec::new(),
     }
 }

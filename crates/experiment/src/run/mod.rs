@@ -4,7 +4,6 @@
 mod calibrate;
 mod case;
 mod first_query;
-mod laboratory;
 mod leftovers;
 mod queries;
 mod room;
@@ -13,12 +12,13 @@ mod seeds;
 mod session;
 mod split;
 mod target;
+mod testbed;
 mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
 pub use first_query::{FirstQueryError, OptionForm};
 pub use session::{
-    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptLaboratory,
+    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
     NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
 };

@@ -9,7 +9,7 @@ use dnslab_load::LoadSpec;
 use dnslab_traffic::QueryList;
 use dnslab_wire::Transport;
 
-use super::laboratory::has_hosts;
+use super::testbed::has_hosts;
 use crate::{LoadSettings, Variant};
 
 /// Sockets that the clients of a load may have open at the same time.

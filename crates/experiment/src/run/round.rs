@@ -203,7 +203,7 @@ fn visit_and_run(
     stops: &[AtomicBool],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, String>> {
-    let visit = members.first().map(|member| member.laboratory.visit("client")).transpose();
+    let visit = members.first().map(|member| member.testbed.visit("client")).transpose();
     let _visit = match visit {
         Ok(visit) => visit,
         Err(error) => return members.iter().map(|_| Err(error.to_string())).collect(),

@@ -31,7 +31,7 @@ use crate::{
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
-pub use kept::KeptLaboratory;
+pub use kept::KeptTestbed;
 
 /// What the session itself needs to know.
 #[derive(Clone, Debug)]
@@ -507,8 +507,8 @@ pub fn skipped(
 
 /// Whether the variant's servers are installed and can what they are asked for.
 fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
-    let (settings, laboratory) = (&variant.server, &variant.laboratory);
-    if laboratory.hosts == HostsChoice::Namespaces {
+    let (settings, topology) = (&variant.server, &variant.topology);
+    if topology.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
         hosts::possible().map_err(lacking)?;
     }
@@ -517,7 +517,7 @@ fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
         dnslab_lab::check_connections(room::connections(&variant.load))?;
     }
     let mut asked_over = vec![(&settings.server, transport)];
-    asked_over.extend(laboratory.chain.iter().map(|behind| (&behind.server, behind.transport)));
+    asked_over.extend(topology.chain.iter().map(|behind| (&behind.server, behind.transport)));
     for (place, (server, transport)) in asked_over.iter().enumerate() {
         let Some(kind) = server.kind() else { continue };
         let left_alone = server.named_program().filter(|_| named == NamedPrograms::LeftAlone);

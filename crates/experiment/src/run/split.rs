@@ -27,7 +27,7 @@ impl Cpus {
     /// When a named CPU is not allowed, or nothing is left for one side.
     pub(super) fn of(variant: &Variant) -> Result<Self, CpuError> {
         let Split { server, mut load } = split(variant)?;
-        let Some(behind) = variant.laboratory.upstream() else {
+        let Some(behind) = variant.topology.upstream() else {
             return Ok(Self { server, load, upstream: Vec::new() });
         };
         let named = behind.server.process().map(|process| process.cpus.clone()).unwrap_or_default();

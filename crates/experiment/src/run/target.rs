@@ -20,9 +20,9 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use super::first_query::{OptionForm, is_answered, remedy};
-use super::laboratory::{Laboratory, READY_NAME, visit};
 use super::queries::{QueriesError, zone};
 use super::seeds::{Role, Seeds};
+use super::testbed::{READY_NAME, Testbed, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 use crate::{Queries, Server, TlsChoice, Variant, Verification};
 
@@ -58,7 +58,7 @@ pub(super) enum TargetError {
     },
     /// A server behind the one under test has not come up.
     #[error("the {place}: {source}")]
-    Behind {
+    ChainServer {
         /// Its place, as in the experiment file.
         place: &'static str,
         /// Why.
@@ -86,7 +86,7 @@ pub(super) enum TargetError {
 impl TargetError {
     /// The error as that of the server at a place behind the one under test.
     pub(super) fn of(self, place: &'static str) -> Self {
-        Self::Behind { place, source: Box::new(self) }
+        Self::ChainServer { place, source: Box::new(self) }
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Target {
 /// Where a variant's server is started.
 pub(super) struct Site<'a> {
     /// The hosts, and what runs behind the server.
-    pub(super) laboratory: &'a Laboratory,
+    pub(super) testbed: &'a Testbed,
     /// The server's CPUs.
     pub(super) cpus: &'a [usize],
     /// What is drawn in this run follows from them.
@@ -166,7 +166,7 @@ fn agree(
     let load = &variant.load;
     let asked = match variant.server.kind() {
         Some(_) => {
-            let _visit = site.laboratory.visit("client")?;
+            let _visit = site.testbed.visit("client")?;
             let question = Question::of(variant)?;
             question.ask(target.address, load.transport, Some(tls), &load.http)
         }
@@ -193,7 +193,7 @@ fn begin(variant: &Variant, site: &Site<'_>, queries: &QueryList) -> Result<Targ
         return external(variant, *target, external_tls(variant)?, queries);
     }
     let spec = spec(variant, site)?;
-    let client = site.laboratory.network("client");
+    let client = site.testbed.network("client");
     start(&spec, transport, (verification, client.as_deref()), &Question::of(variant)?, site.guard)
 }
 
@@ -217,9 +217,9 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     let kind = settings.kind().unwrap_or(ServerKind::Embedded);
     let process = settings.process();
     let fallback = process.map_or(Ipv4Addr::LOCALHOST.into(), |process| process.address);
-    let listen = site.laboratory.listen(fallback)?;
+    let listen = site.testbed.listen(fallback)?;
     let mut spec = ServerSpec::new(kind, directory, listen, &[variant.load.transport]);
-    spec.upstream = site.laboratory.upstream();
+    spec.upstream = site.testbed.upstream();
     if spec.upstream.is_none() {
         let path = write_zone(&zone(&settings.zone)?, &settings.zone.name, &spec.directory)?;
         spec.zone = Some(ZoneFile { origin: settings.zone.name.clone(), path });
@@ -229,7 +229,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     spec.counts = settings.watch;
     spec.certificate = settings.certificate;
     spec.logging = settings.logging.clone();
-    spec.network = site.laboratory.network("server");
+    spec.network = site.testbed.network("server");
     let threads = || u32::try_from(site.cpus.len()).unwrap_or(1);
     spec.threads = process.and_then(|process| process.threads).unwrap_or_else(threads).max(1);
     spec.connections = super::room::connections(&variant.load);
@@ -321,7 +321,7 @@ impl Question {
     /// for, where all else would fill a cache.
     pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
         let has_names = !matches!(variant.load.queries, Queries::Zone(_));
-        match has_names && !variant.laboratory.chain.is_empty() {
+        match has_names && !variant.topology.chain.is_empty() {
             true => Self::new(READY_NAME, Rtype::A),
             false => Self::soa(&variant.server.zone.name),
         }

@@ -1,6 +1,6 @@
 //! What holds for every experiment, and for every text.
 
-mod laboratory;
+mod topology;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use dnslab_lab::{
     ServerKind, Suffix, TimeForm,
 };
 use dnslab_load::{HttpSettings, Method, Quickack, ReceiveTime, Records, TlsGroup, TlsVersions};
-use dnslab_measure::MOST_RUNS;
+use dnslab_measure::MAX_RUNS;
 use dnslab_measure::statistics::Metric;
 use dnslab_traffic::{
     ClientBehaviour, Connect, Delay, Loss, Pace, Quota, Rate, Selection, SlicePlan,
@@ -26,7 +26,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use laboratory::{fitting, laboratory};
+use topology::{fitting, topology};
 
 /// Text that a key takes: anything but nothing.
 fn text() -> impl Strategy<Value = String> {
@@ -345,9 +345,9 @@ fn variant() -> impl Strategy<Value = Variant> {
         });
     prop::sample::select(&Transport::ALL[..]).prop_flat_map(move |transport| {
         // Boxed: by value they are larger than the stack of a test.
-        let asked = (load(transport).boxed(), laboratory().boxed());
+        let asked = (load(transport).boxed(), topology().boxed());
         (server_settings(transport).boxed(), asked, expect.clone(), any::<bool>()).prop_map(
-            move |(mut server, (mut load, laboratory), expect, has_sources)| {
+            move |(mut server, (mut load, topology), expect, has_sources)| {
                 load.sources = has_sources.then(|| sources(&server.server));
                 // It signs nothing.
                 if matches!(server.server, Server::Embedded { .. }) {
@@ -363,15 +363,15 @@ fn variant() -> impl Strategy<Value = Variant> {
                 {
                     *outstanding = (*outstanding).min(9);
                 }
-                let mut laboratory = laboratory;
+                let mut topology = topology;
                 // What forwards must have somebody to ask; what does not, may.
                 let may_stand_alone = server.kind().is_none_or(ServerKind::serves_zones);
                 if may_stand_alone && has_sources {
-                    laboratory.chain.clear();
+                    topology.chain.clear();
                 }
-                let laboratory = fitting(laboratory, &mut server, &mut load.queries);
+                let topology = fitting(topology, &mut server, &mut load.queries);
                 let compared_with = None;
-                Variant { name: String::new(), server, laboratory, load, expect, compared_with }
+                Variant { name: String::new(), server, topology, load, expect, compared_with }
             },
         )
     })
@@ -416,7 +416,7 @@ fn experiment() -> impl Strategy<Value = Experiment> {
                 variant.name = format!("v-{at}");
             }
             // A report holds no more.
-            let runs = runs.min(MOST_RUNS as u32 / variants.len() as u32);
+            let runs = runs.min(MAX_RUNS as u32 / variants.len() as u32);
             let baseline = baseline.get(&variants).name.clone();
             // Every other variant is compared with the first as well as with the baseline.
             let first = variants[0].name.clone();

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use dnslab_carrier::Target;
-use dnslab_carrier::http2::{Client, Http2Error};
+use dnslab_transport::Target;
+use dnslab_transport::http2::{Client, Http2Error};
 use rustls_pki_types::ServerName;
 
 use super::stream::{BATCH, Layer};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dnslab_carrier::Target;
-use dnslab_carrier::quic::QuicClient;
+use dnslab_transport::Target;
+use dnslab_transport::quic::QuicClient;
 
 use super::doh2::authority;
 use super::quic::QuicChannel;

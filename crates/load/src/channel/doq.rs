@@ -1,6 +1,6 @@
 //! DNS over QUIC (RFC 9250).
 
-use dnslab_carrier::quic::QuicClient;
+use dnslab_transport::quic::QuicClient;
 
 use super::quic::QuicChannel;
 use super::{ChannelEnd, Route};

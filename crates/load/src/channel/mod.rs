@@ -14,8 +14,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use dnslab_carrier::Exchange;
 use dnslab_measure::Tls;
+use dnslab_transport::Exchange;
 use dnslab_wire::Transport;
 
 use crate::clock::{Clock, Nanos};

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dnslab_carrier::quic::{QuicClient, QuicClientSettings, QuicError};
 use dnslab_measure::Tls as Agreed;
+use dnslab_transport::quic::{QuicClient, QuicClientSettings, QuicError};
 use socket2::Socket;
 
 use super::udp::{connected_socket, is_about_an_earlier_datagram, is_for_now, refuses_segments};

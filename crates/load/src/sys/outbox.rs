@@ -6,7 +6,7 @@ pub(crate) const BATCH: usize = 128;
 
 /// Octets of a run at most. A group of segments is one datagram on its way to where it is cut, and
 /// those have at most 65,507 octets (RFC 768 and RFC 791).
-const LONGEST_RUN: usize = 60_000;
+const MAX_RUN: usize = 60_000;
 
 /// Messages end to end in one buffer.
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Outbox {
             let (from, length) = (next, self.end(next) - self.start(next));
             while next < self.len()
                 && next - from < longest
-                && (next - from + 1) * length <= LONGEST_RUN.max(length)
+                && (next - from + 1) * length <= MAX_RUN.max(length)
                 && self.end(next) - self.start(next) == length
             {
                 next += 1;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_carrier::quic::{QuicClientSettings, QuicError};
+use dnslab_transport::quic::{QuicClientSettings, QuicError};
 use dnslab_wire::Transport;
 use rustls::ClientConfig;
 use rustls::client::Resumption;

@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
-use dnslab_carrier::TlsGroup;
 use dnslab_measure::Tls as Agreed;
+use dnslab_transport::TlsGroup;
 use rustls::{ClientConnection, HandshakeKind as Kind};
 
 use super::certificate;

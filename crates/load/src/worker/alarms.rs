@@ -6,7 +6,7 @@ use super::Worker;
 use crate::ReceiveTime;
 use crate::channel::ChannelEnd;
 use crate::clock::Nanos;
-use crate::tally::Loss;
+use crate::recorder::Loss;
 
 impl Worker<'_> {
     /// Looks after a lane at `at` at the latest. A lane has one alarm, for whatever it waits for;
@@ -101,7 +101,7 @@ impl Worker<'_> {
     /// was sent.
     fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
         let lane = &mut self.lanes[number as usize];
-        let (tally, unsettled) = (&mut self.tally, &mut self.unsettled);
+        let (recorder, unsettled) = (&mut self.recorder, &mut self.unsettled);
         let (table, channel, signed) = (&mut lane.table, &mut lane.channel, &mut lane.signed);
         let mut expired = 0;
         let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
@@ -112,7 +112,7 @@ impl Worker<'_> {
             if let Some(signed) = signed {
                 signed.remove(&id);
             }
-            tally.lost(entry.due, now, Loss::TimedOut);
+            recorder.lost(entry.due, now, Loss::TimedOut);
             *unsettled -= 1;
         });
         if expired > 0 {

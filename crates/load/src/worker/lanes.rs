@@ -6,7 +6,7 @@ use super::Worker;
 use crate::channel::{self, ChannelEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::clock::Nanos;
 use crate::lane::Lane;
-use crate::tally::Loss;
+use crate::recorder::Loss;
 
 /// What befalls one of all clients in fewer loads than this is no chance.
 const CHANCE: f64 = 1e-4;
@@ -14,14 +14,14 @@ const CHANCE: f64 = 1e-4;
 /// Reads of one channel in one round at most, so that none starves the others.
 const READS_PER_ROUND: usize = 16;
 
-/// First pause after a failed connection attempt; it doubles up to [`LONGEST_PAUSE`].
+/// First pause after a failed connection attempt; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Nanos = 10_000_000;
-const LONGEST_PAUSE: Nanos = 1_000_000_000;
+const MAX_PAUSE: Nanos = 1_000_000_000;
 
 /// Connections that a worker has on their way at most. Thousands at once overflow the queue of a
 /// listening socket (`net.core.somaxconn`, 4096 by default, and servers ask for less), and each
 /// that does waits a second for its next SYN.
-const MOST_CONNECTING: usize = 256;
+const MAX_CONNECTING: usize = 256;
 
 /// Channels that are opened in one round at most. A UDP socket is open at once, but it takes some
 /// ten system calls; a thousand in a row would keep answers waiting that have come.
@@ -36,10 +36,10 @@ impl Worker<'_> {
         // Out of the lane while it delivers into it.
         let Some(mut channel) = lane.channel.take() else { return };
         for _ in 0..READS_PER_ROUND {
-            let (judge, tally) = (&mut self.judge, &mut self.tally);
+            let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);
             let mut deliver = |delivery: Delivery<'_>| {
                 has_looked |= !matches!(delivery, Delivery::NotProcessed { .. });
-                judge.receive(lane, tally, delivery);
+                matcher.receive(lane, recorder, delivery);
             };
             match channel.advance(&self.orders.clock, &mut self.scratch, &mut deliver) {
                 Ok(true) => {}
@@ -70,7 +70,7 @@ impl Worker<'_> {
                 (home.heard_at, home.timed_out_in_a_row) = (now, 0);
             }
         }
-        self.unsettled -= ended - self.judge.again.len();
+        self.unsettled -= ended - self.matcher.again.len();
         self.note_ended(number, ended);
         self.take_up_again(number);
         if let Some(timer) = timer {
@@ -89,10 +89,10 @@ impl Worker<'_> {
     /// Queues the queries that are to be asked again: over TCP behind those that wait for that
     /// already, else in front of those that wait, since they are older.
     fn take_up_again(&mut self, number: u32) {
-        if self.judge.again.is_empty() {
+        if self.matcher.again.is_empty() {
             return;
         }
-        let mut again = std::mem::take(&mut self.judge.again);
+        let mut again = std::mem::take(&mut self.matcher.again);
         let client = self.lanes[number as usize].client;
         let home = self.home(number);
         for query in again.iter().filter(|query| query.over_tcp) {
@@ -104,14 +104,14 @@ impl Worker<'_> {
             self.lanes[home as usize].pending.push_front(query.pending());
             self.list(home);
         }
-        self.judge.again = again;
+        self.matcher.again = again;
     }
 
     /// Looks after all lanes of a client whose query over TCP has ended: its place in a window is
     /// free.
     pub(super) fn list_client_of_retry(&mut self, number: u32) {
         let lane = &self.lanes[number as usize];
-        if !self.judge.retries_over_tcp || lane.transport == self.orders.transport {
+        if !self.matcher.retries_over_tcp || lane.transport == self.orders.transport {
             return;
         }
         let (client, clients) = (lane.client, self.orders.clients as usize);
@@ -163,7 +163,7 @@ impl Worker<'_> {
     /// A lane that waits to be opened need not wait for any other's end.
     pub(super) fn may_open(&self) -> bool {
         let has_room = self.open < self.orders.most_open || !self.idle.is_empty();
-        !self.to_open.is_empty() && self.connecting < MOST_CONNECTING && has_room
+        !self.to_open.is_empty() && self.connecting < MAX_CONNECTING && has_room
     }
 
     /// Begins to open a lane's channel.
@@ -171,7 +171,7 @@ impl Worker<'_> {
         let lane = &mut self.lanes[number as usize];
         let orders = &self.orders;
         if lane.transport.is_connection() {
-            self.tally.connections(now).attempted += 1;
+            self.recorder.connections(now).attempted += 1;
         }
         let client = orders.client_number(lane.client);
         lane.opened = lane.opened.wrapping_add(1);
@@ -228,16 +228,16 @@ impl Worker<'_> {
         // It is idle from here on, however long the handshake was.
         self.lanes[number as usize].active_at = now;
         if let Some(connect) = opened.connect {
-            self.tally.connect_time.record_ns(connect);
+            self.recorder.connect_time.record_ns(connect);
         }
         if let Some(round_trip) = opened.round_trip {
-            self.tally.note_round_trip(round_trip);
+            self.recorder.note_round_trip(round_trip);
         }
         if opened.connect.is_some() || opened.handshake.is_some() {
-            self.tally.connections(now).opened += 1;
+            self.recorder.connections(now).opened += 1;
         }
         let Some(handshake) = &opened.handshake else { return };
-        let counts = self.tally.connections(now);
+        let counts = self.recorder.connections(now);
         match handshake.kind {
             HandshakeKind::Full => counts.full_handshakes += 1,
             HandshakeKind::Resumed => counts.resumed_handshakes += 1,
@@ -246,7 +246,7 @@ impl Worker<'_> {
                 counts.early_data += 1;
             }
         }
-        self.tally.handshake_time(handshake.kind).record_ns(handshake.duration);
+        self.recorder.handshake_time(handshake.kind).record_ns(handshake.duration);
         self.agreed.get_or_insert_with(|| handshake.agreed.clone());
     }
 
@@ -281,17 +281,17 @@ impl Worker<'_> {
         self.drop_channel(number);
         let lane = &mut self.lanes[number as usize];
         if lane.transport.is_connection() {
-            let counts = self.tally.connections(now);
+            let counts = self.recorder.connections(now);
             if was_new {
                 counts.failed += 1;
             } else {
                 counts.lost += 1;
             }
         }
-        let tally = &mut self.tally;
+        let recorder = &mut self.recorder;
         let mut lost = 0;
         lane.table.drain(|entry| {
-            tally.lost(entry.due, now, Loss::ConnectionLost);
+            recorder.lost(entry.due, now, Loss::ConnectionLost);
             lost += 1;
         });
         lane.table.release();
@@ -313,7 +313,7 @@ impl Worker<'_> {
         let lane = &mut self.lanes[home as usize];
         let pause = match lane.attempts {
             0 => 0,
-            failed => (FIRST_PAUSE << (failed - 1).min(10)).min(LONGEST_PAUSE),
+            failed => (FIRST_PAUSE << (failed - 1).min(10)).min(MAX_PAUSE),
         };
         lane.attempts += 1;
         lane.reconnect_at = now + pause;
@@ -333,7 +333,7 @@ impl Worker<'_> {
         }
         self.drop_channel(number);
         if is_connection {
-            let counts = self.tally.connections(now);
+            let counts = self.recorder.connections(now);
             if was_new {
                 // Early data was all that it carried; it never was more than an attempt.
                 counts.failed += 1;
@@ -429,7 +429,7 @@ impl Worker<'_> {
         let clients = &self.lanes[..self.orders.clients as usize];
         let followed = self.timed_out_in_silences - self.silences;
         let lost_again = followed as f64 / self.timed_out_in_silences.max(1) as f64;
-        let loss = self.tally.lost_share().max(lost_again);
+        let loss = self.recorder.lost_share().max(lost_again);
         let by_chance = ((CHANCE / clients.len() as f64).ln() / loss.ln()).ceil().max(1.0);
         let least = (3 * self.orders.timeout).max(2 * self.longest_silence);
         let is_forsaken = |lane: &&Lane| {
@@ -447,7 +447,7 @@ impl Worker<'_> {
             let (from, to) = (since.max(window.start), now.min(window.end));
             self.held += if self.had_turn { to.saturating_sub(from) } else { 0 };
         }
-        let is_held = !self.to_open.is_empty() && self.connecting >= MOST_CONNECTING;
+        let is_held = !self.to_open.is_empty() && self.connecting >= MAX_CONNECTING;
         self.held_since = is_held.then_some(now);
     }
 }

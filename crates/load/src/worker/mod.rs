@@ -17,14 +17,14 @@ use dnslab_wire::{Transport, TsigKey};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+use crate::aggregator::Reports;
 use crate::channel::{ClientTls, Scratch};
 use crate::clock::{Clock, Nanos, ThreadTime};
-use crate::demand::Demand;
-use crate::gather::Reports;
-use crate::judge::Judge;
 use crate::lane::Lane;
+use crate::query_source::QuerySource;
+use crate::recorder::{Phases, Recorder};
+use crate::response_matcher::ResponseMatcher;
 use crate::sys::Outbox;
-use crate::tally::{Phases, Tally};
 use crate::{HttpSettings, ReceiveTime};
 
 /// What a worker needs to know, fixed for its whole life.
@@ -103,7 +103,7 @@ impl Orders<'_> {
 
 /// What a worker leaves behind.
 pub(crate) struct WorkerEnd {
-    pub(crate) tally: Tally,
+    pub(crate) recorder: Recorder,
     /// CPU time used in its turns of the measured window, and time waited for a CPU in them.
     pub(crate) time: ThreadTime,
     /// Length of the measured window as this thread saw it.
@@ -114,7 +114,7 @@ pub(crate) struct WorkerEnd {
     /// Clients that could send when the measured window began.
     pub(crate) open_clients: u32,
     /// Clients that were connected when it ended, and had an answer if they had asked; `None` where
-    /// clients connect on demand.
+    /// clients connect on query_source.
     pub(crate) served_clients: Option<u32>,
     /// Clients whose last queries all timed out, more than chance explains.
     pub(crate) forsaken_clients: u32,
@@ -148,15 +148,15 @@ pub(crate) struct Pauses {
 }
 
 /// Longest sleep, so that an interrupt is noticed soon.
-const LONGEST_WAIT: Nanos = 50_000_000;
+const MAX_WAIT: Nanos = 50_000_000;
 
 /// Events taken from epoll in one call.
 const EVENTS: usize = 512;
 
 pub(crate) struct Worker<'a> {
     orders: Orders<'a>,
-    judge: Judge<'a>,
-    demand: Demand,
+    matcher: ResponseMatcher<'a>,
+    query_source: QuerySource,
     /// For each client its connections, the first ones of all clients first; then, if truncated
     /// answers are asked again over TCP, one more of each client for that. Behind them, those that
     /// wait for the last answers of channels that have had their share.
@@ -192,7 +192,7 @@ pub(crate) struct Worker<'a> {
     unsettled: usize,
     /// The lengths of the queries differ.
     mixed_lengths: bool,
-    tally: Tally,
+    recorder: Recorder,
     outbox: Outbox,
     /// A message before it is signed.
     unsigned: Vec<u8>,
@@ -227,20 +227,20 @@ pub(crate) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub(crate) fn new(
         orders: Orders<'a>,
-        judge: Judge<'a>,
-        demand: Demand,
+        matcher: ResponseMatcher<'a>,
+        query_source: QuerySource,
         lanes: Vec<Lane>,
     ) -> std::io::Result<Self> {
-        let is_paced = matches!(demand, Demand::Open { .. });
-        let tally = Tally::new(orders.phases, orders.turns.cloned(), is_paced);
+        let is_paced = matches!(query_source, QuerySource::Open { .. });
+        let recorder = Recorder::new(orders.phases, orders.turns.cloned(), is_paced);
         let until = orders.phases.until;
         let most_queries = orders.most_queries;
         Ok(Self {
             poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            mixed_lengths: sending::are_mixed(judge.queries.iter()),
+            mixed_lengths: sending::are_mixed(matcher.queries.iter()),
             orders,
-            judge,
-            demand,
+            matcher,
+            query_source,
             regular: lanes.len(),
             lanes,
             free_drains: Vec::new(),
@@ -255,7 +255,7 @@ impl<'a> Worker<'a> {
             open_clients: 0,
             left: most_queries,
             unsettled: 0,
-            tally,
+            recorder,
             outbox: Outbox::default(),
             unsigned: Vec::new(),
             scratch: Scratch::default(),
@@ -326,11 +326,11 @@ impl<'a> Worker<'a> {
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
     fn note_phase(&mut self, now: Nanos) {
         let is_over = self.orders.stop.load(Ordering::Relaxed)
-            || self.judge.signatures.are_hopeless()
+            || self.matcher.signatures.are_hopeless()
             || self.has_done_its_part();
         if is_over && now < self.until {
             self.until = now;
-            self.tally.cut_short(now);
+            self.recorder.cut_short(now);
         }
         let soon = now + self.orders.phases.interval;
         if self.drops_before.is_none() && soon >= self.orders.phases.measured_from {
@@ -340,7 +340,7 @@ impl<'a> Worker<'a> {
             self.begins = Some(now);
             self.turn_since = self.had_turn.then(ThreadTime::now);
             let firsts = &self.lanes[..self.orders.clients as usize];
-            // A client that connects on demand, or is between two connections, is where it wants to be.
+            // A client that connects on query_source, or is between two connections, is where it wants to be.
             let keeps_open = self.orders.keeps_open && self.orders.quota.is_none();
             let could_send = |lane: &&Lane| lane.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
@@ -365,7 +365,7 @@ impl<'a> Worker<'a> {
     /// be filled.
     fn note_turn(&mut self, now: Nanos) {
         let has_turn = self.orders.has_turn(now);
-        let is_closed = matches!(self.demand, Demand::Closed { .. });
+        let is_closed = matches!(self.query_source, QuerySource::Closed { .. });
         if has_turn && !self.had_turn && is_closed {
             (0..self.lanes.len() as u32).for_each(|number| self.list(number));
         }
@@ -402,11 +402,12 @@ impl<'a> Worker<'a> {
     }
 
     fn report_interval(&mut self, now: Nanos) {
-        while let Some(interval) = self.tally.finished_interval(now, || self.orders.reports.spare())
+        while let Some(interval) =
+            self.recorder.finished_interval(now, || self.orders.reports.spare())
         {
             self.send_path = self.lanes.iter().find_map(Lane::send_path).or(self.send_path);
             self.orders.reports.send(interval);
-            self.judge.sample.look(now);
+            self.matcher.sample.look(now);
         }
     }
 
@@ -421,20 +422,22 @@ impl<'a> Worker<'a> {
             // round itself took as long, and more has gathered already.
             let horizon = self.orders.horizon;
             let taken = self.orders.clock.now().saturating_sub(self.woke);
-            let pause = match &self.demand {
-                Demand::Closed { .. } if taken < horizon => horizon - self.oversleep.min(horizon),
-                Demand::Closed { .. } => 0,
+            let pause = match &self.query_source {
+                QuerySource::Closed { .. } if taken < horizon => {
+                    horizon - self.oversleep.min(horizon)
+                }
+                QuerySource::Closed { .. } => 0,
                 // What becomes due meanwhile, from the last wake-up on, waits for no more than one
                 // horizon.
-                Demand::Open { .. } => horizon.saturating_sub(taken + self.oversleep),
+                QuerySource::Open { .. } => horizon.saturating_sub(taken + self.oversleep),
             };
             self.pause(pause);
         }
         let interval = self.orders.phases.interval;
-        let mut wake = (now + LONGEST_WAIT).min((now / interval + 1) * interval);
+        let mut wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
         earlier(self.orders.next_turn(now).filter(|_| !self.had_turn));
-        earlier(self.demand.next_due().filter(|_| now < self.until && self.left > 0));
+        earlier(self.query_source.next_due().filter(|_| now < self.until && self.left > 0));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
         earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
@@ -490,14 +493,14 @@ impl<'a> Worker<'a> {
             held: self.held,
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
             pauses: self.pauses,
-            tally: self.tally,
+            recorder: self.recorder,
             time: self.time,
             elapsed: self.orders.own_between(from, to),
             until: self.until,
             agreed: self.agreed,
-            wrong_example: self.judge.wrong_example,
-            malformed_example: self.judge.malformed_example,
-            signature_example: self.judge.signatures.example,
+            wrong_example: self.matcher.wrong_example,
+            malformed_example: self.matcher.malformed_example,
+            signature_example: self.matcher.signatures.example,
             last_end: self.last_end,
         }
     }

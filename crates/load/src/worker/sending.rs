@@ -5,10 +5,10 @@ use dnslab_wire::{Additions, Query, Transport};
 use super::Worker;
 use crate::channel::ChannelEnd;
 use crate::clock::{self, Nanos};
-use crate::demand::Demand;
 use crate::in_flight::Entry;
 use crate::lane::Pending;
-use crate::tally::Loss;
+use crate::query_source::QuerySource;
+use crate::recorder::Loss;
 
 /// Messages in one batch at most, whatever the channel would take.
 const BATCH_LIMIT: usize = 512;
@@ -22,14 +22,14 @@ const STEP: u32 = 8;
 impl Worker<'_> {
     /// Takes what the schedule has made due.
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
-        let Demand::Open { arrivals } = &mut self.demand else { return };
+        let QuerySource::Open { arrivals } = &mut self.query_source else { return };
         let last = now.min(self.until.saturating_sub(1));
         while self.left > 0
             && let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last)
         {
             self.left -= 1;
             let due = Some(arrival.due_ns);
-            self.tally.due(arrival.due_ns);
+            self.recorder.due(arrival.due_ns);
             self.unsettled += 1;
             let lane = &mut self.lanes[arrival.client as usize];
             lane.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
@@ -58,7 +58,7 @@ impl Worker<'_> {
     /// Closed loop: what is missing in the lane's window is to be sent. It becomes due when it is
     /// sent; what has not been sent when the measured window ends never does.
     fn fill_window(&mut self, number: u32, now: Nanos) {
-        if !matches!(self.demand, Demand::Closed { .. }) {
+        if !matches!(self.query_source, QuerySource::Closed { .. }) {
             return;
         }
         let has_turn = self.orders.has_turn(now);
@@ -72,11 +72,11 @@ impl Worker<'_> {
         }
         lane.window = (lane.window + STEP).min(lane.widest);
         let missing = (lane.window as usize).saturating_sub(lane.outstanding());
-        let missing = match self.judge.retries_over_tcp {
+        let missing = match self.matcher.retries_over_tcp {
             true => missing.min(self.free_places_of_client(number)),
             false => missing,
         };
-        let Demand::Closed { picker } = &mut self.demand else { return };
+        let QuerySource::Closed { picker } = &mut self.query_source else { return };
         let lane = &mut self.lanes[number as usize];
         let missing = missing.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= missing as u64;
@@ -192,7 +192,7 @@ impl Worker<'_> {
         if !in_groups || count < 2 || lane.watches_writing {
             return false;
         }
-        let queries = self.judge.queries;
+        let queries = self.matcher.queries;
         let length = |query| queries.get(query).octets().len();
         put_by_length(&mut lane.pending.make_contiguous()[..count], length);
         true
@@ -201,10 +201,10 @@ impl Worker<'_> {
     /// Puts the first queries that wait into the outbox, each with an id of its own; how many.
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
         let lane = &mut self.lanes[number as usize];
-        let queries = self.judge.queries;
+        let queries = self.matcher.queries;
         let client = self.orders.client_number(lane.client);
         let subnet = self.orders.subnets.map(|subnets| subnets.of_client(client));
-        let cookie = self.judge.cookies.get(lane.client as usize);
+        let cookie = self.matcher.cookies.get(lane.client as usize);
         let additions = Additions { cookie, subnet: subnet.as_ref() };
         self.outbox.clear();
         let mut offered = 0;
@@ -233,9 +233,9 @@ impl Worker<'_> {
     /// closed loop they are due then, which they could not be after the end of the window.
     fn stamp_again(&mut self, number: u32, ids: &[u16]) -> Nanos {
         let now = self.orders.clock.now();
-        let sent = match self.demand {
-            Demand::Closed { .. } => now.min(self.until.saturating_sub(1)),
-            Demand::Open { .. } => now,
+        let sent = match self.query_source {
+            QuerySource::Closed { .. } => now.min(self.until.saturating_sub(1)),
+            QuerySource::Open { .. } => now,
         };
         let lane = &mut self.lanes[number as usize];
         for (pending, id) in lane.pending.iter().zip(ids) {
@@ -250,14 +250,14 @@ impl Worker<'_> {
             return;
         }
         let lane = &mut self.lanes[number as usize];
-        lane.note_sent(sent, taken, matches!(self.demand, Demand::Open { .. }));
+        lane.note_sent(sent, taken, matches!(self.query_source, QuerySource::Open { .. }));
         for (pending, octets) in lane.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
-                self.tally.due(sent);
+                self.recorder.due(sent);
                 self.unsettled += 1;
             }
             let first = pending.sent_before == 0;
-            self.tally.sent(pending.due.unwrap_or(sent), sent, octets, first);
+            self.recorder.sent(pending.due.unwrap_or(sent), sent, octets, first);
         }
         self.arm(number, sent + self.orders.timeout);
     }
@@ -267,7 +267,7 @@ impl Worker<'_> {
         if let Some(due) = pending.due {
             // One that waits to be asked again was sent.
             let loss = if pending.sent_before == 0 { Loss::NotSent } else { Loss::TimedOut };
-            self.tally.lost(due, now, loss);
+            self.recorder.lost(due, now, loss);
             self.unsettled -= 1;
         }
     }

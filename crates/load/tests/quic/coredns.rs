@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::Method;
 use dnslab_load::{HttpSettings, LoadSpec, Mode};
 use dnslab_traffic::{ClientBehaviour, Quota};
+use dnslab_transport::Method;
 use dnslab_wire::Transport;
 
 use crate::load::{Identity, go, go_well, spec, zone};

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_carrier::Method;
 use dnslab_load::{HttpSettings, LoadSpec, Mode};
 use dnslab_traffic::{ClientBehaviour, Quota};
+use dnslab_transport::Method;
 use dnslab_wire::Transport;
 
 use crate::load::{go, go_well, spec};

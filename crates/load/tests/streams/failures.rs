@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::http2::Server;
 use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_transport::http2::Server;
 use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustls::{ServerConnection, StreamOwned};
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use dnslab_carrier::Method;
-use dnslab_carrier::http2::Server;
 use dnslab_load::LoadSpec;
+use dnslab_transport::Method;
+use dnslab_transport::http2::Server;
 use dnslab_wire::Transport;
 use rustls::ServerConnection;
 

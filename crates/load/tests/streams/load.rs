@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_carrier::Method;
 use dnslab_load::{
     Expected, HttpSettings, LoadResult, LoadSpec, Mode, TlsSettings, Verification, run,
 };
 use dnslab_traffic::{ClientBehaviour, QueryList, Quota};
+use dnslab_transport::Method;
 use dnslab_wire::{QueryOptions, Transport};
 
 use crate::servers::Identity;

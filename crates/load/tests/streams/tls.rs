@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_carrier::Method;
 use dnslab_load::{LoadError, LoadResult, LoadSpec, TlsGroup, TlsSettings, TlsVersions, run};
+use dnslab_transport::Method;
 use dnslab_wire::Transport;
 
 use crate::load::{go, go_well, settings, spec, with_method, with_quota};

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limit::{GENERATOR_BUSY, RATE_MET};
-use crate::objective::Demand;
-use crate::{Caveat, Finding, LimitFigures, Measured, Objective, RunRecord, RunStatus, number};
+use crate::bottleneck::{GENERATOR_BUSY, RATE_MET};
+use crate::objective::Threshold;
+use crate::{BottleneckFigures, Caveat, Measured, Objective, Remark, RunRecord, RunStatus, number};
 
 /// Share of the answers that may come after the window before the server counts as one that does
 /// not keep up. At a rate that it does keep up, as many come after the window as came in it to
@@ -30,7 +30,7 @@ pub enum Judged {
         /// What is not met; not empty.
         breaches: Vec<Breach>,
         /// What the generator lacked, and the remedy.
-        generator: Finding,
+        generator: Remark,
     },
     /// The run failed, so nothing can be said.
     Failed {
@@ -44,9 +44,9 @@ pub enum Judged {
 #[serde(tag = "breach", rename_all = "kebab-case")]
 pub enum Breach {
     /// A demand of the objective.
-    Demand {
+    Threshold {
         /// The demand.
-        demand: Demand,
+        demand: Threshold,
         /// The figure: a share in [0, 1], or nanoseconds; `None` if there was no query.
         found: Option<f64>,
     },
@@ -119,7 +119,7 @@ fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objectiv
     for demand in objective.map_or(&[][..], Objective::demands) {
         let found = demand.figure(measured);
         if !found.is_some_and(|figure| demand.is_met_by(figure)) {
-            breaches.push(Breach::Demand { demand: *demand, found });
+            breaches.push(Breach::Threshold { demand: *demand, found });
         }
     }
     if record.load.window().is_some() {
@@ -140,11 +140,11 @@ fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objectiv
 ///
 /// A worker without CPU time left explains all of it: what it sends late it sends in bursts, which a
 /// server's socket buffer may not take. A server without CPU time left is the limit all the same,
-/// unless the worker was busier: as in [`crate::Limit::decide`], the more saturated of the two holds
+/// unless the worker was busier: as in [`crate::Bottleneck::decide`], the more saturated of the two holds
 /// the other up. The question is another one than there, though: an open loop of which nearly
 /// everything is answered has its rate as its limit, and may violate a latency all the same.
-fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Finding> {
-    let figures = LimitFigures::of(&record.load, &record.server, &record.chain, measured);
+fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Remark> {
+    let figures = BottleneckFigures::of(&record.load, &record.server, &record.chain, measured);
     let busy_share = figures.generator_busy_share;
     let server = figures.busiest_server();
     if breaches.iter().any(|breach| matches!(breach, Breach::Invalid { .. })) {
@@ -155,10 +155,10 @@ fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Op
         return Some(Caveat::GeneratorLimited { busy_share }.finding_with(workers));
     }
     let reasons = breaches.iter().map(|breach| match breach {
-        Breach::Demand { demand, .. } if demand.quantity.is_latency() => {
+        Breach::Threshold { demand, .. } if demand.quantity.is_latency() => {
             late(*demand, &figures, record, measured)
         }
-        Breach::Demand { demand, .. } => {
+        Breach::Threshold { demand, .. } => {
             dropped(*demand, &figures, measured).map(|it| it.finding_with(workers))
         }
         Breach::NotOffered { .. } | Breach::Backlog { .. } => {
@@ -167,11 +167,11 @@ fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Op
         Breach::Invalid { .. } => None,
     });
     // One that is not explained is the server's.
-    reasons.collect::<Option<Vec<Finding>>>()?.into_iter().next()
+    reasons.collect::<Option<Vec<Remark>>>()?.into_iter().next()
 }
 
 /// Drops at the generator's own sockets, if the demand would be met had those answers been read.
-fn dropped(demand: Demand, figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
+fn dropped(demand: Threshold, figures: &BottleneckFigures, measured: &Measured) -> Option<Caveat> {
     let datagrams = figures.generator_drops;
     let mut without = measured.clone();
     let outcomes = &mut without.counters.outcomes;
@@ -184,7 +184,7 @@ fn dropped(demand: Demand, figures: &LimitFigures, measured: &Measured) -> Optio
 }
 
 /// Too little sent, if that was not for want of a server that reads.
-fn not_offered(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
+fn not_offered(figures: &BottleneckFigures, measured: &Measured) -> Option<Caveat> {
     let due = measured.counters.outcomes.due;
     let missed = is_missed(due, measured.sent_in_window);
     if !missed || figures.waits_for_connections() {
@@ -201,11 +201,11 @@ fn not_offered(figures: &LimitFigures, measured: &Measured) -> Option<Caveat> {
 /// when a query is sent. Lost queries count in it as they do in the latency. Not for streams: their
 /// queries lag behind when the server does not read.
 fn late(
-    demand: Demand,
-    figures: &LimitFigures,
+    demand: Threshold,
+    figures: &BottleneckFigures,
     record: &RunRecord,
     measured: &Measured,
-) -> Option<Finding> {
+) -> Option<Remark> {
     if figures.is_stream {
         return None;
     }
@@ -215,7 +215,7 @@ fn late(
     let would_be = demand.figure(&without)?;
     let lag = measured.send_lag.quantile_ns(0.99).unwrap_or(0);
     demand.is_met_by(would_be).then(|| {
-        Finding::new(
+        Remark::new(
             format!("Queries left late: counted from when they were sent, `{demand}` is met"),
             format!(
                 "{} {} from then on, send lag p99 {}",

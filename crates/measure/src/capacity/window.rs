@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Step, WindowSweep, tried};
-use crate::LimitKind;
+use crate::BottleneckKind;
 use crate::statistics::{Estimate, Paired, mean};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
@@ -63,7 +63,7 @@ impl WindowFigures {
             (!values.is_empty()).then(|| sum / values.len() as f64)
         };
         let by_generator = |step: &&Step| {
-            step.figures.is_some_and(|figures| figures.limit == Some(LimitKind::Generator))
+            step.figures.is_some_and(|figures| figures.limit == Some(BottleneckKind::Generator))
         };
         Some(Self {
             generator_limited: u32::try_from(own().filter(by_generator).count())
@@ -148,7 +148,11 @@ mod tests {
                 lost_share: 0.0,
                 p50_ns: Some(1_000 * window),
                 p99_ns: Some(5_000 * window),
-                limit: Some(if window < 4 { LimitKind::Window } else { LimitKind::Generator }),
+                limit: Some(if window < 4 {
+                    BottleneckKind::Window
+                } else {
+                    BottleneckKind::Generator
+                }),
                 horizon_ns: Some(if window < 4 { 0 } else { 50_000 }),
                 server_busy_share: None,
             }),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::Caveat;
-use crate::limit::{
+use crate::bottleneck::{
     CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held, share_with_load,
 };
 use crate::{

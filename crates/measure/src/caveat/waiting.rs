@@ -15,7 +15,7 @@
 //! (`(1 - exp(-w / gap)) / (1 - exp(-time / gap))`), whatever the server does.
 
 use super::Caveat;
-use crate::limit::{GENERATOR_BUSY, SERVER_BUSY, busiest};
+use crate::bottleneck::{GENERATOR_BUSY, SERVER_BUSY, busiest};
 use crate::{LoadFacts, Measured};
 
 /// An answer that waits for a query comes this much later than a round trip after it: the server

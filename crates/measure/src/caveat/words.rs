@@ -3,17 +3,17 @@
 use super::Caveat;
 use crate::HttpRefusals;
 use crate::number;
-use crate::self_check::Finding;
+use crate::self_check::Remark;
 
 impl Caveat {
     /// The caveat in words.
     #[must_use]
-    pub fn finding(&self) -> Finding {
+    pub fn finding(&self) -> Remark {
         self.finding_with(None)
     }
 
     /// The caveat in words, with the remedies for a load of this many workers.
-    pub(crate) fn finding_with(&self, workers: Option<u32>) -> Finding {
+    pub(crate) fn finding_with(&self, workers: Option<u32>) -> Remark {
         self.of_generator(workers)
             .or_else(|| self.of_host())
             .or_else(|| self.of_counts())
@@ -21,15 +21,15 @@ impl Caveat {
     }
 
     /// What the generator did, or failed to do.
-    fn of_generator(&self, workers: Option<u32>) -> Option<Finding> {
+    fn of_generator(&self, workers: Option<u32>) -> Option<Remark> {
         let add_worker = add_worker(workers);
         Some(match self {
-            Self::GeneratorLimited { busy_share } => Finding::new(
+            Self::GeneratorLimited { busy_share } => Remark::new(
                 "The load generator had no CPU left: the server may do more than this figure says",
                 format!("busiest worker: {} of its CPU", number::share(*busy_share)),
                 format!("{add_worker}, or give the server fewer CPUs"),
             ),
-            Self::RateMissed { intended_qps, offered_qps } => Finding::new(
+            Self::RateMissed { intended_qps, offered_qps } => Remark::new(
                 "Fewer queries were sent than intended; the limit says on which side",
                 format!(
                     "{} of {} queries per second",
@@ -38,14 +38,14 @@ impl Caveat {
                 ),
                 format!("{add_worker}, or ask for a lower rate"),
             ),
-            Self::SendLag { p50_ns, p99_ns } => Finding::new(
+            Self::SendLag { p50_ns, p99_ns } => Remark::new(
                 "Queries left later than they were due, by more than a tenth of the latency: that \
                  part of it passed before they were sent, in the generator or before a full \
                  connection",
                 lags(*p50_ns, *p99_ns),
                 format!("{add_worker}, or ask for a lower rate"),
             ),
-            Self::Pacing { width_ns, share_within, p99_error } => Finding::new(
+            Self::Pacing { width_ns, share_within, p99_error } => Remark::new(
                 "The rate was met on average but not evenly, so the server saw gaps and bursts",
                 format!(
                     "{} of the windows of {} within 1 %, 1 in 100 off by {} or more",
@@ -55,7 +55,7 @@ impl Caveat {
                 ),
                 format!("{add_worker}, or ask for a lower rate"),
             ),
-            Self::Horizon { horizon_ns, p50_ns } => Finding::new(
+            Self::Horizon { horizon_ns, p50_ns } => Remark::new(
                 "The batching of sends and receives is a large part of the latency, and in a \
                  closed loop it bounds the rate too",
                 format!(
@@ -65,25 +65,25 @@ impl Caveat {
                 ),
                 "Set `load.horizon = \"0us\"`",
             ),
-            Self::GeneratorDrops { datagrams } => Finding::new(
+            Self::GeneratorDrops { datagrams } => Remark::new(
                 "The generator's own sockets dropped answers, which count as lost although the \
                  server answered",
                 format!("{} datagrams", number::count(*datagrams)),
                 format!("Raise `net.core.rmem_max`. {add_worker}"),
             ),
-            Self::ConnectionsFailed { attempted, failed, lost, example } => Finding::new(
+            Self::ConnectionsFailed { attempted, failed, lost, example } => Remark::new(
                 "Connections failed or were lost",
                 connections(*attempted, *failed, *lost, example),
                 "Look at the server's limits on connections and its log, or ask with fewer \
                  clients",
             ),
             Self::WindowNotFull { in_flight, window } => window_not_full(*in_flight, *window),
-            Self::ClientsNotConnected { open, clients } => Finding::new(
+            Self::ClientsNotConnected { open, clients } => Remark::new(
                 "Not all clients were connected when the measured window began",
                 format!("{} of the {} clients", number::count(*open), number::count(*clients)),
                 "Lengthen the warm-up (`load.warm_up`), or find why the others were not",
             ),
-            Self::ConnectionsHeld { share } => Finding::new(
+            Self::ConnectionsHeld { share } => Remark::new(
                 "Connections waited for their turn in the generator, which has at most 256 of each \
                  worker on their way at once, and no more open than it may have files",
                 format!("{} of the time", number::share(*share)),
@@ -97,22 +97,22 @@ impl Caveat {
     }
 
     /// What the machine under the generator did.
-    fn of_host(&self) -> Option<Finding> {
+    fn of_host(&self) -> Option<Remark> {
         const END_OTHERS: &str = "End what else runs on this machine, and measure again";
         Some(match self {
-            Self::SharedCpus => Finding::new(
+            Self::SharedCpus => Remark::new(
                 "Server and load generator shared CPUs, so each took time from the other",
                 "",
                 "Pin them to different CPUs, or put the generator on another machine",
             ),
-            Self::SharedCore { cpus } => Finding::new(
+            Self::SharedCore { cpus } => Remark::new(
                 "The server shared a core with others: two CPUs that are threads of one core slow \
                  each other at every instruction",
                 shared_core(cpus),
                 "Name CPUs of different cores (`server.cpus`, `load.cpus`), or take a machine with \
                  more cores",
             ),
-            Self::HostDrops { datagrams, of_server } => Finding::new(
+            Self::HostDrops { datagrams, of_server } => Remark::new(
                 "Full sockets on the generator's host dropped datagrams; they are not the \
                  generator's",
                 format!(
@@ -123,22 +123,22 @@ impl Caveat {
                 "If the server is on this host, ask with less in flight, or raise \
                  `net.core.rmem_default`, or the buffer that it asks for and `net.core.rmem_max`",
             ),
-            Self::Steal { share } => Finding::new(
+            Self::Steal { share } => Remark::new(
                 "The hypervisor kept time from this machine",
                 format!("{} of the time of its CPUs", number::share(*share)),
                 "Measure on a machine of your own, or at a quieter hour",
             ),
-            Self::Crowded { waited_share } => Finding::new(
+            Self::Crowded { waited_share } => Remark::new(
                 "Others held the CPUs of the load generator while it could have run",
                 format!("it waited for {} of the time", number::share(*waited_share)),
                 END_OTHERS,
             ),
-            Self::OtherProcesses { cpus } => Finding::new(
+            Self::OtherProcesses { cpus } => Remark::new(
                 "Processes that are neither server nor load used CPU time",
                 format!("{} CPUs busy", number::three_digits(*cpus)),
                 END_OTHERS,
             ),
-            Self::LinksNotPlayed { reason } => Finding::new(
+            Self::LinksNotPlayed { reason } => Remark::new(
                 "There were no hosts, so no link was played: the upstream at most added the delay of \
                  its link to each answer, and connections and handshakes cost no round trip",
                 reason.clone(),
@@ -149,9 +149,9 @@ impl Caveat {
     }
 
     /// What came back or was counted that should not have been so.
-    fn of_counts(&self) -> Option<Finding> {
+    fn of_counts(&self) -> Option<Remark> {
         Some(match self {
-            Self::StrayAnswers { late, duplicate, unexpected } => Finding::new(
+            Self::StrayAnswers { late, duplicate, unexpected } => Remark::new(
                 "Stray answers",
                 format!(
                     "{} after the time-out, {} for the second time, {} to questions never asked",
@@ -161,7 +161,7 @@ impl Caveat {
                 ),
                 "Raise the time-out if the late ones matter; look at the path if the others do",
             ),
-            Self::CountsDiffer { sent, counted } => Finding::new(
+            Self::CountsDiffer { sent, counted } => Remark::new(
                 "The server's own count of the queries is not that of the load",
                 format!(
                     "{} sent, {} counted by the server",
@@ -171,19 +171,19 @@ impl Caveat {
                 "See how the queries ended, for lost ones may not have reached it; who else asks \
                  it; and what this server does not count",
             ),
-            Self::DnstapDropped { share } => Finding::new(
+            Self::DnstapDropped { share } => Remark::new(
                 "The server lost dnstap messages, because the queue to their writer was full: what \
                  the whole log costs is in no figure",
                 format!("{} of the messages", number::share(*share)),
                 "Ask for a lower rate, give the server another CPU, or put the results on a faster \
                  disk; BIND's queue has its default length (fstrm-set-input-queue-size)",
             ),
-            Self::WrongAnswers { count, example } => Finding::new(
+            Self::WrongAnswers { count, example } => Remark::new(
                 "Answers were not what the experiment expects",
                 format!("{}, for example: {example}", number::count(*count)),
                 "Correct the zone or the expected answer",
             ),
-            Self::MalformedAnswers { malformed, checked, example } => Finding::new(
+            Self::MalformedAnswers { malformed, checked, example } => Remark::new(
                 "Answers had a right header, but not what it promised",
                 format!(
                     "{} of {} that were checked in full, for example: {example}",
@@ -193,13 +193,13 @@ impl Caveat {
                 "Look at the answer with another program (`dig`, or `kdig`): the server makes it \
                  wrongly, or something on the path does",
             ),
-            Self::BadSignatures { count, example } => Finding::new(
+            Self::BadSignatures { count, example } => Remark::new(
                 "Signatures were refused, or answers had no valid one",
                 format!("{}, for example: {example}", number::count(*count)),
                 "Give server and load a TSIG key of one name, algorithm and secret, and look at \
                  both clocks",
             ),
-            Self::HttpErrors { statuses } => Finding::new(
+            Self::HttpErrors { statuses } => Remark::new(
                 "The server refused queries with an error of HTTP",
                 http_statuses(statuses),
                 "Look at the server's log from that time on, and at its bounds on requests",
@@ -209,10 +209,10 @@ impl Caveat {
     }
 
     /// What the server and its answers were like, and how the run was made.
-    fn of_the_rest(&self) -> Finding {
+    fn of_the_rest(&self) -> Remark {
         match self {
             Self::ClosedLoop { window } => closed_loop(*window),
-            Self::AnswersWaitForNextQuery { share, gap_ns } => Finding::new(
+            Self::AnswersWaitForNextQuery { share, gap_ns } => Remark::new(
                 "Answers waited in the server for the next query of their connection: it leaves \
                  Nagle's algorithm on, so an answer leaves it only when the one before is \
                  acknowledged, which the client's kernel does with the next query or after 40 ms; \
@@ -226,7 +226,7 @@ impl Caveat {
                  acknowledge at once, and shows the latency without the wait; real clients with \
                  such a gap between their queries wait too",
             ),
-            Self::FirstAnswersWait { share, connections } => Finding::new(
+            Self::FirstAnswersWait { share, connections } => Remark::new(
                 "The first answer of a new connection came after 40 ms: the server leaves Nagle's \
                  algorithm on, and holds it until the client has acknowledged what came with the \
                  handshake, which the client's kernel does after that time",
@@ -238,23 +238,23 @@ impl Caveat {
                 "The server can set TCP_NODELAY; `load.quickack = \"always\"` makes the clients \
                  acknowledge at once, and shows the latency without the wait",
             ),
-            Self::Lost { share } => Finding::new(
+            Self::Lost { share } => Remark::new(
                 "Queries were not answered; each counts in the latency with its time-out at least",
                 number::share(*share),
                 "See how the queries ended, and ask for less if the server was full",
             ),
-            Self::Truncated { share } => Finding::new(
+            Self::Truncated { share } => Remark::new(
                 "Answers were truncated (TC); a real client asks again over TCP, which is in no \
                  figure here unless the clients were told to",
                 format!("{} of the answers", number::share(*share)),
                 "Ask for smaller answers, or measure `tcp` beside it",
             ),
-            Self::EmptyAnswers { share } => Finding::new(
+            Self::EmptyAnswers { share } => Remark::new(
                 "Answers were NOERROR without a record: NODATA, or referrals",
                 format!("{} of the answers", number::share(*share)),
                 "Make sure that this is the right zone, or the right resolver, for these queries",
             ),
-            Self::Unsteady { lowest_qps, median_qps } => Finding::new(
+            Self::Unsteady { lowest_qps, median_qps } => Remark::new(
                 "The rate broke down inside the measured window",
                 format!(
                     "{} answers per second in the worst interval, {} in the median one",
@@ -263,18 +263,18 @@ impl Caveat {
                 ),
                 "Look at it over time, end what else runs on this machine, and measure longer",
             ),
-            Self::ServerNotWatched { reason } => Finding::new(
+            Self::ServerNotWatched { reason } => Remark::new(
                 "The server's CPU and memory were not watched",
                 reason.clone(),
                 "Run dnslab on the server's machine, as root or as its owner, and leave \
                  `server.watch` at `true`",
             ),
-            Self::CutShort { measured_ns } => Finding::new(
+            Self::CutShort { measured_ns } => Remark::new(
                 "The run was ended before its time",
                 format!("after {} of measurement", number::duration(*measured_ns as f64)),
                 "Resume the experiment to repeat it",
             ),
-            Self::CertificateNotVerified => Finding::new(
+            Self::CertificateNotVerified => Remark::new(
                 "The certificate of the server was not verified, so the cost of verifying it is \
                  not in the figures",
                 "",
@@ -282,7 +282,7 @@ impl Caveat {
             ),
             other => {
                 let text = if let Self::Other { text } = other { text.as_str() } else { "" };
-                Finding::new(text.trim_end_matches('.'), "", "")
+                Remark::new(text.trim_end_matches('.'), "", "")
             }
         }
     }
@@ -329,10 +329,10 @@ fn connections(attempted: u64, failed: u64, lost: u64, example: &str) -> String 
 }
 
 /// A closed loop whose window was not full; both in queries over all clients.
-fn window_not_full(in_flight: f64, window: u64) -> Finding {
+fn window_not_full(in_flight: f64, window: u64) -> Remark {
     let in_flight =
         if in_flight < 99.95 { number::three_digits(in_flight) } else { number::qps(in_flight) };
-    Finding::new(
+    Remark::new(
         "Answered queries took up only a part of the window, so the rate is that of a smaller \
          one: lost queries stay outstanding until they time out, as behind a server's full \
          socket buffer, or queries waited for a connection or for a stream that the server did not \
@@ -344,8 +344,8 @@ fn window_not_full(in_flight: f64, window: u64) -> Finding {
 }
 
 /// A rate that is the one at its window.
-fn closed_loop(window: u64) -> Finding {
-    Finding::new(
+fn closed_loop(window: u64) -> Remark {
+    Remark::new(
         "A closed loop waits when the server stalls, so it hides stalls from the latency figures \
          (coordinated omission); and the rate is the one at this window, another gives another",
         format!("{} outstanding queries", number::count(window)),

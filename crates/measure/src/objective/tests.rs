@@ -57,7 +57,7 @@ fn bad_objectives_name_the_culprit_and_the_remedy() {
 
 #[test]
 fn a_bound_is_met_on_its_side() {
-    let met = |demand: &str, figure: f64| demand.parse::<Demand>().unwrap().is_met_by(figure);
+    let met = |demand: &str, figure: f64| demand.parse::<Threshold>().unwrap().is_met_by(figure);
     for (demand, figure, expected) in [
         ("lost<0.1%", 0.000_9, true),
         ("lost<0.1%", 0.001, false),

@@ -8,20 +8,20 @@ use serde::Serialize;
 
 use super::{ResultsError, Session};
 use crate::{
-    Caveat, ChainPart, CounterSeries, Limit, Measured, ResourceSeries, RunRecord, visible,
+    Bottleneck, Caveat, ChainPart, CounterSeries, Measured, ResourceSeries, RunRecord, visible,
 };
 
 /// Variants of an experiment. A page of more has no reader, and what is computed for each pair of them
 /// takes its time.
-pub const MOST_VARIANTS: usize = 1_000;
+pub const MAX_VARIANTS: usize = 1_000;
 
 /// Runs of an experiment. All records are held at once when the report is made.
-pub const MOST_RUNS: usize = 5_000;
+pub const MAX_RUNS: usize = 5_000;
 
 /// Pairs of variants that are compared: all of forty variants.
-pub const MOST_PAIRS: usize = 2_000;
+pub const MAX_PAIRS: usize = 2_000;
 
-/// What a session file may be, and that of a search: those of [`MOST_RUNS`] with long names. Both list
+/// What a session file may be, and that of a search: those of [`MAX_RUNS`] with long names. Both list
 /// runs; a step of a search has some thirty values.
 pub(super) const SESSION: Budget = Budget { file: 16 << 20, octets: 16 << 20, values: 500_000 };
 
@@ -40,35 +40,35 @@ pub(super) const RECORDS: Budget = Budget { file: 512 << 20, octets: 1 << 30, va
 
 /// Octets of what the records of a session say in words: all but series and histograms. The page repeats it,
 /// with up to six octets for one. A record has 5 kB of it and 1 kB for each server of a chain; this is 13 kB
-/// for each of [`MOST_RUNS`].
-pub(super) const MOST_WORDS: usize = 64 << 20;
+/// for each of [`MAX_RUNS`].
+pub(super) const MAX_WORDS: usize = 64 << 20;
 
 /// Octets of a file that is given back as it is: larger than all reports of [`RECORDS`].
-pub(super) const LARGEST_WRITTEN: u64 = 1 << 30;
+pub(super) const MAX_WRITTEN: u64 = 1 << 30;
 
 /// Octets of a configuration or log that is shown.
-pub(super) const LARGEST_SERVER_FILE: u64 = 64 * 1024;
+pub(super) const MAX_SERVER_FILE: u64 = 64 * 1024;
 
 /// Configurations and logs of one server that are shown.
-pub(super) const MOST_SERVER_FILES: usize = 32;
+pub(super) const MAX_SERVER_FILES: usize = 32;
 
 /// Octets of a variant's name, which is that of a folder.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// Servers behind the one under test.
-const MOST_IN_CHAIN: usize = 16;
+const MAX_IN_CHAIN: usize = 16;
 
 /// Reasons to doubt a run, each of which is held against all others. There are some forty kinds.
-const MOST_CAVEATS: usize = 1_000;
+const MAX_CAVEATS: usize = 1_000;
 
 /// CPUs that are watched one by one: no more ever were. Each is a curve of each variant.
-const MOST_CPUS: usize = 32;
+const MAX_CPUS: usize = 32;
 
 /// Intervals of a load, which are made so long that there are 200 of them and the rest of one.
-const MOST_INTERVALS: usize = 1_000;
+const MAX_INTERVALS: usize = 1_000;
 
 /// A time of a load, nanoseconds (115 days). A load lasts up to a week; sums of such times do not overflow.
-const LONGEST_NS: usize = 10_000_000_000_000_000;
+const MAX_NS: usize = 10_000_000_000_000_000;
 
 /// What may still be read of files of one kind.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +104,11 @@ impl Budget {
 /// Checks a session that somebody may have changed: names that are those of folders, lists within
 /// bounds, and a plan of its own variants in which no run is there twice.
 pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), ResultsError> {
-    at_most(path, "variants", session.variants.len(), MOST_VARIANTS)?;
-    at_most(path, "variants left out", session.skipped.len(), MOST_VARIANTS)?;
-    at_most(path, "pairs of variants to compare", session.compared.len(), MOST_PAIRS)?;
-    at_most(path, "limits", session.limits.len(), MOST_VARIANTS)?;
-    at_most(path, "runs", session.plan.len(), MOST_RUNS)?;
+    at_most(path, "variants", session.variants.len(), MAX_VARIANTS)?;
+    at_most(path, "variants left out", session.skipped.len(), MAX_VARIANTS)?;
+    at_most(path, "pairs of variants to compare", session.compared.len(), MAX_PAIRS)?;
+    at_most(path, "limits", session.limits.len(), MAX_VARIANTS)?;
+    at_most(path, "runs", session.plan.len(), MAX_RUNS)?;
     let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
     let mut variants = HashSet::new();
     for name in &session.variants {
@@ -137,7 +137,7 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
 /// True for the name of a variant: that of a folder, without characters that act on a terminal.
 fn is_name(name: &str) -> bool {
     let is_plain = !name.contains('/') && !matches!(name, "" | "." | "..");
-    is_plain && name.len() <= LONGEST_NAME && visible(name) == name
+    is_plain && name.len() <= MAX_NAME && visible(name) == name
 }
 
 /// Checks the lists of a record that cost more than their length, and its words, of which there may be
@@ -151,32 +151,32 @@ pub(super) fn check_record(
     at_most(path, "octets of text", words, *words_left)?;
     *words_left -= words;
     let caveats = record.common_load.as_ref().map_or(0, |common| common.caveats.len());
-    at_most(path, "servers in its chain", record.chain.len(), MOST_IN_CHAIN)?;
-    at_most(path, "caveats", record.caveats.len() + caveats, MOST_CAVEATS)?;
+    at_most(path, "servers in its chain", record.chain.len(), MAX_IN_CHAIN)?;
+    at_most(path, "caveats", record.caveats.len() + caveats, MAX_CAVEATS)?;
     let common = record.common_load.as_ref().map(|common| &common.measured);
     for part in &record.chain {
         check_samples(&part.resources, part.counters.as_ref(), path)?;
     }
     for measured in record.measured.iter().chain(common) {
         check_samples(&measured.resources, measured.server_counters.as_ref(), path)?;
-        at_most(path, "intervals", measured.intervals.len(), MOST_INTERVALS)?;
+        at_most(path, "intervals", measured.intervals.len(), MAX_INTERVALS)?;
         let intervals = measured.intervals.iter().chain(&measured.seconds);
         let of_intervals = intervals.flat_map(|of| [of.at_ns, of.length_ns]);
         let times = [measured.window_start_ns, measured.window_ns].into_iter().chain(of_intervals);
         let longest = usize::try_from(times.max().unwrap_or(0)).unwrap_or(usize::MAX);
-        at_most(path, "nanoseconds of load", longest, LONGEST_NS)?;
+        at_most(path, "nanoseconds of load", longest, MAX_NS)?;
     }
     Ok(())
 }
 
 /// Octets of a record as JSON without its series and histograms.
 fn words(record: &RunRecord) -> usize {
-    let RunRecord { started, status, load, server, chain, laboratory, .. } = record;
+    let RunRecord { started, status, load, server, chain, testbed, .. } = record;
     let behind = |part: &ChainPart| {
         let ChainPart { role, host, transport, server, resources, counters } = part;
         length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
     };
-    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], limit: &Limit| {
+    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], limit: &Bottleneck| {
         let measured = measured.map_or(0, |measured| {
             let Measured { counters, warm_up, resources, server_counters, tls, .. } = measured;
             let series = words_of_series(resources, server_counters.as_ref());
@@ -187,7 +187,7 @@ fn words(record: &RunRecord) -> usize {
     let common = record.common_load.as_ref().map_or(0, |common| {
         length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.limit)
     });
-    length(&(started, status, load, server, laboratory))
+    length(&(started, status, load, server, testbed))
         + chain.iter().map(behind).sum::<usize>()
         + of_load(record.measured.as_ref(), &record.caveats, &record.limit)
         + common
@@ -223,7 +223,7 @@ fn check_samples(
     counters: Option<&CounterSeries>,
     path: &Path,
 ) -> Result<(), ResultsError> {
-    at_most(path, "CPUs", resources.core_cpus.len(), MOST_CPUS)?;
+    at_most(path, "CPUs", resources.core_cpus.len(), MAX_CPUS)?;
     check_times("resources", resources.samples.iter().map(|sample| sample.at_ns), path)?;
     let readings = counters.map_or(&[][..], |counters| &counters.samples);
     check_times("server's own counters", readings.iter().map(|sample| sample.at_ns), path)
@@ -240,7 +240,7 @@ fn check_times(
     }
     for end in [times.clone().next(), times.clone().next_back()].into_iter().flatten() {
         let ns = usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX);
-        at_most(path, "nanoseconds between a sample and the load", ns, LONGEST_NS)?;
+        at_most(path, "nanoseconds between a sample and the load", ns, MAX_NS)?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::{ResultsError, io_error};
 
 /// Entries of a folder that are looked at, at most: servers leave some ten.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// An open folder. Each name that it is given is that of something directly in it.
 #[derive(Debug)]
@@ -174,9 +174,9 @@ impl Folder {
             if matches!(octets, b"." | b"..") {
                 continue;
             }
-            if names.len() == MOST_ENTRIES {
-                let (path, found) = (self.path.clone(), MOST_ENTRIES + 1);
-                let (what, most) = ("entries", MOST_ENTRIES);
+            if names.len() == MAX_ENTRIES {
+                let (path, found) = (self.path.clone(), MAX_ENTRIES + 1);
+                let (what, most) = ("entries", MAX_ENTRIES);
                 return Err(ResultsError::TooMany { path, what, found, most });
             }
             names.push(std::os::unix::ffi::OsStringExt::from_vec(octets.to_vec()));

@@ -362,5 +362,5 @@ fn a_folder_of_many_logs_is_bounded() {
     let expected = "not shown: it has 65537 octets, and the page shows files of up to 65536";
     assert_eq!(files["000.conf"], expected);
     assert_eq!(files["further files"], "not shown: 69 of this folder");
-    assert_eq!(files.len(), bounds::MOST_SERVER_FILES + 1);
+    assert_eq!(files.len(), bounds::MAX_SERVER_FILES + 1);
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, SelfCheck, Verdict, fold};
+use super::{Remark, SelfCheck, Verdict, fold};
 use crate::{RunRecord, VariantCaveat};
 
 /// The self-checks of the valid runs of a variant.
@@ -24,7 +24,7 @@ pub struct VariantSelfCheck {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariantFinding {
     /// With the worst figure of all runs where that is known, else with that of the first.
-    pub finding: Finding,
+    pub finding: Remark,
     /// In how many of the runs there is one of its kind.
     pub runs: u32,
 }

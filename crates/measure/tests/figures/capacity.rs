@@ -40,7 +40,7 @@ fn check(record: &RunRecord, objective: &str, expected: &str) {
     let objective: Objective = objective.parse().unwrap();
     let judged = Judged::of(record, Some(&objective));
     let breaches = judged.breaches().iter().map(|breach| match breach {
-        Breach::Demand { demand, .. } => demand.quantity.to_string(),
+        Breach::Threshold { demand, .. } => demand.quantity.to_string(),
         Breach::NotOffered { .. } => "not offered".to_owned(),
         Breach::Backlog { .. } => "backlog".to_owned(),
         Breach::Invalid { .. } => "invalid".to_owned(),

@@ -1,8 +1,8 @@
 //! The doubts and the limit that follow from the figures of a run.
 
 use dnslab_measure::{
-    Answers, Caveat, Histogram, Interval, Limit, LimitFigures, LimitKind, LoadFacts, LoadMode,
-    Measured, Outcomes, PacingTally, ResourceSample, ServerFacts,
+    Answers, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, Histogram, Interval, LoadFacts,
+    LoadMode, Measured, Outcomes, PacingTally, ResourceSample, ServerFacts,
 };
 
 use crate::example;
@@ -398,25 +398,26 @@ fn stray_answers() {
 }
 
 #[track_caller]
-fn check_limit(change: impl FnOnce(&mut Run), expected: LimitKind) {
+fn check_limit(change: impl FnOnce(&mut Run), expected: BottleneckKind) {
     let mut run = run();
     change(&mut run);
-    let limit = Limit::decide(&LimitFigures::of(&run.load, &run.server, &[], &run.measured));
+    let limit =
+        Bottleneck::decide(&BottleneckFigures::of(&run.load, &run.server, &[], &run.measured));
     assert_eq!(limit.kind, expected, "{}", limit.evidence);
 }
 
 #[test]
 fn the_limit_is_named_from_what_was_measured() {
-    check_limit(|_| {}, LimitKind::Rate);
-    check_limit(|run| run.measured.sent_in_window = 900, LimitKind::Generator);
+    check_limit(|_| {}, BottleneckKind::Rate);
+    check_limit(|run| run.measured.sent_in_window = 900, BottleneckKind::Generator);
     let stream = |run: &mut Run| {
         run.load.transport = "tcp".to_owned();
         run.measured.sent_in_window = 900;
     };
-    check_limit(stream, LimitKind::Unclear);
+    check_limit(stream, BottleneckKind::Unclear);
     // 1,000 qps of 1 ms each are one query in flight.
-    check_limit(closed(1, 1, 1_000), LimitKind::Window);
-    check_limit(closed(2, 1, 1_000), LimitKind::Unclear);
+    check_limit(closed(1, 1, 1_000), BottleneckKind::Window);
+    check_limit(closed(2, 1, 1_000), BottleneckKind::Unclear);
     let lossy = |transport: &'static str, late| {
         move |run: &mut Run| {
             closed(1, 1, 1_000)(run);
@@ -427,9 +428,9 @@ fn the_limit_is_named_from_what_was_measured() {
             counters.answers.late = late;
         }
     };
-    check_limit(lossy("udp", 0), LimitKind::Network);
-    check_limit(lossy("udp", 8), LimitKind::Network);
-    check_limit(lossy("udp", 9), LimitKind::Unclear);
+    check_limit(lossy("udp", 0), BottleneckKind::Network);
+    check_limit(lossy("udp", 8), BottleneckKind::Network);
+    check_limit(lossy("udp", 9), BottleneckKind::Unclear);
     // What the server's sockets dropped is no loss of the network.
     let dropped = |drops| {
         move |run: &mut Run| {
@@ -437,23 +438,23 @@ fn the_limit_is_named_from_what_was_measured() {
             run.measured.resources.samples[2].udp_drops = drops;
         }
     };
-    check_limit(dropped(4), LimitKind::Network);
-    check_limit(dropped(5), LimitKind::ServerSocket);
-    check_limit(lossy("tcp", 0), LimitKind::Window);
-    check_limit(lossy("tcp", 9), LimitKind::Unclear);
+    check_limit(dropped(4), BottleneckKind::Network);
+    check_limit(dropped(5), BottleneckKind::ServerSocket);
+    check_limit(lossy("tcp", 0), BottleneckKind::Window);
+    check_limit(lossy("tcp", 9), BottleneckKind::Unclear);
     check_limit(
         |run| {
             closed(1, 1, 1_000)(run);
             run.measured.resources.samples[2].cpu_ns = 1_000_000_000;
         },
-        LimitKind::ServerCpu,
+        BottleneckKind::ServerCpu,
     );
     check_limit(
         |run| {
             closed(1, 1, 1_000)(run);
             run.measured.resources.samples.clear();
         },
-        LimitKind::Unknown,
+        BottleneckKind::Unknown,
     );
 }
 
@@ -464,7 +465,7 @@ fn drops_count_inside_the_window_only() {
     for (sample, udp_drops) in measured.resources.samples.iter_mut().zip([0, 500, 512]) {
         sample.udp_drops = udp_drops;
     }
-    let figures = |load: &LoadFacts| LimitFigures::of(load, &run.server, &[], &measured);
+    let figures = |load: &LoadFacts| BottleneckFigures::of(load, &run.server, &[], &measured);
     assert_eq!(figures(&run.load).server_udp_drops, 12);
     assert!(figures(&run.load).is_loopback);
     let elsewhere = LoadFacts { target: "192.0.2.1:53".to_owned(), ..run.load.clone() };

@@ -2,8 +2,9 @@
 
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    Agreement, Caveat, ChainPart, CounterSample, CounterSeries, Limit, LimitFigures, LimitKind,
-    ResourceSample, ResourceSeries, RunRecord, ServerFacts, ServerFigures, Summary, counter,
+    Agreement, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, ChainPart, CounterSample,
+    CounterSeries, ResourceSample, ResourceSeries, RunRecord, ServerFacts, ServerFigures, Summary,
+    counter,
 };
 
 use crate::example::{record, session};
@@ -291,11 +292,11 @@ fn an_upstream_at_its_end_is_the_limit() {
     let mut run = chained(0);
     let limit = |run: &RunRecord| {
         let measured = run.measured.as_ref().unwrap();
-        Limit::decide(&LimitFigures::of(&run.load, &run.server, &run.chain, measured))
+        Bottleneck::decide(&BottleneckFigures::of(&run.load, &run.server, &run.chain, measured))
     };
-    assert_ne!(limit(&run).kind, LimitKind::UpstreamCpu);
+    assert_ne!(limit(&run).kind, BottleneckKind::UpstreamCpu);
     run.chain[0].resources.samples[1].cpu_ns = 1_140_000_000;
     let found = limit(&run);
-    assert_eq!(found.kind, LimitKind::UpstreamCpu);
+    assert_eq!(found.kind, BottleneckKind::UpstreamCpu);
     assert_eq!(found.evidence, "the upstream used 95 % of 1 CPU, the server 50 % of 1 CPU");
 }

@@ -1,9 +1,9 @@
 //! Records with round figures, to be changed by each test.
 
 use dnslab_measure::{
-    CaseId, Counters, Histogram, Limit, LimitKind, LoadFacts, LoadMode, Measured, NetworkDrops,
-    Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT,
-    ServerFacts, Session, WorkerFacts,
+    Bottleneck, BottleneckKind, CaseId, Counters, Histogram, LoadFacts, LoadMode, Measured,
+    NetworkDrops, Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, RunRecord, RunStatus,
+    SESSION_FORMAT, ServerFacts, Session, WorkerFacts,
 };
 
 /// An experiment `encryption` with the baseline `udp`, and `tcp` and `dot` beside it.
@@ -136,11 +136,11 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         load: load(),
         server: server(),
         chain: Vec::new(),
-        laboratory: None,
+        testbed: None,
         common_load: None,
         lacks_common_load: false,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
-        limit: Limit { kind: LimitKind::Window, evidence: format!("run at {position}") },
+        limit: Bottleneck { kind: BottleneckKind::Window, evidence: format!("run at {position}") },
     }
 }

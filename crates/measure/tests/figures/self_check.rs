@@ -2,14 +2,14 @@
 
 use dnslab_measure::self_check::{VariantSelfCheck, Verdict};
 use dnslab_measure::{
-    Caveat, Limit, LimitKind, LoadMode, RunRecord, RunStatus, SelfCheck, Summary,
+    Bottleneck, BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, SelfCheck, Summary,
 };
 
 use crate::example::{record, session};
 
 /// A run with this limit and these caveats.
-fn run(kind: LimitKind, caveats: &[Caveat]) -> RunRecord {
-    let limit = Limit { kind, evidence: "the evidence".to_owned() };
+fn run(kind: BottleneckKind, caveats: &[Caveat]) -> RunRecord {
+    let limit = Bottleneck { kind, evidence: "the evidence".to_owned() };
     RunRecord { limit, caveats: caveats.to_vec(), ..record("udp", 0, 1_000) }
 }
 
@@ -33,7 +33,12 @@ const STEAL: Caveat = Caveat::Steal { share: 0.03 };
 
 #[test]
 fn a_run_without_findings_is_clean() {
-    for kind in [LimitKind::ServerCpu, LimitKind::Rate, LimitKind::Unclear, LimitKind::Unknown] {
+    for kind in [
+        BottleneckKind::ServerCpu,
+        BottleneckKind::Rate,
+        BottleneckKind::Unclear,
+        BottleneckKind::Unknown,
+    ] {
         check(&run(kind, &[]), Verdict::Clean, &[]);
     }
     // What the server and its answers were like is no fault of the measuring side.
@@ -43,12 +48,12 @@ fn a_run_without_findings_is_clean() {
         Caveat::Truncated { share: 0.5 },
         Caveat::Other { text: "The moon was full.".to_owned() },
     ];
-    check(&run(LimitKind::ServerCpu, &results), Verdict::Clean, &[]);
+    check(&run(BottleneckKind::ServerCpu, &results), Verdict::Clean, &[]);
 }
 
 #[test]
 fn what_was_not_measured_was_not_checked() {
-    let mut failed = run(LimitKind::Unclear, &[BUSY]);
+    let mut failed = run(BottleneckKind::Unclear, &[BUSY]);
     failed.status = RunStatus::Failed { reason: String::new(), log_tail: Vec::new() };
     failed.measured = None;
     assert_eq!(SelfCheck::of(&failed), None);
@@ -58,36 +63,36 @@ fn what_was_not_measured_was_not_checked() {
 fn the_limit_decides_what_a_busy_generator_means() {
     let busy = ["no CPU left", "97.0 % of its CPU", "`--set load.workers=2`"];
     let drops = ["dropped answers", "12 datagrams", "`net.core.rmem_max`"];
-    check(&run(LimitKind::Generator, &[BUSY]), Verdict::GeneratorLimited, &[busy]);
+    check(&run(BottleneckKind::Generator, &[BUSY]), Verdict::GeneratorLimited, &[busy]);
     // It met its rate, or the server was busier: then the latency is in doubt.
-    check(&run(LimitKind::Rate, &[BUSY]), Verdict::Doubtful, &[busy]);
-    check(&run(LimitKind::ServerCpu, &[BUSY, DROPS]), Verdict::Doubtful, &[busy, drops]);
+    check(&run(BottleneckKind::Rate, &[BUSY]), Verdict::Doubtful, &[busy]);
+    check(&run(BottleneckKind::ServerCpu, &[BUSY, DROPS]), Verdict::Doubtful, &[busy, drops]);
     // No caveat names it: the evidence does.
     let limit = ["the limit", "the evidence", "`--set load.workers=2`"];
-    check(&run(LimitKind::Generator, &[]), Verdict::GeneratorLimited, &[limit]);
+    check(&run(BottleneckKind::Generator, &[]), Verdict::GeneratorLimited, &[limit]);
 }
 
 #[test]
 fn the_worst_finding_comes_first() {
     let steal = ["hypervisor", "3 %", "machine of your own"];
     let busy = ["no CPU left", "97.0 %", "Add a worker"];
-    check(&run(LimitKind::Unclear, &[STEAL]), Verdict::Doubtful, &[steal]);
-    let both = run(LimitKind::Generator, &[STEAL, BUSY]);
+    check(&run(BottleneckKind::Unclear, &[STEAL]), Verdict::Doubtful, &[steal]);
+    let both = run(BottleneckKind::Generator, &[STEAL, BUSY]);
     check(&both, Verdict::GeneratorLimited, &[busy, steal]);
 }
 
 #[test]
 fn a_window_that_is_too_small() {
     let window = ["window was too small", "the evidence", "`--set load.outstanding=200`"];
-    check(&run(LimitKind::Window, &[]), Verdict::Doubtful, &[window]);
-    let mut one_by_one = run(LimitKind::Window, &[]);
+    check(&run(BottleneckKind::Window, &[]), Verdict::Doubtful, &[window]);
+    let mut one_by_one = run(BottleneckKind::Window, &[]);
     one_by_one.load.clients = 1;
     one_by_one.load.mode = LoadMode::Closed { outstanding: 1 };
     check(&one_by_one, Verdict::Clean, &[]);
     let network = ["Datagrams were lost", "the evidence", "counters of the interfaces"];
-    check(&run(LimitKind::Network, &[]), Verdict::Doubtful, &[network]);
+    check(&run(BottleneckKind::Network, &[]), Verdict::Doubtful, &[network]);
     let buffer = ["socket buffer was full", "the evidence", "`net.core.rmem_default`"];
-    let mut full = run(LimitKind::ServerSocket, &[]);
+    let mut full = run(BottleneckKind::ServerSocket, &[]);
     check(&full, Verdict::Doubtful, &[buffer]);
     full.server.kind = "unbound".to_owned();
     check(&full, Verdict::Doubtful, &[["", "", "or its option `so-rcvbuf`"]]);
@@ -95,7 +100,7 @@ fn a_window_that_is_too_small() {
 
 #[test]
 fn a_server_at_its_end_is_noted() {
-    let mut record = run(LimitKind::ServerCpu, &[]);
+    let mut record = run(BottleneckKind::ServerCpu, &[]);
     let samples = &mut record.measured.as_mut().unwrap().resources.samples;
     samples[2].cpu_ns = samples[1].cpu_ns + 980_000_000;
     let note = ["at its end", "the server had 2 % of its CPU left", ""];
@@ -103,10 +108,10 @@ fn a_server_at_its_end_is_noted() {
     record.caveats.push(STEAL);
     check(&record, Verdict::Doubtful, &[["hypervisor", "", ""], note]);
     // Not where the generator was the more saturated of the two: the server may do more.
-    record.limit.kind = LimitKind::Generator;
+    record.limit.kind = BottleneckKind::Generator;
     let limit = ["generator was the limit", "", ""];
     check(&record, Verdict::GeneratorLimited, &[limit, ["hypervisor", "", ""]]);
-    record.limit.kind = LimitKind::ServerCpu;
+    record.limit.kind = BottleneckKind::ServerCpu;
     let samples = &mut record.measured.as_mut().unwrap().resources.samples;
     samples[2].cpu_ns = samples[1].cpu_ns + 890_000_000;
     check(&record, Verdict::Doubtful, &[["hypervisor", "", ""]]);
@@ -115,7 +120,7 @@ fn a_server_at_its_end_is_noted() {
 #[test]
 fn each_finding_of_an_open_loop() {
     let mut record = run(
-        LimitKind::Rate,
+        BottleneckKind::Rate,
         &[
             Caveat::SendLag { p50_ns: 10_000, p99_ns: Some(900_000) },
             Caveat::Pacing { width_ns: 10_000_000, share_within: 0.9, p99_error: 0.61 },
@@ -140,10 +145,10 @@ fn each_finding_of_an_open_loop() {
 fn a_variant_has_the_worst_of_its_runs() {
     let busy = |busy_share| Caveat::GeneratorLimited { busy_share };
     let runs = [
-        run(LimitKind::ServerCpu, &[]),
-        run(LimitKind::Generator, &[STEAL, busy(0.91), busy(0.92)]),
-        run(LimitKind::Rate, &[busy(0.99)]),
-        run(LimitKind::Window, &[]),
+        run(BottleneckKind::ServerCpu, &[]),
+        run(BottleneckKind::Generator, &[STEAL, busy(0.91), busy(0.92)]),
+        run(BottleneckKind::Rate, &[busy(0.99)]),
+        run(BottleneckKind::Window, &[]),
     ];
     let records: Vec<RunRecord> = (0..)
         .zip(runs)

@@ -2,8 +2,8 @@
 
 use dnslab_measure::statistics::{Metric, Verdict};
 use dnslab_measure::{
-    Caveat, CostLimit, Limit, LimitKind, LoadMode, Ruling, RunRecord, RunStatus, Session, Summary,
-    VariantSummary,
+    Bottleneck, BottleneckKind, Caveat, CostLimit, LoadMode, Ruling, RunRecord, RunStatus, Session,
+    Summary, VariantSummary,
 };
 
 use crate::example::{record, session};
@@ -74,7 +74,7 @@ fn only_valid_runs_enter_a_figure() {
     let mut invalid = record("udp", 90, 1);
     invalid.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
     invalid.caveats = vec![Caveat::SharedCpus];
-    invalid.limit = Limit { kind: LimitKind::Network, evidence: String::new() };
+    invalid.limit = Bottleneck { kind: BottleneckKind::Network, evidence: String::new() };
     let mut failed = record("udp", 91, 1);
     failed.status = RunStatus::Failed { reason: "died".to_owned(), log_tail: Vec::new() };
     failed.measured = None;
@@ -142,13 +142,13 @@ fn handshakes_of_the_warm_up_count() {
 #[test]
 fn limits_are_counted() {
     let mut records = records();
-    let limit = |kind, evidence: &str| Limit { kind, evidence: evidence.to_owned() };
+    let limit = |kind, evidence: &str| Bottleneck { kind, evidence: evidence.to_owned() };
     let kinds = [
-        LimitKind::Unclear,
-        LimitKind::ServerCpu,
-        LimitKind::Generator,
-        LimitKind::ServerCpu,
-        LimitKind::Generator,
+        BottleneckKind::Unclear,
+        BottleneckKind::ServerCpu,
+        BottleneckKind::Generator,
+        BottleneckKind::ServerCpu,
+        BottleneckKind::Generator,
     ];
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
     for ((record, kind), number) in dot.zip(kinds).zip(0u64..) {
@@ -156,9 +156,9 @@ fn limits_are_counted() {
     }
     let summary = Summary::of(&session(), &records);
     let expected = [
-        limit(LimitKind::ServerCpu, "run 1"),
-        limit(LimitKind::Generator, "run 2"),
-        limit(LimitKind::Unclear, "run 0"),
+        limit(BottleneckKind::ServerCpu, "run 1"),
+        limit(BottleneckKind::Generator, "run 2"),
+        limit(BottleneckKind::Unclear, "run 0"),
     ];
     assert_eq!(variant(&summary, "dot").limits, expected);
 }

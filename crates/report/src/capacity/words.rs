@@ -4,7 +4,7 @@ use std::fmt;
 
 use dnslab_measure::statistics::Estimate;
 use dnslab_measure::{
-    Answer as Found, BestWindow, Breach, Capacity, Demand, Finding, Judged, Outlook, Sought,
+    Answer as Found, BestWindow, Breach, Capacity, Judged, Outlook, Remark, Sought, Threshold,
 };
 
 use crate::number;
@@ -53,7 +53,7 @@ pub fn judged_text(judged: &Judged) -> String {
     match (judged, outcome(judged)) {
         (Judged::Met, (word, _)) => word.to_owned(),
         (Judged::GeneratorLimited { generator, .. }, (_, reason)) => {
-            let Finding { what, figure, .. } = generator;
+            let Remark { what, figure, .. } = generator;
             format!("generator-limited: {reason}; {what} ({figure})")
         }
         (_, (word, reason)) => format!("{word}: {reason}"),
@@ -74,7 +74,7 @@ pub(super) fn outcome(judged: &Judged) -> (&'static str, String) {
 /// The short name of what is not met, for a table.
 pub(super) fn name(breach: &Breach) -> String {
     match breach {
-        Breach::Demand { demand, .. } => demand.quantity.to_string(),
+        Breach::Threshold { demand, .. } => demand.quantity.to_string(),
         Breach::NotOffered { .. } => "not sent".to_owned(),
         Breach::Backlog { .. } => "backlog".to_owned(),
         Breach::Invalid { .. } => "invalid".to_owned(),
@@ -84,7 +84,7 @@ pub(super) fn name(breach: &Breach) -> String {
 /// What is not met, with its figure.
 fn breach(breach: &Breach) -> String {
     match breach {
-        Breach::Demand { demand, found } => {
+        Breach::Threshold { demand, found } => {
             let found = found.map_or_else(
                 || "without a query".to_owned(),
                 |found| format!("{} {}", demand.quantity, figure(demand, found)),
@@ -103,12 +103,12 @@ fn breach(breach: &Breach) -> String {
     }
 }
 
-fn figure(demand: &Demand, found: f64) -> String {
+fn figure(demand: &Threshold, found: f64) -> String {
     if demand.quantity.is_latency() { number::duration(found) } else { number::share(found) }
 }
 
 /// A finding of the self-check as half a sentence.
-fn finding(finding: &Finding) -> String {
+fn finding(finding: &Remark) -> String {
     finding.text().trim_end_matches('.').to_owned()
 }
 
@@ -150,7 +150,7 @@ fn found(target: &str, objective: &str, rate: &Estimate) -> Answer {
     Answer { parts, remarks: String::new() }
 }
 
-fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Finding>) -> Answer {
+fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Remark>) -> Answer {
     let parts = vec![words(format!("{target} meets {objective} up to at least ")), qps(rate)];
     let remarks = match generator {
         Some(generator) => {
@@ -165,7 +165,7 @@ fn below(
     capacity: &Capacity,
     (target, objective): (&str, &str),
     rate: f64,
-    generator: Option<&Finding>,
+    generator: Option<&Remark>,
 ) -> Answer {
     let last = capacity.steps.last().map(|step| &step.judged);
     let reasons = last.map(|judged| outcome(judged).1).unwrap_or_default();

@@ -9,10 +9,10 @@ use super::{Curve, short};
 use crate::csv::counted_qps;
 
 /// Most points on a time axis: more than the pixels of a chart would show nothing.
-const MOST_POINTS: u64 = 600;
+const MAX_POINTS: u64 = 600;
 /// Most points of a figure over all variants, so that a page of a thousand variants can be made and opened:
 /// each has up to 43 curves. A hundred have as many points as a few.
-const MOST_POINTS_OF_ALL: u64 = 60_000;
+const MAX_POINTS_OF_ALL: u64 = 60_000;
 /// Fewest points of a variant, however many there are.
 const LEAST_POINTS: u64 = 60;
 /// Width of a bucket of the time axis, nanoseconds.
@@ -286,7 +286,7 @@ impl Timeline {
         let interval_ns = interval_ns(all());
         let points = |width: u64| longest_ns.div_ceil(width);
         let most_points =
-            (MOST_POINTS_OF_ALL / runs.len().max(1) as u64).clamp(LEAST_POINTS, MOST_POINTS);
+            (MAX_POINTS_OF_ALL / runs.len().max(1) as u64).clamp(LEAST_POINTS, MAX_POINTS);
         // Whole intervals: then each bucket has as many as any other.
         let wide = interval_ns * ((SECOND + interval_ns / 2) / interval_ns).max(1);
         let wide = wide * points(wide).div_ceil(most_points).max(1);

@@ -7,7 +7,7 @@ use dnslab_measure::{ChainPart, HostFacts, LinkFacts, RunRecord};
 use super::Page;
 use super::evidence::{pinned, watched_by};
 use super::html::escape;
-use super::laboratory;
+use super::testbed;
 use crate::chain::{Cell, HEADER, LEGEND, rows};
 use crate::transport::transport_name;
 
@@ -24,7 +24,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
          <details><summary>Each server of the chain</summary>\n<p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"The servers of the chain\">\n\
          <table class=\"figures chain\">\n<thead><tr>{header}</tr></thead>\n",
-        laboratory::pictures(page.records),
+        testbed::pictures(page.records),
         escape(LEGEND),
     );
     for row in &rows {
@@ -56,18 +56,18 @@ pub(crate) fn section(page: &Page<'_>) -> String {
 /// beside the facts of the server under test.
 pub(super) fn facts(record: &RunRecord) -> Vec<(String, String)> {
     let mut facts = Vec::new();
-    if let Some(laboratory) = &record.laboratory {
+    if let Some(testbed) = &record.testbed {
         let host = |host: &HostFacts| {
             let addresses = host.addresses.join(" and ");
             format!("{} ({addresses}; CPUs: {})", host.name, pinned(&host.cpus))
         };
-        let hosts: Vec<String> = laboratory.hosts.iter().map(host).collect();
+        let hosts: Vec<String> = testbed.hosts.iter().map(host).collect();
         facts.push(("hosts".to_owned(), hosts.join(", ")));
         let link = |link: &LinkFacts| {
-            let lines = laboratory::link_lines(Some(link)).join(", ");
+            let lines = testbed::link_lines(Some(link)).join(", ");
             format!("{} to {}: {lines}", link.from, link.to)
         };
-        let links: Vec<String> = laboratory.links.iter().map(link).collect();
+        let links: Vec<String> = testbed.links.iter().map(link).collect();
         facts.push(("links".to_owned(), links.join("; ")));
     }
     for part in &record.chain {

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Colours of the palette in the style sheet, and so the most lines that one chart can tell apart.
 pub(crate) const COLOURS: usize = 7;
 /// Most variants of a chart of a group that had to be divided.
-const MOST_IN_PART: usize = 6;
+const MAX_IN_PART: usize = 6;
 
 /// The variants in groups, each drawn in a chart of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Grouping {
 
 /// One group, or several of about the same size if it is too large for one chart.
 fn divided(name: &str, members: &[usize], names: &[&str]) -> Vec<Group> {
-    let parts = if members.len() <= COLOURS { 1 } else { members.len().div_ceil(MOST_IN_PART) };
+    let parts = if members.len() <= COLOURS { 1 } else { members.len().div_ceil(MAX_IN_PART) };
     let size = members.len().div_ceil(parts);
     let own: Vec<&str> = members.iter().map(|&place| names[place]).collect();
     let common = common_segments(&own);

@@ -10,12 +10,12 @@ mod figures;
 mod first;
 mod group;
 mod html;
-mod laboratory;
 mod method;
 mod notes;
 mod pacing;
 mod picture;
 mod self_check;
+mod testbed;
 
 use dnslab_measure::{Capacity, LoadMode, RunRecord, Session, Summary};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::self_check::Verdict;
-use dnslab_measure::{Finding, Session, Summary, VariantSummary};
+use dnslab_measure::{Remark, Session, Summary, VariantSummary};
 
 use super::html::{escape, prose};
 use super::self_check::verdict_html;
@@ -84,7 +84,7 @@ struct Doubt {
 /// The doubts about one variant: what the self-check found, then the others.
 fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
     let runs = variant.self_check.runs();
-    let doubt = |finding: Finding, runs: String| {
+    let doubt = |finding: Remark, runs: String| {
         let asides = [finding.figure, runs.trim().to_owned()];
         let asides: Vec<String> = asides.into_iter().filter(|aside| !aside.is_empty()).collect();
         Doubt { what: finding.what, figure: asides.join("; "), remedy: finding.remedy }
@@ -128,7 +128,7 @@ fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Doubt>)>) -> Vec<Note
 /// A note: who, what, how much, then the remedy set apart. Up to this many figures are written out; of
 /// more the first and how many others.
 fn note_html(note: &Note, measured: usize) -> String {
-    const MOST_FIGURES: usize = 3;
+    const MAX_FIGURES: usize = 3;
     let names: Vec<&str> = note.variants.iter().map(String::as_str).collect();
     let who = match names.len() == measured && measured > 1 {
         true => "all variants".to_owned(),
@@ -142,7 +142,7 @@ fn note_html(note: &Note, measured: usize) -> String {
     }
     let figures = match figures.as_slice() {
         [] => String::new(),
-        several if several.len() > MOST_FIGURES => format!(
+        several if several.len() > MAX_FIGURES => format!(
             " ({}; alike for the {} others)",
             prose(several[0]),
             number::count(note.variants.len() as u64 - 1)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::self_check::{Finding, VariantSelfCheck, Verdict};
+use dnslab_measure::self_check::{Remark, VariantSelfCheck, Verdict};
 
 use super::html::prose;
 
@@ -24,7 +24,7 @@ pub(crate) fn verdict_link(check: &VariantSelfCheck) -> String {
 
 /// A finding: what and how much, then the remedy set apart. `runs` says in which runs, if not in
 /// all.
-pub(crate) fn finding_html(finding: &Finding, runs: &str) -> String {
+pub(crate) fn finding_html(finding: &Remark, runs: &str) -> String {
     let mut html = format!("<b>{}</b>", prose(&finding.what));
     let asides = [finding.figure.as_str(), runs];
     let asides: Vec<_> = asides.iter().filter(|aside| !aside.is_empty()).collect();

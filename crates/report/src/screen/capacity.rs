@@ -3,12 +3,12 @@
 use dnslab_measure::{Answer, Capacity, RunRecord, Session, Summary, tried};
 
 use super::{
-    Line, Look, MOST_LINES, Piece, WIDEST, conditions, notes, push_notes, rows, trust, wrapped,
+    Line, Look, MAX_LINES, Piece, WIDEST, conditions, notes, push_notes, rows, trust, wrapped,
 };
 use crate::capacity::{capacity_answer, capacity_table};
 
 /// So many rates are shown, those next to the answer; all of them are on the page.
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// The screen of a search, at most `width` columns wide; `following` lines will be printed after it.
 #[must_use]
@@ -39,7 +39,7 @@ pub fn capacity_screen(
     let trust = trust::of_the_machine(records, &summary).join(" ");
     lines.extend(wrapped(&trust, Look::Plain, 0, width));
     let notes = notes::of_search(session, &summary, records);
-    push_notes(&mut lines, &notes, true, (width, MOST_LINES.saturating_sub(following)));
+    push_notes(&mut lines, &notes, true, (width, MAX_LINES.saturating_sub(following)));
     lines
 }
 
@@ -54,10 +54,10 @@ fn edge(capacity: &Capacity) -> usize {
     values.iter().filter(|at| **at <= found).count()
 }
 
-/// The ends of at most [`MOST_ROWS`] of `all` places around one.
+/// The ends of at most [`MAX_ROWS`] of `all` places around one.
 fn around(place: usize, all: usize) -> (usize, usize) {
-    let from = place.saturating_sub(MOST_ROWS / 2).min(all.saturating_sub(MOST_ROWS));
-    (from, (from + MOST_ROWS).min(all))
+    let from = place.saturating_sub(MAX_ROWS / 2).min(all.saturating_sub(MAX_ROWS));
+    (from, (from + MAX_ROWS).min(all))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
 }
 
 /// More servers than these are counted.
-const MOST_SERVERS: usize = 5;
+const MAX_SERVERS: usize = 5;
 
 /// The servers under test: one with its CPUs, several by their names.
 fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
@@ -43,8 +43,8 @@ fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<S
                 titles.push(title);
             }
         }
-        let more = titles.len().saturating_sub(MOST_SERVERS);
-        titles.truncate(MOST_SERVERS);
+        let more = titles.len().saturating_sub(MAX_SERVERS);
+        titles.truncate(MAX_SERVERS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!titles.is_empty()).then(|| titles.join(", ") + &more)
     })

@@ -1,7 +1,7 @@
 //! What to know before one believes the figures.
 
 use dnslab_measure::{
-    Caveat, LimitKind, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
+    BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
     VariantSummary, http_statuses,
 };
 
@@ -167,7 +167,7 @@ fn doubts<'a>(
         let setting = Setting::of(session, record);
         // Whether it answers more is told by the limit, where the server was at its end as well.
         let is_held_back =
-            variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Generator);
+            variant.limits.first().is_some_and(|limit| limit.kind == BottleneckKind::Generator);
         let is_told = |of: &&VariantCaveat| match of.worst {
             Caveat::Crowded { .. } if shares => false,
             Caveat::GeneratorLimited { .. } if !is_held_back => false,
@@ -205,7 +205,8 @@ fn doubts<'a>(
 /// What the limit of a closed loop means for its rate, where it was not the server's.
 fn of_limit(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
-    let is_window = variant.limits.first().is_some_and(|limit| limit.kind == LimitKind::Window);
+    let is_window =
+        variant.limits.first().is_some_and(|limit| limit.kind == BottleneckKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",

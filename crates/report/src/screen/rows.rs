@@ -12,7 +12,7 @@ const INDENT: usize = 2;
 /// Blanks between two columns.
 const GAP: usize = 2;
 /// Names longer than this have their middle left away.
-const LONGEST_NAME: usize = 24;
+const MAX_NAME: usize = 24;
 
 /// The columns behind those of the metrics that answer the question, in the order of their importance.
 const FURTHER: [Metric; 4] =
@@ -185,10 +185,10 @@ fn name(summary: &Summary, variant: &VariantSummary) -> String {
 /// A name that fits its column.
 fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= LONGEST_NAME {
+    if letters.len() <= MAX_NAME {
         return name.to_owned();
     }
-    let half = LONGEST_NAME / 2 - 1;
+    let half = MAX_NAME / 2 - 1;
     letters[..half].iter().chain(&['.', '.']).chain(&letters[letters.len() - half..]).collect()
 }
 
@@ -293,6 +293,6 @@ mod tests {
     fn long_names_lose_their_middle() {
         assert_eq!(shortened("dot-coming-and-going"), "dot-coming-and-going");
         let short = shortened("a-name-that-nobody-would-write-twice");
-        assert_eq!((short.as_str(), short.len()), ("a-name-that..write-twice", LONGEST_NAME));
+        assert_eq!((short.as_str(), short.len()), ("a-name-that..write-twice", MAX_NAME));
     }
 }

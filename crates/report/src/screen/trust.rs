@@ -1,6 +1,6 @@
 //! How far to trust the figures, in one line.
 
-use dnslab_measure::{LimitKind, RunRecord, Summary};
+use dnslab_measure::{BottleneckKind, RunRecord, Summary};
 
 use crate::doubt::limit_name;
 use crate::number;
@@ -43,7 +43,7 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
 
 /// The most frequent limit of each variant, those with the same one together.
 fn limits(summary: &Summary) -> String {
-    let mut kinds: Vec<(LimitKind, Vec<&str>)> = Vec::new();
+    let mut kinds: Vec<(BottleneckKind, Vec<&str>)> = Vec::new();
     let counted = summary.variants.iter().filter(|variant| variant.valid_runs > 0);
     for variant in counted.clone() {
         let Some(limit) = variant.limits.first() else { continue };
@@ -54,9 +54,9 @@ fn limits(summary: &Summary) -> String {
     }
     let all = counted.count();
     let is_one_by_one = summary.variants.iter().any(asks_one_by_one);
-    let name = |kind: LimitKind| match kind {
-        LimitKind::Rate => "none at the offered rate",
-        LimitKind::Window if is_one_by_one => "one query at a time",
+    let name = |kind: BottleneckKind| match kind {
+        BottleneckKind::Rate => "none at the offered rate",
+        BottleneckKind::Window if is_one_by_one => "one query at a time",
         kind => limit_name(kind),
     };
     let told: Vec<String> = kinds

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dnslab_measure::{Capacity, End, Finding, Judged, ResultsDirectory};
+use dnslab_measure::{Capacity, End, Judged, Remark, ResultsDirectory};
 use dnslab_report::{capacity_answer, write_report};
 
 use crate::sample;
@@ -53,7 +53,7 @@ fn every_end_has_its_sentence() {
         change(&mut capacity);
         capacity_answer(&capacity).to_string()
     };
-    let busy = || Finding {
+    let busy = || Remark {
         what: "A worker had no CPU time left".to_owned(),
         figure: "97 %".to_owned(),
         remedy: "Add a worker".to_owned(),

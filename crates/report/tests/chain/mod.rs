@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dnslab_measure::{LimitKind, ResultsDirectory, RunRecord};
+use dnslab_measure::{BottleneckKind, ResultsDirectory, RunRecord};
 use dnslab_report::write_report;
 
 use super::{between, cells, first_field, report_of, runs_of, sample};
@@ -76,13 +76,13 @@ fn a_chain_without_namespaces_says_so() {
     let session = sample::chain::session();
     let mut records = RECORDS.clone();
     for record in &mut records {
-        let laboratory = record.laboratory.as_mut().unwrap();
-        laboratory.namespaces = false;
-        laboratory.links.clear();
+        let testbed = record.testbed.as_mut().unwrap();
+        testbed.namespaces = false;
+        testbed.links.clear();
     }
     // One of them has none at all, and another place.
     let last = records.last_mut().unwrap();
-    last.laboratory = None;
+    last.testbed = None;
     last.chain[0].host = "elsewhere".to_owned();
     let [page, ..] = report_of(&session, &records);
     let section = between(&page, "<section id=\"chain\">", "</section>");
@@ -229,8 +229,12 @@ fn logs_are_told_by_their_octets() {
 fn the_limit_of_a_chain_has_its_name() {
     let session = sample::chain::session();
     let mut records = RECORDS.clone();
-    let kinds =
-        [LimitKind::RelayCpu, LimitKind::UpstreamCpu, LimitKind::ServersCpu, LimitKind::SharedCpu];
+    let kinds = [
+        BottleneckKind::RelayCpu,
+        BottleneckKind::UpstreamCpu,
+        BottleneckKind::ServersCpu,
+        BottleneckKind::SharedCpu,
+    ];
     for (record, kind) in records.iter_mut().zip(kinds) {
         record.limit.kind = kind;
     }

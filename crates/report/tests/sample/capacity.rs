@@ -10,7 +10,7 @@ use dnslab_measure::{
 use super::{Behaviour, Noise, run};
 
 /// What the server answers at most, queries per second.
-const MOST_QPS: f64 = 71_000.0;
+const MAX_QPS: f64 = 71_000.0;
 
 /// Writes a search for the highest rate.
 ///
@@ -22,7 +22,7 @@ pub(crate) fn write_rate(path: &Path) -> Result<ResultsDirectory, ResultsError> 
     let mut steps: Vec<Step> = Vec::new();
     let mut step = |phase, at: f64| {
         // What it can do today, and how full it is at this rate.
-        let today = MOST_QPS * (1.0 + 0.06 * (noise.next() - 0.5));
+        let today = MAX_QPS * (1.0 + 0.06 * (noise.next() - 0.5));
         let load = (at / today).min(0.999);
         let is_over = at > today;
         let p50_ms = if is_over { 9.0 } else { 0.3 + 0.1 / (1.0 - load) };
@@ -77,7 +77,7 @@ pub(crate) fn write_window(path: &Path) -> Result<ResultsDirectory, ResultsError
         for power in 0..12 {
             let window = 2_f64.powi(power);
             // It is full from about 100 on, and too full from 512 on.
-            let full = MOST_QPS * window / (window + 12.0) / (1.0 + (window / 1_500.0).powi(2));
+            let full = MAX_QPS * window / (window + 12.0) / (1.0 + (window / 1_500.0).powi(2));
             let answered_qps = full * (1.0 + 0.03 * (noise.next() - 0.5));
             let p50_ns = Some((window / answered_qps * 1e9) as u64);
             steps.push(Step {
@@ -122,7 +122,7 @@ fn judged(objective: &Objective, figures: &StepFigures) -> Judged {
         .iter()
         .zip(found)
         .filter(|(demand, found)| !demand.is_met_by(*found))
-        .map(|(demand, found)| Breach::Demand { demand: *demand, found: Some(found) })
+        .map(|(demand, found)| Breach::Threshold { demand: *demand, found: Some(found) })
         .collect();
     if breaches.is_empty() { Judged::Met } else { Judged::Violated { breaches } }
 }

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use dnslab_measure::{
-    CaseId, ChainPart, CounterSample, CounterSeries, HostFacts, Laboratory, Limit, LimitKind,
-    LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts, Session, counter,
+    Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, HostFacts,
+    LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts, Session,
+    TestbedFacts, counter,
 };
 
 use super::{Behaviour, MS, run};
@@ -165,11 +166,11 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
         )),
     };
     record.chain = relay.into_iter().chain([upstream]).collect();
-    record.laboratory = Some(laboratory());
+    record.testbed = Some(testbed());
     record.caveats.clear();
     let evidence =
         "47 qps at a mean latency of 21.000 ms are 1 query in flight, with a window of 1";
-    record.limit = Limit { kind: LimitKind::Window, evidence: evidence.to_owned() };
+    record.limit = Bottleneck { kind: BottleneckKind::Window, evidence: evidence.to_owned() };
 }
 
 /// A server of the chain on this CPU.
@@ -219,7 +220,7 @@ fn counters(source: &str, window: (i64, i64), counts: &[(&str, u64, u64)]) -> Co
 }
 
 /// Three hosts, the second link longer than the first.
-pub(crate) fn laboratory() -> Laboratory {
+pub(crate) fn testbed() -> TestbedFacts {
     let host = |name: &str, addresses: &[&str], cpu| HostFacts {
         name: name.to_owned(),
         addresses: addresses.iter().map(|address| (*address).to_owned()).collect(),
@@ -241,7 +242,7 @@ pub(crate) fn laboratory() -> Laboratory {
         rate_bps: Some(100_000_000),
         ..link("server", "upstream", 10 * MS)
     };
-    Laboratory {
+    TestbedFacts {
         namespaces: true,
         hosts: vec![
             host("client", &["10.53.0.1"], 1),

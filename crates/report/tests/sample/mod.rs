@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dnslab_measure::{
-    Answers, CaseId, Caveat, Connections, Counters, Fact, Histogram, Interval, IntervalTraffic,
-    Limit, LimitKind, LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes, RECORD_FORMAT,
-    ResourceSample, ResourceSeries, ResultsDirectory, ResultsError, RunRecord, RunStatus,
-    SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
+    Answers, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters, Fact, Histogram,
+    Interval, IntervalTraffic, LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes,
+    RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory, ResultsError, RunRecord,
+    RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
 };
 
 /// Nanoseconds in a millisecond.
@@ -148,7 +148,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             ..ServerFacts::default()
         },
         chain: Vec::new(),
-        laboratory: None,
+        testbed: None,
         measured: Some(measured(of, luck, window_ns, (answered, lost), &mut noise)),
         caveats: match (of.name, repetition) {
             ("udp", _) => {
@@ -160,8 +160,12 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             ],
             _ => vec![Caveat::ClosedLoop { window }],
         },
-        limit: Limit {
-            kind: if of.name == "udp" { LimitKind::Generator } else { LimitKind::ServerCpu },
+        limit: Bottleneck {
+            kind: if of.name == "udp" {
+                BottleneckKind::Generator
+            } else {
+                BottleneckKind::ServerCpu
+            },
             evidence: "server used 99 % of 1 CPU".to_owned(),
         },
     }

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use dnslab_measure::{
-    CaseId, Caveat, Connections, Limit, LimitKind, LoadFacts, LoadMode, Measured, NetworkDrops,
-    Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord, Session, TlsFacts,
+    Bottleneck, BottleneckKind, CaseId, Caveat, Connections, LoadFacts, LoadMode, Measured,
+    NetworkDrops, Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord, Session,
+    TlsFacts,
 };
 
 use super::{Behaviour, MS, Noise, fail, run};
@@ -77,11 +78,12 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
         most_queries: None,
         ..record.load.clone()
     };
-    let rate = |kind| Limit { kind, evidence: "20,000 of the 20,000 qps were answered".to_owned() };
+    let rate =
+        |kind| Bottleneck { kind, evidence: "20,000 of the 20,000 qps were answered".to_owned() };
     (record.limit, record.caveats) = match of.transport {
         "doh3" => (
-            Limit {
-                kind: LimitKind::Generator,
+            Bottleneck {
+                kind: BottleneckKind::Generator,
                 evidence: "the busiest load worker used 99 % of a CPU".to_owned(),
             },
             vec![
@@ -91,14 +93,14 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
             ],
         ),
         "doq" => (
-            rate(LimitKind::Rate),
+            rate(BottleneckKind::Rate),
             vec![
                 Caveat::Steal { share: 0.021 },
                 Caveat::HostDrops { datagrams: 1_300, of_server: 1_300 },
                 Caveat::StrayAnswers { late: 3, duplicate: 0, unexpected: 0 },
             ],
         ),
-        _ => (rate(LimitKind::Rate), Vec::new()),
+        _ => (rate(BottleneckKind::Rate), Vec::new()),
     };
     if let Some(measured) = &mut record.measured {
         measure(of, measured, record.position);

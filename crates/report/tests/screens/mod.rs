@@ -10,7 +10,7 @@ use crate::{copy, runs_of, sample};
 /// Lines that follow a screen: the path of the report, and a hint.
 const FOLLOWING: usize = 2;
 /// Most lines of a terminal for up to six variants, one more for each further one.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// Checks the bounds of a screen, and what it says.
 #[track_caller]
@@ -21,7 +21,7 @@ fn check(name: &str, variants: usize, screen: &dyn Fn((usize, usize)) -> Vec<Lin
             .map(|line| line.iter().map(|piece| piece.text.as_str()).collect::<String>())
             .collect();
         let text = lines.join("\n");
-        let most = MOST_LINES + variants.saturating_sub(6);
+        let most = MAX_LINES + variants.saturating_sub(6);
         assert!(lines.len() + FOLLOWING <= most, "{} lines of {most}:\n{text}", lines.len());
         for line in &lines {
             assert!(line.chars().count() <= width, "wider than {width}: {line}");

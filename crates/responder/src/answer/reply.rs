@@ -2,7 +2,7 @@
 
 use dnslab_wire::Transport;
 
-use super::{CLASSIC_DATAGRAM, LARGEST_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK, rtype};
+use super::{CLASSIC_DATAGRAM, MAX_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK, rtype};
 use crate::request::{ClientEdns, HEADER, OPCODE, Request};
 use crate::zone::{Node, RECORD_HEADER, RrSet};
 
@@ -59,7 +59,7 @@ impl<'o> Reply<'o> {
         let most = match (transport, request.edns) {
             (Transport::Udp, None) => CLASSIC_DATAGRAM,
             (Transport::Udp, Some(edns)) => {
-                usize::from(edns.payload_size).clamp(CLASSIC_DATAGRAM, LARGEST_DATAGRAM)
+                usize::from(edns.payload_size).clamp(CLASSIC_DATAGRAM, MAX_DATAGRAM)
             }
             _ => usize::from(u16::MAX),
         };
@@ -214,7 +214,7 @@ impl<'o> Reply<'o> {
         let (out, mut at) = (self.out, self.at);
         let [answers, authorities, mut additionals] = self.counts;
         if let Some(edns) = edns {
-            let [size_high, size_low] = (LARGEST_DATAGRAM as u16).to_be_bytes();
+            let [size_high, size_low] = (MAX_DATAGRAM as u16).to_be_bytes();
             let extended = (outcome.rcode >> 4) as u8;
             let flags = if edns.dnssec_ok { 0x80 } else { 0 };
             let opt = [0, 0, 41, size_high, size_low, extended, 0, flags, 0, 0, 0];

@@ -166,7 +166,7 @@ fn what_does_not_fit_is_asked_for_again() {
     };
     check(None, Transport::Udp, false, 512);
     check(Some(0), Transport::Udp, false, 512);
-    check(Some(65_535), Transport::Udp, false, LARGEST_DATAGRAM);
+    check(Some(65_535), Transport::Udp, false, MAX_DATAGRAM);
     check(None, Transport::Tcp, true, 65_535);
     check(Some(512), Transport::Dot, true, 65_535);
 }
@@ -332,7 +332,7 @@ fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), Tes
     let octets = &out[..length];
     render(octets);
     prop_assert_eq!(&octets[..2], &query[..2]);
-    prop_assert!(transport.is_connection() || length <= LARGEST_DATAGRAM);
+    prop_assert!(transport.is_connection() || length <= MAX_DATAGRAM);
     // A query of another kind is refused in a response of that kind (RFC 1035, section 4.1.1), which is
     // whole like any other.
     const OPCODE: u8 = 0b0111_1000;

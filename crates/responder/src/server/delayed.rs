@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dnslab_carrier::quic::RequestId;
+use dnslab_transport::quic::RequestId;
 use dnslab_wire::Transport;
 
 use super::poller::ConnectionId;
@@ -69,7 +69,7 @@ pub(super) struct DelayQueue {
 
 /// Memory of one worker's held answers, octets: a second and a half of 500,000 answers a second of
 /// 100 octets. Beyond it an answer is not held, and so not sent.
-const MOST_MEMORY: usize = 256 << 20;
+const MAX_MEMORY: usize = 256 << 20;
 
 /// Memory of a held answer beside its octets: its place, its entry in the heap, and what the
 /// allocator adds.
@@ -77,13 +77,13 @@ const ENTRY: usize = 192;
 
 /// Buffers are kept for use again up to so many, of so many octets each at most: what a burst of
 /// long answers needed goes back.
-const MOST_SPARE: usize = 1 << 16;
-const LONGEST_SPARE: usize = 1024;
+const MAX_SPARE: usize = 1 << 16;
+const MAX_SPARE_OCTETS: usize = 1024;
 
 impl DelayQueue {
     /// Holds a copy of `message` until `due_ns`; false if there is no room for it.
     pub(super) fn push(&mut self, due_ns: u64, destination: Destination, message: &[u8]) -> bool {
-        self.push_within(MOST_MEMORY, due_ns, destination, message)
+        self.push_within(MAX_MEMORY, due_ns, destination, message)
     }
 
     /// The same with so much memory.
@@ -137,7 +137,7 @@ impl DelayQueue {
 
     /// Gives the buffer of an answer that has left back.
     pub(super) fn recycle(&mut self, message: Vec<u8>) {
-        if message.capacity() <= LONGEST_SPARE && self.spare.len() < MOST_SPARE {
+        if message.capacity() <= MAX_SPARE_OCTETS && self.spare.len() < MAX_SPARE {
             self.spare.push(message);
         }
     }

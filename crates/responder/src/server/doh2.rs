@@ -1,6 +1,6 @@
 //! DNS over HTTPS with HTTP/2: what lies between the TLS session of a connection and the answers.
 
-use dnslab_carrier::http2::{Http2Error, RequestId, Server};
+use dnslab_transport::http2::{Http2Error, RequestId, Server};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;
@@ -39,7 +39,7 @@ pub(super) struct Room {
 
 /// Requests that a client may have open at once. BIND's default is 100; this is more, because a
 /// request that the program loses stays open until the client gives it up.
-const MOST_REQUESTS: u32 = 1024;
+const MAX_REQUESTS: u32 = 1024;
 
 /// What a message that is no query is refused with: 400 Bad Request (RFC 9110, section 15.5.1).
 const BAD_REQUEST: u16 = 400;
@@ -47,7 +47,7 @@ const BAD_REQUEST: u16 = 400;
 impl Http {
     /// A new connection of a server that serves this path.
     pub(super) fn new(path: &str) -> Self {
-        let server = Box::new(Server::with_streams(path, MOST_REQUESTS));
+        let server = Box::new(Server::with_streams(path, MAX_REQUESTS));
         Self { server, is_leaving: false }
     }
 

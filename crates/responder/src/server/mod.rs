@@ -153,7 +153,7 @@ pub enum ResponderError {
     Tls(#[from] TlsError),
     /// The certificate cannot be used for QUIC.
     #[error(transparent)]
-    Quic(#[from] dnslab_carrier::quic::QuicError),
+    Quic(#[from] dnslab_transport::quic::QuicError),
     /// A socket cannot be bound.
     #[error("cannot listen on {address} ({transport}): {source}; {remedy}")]
     Bind {

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
+use dnslab_transport::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;

@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use dnslab_carrier::http2::Http2Error;
+use dnslab_transport::http2::Http2Error;
 use dnslab_wire::{Transport, push_frame};
 use rustix::event::epoll::EventFlags;
 use rustls::{HandshakeKind, ServerConnection};
@@ -71,10 +71,10 @@ pub(super) struct Connection {
 const BACKLOG: usize = 256 * 1024;
 
 /// A client cannot tell more outstanding queries apart: message ids have 16 bits.
-const MOST_HELD: u32 = 1 << 16;
+const MAX_HELD: u32 = 1 << 16;
 
-/// Octets of answers that are held back for one connection; 64 for each of [`MOST_HELD`].
-const MOST_HELD_OCTETS: usize = 4 * 1024 * 1024;
+/// Octets of answers that are held back for one connection; 64 for each of [`MAX_HELD`].
+const MAX_HELD_OCTETS: usize = 4 * 1024 * 1024;
 
 /// Octets that a TLS session keeps of what the socket does not take (rustls' default).
 const TLS_BUFFER: usize = 64 * 1024;
@@ -400,8 +400,8 @@ impl Connection {
         let mut polled = http.poll(self.unwritten.octets_mut());
         let room = Room {
             unwritten: BACKLOG.saturating_sub(self.unwritten.len()),
-            held: MOST_HELD.saturating_sub(self.held.answers),
-            held_octets: MOST_HELD_OCTETS.saturating_sub(self.held.octets),
+            held: MAX_HELD.saturating_sub(self.held.answers),
+            held_octets: MAX_HELD_OCTETS.saturating_sub(self.held.octets),
         };
         let taken = http.answer_requests(self.id, responder, room);
         self.held.add(taken.held, taken.held_octets);
@@ -480,7 +480,7 @@ impl Held {
 
     /// True if one of them must leave before another query is taken.
     fn is_full(&self) -> bool {
-        self.answers >= MOST_HELD || self.octets >= MOST_HELD_OCTETS
+        self.answers >= MAX_HELD || self.octets >= MAX_HELD_OCTETS
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dnslab_carrier::{TlsGroup, provider};
+use dnslab_transport::{TlsGroup, provider};
 use dnslab_wire::Transport;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -73,7 +73,7 @@ struct Identity {
 }
 
 /// Early data that a client may send before its handshake ends, octets; a hundred queries or so.
-const MOST_EARLY_DATA: u32 = 16 * 1024;
+const MAX_EARLY_DATA: u32 = 16 * 1024;
 
 /// Sessions remembered for early data; older ones are forgotten.
 const SESSIONS: usize = 1 << 17;
@@ -179,7 +179,7 @@ impl Identity {
                 config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
                 // QUIC has no limit of its own here (RFC 9001, section 4.6.1).
                 let is_quic = transport.is_quic();
-                config.max_early_data_size = if is_quic { u32::MAX } else { MOST_EARLY_DATA };
+                config.max_early_data_size = if is_quic { u32::MAX } else { MAX_EARLY_DATA };
                 // Answers to early data need not wait for the end of the handshake.
                 config.send_half_rtt_data = true;
             }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
-use crate::answer::LARGEST_DATAGRAM;
+use crate::answer::MAX_DATAGRAM;
 
 /// Datagrams that one system call carries. At 64 the call itself is already below a twentieth of
 /// what the kernel spends on the datagrams.
@@ -44,7 +44,7 @@ pub(crate) struct DatagramBatch {
     /// Received octets.
     queries: Vec<[u8; QUERY_SPACE]>,
     /// Octets to send.
-    answers: Vec<[u8; LARGEST_DATAGRAM]>,
+    answers: Vec<[u8; MAX_DATAGRAM]>,
     /// Whom they came from, and to whom they go.
     peers: Vec<Peer>,
     /// Lengths of the received queries.
@@ -75,7 +75,7 @@ impl DatagramBatch {
         };
         Self {
             queries: vec![[0; QUERY_SPACE]; BATCH],
-            answers: vec![[0; LARGEST_DATAGRAM]; BATCH],
+            answers: vec![[0; MAX_DATAGRAM]; BATCH],
             peers: vec![peer; BATCH],
             lengths: [0; BATCH],
             queued: Vec::with_capacity(BATCH),

@@ -37,7 +37,7 @@ pub(super) struct Draft {
 
 /// The longest name (RFC 1035, section 2.3.4) plus question, header and OPT record leave this much
 /// of a message for one RRset.
-const LONGEST_RRSET: usize = 65_535 - 12 - 255 - 4 - 11;
+const MAX_RRSET: usize = 65_535 - 12 - 255 - 4 - 11;
 
 impl Draft {
     /// Adds a record that stands on this line, or as this one in the order of records made here.
@@ -229,7 +229,7 @@ impl Draft {
         for set in sets() {
             let octets: usize =
                 set.iter().map(|one| RECORD_HEADER + usize::from(one.rdata_length)).sum();
-            if octets > LONGEST_RRSET {
+            if octets > MAX_RRSET {
                 return Err(self.culprit(&set[0], "the RRset does not fit in a message"));
             }
             // Both fit: the octets were just bounded, and each record has twelve or more.

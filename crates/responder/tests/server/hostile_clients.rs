@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_carrier::Method;
+use dnslab_transport::Method;
 use dnslab_wire::{Response, push_frame};
 use domain::base::iana::Rtype;
 

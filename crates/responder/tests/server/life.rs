@@ -6,9 +6,9 @@ use std::net::Shutdown;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use dnslab_carrier::http2::Client;
-use dnslab_carrier::{Exchange, Method, Target};
 use dnslab_responder::Counters;
+use dnslab_transport::http2::Client;
+use dnslab_transport::{Exchange, Method, Target};
 use dnslab_wire::push_frame;
 use domain::base::iana::Rtype;
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dnslab_carrier::http2::Client;
-use dnslab_carrier::{Exchange, Method, Target};
 use dnslab_responder::{
     CertificateFiles, Config, Counters, CountersHandle, ResponderError, Server, StopHandle, Zone,
 };
+use dnslab_transport::http2::Client;
+use dnslab_transport::{Exchange, Method, Target};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;

@@ -6,7 +6,7 @@ use std::net::{Shutdown, UdpSocket};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use dnslab_carrier::Method;
+use dnslab_transport::Method;
 use dnslab_wire::{Response, push_frame};
 use domain::base::iana::Rtype;
 use rustls::HandshakeKind;

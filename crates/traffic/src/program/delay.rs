@@ -62,7 +62,7 @@ const FORMS: &str = "one of `5ms`, `uniform:1ms..9ms`, `normal:5ms,1ms`, `expone
                      `lognormal:median=5ms,sigma=0.5` is expected";
 
 /// No draw is longer: a lognormal distribution has no end of its own.
-const LONGEST_S: f64 = 3600.0;
+const MAX_S: f64 = 3600.0;
 
 impl Delay {
     /// Draws the delay of one answer, at most an hour.
@@ -86,7 +86,7 @@ impl Delay {
                 median.as_secs_f64() * (sigma * deviations).exp()
             }
         };
-        Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_S))
+        Duration::from_secs_f64(seconds.clamp(0.0, MAX_S))
     }
 }
 

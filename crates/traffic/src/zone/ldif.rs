@@ -14,7 +14,7 @@ use super::text::ZoneText;
 use super::{DirectorySuffix, SERVER_ADDRESS, SyntheticZone};
 
 /// Lines are folded to this many octets, as `ldapsearch` does by default.
-const LONGEST_LINE: usize = 76;
+const MAX_LINE: usize = 76;
 
 /// Writes the entries: the zone, its name server, the hosts.
 pub(super) fn write(
@@ -133,10 +133,10 @@ impl<'a, W: Write> Ldif<'a, W> {
 
     /// Writes the line, which is ASCII; what is beyond the first one's length goes on after a space.
     fn fold(&mut self) -> io::Result<()> {
-        let (first, mut rest) = self.line.split_at(self.line.len().min(LONGEST_LINE));
+        let (first, mut rest) = self.line.split_at(self.line.len().min(MAX_LINE));
         self.file.write_all(first.as_bytes())?;
         while !rest.is_empty() {
-            let (next, later) = rest.split_at(rest.len().min(LONGEST_LINE - 1));
+            let (next, later) = rest.split_at(rest.len().min(MAX_LINE - 1));
             self.file.write_all(b"\n ")?;
             self.file.write_all(next.as_bytes())?;
             rest = later;
@@ -226,10 +226,7 @@ mod tests {
     fn odd_names_come_back_as_they_were() {
         let check = |zone: &str, suffix: &str, name: &str, base: &str| {
             let text = text(zone, 1, suffix);
-            assert!(
-                text.is_ascii() && text.lines().all(|line| line.len() <= LONGEST_LINE),
-                "{text}"
-            );
+            assert!(text.is_ascii() && text.lines().all(|line| line.len() <= MAX_LINE), "{text}");
             let read = read(&text);
             let values = |wanted: &str| {
                 let all = read.iter().filter(|(name, _)| name == wanted);

@@ -9,7 +9,7 @@ use super::text::ZoneText;
 use super::{SERVER_ADDRESS, SyntheticZone, UpdateServer};
 
 /// The longest message (RFC 1035, section 4.2.2).
-const LONGEST_MESSAGE: usize = 65_535;
+const MAX_MESSAGE: usize = 65_535;
 
 /// Octets that are left for a signature: with TSIG two names of up to 255 octets and a hash of up to
 /// 64 (RFC 8945, section 4.2), with GSS-TSIG a token in the place of the hash.
@@ -75,7 +75,7 @@ fn records_in_message(
     most: Option<NonZeroU32>,
 ) -> usize {
     let zone_section = origin.len() + 4;
-    let room = LONGEST_MESSAGE - ROOM_FOR_SIGNATURE - HEADER - zone_section;
+    let room = MAX_MESSAGE - ROOM_FOR_SIGNATURE - HEADER - zone_section;
     let fitting = room / (host.len() + RECORD);
     most.map_or(fitting, |most| fitting.min(most.get() as usize))
 }
@@ -134,7 +134,7 @@ mod tests {
                     HEADER + zone.origin().len() + 4 + records * (zone.name(0).len() + RECORD)
                 });
             let sizes: Vec<usize> = sizes.collect();
-            let limit = LONGEST_MESSAGE - ROOM_FOR_SIGNATURE;
+            let limit = MAX_MESSAGE - ROOM_FOR_SIGNATURE;
             assert!(sizes.iter().all(|size| *size <= limit), "{name}: {sizes:?}");
             assert!(sizes[0] > limit - 300, "{name}: {sizes:?}");
         }

@@ -10,7 +10,7 @@ use super::plan::{Kind, TARGETS};
 use super::tables::{self, COSTS, EQUAL, UNMOVED};
 
 /// A difference counts as found in time if its experiment took no longer.
-pub(crate) const LONGEST_SECONDS: f64 = 60.0;
+pub(crate) const MAX_SECONDS: f64 = 60.0;
 /// An aim that takes more experiments than this is out of reach.
 const MOST: u32 = 2_000;
 
@@ -144,7 +144,7 @@ fn rows(played: &[&Played]) -> [Row; 7] {
     let found = |kind, metric| tables::found(&tables::of(played, &[kind]), &[metric]);
     let in_time: Vec<&Played> = tables::of(played, &[Kind::Cost5]);
     let is_in_time =
-        |it: &&Played| it.seconds <= LONGEST_SECONDS && tables::is_found(it, &[tables::CPU]);
+        |it: &&Played| it.seconds <= MAX_SECONDS && tables::is_found(it, &[tables::CPU]);
     let (variants, comparisons) = default_size();
     let cost = format!(
         "5 % more CPU time per answer: found in the CPU time within 60 s, with two variants and so one \

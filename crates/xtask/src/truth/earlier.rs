@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::answer::LONGEST_SECONDS;
+use super::answer::MAX_SECONDS;
 use super::figures::Share;
 use super::log::{Compared, Earlier};
 use super::page::counts;
@@ -51,7 +51,7 @@ fn is_same(it: &Earlier) -> bool {
 /// Whether a planted cost was found in the CPU time, in time.
 fn is_found(it: &Earlier) -> bool {
     let costs = |it: &Compared| it.metric == CPU && it.verdict == "costs";
-    it.seconds <= LONGEST_SECONDS && it.comparisons.iter().any(costs)
+    it.seconds <= MAX_SECONDS && it.comparisons.iter().any(costs)
 }
 
 /// For each interval whose truth is known, whether it holds it: that of every metric of equal

@@ -46,11 +46,11 @@ impl Reader<'_> {
     /// Options that fit a query together.
     fn fitting(&self, options: Vec<EdnsOption>) -> Result<Value, Fault> {
         let octets: usize = options.iter().map(|option| option.data.len() + 4).sum();
-        if octets <= MOST_OPTION_OCTETS {
+        if octets <= MAX_OPTION_OCTETS {
             return Ok(Value::EdnsOptions(options));
         }
         let what = format!("has options of {octets} octets in all");
-        let help = format!("at most {MOST_OPTION_OCTETS} fit a query");
+        let help = format!("at most {MAX_OPTION_OCTETS} fit a query");
         Err(self.fault(&what, "too long", help))
     }
 
@@ -75,7 +75,7 @@ impl Reader<'_> {
     /// The path of an HTTP resource.
     pub(super) fn http_path(&self, text: &str) -> Result<Value, Fault> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
-        let is_short = text.len() <= Form::LONGEST_PATH;
+        let is_short = text.len() <= Form::MAX_PATH;
         if text.starts_with('/') && is_short && text.chars().all(plain) {
             return Ok(Value::Text(text.to_owned()));
         }
@@ -94,7 +94,7 @@ impl Reader<'_> {
 
 /// Most octets of EDNS options, with their codes and lengths: the rest of a message holds a name, and
 /// what else is added.
-const MOST_OPTION_OCTETS: usize = 32_768;
+const MAX_OPTION_OCTETS: usize = 32_768;
 
 /// The octets of a text of pairs of hexadecimal digits.
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {

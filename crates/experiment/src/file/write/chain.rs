@@ -5,7 +5,7 @@ use dnslab_traffic::duration_text;
 use std::time::Duration;
 
 use super::{Lines, number, quoted};
-use crate::check::{Behind, ChainPlace, Laboratory, Server, UpstreamBehaviour};
+use crate::check::{ChainRole, ChainServer, Server, Topology, UpstreamBehaviour};
 
 /// The paths of a server's keys at one place of the chain.
 struct Paths {
@@ -33,28 +33,28 @@ const UPSTREAM: Paths = Paths {
 };
 
 /// Everything behind the server under test.
-pub(super) fn laboratory_lines(laboratory: &Laboratory, lines: &mut Lines) {
-    for behind in &laboratory.chain {
+pub(super) fn laboratory_lines(topology: &Topology, lines: &mut Lines) {
+    for behind in &topology.chain {
         behind_lines(behind, lines);
     }
-    lines.push(("lab.hosts", quoted(laboratory.hosts.name())));
+    lines.push(("lab.hosts", quoted(topology.hosts.name())));
     let server =
         ["link.server.delay", "link.server.jitter", "link.server.loss", "link.server.rate_mbit"];
-    link_lines(&laboratory.client_link, server, lines);
+    link_lines(&topology.client_link, server, lines);
     let upstream = [
         "link.upstream.delay",
         "link.upstream.jitter",
         "link.upstream.loss",
         "link.upstream.rate_mbit",
     ];
-    link_lines(&laboratory.upstream_link, upstream, lines);
+    link_lines(&topology.upstream_link, upstream, lines);
 }
 
 /// One server of the chain.
-fn behind_lines(behind: &Behind, lines: &mut Lines) {
-    let paths = match behind.place {
-        ChainPlace::Relay => RELAY,
-        ChainPlace::Upstream => UPSTREAM,
+fn behind_lines(behind: &ChainServer, lines: &mut Lines) {
+    let paths = match behind.role {
+        ChainRole::Relay => RELAY,
+        ChainRole::Upstream => UPSTREAM,
     };
     let kind = behind.server.kind().map_or("embedded", dnslab_lab::ServerKind::name);
     lines.push((paths.kind, quoted(kind)));

@@ -5,7 +5,7 @@ const TOLERANCE: f64 = 0.03;
 
 /// The largest floor of the machine that is added to the tolerance, for the quantiles 0.5 and 0.99,
 /// milliseconds. Beyond it nobody could tell the engine's faults from the machine's.
-pub(super) const MOST_FLOOR_MS: [f64; 2] = [1.0, 10.0];
+pub(super) const MAX_FLOOR_MS: [f64; 2] = [1.0, 10.0];
 
 /// One figure that was programmed and measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +58,8 @@ pub(super) fn check_rate(
         name,
         expected: format!("{:.0} qps", rate_qps(delay_ms)),
         measured: format!("{measured_qps:.0} qps"),
-        allowed: allowed(floor_ms, MOST_FLOOR_MS[0]),
-        passed: floor_ms <= MOST_FLOOR_MS[0] && (low..=high).contains(&measured_qps),
+        allowed: allowed(floor_ms, MAX_FLOOR_MS[0]),
+        passed: floor_ms <= MAX_FLOOR_MS[0] && (low..=high).contains(&measured_qps),
     }
 }
 

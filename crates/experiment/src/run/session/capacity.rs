@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::{
-    CAPACITY_FORMAT, Capacity, CaseId, Caveat, Demand, End, Interval, Judged, Objective, Phase,
-    RateSearch, ResultsDirectory, RunRecord, Sought, Step, StepFigures,
+    CAPACITY_FORMAT, Capacity, CaseId, Caveat, End, Interval, Judged, Objective, Phase, RateSearch,
+    ResultsDirectory, RunRecord, Sought, Step, StepFigures, Threshold,
 };
 
 use super::{Session, SessionError, SessionOptions, seed_of};
@@ -57,7 +57,7 @@ pub enum CapacityError {
     )]
     BeyondTimeout {
         /// The demand.
-        demand: Demand,
+        demand: Threshold,
         /// The time-out.
         timeout: Duration,
     },
@@ -88,7 +88,7 @@ pub enum CapacityError {
 }
 
 /// Longest step, seconds. A minute at the lowest rate is what a user waits for in silence.
-const LONGEST_STEP: f64 = 60.0;
+const MAX_STEP: f64 = 60.0;
 
 /// A search on its way.
 #[derive(Debug)]
@@ -304,7 +304,7 @@ impl CapacityPlan {
 fn check_resolution(search: &RateSearch) -> Result<(), CapacityError> {
     let (queries, from_qps) = (search.objective.least_queries(), search.from_qps);
     let seconds = queries / from_qps;
-    if seconds > LONGEST_STEP {
+    if seconds > MAX_STEP {
         let objective = search.objective.clone();
         return Err(CapacityError::TooFewQueries { objective, queries, from_qps, seconds });
     }

@@ -67,7 +67,7 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
 fn servers(experiment: &Experiment) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
-        let chain = variant.laboratory.chain.iter().map(|behind| &behind.server);
+        let chain = variant.topology.chain.iter().map(|behind| &behind.server);
         for server in std::iter::once(&variant.server.server).chain(chain) {
             // dnslab's own version is compared anyway.
             let Some(kind) = server.kind().filter(|kind| *kind != ServerKind::Embedded) else {
@@ -88,7 +88,7 @@ fn servers(experiment: &Experiment) -> Vec<Fact> {
 /// Where the servers are, if that is left to what this user may: no two runs of one experiment may
 /// differ in it.
 fn hosts(experiment: &Experiment) -> Option<Fact> {
-    let is_auto = |variant: &Variant| variant.laboratory.hosts == HostsChoice::Auto;
+    let is_auto = |variant: &Variant| variant.topology.hosts == HostsChoice::Auto;
     if !experiment.variants.iter().any(is_auto) {
         return None;
     }

@@ -8,16 +8,16 @@ use dnslab_measure::CaseId;
 use super::{Session, SessionError, seed_of};
 use crate::Server;
 use crate::run::case::Case;
-use crate::run::laboratory::Laboratory;
 use crate::run::split::Cpus;
 use crate::run::target::Target;
+use crate::run::testbed::Testbed;
 
 /// Hosts and servers that are up until this is dropped.
-pub struct KeptLaboratory {
+pub struct KeptTestbed {
     // The order in which they go: names, then the server, then what is behind it and the hosts.
     named: Option<NamedHosts>,
     target: Target,
-    laboratory: Laboratory,
+    testbed: Testbed,
     is_external: bool,
 }
 
@@ -27,7 +27,7 @@ impl Session {
     ///
     /// # Errors
     /// When there is no such variant, or its servers cannot be started.
-    pub fn keep(&self, variant: &str) -> Result<KeptLaboratory, SessionError> {
+    pub fn keep(&self, variant: &str) -> Result<KeptTestbed, SessionError> {
         let wrong = |reason: String| SessionError::Variant { variant: variant.to_owned(), reason };
         let names = || self.facts.variants.join(", ");
         let found = self.experiment.variant(variant);
@@ -46,15 +46,15 @@ impl Session {
             guard: &self.guard,
         };
         let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
-        let (laboratory, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;
-        let named = laboratory.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
+        let (testbed, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;
+        let named = testbed.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
         let named = named.map_err(|error| wrong(error.to_string()))?;
         let is_external = matches!(found.server.server, Server::External { .. });
-        Ok(KeptLaboratory { named, target, laboratory, is_external })
+        Ok(KeptTestbed { named, target, testbed, is_external })
     }
 }
 
-impl KeptLaboratory {
+impl KeptTestbed {
     /// How to enter the hosts and where the servers answer, a line each.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
@@ -65,7 +65,7 @@ impl KeptLaboratory {
         let kind = &self.target.facts.kind;
         let where_it_is = if self.is_external { ", which runs elsewhere" } else { "" };
         lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.address));
-        lines.extend(self.laboratory.describe());
+        lines.extend(self.testbed.describe());
         lines
     }
 
@@ -73,6 +73,6 @@ impl KeptLaboratory {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let ended = self.target.server.as_ref().is_some_and(|server| server.exited().is_some());
-        ended || self.laboratory.ended().is_some()
+        ended || self.testbed.ended().is_some()
     }
 }

@@ -10,9 +10,9 @@ use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::Case;
-use crate::run::laboratory::has_hosts;
 use crate::run::room;
 use crate::run::round::{CommonRate, Round};
+use crate::run::testbed::has_hosts;
 use crate::{Alternate, Experiment, Server, Variant};
 
 /// The load of the trial that finds the common rate: long enough for a rate within some percent, which
@@ -64,7 +64,7 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         )
     } else if has_hosts(variant) {
         Some("it has hosts of its own")
-    } else if !variant.laboratory.chain.is_empty() {
+    } else if !variant.topology.chain.is_empty() {
         Some("its server forwards, and its cache fills from the start of the load on")
     } else if matches!(&server.server, Server::Embedded { delay: Some(_), .. }) {
         Some("its answers are delayed on purpose, and may come after its turn")

@@ -1,0 +1,397 @@
+//! The hosts of a run, and the servers behind the one under test.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dnslab_lab::hosts::{self, EndedPart, Hosts};
+use dnslab_lab::network::Visit;
+use dnslab_lab::{
+    CounterWatch, GuardProgram, LabError, Ports, RunningServer, Sampler, ServerKind, ServerSpec,
+    Upstream, UpstreamTls, ZoneFile, certificate, ports,
+};
+use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
+use dnslab_traffic::{QueryList, duration_text};
+use dnslab_wire::Transport;
+
+use super::case::LOG_LINES;
+use super::queries::zone;
+use super::seeds::{Role, Seeds};
+use super::split::Cpus;
+use super::target::{Question, READY_WITHIN, TargetError, give_program, probe, write_zone};
+use crate::{ChainRole, ChainServer, HostsChoice, Queries, Server, UpstreamBehaviour, Variant};
+
+/// Ports of a relay that shares a host with the server under test.
+const RELAY_PORTS: Ports =
+    Ports { plain: 5_353, dot: 8_853, doh2: 8_443, doq: 8_853, doh3: 8_443, control: 8_054 };
+
+/// A name that an upstream knows and no load asks for: the readiness of a forwarder is probed with it. (One
+/// below `test` would not do: forwarders deny it themselves, RFC 6761, section 6.2.)
+pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
+
+/// The hosts of one run, and what runs on them behind the server under test.
+pub(super) struct Testbed {
+    /// In the order of the chain; ended before their hosts.
+    behind: Vec<RunningChainServer>,
+    hosts: Option<Hosts>,
+}
+
+/// A server behind the one under test.
+struct RunningChainServer {
+    role: ChainRole,
+    transport: Transport,
+    server: RunningServer,
+}
+
+/// The watch of one server behind the one under test.
+pub(super) struct Watch {
+    sampler: Option<Sampler>,
+    counters: Option<CounterWatch>,
+}
+
+impl Testbed {
+    /// Makes the hosts of a variant and starts what is behind its server, the end of the chain first.
+    /// All state lies under `folder`.
+    pub(super) fn make(
+        variant: &Variant,
+        queries: &QueryList,
+        (cpus, seeds): (&Cpus, Seeds),
+        folder: &Path,
+        guard: &GuardProgram,
+    ) -> Result<Self, TargetError> {
+        let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
+        let mut made = Self { hosts, behind: Vec::new() };
+        for behind in variant.topology.chain.iter().rev() {
+            let place = behind.role.name();
+            let server = made.start(behind, variant, queries, (cpus, seeds), folder, guard);
+            let server = server.map_err(|error| error.of(place))?;
+            made.behind.insert(0, server);
+        }
+        Ok(made)
+    }
+
+    /// The network namespace of a host; `None` without hosts.
+    pub(super) fn network(&self, host: &str) -> Option<PathBuf> {
+        self.hosts.as_ref()?.network(host).map(Path::to_owned)
+    }
+
+    /// Where the server under test listens: its own address and the usual ports on a host of its own,
+    /// else `fallback` and free ports.
+    pub(super) fn listen(&self, fallback: IpAddr) -> Result<(IpAddr, Ports), TargetError> {
+        match self.hosts.as_ref().and_then(|hosts| hosts.address("server")) {
+            Some(address) => Ok((address, Ports::STANDARD)),
+            None => Ok((fallback, free_ports(fallback)?)),
+        }
+    }
+
+    /// What the server under test forwards to.
+    pub(super) fn upstream(&self) -> Option<Upstream> {
+        self.behind.first().map(RunningChainServer::as_upstream)
+    }
+
+    /// Moves this thread to a host until the visit is dropped; it stays where there are no hosts.
+    pub(super) fn visit(&self, host: &'static str) -> Result<Option<Visit>, TargetError> {
+        visit(self.network(host).as_deref())
+    }
+
+    /// Begins to watch the servers behind the one under test, if that is asked for.
+    pub(super) fn watch(&self, variant: &Variant, cpus: &Cpus) -> Vec<Watch> {
+        let is_on = variant.server.watch;
+        let watch = |behind: &RunningChainServer| {
+            let watched = behind.server.watched().beside_load(&cpus.load);
+            let watched = match behind.role {
+                // Interrupts count once: on the CPUs of the server under test for that one.
+                ChainRole::Relay => watched.pinned_to(&[]),
+                ChainRole::Upstream => watched,
+            };
+            Watch {
+                sampler: is_on.then(|| Sampler::start(watched)),
+                counters: behind.server.count().filter(|_| is_on),
+            }
+        };
+        self.behind.iter().map(watch).collect()
+    }
+
+    /// What has ended by itself, if something has: a server behind the one under test, a host, or a link.
+    pub(super) fn ended(&self) -> Option<EndedPart> {
+        let server = self.behind.iter().find_map(|behind| {
+            let report = behind.server.exited()?;
+            let (what, log_tail) =
+                (behind.role.name().to_owned(), behind.server.log_tail(LOG_LINES));
+            Some(EndedPart { what, report, log_tail })
+        });
+        server.or_else(|| self.hosts.as_ref()?.ended(LOG_LINES))
+    }
+
+    /// What the watch has seen since `origin`, the start of the load, with the busiest threads of the
+    /// measured window.
+    pub(super) fn parts(
+        &self,
+        watches: Vec<Watch>,
+        origin: Instant,
+        window: (i64, i64),
+    ) -> Vec<ChainPart> {
+        let part = |(behind, watch): (&RunningChainServer, Watch)| ChainPart {
+            role: behind.role.name().to_owned(),
+            host: behind.role.host().to_owned(),
+            transport: behind.transport.to_string(),
+            server: behind.server.facts().clone(),
+            counters: watch.counters.map(|counters| counters.finish(origin)),
+            resources: watch
+                .sampler
+                .map(|sampler| sampler.finish_over(origin, window))
+                .unwrap_or_default(),
+        };
+        self.behind.iter().zip(watches).map(part).collect()
+    }
+
+    /// Hosts and links, for the record; `None` where there is but one host, as was asked.
+    pub(super) fn facts(&self, variant: &Variant, cpus: &Cpus) -> Option<TestbedFacts> {
+        if variant.topology.hosts == HostsChoice::Loopback {
+            return None;
+        }
+        let cpus_of = |name: &str| match name {
+            "client" => cpus.load.clone(),
+            "server" => cpus.server.clone(),
+            _ => cpus.upstream.clone(),
+        };
+        let host = |(name, addresses): (&str, Vec<IpAddr>)| HostFacts {
+            name: name.to_owned(),
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            cpus: cpus_of(name),
+        };
+        let (addresses, links) = match &self.hosts {
+            Some(hosts) => (hosts.addresses(), hosts.links()),
+            None => (names(variant).into_iter().map(|name| (name, Vec::new())).collect(), vec![]),
+        };
+        Some(TestbedFacts {
+            namespaces: self.hosts.is_some(),
+            hosts: addresses.into_iter().map(host).collect(),
+            links,
+        })
+    }
+
+    /// The hosts, to be named for a person who looks around.
+    pub(super) fn hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_ref()
+    }
+
+    /// The servers behind the one under test and where they answer, a line each.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let line = |behind: &RunningChainServer| {
+            let at = |(transport, address): &(Transport, SocketAddr)| {
+                format!("{transport} at {address}")
+            };
+            let addresses: Vec<String> = behind.server.addresses().iter().map(at).collect();
+            let (place, kind) = (behind.role.name(), &behind.server.facts().kind);
+            format!("{place}: {kind} answers over {}", addresses.join(", "))
+        };
+        self.behind.iter().map(line).collect()
+    }
+
+    /// Ends the servers behind the one under test, the nearest first.
+    pub(super) fn stop(self) {
+        for behind in self.behind {
+            // One that ended by itself was seen before.
+            behind.server.stop().ok();
+        }
+    }
+
+    /// Starts one server, with those behind it running already.
+    fn start(
+        &self,
+        behind: &ChainServer,
+        variant: &Variant,
+        queries: &QueryList,
+        (cpus, seeds): (&Cpus, Seeds),
+        folder: &Path,
+        guard: &GuardProgram,
+    ) -> Result<RunningChainServer, TargetError> {
+        let host = behind.role.host();
+        let directory = folder.join(behind.role.name());
+        let process = behind.server.process();
+        let fallback = process.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |process| process.address);
+        let (address, ports) = self.listen_behind(behind.role, fallback)?;
+        let kind = behind.server.kind().unwrap_or(ServerKind::Embedded);
+        let mut spec =
+            ServerSpec::new(kind, directory.clone(), (address, ports), &transports(behind));
+        spec.network = self.network(host);
+        spec.cpus = match behind.role {
+            ChainRole::Relay => cpus.server.clone(),
+            ChainRole::Upstream => cpus.upstream.clone(),
+        };
+        let threads = process.and_then(|process| process.threads);
+        spec.threads =
+            threads.unwrap_or_else(|| u32::try_from(spec.cpus.len()).unwrap_or(1)).max(1);
+        spec.upstream = self.upstream();
+        spec.counts = variant.server.watch;
+        give_data(&mut spec, variant, queries, &directory)?;
+        match &behind.server {
+            Server::Installed { binary, extra, .. } => {
+                (spec.binary, spec.extra) = (binary.clone(), extra.clone());
+            }
+            Server::Embedded { delay, loss, busy, .. } => {
+                give_program(&mut spec.embedded, (*delay, *loss, *busy));
+                spec.embedded.seed = Some(seeds.of(Role::Upstream));
+                self.give_behaviour(&mut spec, &behind.behaviour, variant);
+            }
+            Server::External { .. } => {}
+        }
+        let question = Question::of(variant)?;
+        let authority = directory.join(certificate::AUTHORITY);
+        let ask = |transport: Transport, address: SocketAddr| {
+            // The one that will ask it is on this host.
+            let _visit = self.visit("server").map_err(|error| error.to_string())?;
+            probe(transport, address, &question, Some(&authority))
+        };
+        let server = RunningServer::start(&spec, guard, &ask, READY_WITHIN)?;
+        Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
+    }
+
+    /// Where a server behind the one under test listens.
+    fn listen_behind(
+        &self,
+        role: ChainRole,
+        fallback: IpAddr,
+    ) -> Result<(IpAddr, Ports), TargetError> {
+        let Some(hosts) = &self.hosts else { return Ok((fallback, free_ports(fallback)?)) };
+        match (role, hosts.address("upstream")) {
+            (ChainRole::Upstream, Some(address)) => Ok((address, Ports::STANDARD)),
+            _ if fallback.is_ipv6() => Ok((Ipv6Addr::LOCALHOST.into(), RELAY_PORTS)),
+            _ => Ok((Ipv4Addr::LOCALHOST.into(), RELAY_PORTS)),
+        }
+    }
+
+    /// How the embedded server behaves as an upstream. Without links it plays their delay itself.
+    fn give_behaviour(
+        &self,
+        spec: &mut ServerSpec,
+        behaviour: &UpstreamBehaviour,
+        variant: &Variant,
+    ) {
+        let UpstreamBehaviour { signed, queries_per_connection, idle_timeout, tickets } = behaviour;
+        spec.embedded.signed = *signed;
+        spec.embedded.queries_per_connection = *queries_per_connection;
+        spec.embedded.idle_timeout = Some(duration_text(*idle_timeout));
+        spec.embedded.no_tickets = !tickets;
+        let both_ways = Duration::from_nanos(2 * variant.topology.upstream_link.delay_ns);
+        if self.hosts.is_none() && !both_ways.is_zero() {
+            spec.embedded.path_delay = Some(duration_text(both_ways));
+        }
+    }
+}
+
+impl RunningChainServer {
+    /// As the server before it sees it.
+    fn as_upstream(&self) -> Upstream {
+        let address = self.server.address(self.transport);
+        let authority = self.server.authority().filter(|_| self.transport.is_encrypted());
+        Upstream {
+            address: address.expect("it was started with this transport"),
+            transport: self.transport,
+            tls: authority.map(|authority| UpstreamTls {
+                authority: authority.to_owned(),
+                name: certificate::NAME.to_owned(),
+            }),
+        }
+    }
+}
+
+/// The hosts of a variant, in the order of the line.
+pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
+    let end = variant.topology.upstream().map(|_| "upstream");
+    ["client", "server"].into_iter().chain(end).collect()
+}
+
+/// True if a variant runs on hosts of its own: it must, or it may and this user can make them.
+pub(super) fn has_hosts(variant: &Variant) -> bool {
+    match variant.topology.hosts {
+        HostsChoice::Loopback => false,
+        HostsChoice::Namespaces => true,
+        HostsChoice::Auto => hosts::possible().is_ok(),
+    }
+}
+
+/// Why the links of a variant are not played here, if they shall be where that is possible.
+pub(super) fn not_played(variant: &Variant) -> Option<String> {
+    let topology = &variant.topology;
+    let has_links = !(topology.client_link.is_plain() && topology.upstream_link.is_plain());
+    if topology.hosts != HostsChoice::Auto || !has_links {
+        return None;
+    }
+    hosts::possible().err()
+}
+
+/// Makes the hosts of a variant, if it shall have some and can.
+fn make_hosts(
+    variant: &Variant,
+    (cpus, seeds): (&Cpus, Seeds),
+    folder: &Path,
+    guard: &GuardProgram,
+) -> Result<Option<Hosts>, TargetError> {
+    if !has_hosts(variant) {
+        return Ok(None);
+    }
+    let topology = &variant.topology;
+    let ipv6 = variant.server.process().is_some_and(|process| process.address.is_ipv6());
+    let links = [topology.client_link.clone(), topology.upstream_link.clone()];
+    let (names, folder) = (names(variant), folder.join("hosts"));
+    let seed = seeds.of(Role::Links);
+    let made = Hosts::make(&names, &links, ipv6, seed, &cpus.load, &folder, guard)?;
+    if let Some(sources) = &variant.load.sources {
+        made.add_sources(&sources.to_string())?;
+    }
+    Ok(Some(made))
+}
+
+/// Moves this thread to a network until the visit is dropped.
+pub(super) fn visit(network: Option<&Path>) -> Result<Option<Visit>, TargetError> {
+    let Some(network) = network else { return Ok(None) };
+    let refused = |error: std::io::Error| LabError::Hosts {
+        what: format!("enter the host at {}", network.display()),
+        reason: error.to_string(),
+    };
+    Ok(Some(Visit::to(network).map_err(refused)?))
+}
+
+/// What a server behind another one must serve: its own leg, and TCP for what UDP truncates.
+fn transports(behind: &ChainServer) -> Vec<Transport> {
+    match behind.transport {
+        Transport::Udp => vec![Transport::Udp, Transport::Tcp],
+        other => vec![other],
+    }
+}
+
+/// Gives the end of a chain what it answers from: the zone, or the names of the load.
+fn give_data(
+    spec: &mut ServerSpec,
+    variant: &Variant,
+    queries: &QueryList,
+    directory: &Path,
+) -> Result<(), TargetError> {
+    if spec.upstream.is_some() {
+        return Ok(());
+    }
+    let settings = &variant.server.zone;
+    if let Queries::Zone(_) = variant.load.queries {
+        let path = write_zone(&zone(settings)?, &settings.name, directory)?;
+        spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
+        return Ok(());
+    }
+    let mut text = format!("{READY_NAME} A\n");
+    for place in 0..queries.len() {
+        text.push_str(&format!("{}\n", queries.get(place)));
+    }
+    let path = directory.join("names.txt");
+    let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
+    written.map_err(|source| TargetError::Io { path: path.clone(), source })?;
+    spec.embedded.names = Some(path);
+    Ok(())
+}
+
+/// Free ports of an address of this host.
+pub(super) fn free_ports(address: IpAddr) -> Result<Ports, TargetError> {
+    ports::free(address)
+        .map_err(|source| TargetError::Io { path: PathBuf::from(address.to_string()), source })
+}

@@ -1,0 +1,324 @@
+//! Puts the workers' reports together while they run, in a thread that waits for the workers: what
+//! counts must not hold up what measures, on a machine with no CPU to spare either.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use dnslab_measure::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
+use dnslab_traffic::Turns;
+
+use crate::Progress;
+use crate::clock::Clock;
+use crate::network::NetworkWindow;
+use crate::recorder::{IntervalRecord, Phases};
+use crate::sys::yield_to_all_others;
+
+/// Longest silence towards the observer.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A worker's end of the way to the aggregator and back.
+pub(crate) struct Reports {
+    /// The worker's number.
+    shard: u32,
+    to_gatherer: Sender<(u32, IntervalRecord)>,
+    /// Histograms that the aggregator has done with, empty. A fresh one is 220 KiB of pages that the
+    /// kernel has to find, at the end of each interval, while queries are due.
+    spares: Receiver<Histogram>,
+}
+
+impl Reports {
+    /// Hands over an interval that has ended.
+    pub(crate) fn send(&self, interval: IntervalRecord) {
+        // Nobody listens any more only when the whole load is being given up.
+        self.to_gatherer.send((self.shard, interval)).ok();
+    }
+
+    /// A histogram for the next interval.
+    pub(crate) fn spare(&self) -> Histogram {
+        self.spares.try_recv().unwrap_or_default()
+    }
+}
+
+/// What the workers reported, put together.
+pub(crate) struct Aggregate {
+    /// The intervals in order.
+    pub(crate) series: Vec<Interval>,
+    /// The same in whole seconds, or about; empty where an interval is as long.
+    pub(crate) seconds: Vec<Interval>,
+    /// Open loop: how close to its schedule the load was sent, in the measured window.
+    pub(crate) pacing: Option<Pacing>,
+    /// What the network stack dropped in the measured window.
+    pub(crate) network: NetworkDrops,
+}
+
+/// Takes the reports of all workers of a load.
+pub(crate) struct Aggregator {
+    /// The load's number among those that run together.
+    load: usize,
+    phases: Phases,
+    turns: Option<Turns>,
+    reports: Receiver<(u32, IntervalRecord)>,
+    spares: Vec<Sender<Histogram>>,
+    /// Intervals that not all workers have left behind, by number, with how many have.
+    open: BTreeMap<u64, (usize, IntervalRecord)>,
+    series: Vec<Interval>,
+    seconds: Seconds,
+    pacing: Option<PacingTally>,
+}
+
+/// Intervals put together to seconds: no quantile of a second follows from those of its intervals.
+struct Seconds {
+    /// How many intervals make a second, or about.
+    intervals: u64,
+    /// The one that has not ended.
+    current: Option<IntervalRecord>,
+    ended: Vec<Interval>,
+}
+
+impl Seconds {
+    fn new(phases: &Phases) -> Self {
+        const SECOND: u64 = 1_000_000_000;
+        let intervals = (SECOND + phases.interval / 2) / phases.interval.max(1);
+        Self { intervals, current: None, ended: Vec::new() }
+    }
+
+    /// Adds an interval that all workers have left behind; they come in order.
+    fn add(&mut self, interval: &IntervalRecord, phases: &Phases, turns: Option<&Turns>) {
+        if self.intervals < 2 {
+            return;
+        }
+        let first = interval.number - interval.number % self.intervals;
+        match &mut self.current {
+            Some(current) if current.number == first => current.extend(interval),
+            _ => {
+                self.end(phases, turns);
+                let mut current = IntervalRecord { number: first, ..IntervalRecord::default() };
+                current.extend(interval);
+                self.current = Some(current);
+            }
+        }
+    }
+
+    /// Ends the second that has not.
+    fn end(&mut self, phases: &Phases, turns: Option<&Turns>) {
+        let ended = self.current.take();
+        self.ended.extend(ended.map(|it| it.finish_over(self.intervals, phases, turns)));
+    }
+}
+
+impl Aggregator {
+    /// A aggregator of the load with this number, and the workers' ends.
+    pub(crate) fn new(
+        load: usize,
+        workers: u32,
+        phases: Phases,
+        turns: Option<Turns>,
+    ) -> (Self, Vec<Reports>) {
+        let (to_gatherer, reports) = mpsc::channel();
+        let (spares, ends) = (0..workers)
+            .map(|shard| {
+                let (back, spares) = mpsc::channel();
+                (back, Reports { shard, to_gatherer: to_gatherer.clone(), spares })
+            })
+            .unzip();
+        let (open, series, seconds) = (BTreeMap::new(), Vec::new(), Seconds::new(&phases));
+        (Self { load, phases, turns, reports, spares, open, series, seconds, pacing: None }, ends)
+    }
+
+    /// Takes reports until all workers have ended.
+    fn gather(mut self, clock: Clock, finished: &Sender<(usize, Interval)>) -> Aggregate {
+        let mut network = NetworkWindow::default();
+        loop {
+            let wait = network.look(&self.phases, clock.now());
+            match self.reports.recv_timeout(Duration::from_nanos(wait)) {
+                Ok((shard, report)) => self.add(shard, report, finished),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // After an interrupt the workers may end in different intervals.
+        let turns = self.turns.as_ref();
+        for (_, merged) in self.open.values() {
+            self.series.push(merged.finish(&self.phases, turns));
+            self.seconds.add(merged, &self.phases, turns);
+        }
+        self.seconds.end(&self.phases, turns);
+        self.series.sort_by_key(|interval| interval.at_ns);
+        let pacing = self.pacing.map(|recorder| recorder.finish());
+        Aggregate {
+            series: self.series,
+            seconds: self.seconds.ended,
+            pacing,
+            network: network.drops(),
+        }
+    }
+
+    /// Adds one worker's interval, and finishes it if it was the last.
+    fn add(&mut self, shard: u32, report: IntervalRecord, finished: &Sender<(usize, Interval)>) {
+        let number = report.number;
+        let (mut count, merged) = match self.open.remove(&number) {
+            None => (0, report),
+            Some((count, mut merged)) => {
+                merged.merge(&report);
+                self.give_back(shard, report.latency);
+                (count, merged)
+            }
+        };
+        count += 1;
+        if count < self.spares.len() {
+            self.open.insert(number, (count, merged));
+            return;
+        }
+        let interval = merged.finish(&self.phases, self.turns.as_ref());
+        self.seconds.add(&merged, &self.phases, self.turns.as_ref());
+        self.add_pacing(&merged);
+        self.give_back(shard, merged.latency);
+        // The observer outlives the aggregator.
+        finished.send((self.load, interval.clone())).ok();
+        self.series.push(interval);
+    }
+
+    /// Adds the whole milliseconds of an interval that lie in the measured window and count.
+    fn add_pacing(&mut self, interval: &IntervalRecord) {
+        const MILLISECOND: u64 = 1_000_000;
+        let Phases { measured_from, until, .. } = self.phases;
+        let window = measured_from.div_ceil(MILLISECOND)..until / MILLISECOND;
+        let counts = |number: u64| {
+            let turns = self.turns.as_ref();
+            turns.is_none_or(|turns| turns.is_counted(number * MILLISECOND))
+        };
+        for (number, millisecond) in (interval.first_millisecond..).zip(&interval.milliseconds) {
+            let recorder = self.pacing.get_or_insert_default();
+            if window.contains(&number) && counts(number) {
+                recorder.push(millisecond.due, millisecond.sent);
+            }
+        }
+    }
+
+    /// Empties a histogram and gives it to a worker for another interval.
+    fn give_back(&self, shard: u32, mut histogram: Histogram) {
+        histogram.clear();
+        // A worker that has ended needs none.
+        self.spares[shard as usize].send(histogram).ok();
+    }
+}
+
+/// Takes the reports of all loads until their workers have ended, each in a thread of its own that
+/// runs when no other has work for its CPU, and tells the observer in the calling one.
+pub(crate) fn observe_all(
+    gatherers: Vec<Aggregator>,
+    clock: Clock,
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Aggregate> {
+    let (sender, intervals) = mpsc::channel();
+    let loads: Vec<usize> = gatherers.iter().map(|aggregator| aggregator.load).collect();
+    thread::scope(|scope| {
+        let gather = |aggregator: Aggregator| {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                yield_to_all_others();
+                aggregator.gather(clock, &sender)
+            })
+        };
+        let threads: Vec<_> = gatherers.into_iter().map(gather).collect();
+        drop(sender);
+        loop {
+            match intervals.recv_timeout(TICK) {
+                Ok((load, interval)) => observe(load, Progress::Interval(&interval)),
+                Err(RecvTimeoutError::Timeout) => {
+                    loads.iter().for_each(|load| observe(*load, Progress::Tick));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Millisecond;
+
+    #[test]
+    fn milliseconds_of_all_workers_are_added_and_the_warm_up_is_left_out() {
+        let phases =
+            Phases { measured_from: 3_000_000, until: 8_000_000, interval: 4_000_000, timeout: 1 };
+        let (aggregator, ends) = Aggregator::new(0, 2, phases, None);
+        for number in 0..2 {
+            for (end, count) in ends.iter().zip(1..) {
+                let milliseconds = vec![Millisecond { due: count, sent: count }; 4];
+                let first_millisecond = number * 4;
+                end.send(IntervalRecord {
+                    number,
+                    milliseconds,
+                    first_millisecond,
+                    ..IntervalRecord::default()
+                });
+            }
+        }
+        drop(ends);
+        let mut told = 0;
+        let gathered = observe_all(vec![aggregator], Clock::start(), &mut |load, progress| {
+            assert_eq!(load, 0);
+            told += u32::from(matches!(progress, Progress::Interval(_)));
+        });
+        let [gathered] = <[Aggregate; 1]>::try_from(gathered).ok().unwrap();
+        assert_eq!((gathered.series.len(), told), (2, 2));
+        let pacing = gathered.pacing.unwrap();
+        let millisecond = pacing.of_width(1_000_000).unwrap();
+        assert_eq!((millisecond.windows, millisecond.due), (5, 15));
+        assert_eq!(millisecond.max_error, 0.0);
+    }
+
+    #[test]
+    fn a_second_has_the_quantiles_of_all_its_queries() {
+        const TENTH: u64 = 100_000_000;
+        let phases = Phases { measured_from: 0, until: 15 * TENTH, interval: TENTH, timeout: 1 };
+        let (aggregator, ends) = Aggregator::new(0, 2, phases, None);
+        for number in 0..15 {
+            for end in &ends {
+                let mut latency = end.spare();
+                // One interval in ten is slow: its median is no median of the second.
+                latency.record_many_ns(if number % 10 == 0 { 9_000 } else { 1_000 }, 50);
+                end.send(IntervalRecord {
+                    number,
+                    answered: 50,
+                    latency,
+                    ..IntervalRecord::default()
+                });
+            }
+        }
+        drop(ends);
+        let gathered = observe_all(vec![aggregator], Clock::start(), &mut |_, _| {});
+        let [gathered] = <[Aggregate; 1]>::try_from(gathered).ok().unwrap();
+        let [first, second] = gathered.seconds.as_slice() else { panic!("{:?}", gathered.seconds) };
+        assert_eq!((first.at_ns, first.length_ns, first.answered), (0, 10 * TENTH, 1_000));
+        assert_eq!((second.at_ns, second.length_ns, second.answered), (10 * TENTH, 5 * TENTH, 500));
+        assert!(first.p50_ns.unwrap() < 1_100 && first.p95_ns.unwrap() > 8_900, "{first:?}");
+    }
+
+    #[test]
+    fn histograms_come_back_empty() {
+        let phases = Phases { measured_from: 0, until: 4, interval: 4, timeout: 1 };
+        let (mut aggregator, ends) = Aggregator::new(0, 2, phases, None);
+        let (finished, _intervals) = mpsc::channel();
+        for end in &ends {
+            let mut latency = end.spare();
+            latency.record_ns(5_000);
+            end.send(IntervalRecord { latency, ..IntervalRecord::default() });
+        }
+        for _ in 0..2 {
+            let (shard, report) = aggregator.reports.recv().unwrap();
+            aggregator.add(shard, report, &finished);
+        }
+        assert_eq!(aggregator.series.len(), 1);
+        let spares: Vec<Histogram> = ends.iter().flat_map(|end| end.spares.try_iter()).collect();
+        assert_eq!(spares, [Histogram::new(), Histogram::new()]);
+    }
+}

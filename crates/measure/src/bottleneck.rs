@@ -1,0 +1,496 @@
+//! What bounded the answered rate of a run.
+
+mod figures;
+mod servers;
+mod threads;
+
+use serde::{Deserialize, Serialize};
+
+pub use figures::BottleneckFigures;
+pub(crate) use figures::{busiest, increase, most_held};
+pub(crate) use servers::share_with_load;
+pub use servers::{ServerUse, WorkerUse};
+
+/// A rate counts as met from this share of it on: the pacing error and the queries in flight at
+/// the ends of the window stay below 1 %.
+pub(crate) const RATE_MET: f64 = 0.99;
+
+/// From this busy share of its worker on the generator has no CPU left. A worker with work is one
+/// thread on one CPU and could reach 1, but for its pauses: after each round, while it gathers, it
+/// sleeps for one horizon `h`. With a time `w` for the work of a round its busy share is
+/// `w / (w + h)` at most, and in a closed loop `w` is at most the window times the CPU time for
+/// each query: with 200 outstanding, 2.8 us each and `h` = 50 us that is 560 / 610 = 92 %. It would
+/// never come to 95 %. With smaller windows the horizon itself holds up the rate, and the caveat
+/// of the horizon says so.
+pub(crate) const GENERATOR_BUSY: f64 = 0.90;
+
+/// Below this busy share of its busiest worker, a generator that sends less than intended is not
+/// short of CPU time: it waits.
+const GENERATOR_IDLE: f64 = 0.5;
+
+/// From this share of its CPUs on the server has none left. The work of several threads is never
+/// spread quite evenly, and interrupts take their part of the CPUs without being counted for it.
+pub(crate) const SERVER_BUSY: f64 = 0.90;
+
+/// Above this share of the answers, drops at the generator's own sockets bound the answered rate.
+const DROPS: f64 = 0.001;
+
+/// Above this share of the queries, lost datagrams are more than an accident.
+const LOST: f64 = 0.001;
+
+/// From this share of the lost datagrams on, drops at the server's full sockets account for them. Not
+/// all: the drops are those between two samples, and a query that was lost twice is one lost query.
+const SOCKET_DROPS: f64 = 0.5;
+
+/// Above this share of the time, connections that waited for their turn in the generator are more
+/// than the moment after the server has closed many at once.
+pub(crate) const CONNECTIONS_HELD: f64 = 0.05;
+
+/// Above this share of the attempts, connections fail because of the server, and those that wait
+/// behind them wait for it.
+const CONNECTIONS_FAIL: f64 = 0.1;
+
+/// How far the queries in flight may be from the window, as a share of it. The mean of the window
+/// is taken over queries that became due in it, so start, end and stalls leave some difference.
+const LITTLE: f64 = 0.25;
+
+/// Who was the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BottleneckKind {
+    /// The server under test used all the CPU it was given.
+    ServerCpu,
+    /// The relay between it and its upstream did.
+    RelayCpu,
+    /// The upstream server did.
+    UpstreamCpu,
+    /// Servers of a chain that share CPUs used all of those together.
+    ServersCpu,
+    /// Servers and load workers that share CPUs used all of those together.
+    SharedCpu,
+    /// One thread of a server used a whole CPU, while the server did not use all of its CPUs.
+    ServerThread,
+    /// The load generator used all the CPU it was given, dropped answers, or kept connections
+    /// waiting for their turn.
+    Generator,
+    /// The window of outstanding queries: neither side was busy (Little's law).
+    Window,
+    /// The offered rate: everything asked was answered.
+    Rate,
+    /// Datagrams were lost between the two.
+    Network,
+    /// The buffer of the server's UDP socket was full, while neither side was busy.
+    ServerSocket,
+    /// The figures name none, or contradict each other, although both sides were watched.
+    Unclear,
+    /// The server was not watched, and without its figures the limit cannot be told.
+    Unknown,
+}
+
+impl BottleneckKind {
+    /// True if a server, or the thread of it that has the work, had no CPU left, the one under test or
+    /// another of its chain: then no other window of queries would show a higher rate.
+    #[must_use]
+    pub fn has_servers_full(self) -> bool {
+        matches!(
+            self,
+            Self::ServerCpu
+                | Self::RelayCpu
+                | Self::UpstreamCpu
+                | Self::ServersCpu
+                | Self::SharedCpu
+                | Self::ServerThread
+        )
+    }
+}
+
+/// The limit and the figures that name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bottleneck {
+    /// Who.
+    pub kind: BottleneckKind,
+    /// The figures, as half a sentence: `server used 99 % of 1 CPU`.
+    pub evidence: String,
+}
+
+impl Bottleneck {
+    /// Names the limit of a run from its figures. The first rule that fits decides:
+    ///
+    /// 1. **Rate**: an open loop that sent at least 99 % of what was intended and got answers to
+    ///    at least 99 % of it. Nothing stood in its way, however busy the two sides were.
+    /// 2. **Server CPU**: the server used at least 90 % of its CPUs. In a chain, the busiest of its
+    ///    servers: **relay CPU** or **upstream CPU** if it is not the one under test, which may do
+    ///    more then; **servers' CPU** if those that were pinned to CPUs in common used 90 % of them
+    ///    together, and none of them alone. If the busiest worker was at
+    ///    90 % or more too and not below that, the limit is the generator: the more saturated
+    ///    of the two holds the other up, and in doubt the server may do more than was measured.
+    /// 3. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
+    ///    them together, and neither the servers nor a worker alone. Both may do more on CPUs of
+    ///    their own.
+    /// 4. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
+    ///    more than 0.1 % of the answers, connections waited for their turn in it for more than 5 %
+    ///    of the time (while no more than a tenth of the attempts failed, for then those on their
+    ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
+    ///    The latter not over a stream with every worker below 50 %: then the server did not take
+    ///    what was offered (connections or their buffers were full), which is unclear.
+    /// 5. **One thread of the server**: it used at least 90 % of a CPU, while no server used all of
+    ///    its CPUs.
+    /// 6. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
+    ///    those not counted that were answered late, while neither side was busy. This goes before
+    ///    the window, which lost queries fill until they time out. It is the buffer if what the
+    ///    server's full sockets dropped is at least half of what was lost, and else the network;
+    ///    but on a loopback address no network loses anything, and that is unclear.
+    /// 7. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
+    ///    server did not answer in time, and did not use its CPUs either.
+    /// 8. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
+    ///    time, though not on it so long: something else had the CPU.
+    /// 9. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    ///    number in flight (answered rate times mean latency) is the window within 25 %.
+    /// 10. **Unclear** otherwise.
+    ///
+    /// Without the server's CPU figures rules 6, 8 and 9 cannot be told from a busy server, so they do
+    /// not apply, and what would be unclear is **unknown**.
+    ///
+    /// Where the kernel keeps the time of interrupts apart from that of threads, it counts as used
+    /// by the server and the workers on whose CPUs it was.
+    #[must_use]
+    pub fn decide(figures: &BottleneckFigures) -> Self {
+        let (kind, evidence) = figures
+            .rate()
+            .or_else(|| figures.processors())
+            .or_else(|| figures.thread())
+            .or_else(|| figures.not_taken())
+            .or_else(|| figures.lost_datagrams())
+            .or_else(|| figures.not_in_time())
+            .or_else(|| figures.crowded())
+            .or_else(|| figures.window())
+            .unwrap_or_else(|| (figures.nobody(), figures.what_is_known()));
+        Self { kind, evidence }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LoadMode, UNDER_TEST};
+
+    /// A server on CPUs that no other one has.
+    fn server(role: &str, busy_share: Option<f64>, cpus: usize) -> ServerUse {
+        ServerUse { role: role.to_owned(), busy_share, cpus, ..ServerUse::default() }
+    }
+
+    /// The server under test on one CPU.
+    fn used(busy_share: f64) -> Vec<ServerUse> {
+        vec![server(UNDER_TEST, Some(busy_share), 1)]
+    }
+
+    /// One that was not watched.
+    fn unwatched() -> Vec<ServerUse> {
+        vec![server(UNDER_TEST, None, 1)]
+    }
+
+    /// A closed loop of 4 x 100 that answers 100,000 qps, with nobody busy and nothing lost.
+    fn closed() -> BottleneckFigures {
+        BottleneckFigures {
+            mode: LoadMode::Closed { outstanding: 100 },
+            clients: 4,
+            due_qps: 100_000.0,
+            offered_qps: 100_000.0,
+            answered_qps: 100_000.0,
+            answered: 1_000_000,
+            mean_latency_ns: Some(4e6),
+            is_stream: false,
+            is_loopback: true,
+            lost_datagrams: 0,
+            lost_datagram_share: 0.0,
+            late_share: 0.0,
+            servers: vec![server(UNDER_TEST, Some(0.5), 1)],
+            server_udp_drops: 0,
+            workers: Vec::new(),
+            generator_busy_share: 0.5,
+            generator_wanted_share: 0.5,
+            generator_drops: 0,
+            connections_held_share: 0.0,
+            failed_connections_share: 0.0,
+            send_lag_p50_ns: Some(20_000),
+        }
+    }
+
+    /// The same as an open loop of 100,000 qps.
+    fn open() -> BottleneckFigures {
+        let mode = LoadMode::Open { rate_qps: 100_000.0, pace: "constant".to_owned() };
+        BottleneckFigures { mode, ..closed() }
+    }
+
+    #[track_caller]
+    fn check(figures: BottleneckFigures, kind: BottleneckKind, evidence: &[&str]) {
+        let limit = Bottleneck::decide(&figures);
+        assert_eq!(limit.kind, kind, "{}", limit.evidence);
+        for part in evidence {
+            assert!(limit.evidence.contains(part), "`{part}` is not in: {}", limit.evidence);
+        }
+    }
+
+    #[test]
+    fn rate() {
+        check(open(), BottleneckKind::Rate, &["100,000 of the 100,000 qps"]);
+        let lossy = BottleneckFigures { answered_qps: 99_000.0, ..open() };
+        check(lossy, BottleneckKind::Rate, &["99,000 answered"]);
+        // However busy the two were, and whatever was lost below 1 %.
+        let busy = BottleneckFigures {
+            servers: used(0.99),
+            generator_busy_share: 0.99,
+            lost_datagram_share: 0.009,
+            ..open()
+        };
+        check(busy, BottleneckKind::Rate, &[]);
+        let missed = BottleneckFigures { answered_qps: 98_999.0, ..open() };
+        check(
+            missed,
+            BottleneckKind::Unclear,
+            &["98,999 of the 100,000 qps intended were answered"],
+        );
+    }
+
+    #[test]
+    fn server_cpu() {
+        let busy = || BottleneckFigures { servers: used(0.985), ..closed() };
+        check(busy(), BottleneckKind::ServerCpu, &["the server used 98 % of 1 CPU"]);
+        let two =
+            BottleneckFigures { servers: vec![server(UNDER_TEST, Some(0.90), 2)], ..closed() };
+        check(two, BottleneckKind::ServerCpu, &["90 % of 2 CPUs"]);
+        // The more saturated decides, both are named.
+        let both = BottleneckFigures { generator_busy_share: 0.96, ..busy() };
+        check(both, BottleneckKind::ServerCpu, &["the server used 98 %", "worker used 96 %"]);
+        let both = BottleneckFigures { generator_busy_share: 0.99, ..busy() };
+        check(both, BottleneckKind::Generator, &["the server used 98 %", "worker used 99 %"]);
+        // In doubt the generator: the server may do more.
+        let both = BottleneckFigures { generator_busy_share: 0.985, ..busy() };
+        check(both, BottleneckKind::Generator, &[]);
+        // A worker below its own threshold is not saturated.
+        let near =
+            BottleneckFigures { servers: used(0.91), generator_busy_share: 0.89, ..closed() };
+        check(near, BottleneckKind::ServerCpu, &[]);
+        // A busy server that drops and loses is the limit, not the network.
+        let lossy = BottleneckFigures { lost_datagram_share: 0.1, server_udp_drops: 5, ..busy() };
+        check(lossy, BottleneckKind::ServerCpu, &[]);
+        // A rate missed with a busy server is the server's.
+        let missed = BottleneckFigures { answered_qps: 80_000.0, servers: used(0.99), ..open() };
+        check(missed, BottleneckKind::ServerCpu, &["99 % of 1 CPU"]);
+    }
+
+    #[test]
+    fn generator() {
+        let busy = |generator_busy_share| BottleneckFigures { generator_busy_share, ..closed() };
+        check(
+            busy(0.90),
+            BottleneckKind::Generator,
+            &["the busiest load worker used 90 % of a CPU"],
+        );
+        check(busy(0.89), BottleneckKind::Window, &[]);
+        let drops = |generator_drops| BottleneckFigures { generator_drops, ..closed() };
+        check(drops(1_001), BottleneckKind::Generator, &["dropped 1,001 answers"]);
+        check(drops(1_000), BottleneckKind::Window, &[]);
+        let behind = BottleneckFigures {
+            offered_qps: 98_000.0,
+            answered_qps: 98_000.0,
+            send_lag_p50_ns: Some(1_500_000),
+            ..open()
+        };
+        check(behind, BottleneckKind::Generator, &["only 98,000 of the 100,000 qps", "1.500 ms"]);
+        // The generator watches itself, so it needs no figures of the server.
+        let alone =
+            BottleneckFigures { generator_busy_share: 1.0, servers: unwatched(), ..closed() };
+        check(alone, BottleneckKind::Generator, &[]);
+    }
+
+    #[test]
+    fn a_stream_that_takes_no_more() {
+        let slow = |generator_busy_share| BottleneckFigures {
+            offered_qps: 60_000.0,
+            answered_qps: 60_000.0,
+            is_stream: true,
+            generator_busy_share,
+            ..open()
+        };
+        let told = "the server did not take what was offered (connections or their buffers were \
+                    full): 60,000 of the 100,000 qps intended were sent, while";
+        check(slow(0.49), BottleneckKind::Unclear, &[told, "49 % of a CPU"]);
+        check(slow(0.5), BottleneckKind::Generator, &["only 60,000 of the 100,000 qps"]);
+        // Datagrams are always taken.
+        let datagrams = BottleneckFigures { is_stream: false, ..slow(0.49) };
+        check(datagrams, BottleneckKind::Generator, &["only 60,000 of the 100,000 qps"]);
+        let busy = BottleneckFigures { servers: used(0.95), ..slow(0.49) };
+        check(busy, BottleneckKind::ServerCpu, &["95 % of 1 CPU"]);
+        let unwatched = BottleneckFigures { servers: unwatched(), ..slow(0.49) };
+        check(unwatched, BottleneckKind::Unknown, &[told, "was not watched"]);
+        // What was sent and not answered is another matter.
+        let unanswered = BottleneckFigures { offered_qps: 100_000.0, ..slow(0.1) };
+        check(
+            unanswered,
+            BottleneckKind::Unclear,
+            &["60,000 of the 100,000 qps intended were answered"],
+        );
+    }
+
+    #[test]
+    fn lost_datagrams() {
+        // 12,000 of a million.
+        let lossy = || BottleneckFigures {
+            lost_datagrams: 12_000,
+            lost_datagram_share: 0.012,
+            is_loopback: false,
+            ..closed()
+        };
+        check(
+            lossy(),
+            BottleneckKind::Network,
+            &["1.20 % of the queries were lost, while", "50 %"],
+        );
+        let drops = |server_udp_drops| BottleneckFigures { server_udp_drops, ..lossy() };
+        let told = "1.20 % of the queries were lost, and the server's full sockets dropped 12,000 \
+                    datagrams, while the server used 50 %";
+        check(drops(12_000), BottleneckKind::ServerSocket, &[told]);
+        check(drops(6_000), BottleneckKind::ServerSocket, &["dropped 6,000 datagrams"]);
+        check(drops(5_999), BottleneckKind::Network, &["dropped 5,999 datagrams"]);
+        let few =
+            BottleneckFigures { lost_datagrams: 1_000, lost_datagram_share: 0.001, ..closed() };
+        check(few, BottleneckKind::Window, &[]);
+        let missed = BottleneckFigures { mode: open().mode, answered_qps: 90_000.0, ..lossy() };
+        check(missed, BottleneckKind::Network, &["1.20 % of the queries"]);
+        let unwatched = BottleneckFigures { servers: unwatched(), ..lossy() };
+        check(unwatched, BottleneckKind::Unknown, &["1.20 % of the queries", "was not watched"]);
+        let here =
+            |server_udp_drops| BottleneckFigures { is_loopback: true, ..drops(server_udp_drops) };
+        check(here(12_000), BottleneckKind::ServerSocket, &[told]);
+        let told = "the loopback interface loses nothing: the server did not answer them";
+        check(here(0), BottleneckKind::Unclear, &[told, "50 %"]);
+    }
+
+    #[test]
+    fn late_answers() {
+        let late = || BottleneckFigures { late_share: 0.012, ..closed() };
+        let told = "1.20 % of the queries were answered after their time-out: the server did not \
+                    answer in time";
+        check(late(), BottleneckKind::Unclear, &[told, "the server used 50 %"]);
+        let unwatched = BottleneckFigures { servers: unwatched(), ..late() };
+        check(unwatched, BottleneckKind::Unknown, &[told, "was not watched"]);
+        let busy = BottleneckFigures { servers: used(0.95), ..late() };
+        check(busy, BottleneckKind::ServerCpu, &[]);
+        let few = BottleneckFigures { late_share: 0.001, ..closed() };
+        check(few, BottleneckKind::Window, &[]);
+        // Losses besides are the network's.
+        let both = BottleneckFigures { lost_datagram_share: 0.012, is_loopback: false, ..late() };
+        check(both, BottleneckKind::Network, &["were lost", told]);
+    }
+
+    #[test]
+    fn crowded() {
+        let wanted = |share| BottleneckFigures { generator_wanted_share: share, ..closed() };
+        let told = "on its CPU or waited for it for 95 %";
+        check(wanted(0.95), BottleneckKind::Unclear, &[told, "worker used 50 % of a CPU"]);
+        check(wanted(0.89), BottleneckKind::Window, &[]);
+        // An open loop has no window, and sends late where that is so.
+        check(
+            BottleneckFigures { generator_wanted_share: 0.95, ..open() },
+            BottleneckKind::Rate,
+            &[],
+        );
+        let unwatched = BottleneckFigures { servers: unwatched(), ..wanted(0.95) };
+        check(unwatched, BottleneckKind::Unknown, &[]);
+    }
+
+    #[test]
+    fn window() {
+        let at = |ms| BottleneckFigures { mean_latency_ns: Some(ms * 1e6), ..closed() };
+        check(at(4.0), BottleneckKind::Window, &["400 queries in flight, with a window of 400"]);
+        check(at(3.0), BottleneckKind::Window, &["300 queries in flight"]);
+        check(at(5.0), BottleneckKind::Window, &["500 queries in flight"]);
+        check(at(2.9), BottleneckKind::Unclear, &["290 queries in flight, with a window of 400"]);
+        check(at(5.1), BottleneckKind::Unclear, &["510 queries in flight"]);
+        let none = BottleneckFigures { answered_qps: 0.0, mean_latency_ns: None, ..closed() };
+        check(none, BottleneckKind::Unclear, &["0 queries in flight"]);
+        let unwatched = BottleneckFigures { servers: unwatched(), ..closed() };
+        check(
+            unwatched,
+            BottleneckKind::Unknown,
+            &["the server's CPU was not watched", "window of 400"],
+        );
+    }
+
+    #[test]
+    fn the_servers_of_a_chain() {
+        let chain = |own, upstream| BottleneckFigures {
+            servers: vec![server(UNDER_TEST, Some(own), 1), server("upstream", Some(upstream), 2)],
+            ..closed()
+        };
+        let told = "the upstream used 97 % of 2 CPUs, the server 61 % of 1 CPU";
+        check(chain(0.61, 0.97), BottleneckKind::UpstreamCpu, &[told]);
+        let told = "the server used 97 % of 1 CPU, the upstream 61 % of 2 CPUs";
+        check(chain(0.97, 0.61), BottleneckKind::ServerCpu, &[told]);
+        let told = "while the server used 50 % of 1 CPU, the upstream 61 % of 2 CPUs";
+        check(chain(0.5, 0.61), BottleneckKind::Window, &[told]);
+        // The more saturated of generator and upstream.
+        let both = BottleneckFigures { generator_busy_share: 0.98, ..chain(0.61, 0.97) };
+        check(
+            both,
+            BottleneckKind::Generator,
+            &["worker used 98 % of a CPU; the upstream used 97 %"],
+        );
+        // On one CPU in common.
+        let mut shared = chain(0.5, 0.46);
+        for server in &mut shared.servers {
+            (server.cpus, server.pinned) = (1, vec![0]);
+        }
+        let told =
+            "used 96 % of their CPUs together: the server used 50 % of 1 CPU, the upstream 46 %";
+        check(shared, BottleneckKind::ServersCpu, &[told]);
+    }
+
+    #[test]
+    fn a_cpu_that_a_server_shares_with_the_load() {
+        let with = |busy_share, cpu| {
+            let mut figures = closed();
+            figures.servers[0].pinned = vec![1];
+            figures.workers = vec![WorkerUse { cpu, busy_share }];
+            BottleneckFigures { generator_busy_share: busy_share, ..figures }
+        };
+        let told = "servers and load workers used 92 % of their CPUs together: the server used 50 % \
+                    of 1 CPU, the busiest load worker 42 % of a CPU";
+        check(with(0.42, Some(1)), BottleneckKind::SharedCpu, &[told]);
+        check(with(0.42, Some(0)), BottleneckKind::Window, &[]);
+        check(with(0.42, None), BottleneckKind::Window, &[]);
+        check(with(0.3, Some(1)), BottleneckKind::Window, &[]);
+        // Either alone goes before.
+        check(with(0.95, Some(1)), BottleneckKind::Generator, &[]);
+        let lossy = BottleneckFigures { lost_datagram_share: 0.1, ..with(0.42, Some(1)) };
+        check(lossy, BottleneckKind::SharedCpu, &[]);
+        let rate = BottleneckFigures { mode: open().mode, ..with(0.42, Some(1)) };
+        check(rate, BottleneckKind::Rate, &[]);
+    }
+
+    #[test]
+    fn limits_have_their_names_on_disk() {
+        use BottleneckKind::{
+            Generator, Network, Rate, RelayCpu, ServerCpu, ServerSocket, ServersCpu, SharedCpu,
+            Unclear, Unknown, UpstreamCpu, Window,
+        };
+        let names = [
+            (ServerCpu, "server-cpu"),
+            (RelayCpu, "relay-cpu"),
+            (UpstreamCpu, "upstream-cpu"),
+            (ServersCpu, "servers-cpu"),
+            (SharedCpu, "shared-cpu"),
+            (Generator, "generator"),
+            (Window, "window"),
+            (Rate, "rate"),
+            (Network, "network"),
+            (ServerSocket, "server-socket"),
+            (Unclear, "unclear"),
+            (Unknown, "unknown"),
+        ];
+        for (kind, name) in names {
+            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{name}\""));
+        }
+    }
+}
