@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 use dnslab_wire::{Additions, Query, Response, Transport};
@@ -11,6 +11,8 @@ use rustix::net::sockopt::socket_error;
 
 use crate::channel::{self, Channel, ChannelEnd, ClientTls, Delivery, Route, Scratch};
 use crate::clock::{Clock, Nanos, nanos};
+use crate::kernel::Kernel;
+use crate::runtime::{Path, Runtime as _};
 use crate::sys::Outbox;
 use crate::{CertificateFault, HttpSettings, ReceiveTime, TlsSettings};
 
@@ -81,21 +83,21 @@ pub fn ask(
         (true, None) => return Err(failed(io::Error::other("no TLS settings are given"))),
     };
     let clock = Clock::start();
+    let mut kernel = Kernel::new(clock).map_err(failed)?;
     let route = Route {
-        target,
+        path: Path { target, source: None },
         transport,
-        source: None,
         client: 0,
         tls: tls.as_ref(),
         http,
-        clock,
         receive_time: ReceiveTime::User,
         quickack: false,
     };
-    let channel = channel::open(&route, clock.now()).map_err(|end| failed(as_io(end)))?;
+    let channel =
+        channel::open(&mut kernel, &route, clock.now()).map_err(|end| failed(as_io(end)))?;
     let asking = Asking {
         channel,
-        clock,
+        kernel,
         scratch: Scratch::default(),
         timeout: nanos(timeout),
         has_strangers: transport == Transport::Udp,
@@ -139,9 +141,9 @@ impl From<io::Error> for Trouble {
 
 /// A channel on which one query is asked.
 struct Asking {
-    channel: Box<dyn Channel>,
-    clock: Clock,
-    scratch: Scratch,
+    channel: Box<dyn Channel<Kernel>>,
+    kernel: Kernel,
+    scratch: Scratch<Kernel>,
     /// Longest time for each step.
     timeout: Nanos,
     /// Whether a message may come from somebody else than the server (RFC 5452, section 9.1): then one
@@ -156,11 +158,12 @@ impl Asking {
         outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
         let mut is_sent = false;
         let mut has_other = false;
-        let mut deadline = self.clock.now() + self.timeout;
+        let mut deadline = self.kernel.now() + self.timeout;
         loop {
             if !is_sent && self.channel.is_open() {
-                is_sent = self.channel.send(&outbox, &mut self.scratch).map_err(as_io)? > 0;
-                deadline = self.clock.now() + self.timeout;
+                is_sent =
+                    self.channel.send(&self.kernel, &outbox, &mut self.scratch).map_err(as_io)? > 0;
+                deadline = self.kernel.now() + self.timeout;
             }
             self.wait(deadline)?;
             let mut came = None;
@@ -168,13 +171,13 @@ impl Asking {
                 Ok(octets) if !answers(&octets, query) => has_other = true,
                 content => came = Some(content),
             };
-            let advanced = self.channel.advance(&self.clock, &mut self.scratch, &mut deliver);
+            let advanced = self.channel.advance(&self.kernel, &mut self.scratch, &mut deliver);
             if let Some(came) = came {
-                self.channel.close(&mut self.scratch);
+                self.channel.close(self.kernel.now(), &mut self.scratch);
                 return came;
             }
             advanced.map_err(as_io)?;
-            let is_over = self.clock.now() >= deadline;
+            let is_over = self.kernel.now() >= deadline;
             if has_other && (is_over || !self.has_strangers) {
                 return Err(Trouble::Mismatch);
             }
@@ -189,14 +192,15 @@ impl Asking {
     /// Waits until the socket is ready, a timer of the channel is due, or the time is over.
     fn wait(&self, deadline: Nanos) -> io::Result<()> {
         let until = self.channel.next_timer().map_or(deadline, |timer| timer.min(deadline));
-        let left = until.saturating_sub(self.clock.now());
+        let left = until.saturating_sub(self.kernel.now());
         let left = Timespec {
             tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (left % 1_000_000_000) as _,
         };
         let mut interest = PollFlags::IN;
         interest.set(PollFlags::OUT, self.channel.wants_to_write());
-        let socket = self.channel.descriptor();
+        let watched = self.channel.socket();
+        let socket = watched.as_fd();
         let mut ready = [PollFd::from_borrowed_fd(socket, interest)];
         match poll(&mut ready, Some(&left)) {
             Ok(_) => {}

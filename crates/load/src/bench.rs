@@ -14,6 +14,7 @@ use crate::Expected;
 use crate::channel::{Delivery, Received};
 use crate::clock::Nanos;
 use crate::in_flight::{Entry, InFlightTable, Known};
+use crate::kernel::Kernel;
 use crate::lane::Lane;
 use crate::recorder::{AnswerFacts, Phases, Recorder};
 use crate::response_matcher::{ResponseMatcher, Signatures};
@@ -128,7 +129,7 @@ impl Counts {
 /// A worker at the instant when it has read the answers to all queries of a list.
 pub struct Reading {
     matcher: ResponseMatcher<'static>,
-    lane: Lane,
+    lane: Lane<Kernel>,
     recorder: Recorder,
     /// The answers, in the order of the list.
     messages: Vec<Vec<u8>>,
@@ -165,6 +166,7 @@ impl Reading {
             retries_over_tcp: false,
             reads_options: cookie.is_some(),
             cookies: cookie.into_iter().collect(),
+            origin_unix_ns: 0,
             again: Vec::new(),
             wrong_example: None,
             sample: Sample::one_of(FULL_LOAD),

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::runtime::Runtime;
+
 /// Nanoseconds since the load began, on the monotonic clock.
 pub(crate) type Nanos = u64;
 
@@ -13,21 +15,17 @@ pub(crate) struct Clock {
     origin: Instant,
 }
 
-impl Clock {
+/// Instants of a load's timeline as the standard library has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeline {
+    origin: Instant,
+}
+
+impl Timeline {
     /// A timeline whose zero is `origin`.
+    #[cfg(test)]
     pub(crate) fn starting_at(origin: Instant) -> Self {
         Self { origin }
-    }
-
-    /// A timeline whose zero is now.
-    pub(crate) fn start() -> Self {
-        Self::starting_at(Instant::now())
-    }
-
-    /// Now; zero before the origin.
-    #[inline]
-    pub(crate) fn now(&self) -> Nanos {
-        nanos(self.origin.elapsed())
     }
 
     /// An instant of the timeline as the standard library has it.
@@ -41,6 +39,29 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// A timeline whose zero is `origin`.
+    pub(crate) fn starting_at(origin: Instant) -> Self {
+        Self { origin }
+    }
+
+    /// Its instants as the standard library has them.
+    pub(crate) fn timeline(&self) -> Timeline {
+        Timeline { origin: self.origin }
+    }
+
+    /// A timeline whose zero is now.
+    pub(crate) fn start() -> Self {
+        Self::starting_at(Instant::now())
+    }
+
+    /// Now; zero before the origin.
+    #[inline]
+    pub(crate) fn now(&self) -> Nanos {
+        nanos(self.origin.elapsed())
+    }
+}
+
 /// Brings the kernel's time stamps, which are of the time of day, onto the timeline. The distance of
 /// the two clocks is read once for each batch, so that a step of the time of day does little harm.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,19 +72,18 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     /// The instant of a stamp, in nanoseconds since 1970, of a batch that was read at `now`.
-    pub(crate) fn on_timeline(&mut self, clock: &Clock, now: Nanos, stamp: u64) -> Nanos {
+    pub(crate) fn on_timeline(&mut self, runtime: &impl Runtime, now: Nanos, stamp: u64) -> Nanos {
         let wall = *self.wall.get_or_insert_with(|| {
-            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             // The time of day is read after `now`: less what passed between them.
-            nanos(since.unwrap_or_default()).saturating_sub(clock.now().saturating_sub(now))
+            runtime.wall_clock().saturating_sub(runtime.now().saturating_sub(now))
         });
         now.saturating_sub(wall.saturating_sub(stamp))
     }
 }
 
-/// Seconds since 1970 in UTC, as TSIG records count them (RFC 8945, section 4.2).
-pub(crate) fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+/// Nanoseconds since 1970 in UTC.
+pub(crate) fn wall_clock() -> u64 {
+    nanos(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// A duration as nanoseconds; 584 years are enough.

@@ -17,6 +17,7 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::aggregator::{Aggregator, Reports, observe_all};
 use crate::clock::{Clock, Nanos, nanos};
+use crate::kernel::Kernel;
 use crate::lane::Lane;
 use crate::query_source::QuerySource;
 use crate::recorder::Phases;
@@ -229,7 +230,7 @@ impl Start<'_> {
         let origin = *self.origin.get().expect("set between the two waits");
         let spec = self.spec;
         let query_source = self.query_source();
-        let orders = self.orders(Clock::starting_at(origin), stop, reports);
+        let orders = self.orders(stop, reports);
         let matcher = ResponseMatcher {
             queries: &spec.queries,
             timeout: orders.timeout,
@@ -237,19 +238,20 @@ impl Start<'_> {
             retries_over_tcp: spec.retries_over_tcp(),
             reads_options: spec.sends_options(),
             cookies,
+            origin_unix_ns: 0,
             again: Vec::new(),
             wrong_example: None,
             sample: Sample::default(),
             malformed_example: None,
             signatures: Signatures::default(),
         };
-        let worker =
-            Worker::new(orders, matcher, query_source, lanes).map_err(LoadError::Worker)?;
+        let kernel = Kernel::new(Clock::starting_at(origin)).map_err(LoadError::Worker)?;
+        let worker = Worker::new(kernel, orders, matcher, query_source, lanes);
         thread::sleep(origin.saturating_duration_since(Instant::now()));
         worker.run().map_err(LoadError::Worker)
     }
 
-    fn orders<'s>(&'s self, clock: Clock, stop: &'s AtomicBool, reports: Reports) -> Orders<'s> {
+    fn orders<'s>(&'s self, stop: &'s AtomicBool, reports: Reports) -> Orders<'s> {
         let (spec, behaviour) = (self.spec, &self.spec.behaviour);
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
         let opens_at_start = behaviour.connect == Connect::AtStart;
@@ -260,7 +262,6 @@ impl Start<'_> {
         };
         let lanes = u64::from(self.client_count() * behaviour.connections);
         Orders {
-            clock,
             phases: self.phases,
             target: spec.target,
             transport: spec.transport,
@@ -353,7 +354,7 @@ impl Start<'_> {
 
     /// The lanes of this worker's clients: see [`Worker`]. A client's window is divided among its
     /// connections.
-    fn lanes(&self) -> Vec<Lane> {
+    fn lanes(&self) -> Vec<Lane<Kernel>> {
         let (spec, clients) = (self.spec, self.client_count());
         let connections = spec.behaviour.connections;
         let outstanding = match spec.mode {

@@ -7,6 +7,7 @@ use dnslab_wire::{Signed, Transport};
 use crate::channel::Channel;
 use crate::clock::Nanos;
 use crate::in_flight::InFlightTable;
+use crate::runtime::Runtime;
 
 /// A query that waits to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,8 @@ pub(crate) struct Pending {
 
 /// A connection of a simulated client, or its UDP socket. Boxes and queues are empty, without
 /// memory, while it rests.
-pub(crate) struct Lane {
-    pub(crate) channel: Option<Box<dyn Channel>>,
+pub(crate) struct Lane<R: Runtime> {
+    pub(crate) channel: Option<Box<dyn Channel<R>>>,
     pub(crate) table: InFlightTable,
     pub(crate) pending: VecDeque<Pending>,
     /// Signatures of the queries in flight, by id (RFC 8945, section 5.3, signs an answer together
@@ -93,7 +94,7 @@ pub(crate) struct Lane {
     pub(crate) drops: u64,
 }
 
-impl Lane {
+impl<R: Runtime> Lane<R> {
     pub(crate) fn new(client: u32, transport: Transport, widest: u32) -> Self {
         Self {
             channel: None,

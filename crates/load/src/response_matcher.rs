@@ -10,6 +10,7 @@ use crate::clock::{self, Nanos};
 use crate::in_flight::{Entry, Known};
 use crate::lane::{Lane, Pending};
 use crate::recorder::{AnswerFacts, Loss, Recorder, Stray};
+use crate::runtime::Runtime;
 use crate::sample::Sample;
 
 /// What a right answer is.
@@ -63,6 +64,9 @@ pub(crate) struct ResponseMatcher<'a> {
     pub(crate) reads_options: bool,
     /// The cookies of the worker's clients; empty where none are sent.
     pub(crate) cookies: Vec<Cookie>,
+    /// The zero of the timeline, nanoseconds since 1970 in UTC: signatures have the time of day (RFC 8945,
+    /// section 4.2).
+    pub(crate) origin_unix_ns: u64,
     /// Queries to ask again, for the worker to take.
     pub(crate) again: Vec<Retry>,
     /// The first wrong answer, for the report.
@@ -104,9 +108,9 @@ impl Signatures {
 impl ResponseMatcher<'_> {
     /// Books what came of a query on a lane.
     #[inline]
-    pub(crate) fn receive(
+    pub(crate) fn receive<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         delivery: Delivery<'_>,
     ) {
@@ -118,9 +122,9 @@ impl ResponseMatcher<'_> {
 
     /// Books what came of a query without a message.
     #[inline(never)]
-    fn receive_no_message(
+    fn receive_no_message<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         delivery: Delivery<'_>,
     ) {
@@ -154,7 +158,12 @@ impl ResponseMatcher<'_> {
 
     /// Books a message by its id and question.
     #[inline]
-    fn receive_message(&mut self, lane: &mut Lane, recorder: &mut Recorder, message: Received<'_>) {
+    fn receive_message<R: Runtime>(
+        &mut self,
+        lane: &mut Lane<R>,
+        recorder: &mut Recorder,
+        message: Received<'_>,
+    ) {
         let Ok(response) = Response::parse(message.octets) else {
             return self.receive_malformed(lane, recorder, message);
         };
@@ -181,9 +190,9 @@ impl ResponseMatcher<'_> {
 
     /// Books a message that answers a query in flight.
     #[inline]
-    fn receive_answer(
+    fn receive_answer<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
         response: &Response<'_>,
@@ -265,14 +274,14 @@ impl ResponseMatcher<'_> {
     /// Verifies the signature of an answer if its query was signed, and books it if it is not signed
     /// well. Apart from the usual way of an answer, which costs less for it.
     #[inline(never)]
-    fn is_signed_well(
+    fn is_signed_well<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
         id: u16,
     ) -> bool {
-        let verified = Self::check_signature(lane, message, id);
+        let verified = self.check_signature(lane, message, id);
         match verified {
             Ok(()) => self.signatures.has_good = true,
             Err(fault) => self.receive_ill_signed(lane, recorder, message, id, fault),
@@ -281,20 +290,25 @@ impl ResponseMatcher<'_> {
     }
 
     /// Verifies the signature of an answer if its query was signed (RFC 8945, section 5.4).
-    fn check_signature(lane: &Lane, message: Received<'_>, id: u16) -> Result<(), TsigFault> {
+    fn check_signature<R: Runtime>(
+        &self,
+        lane: &Lane<R>,
+        message: Received<'_>,
+        id: u16,
+    ) -> Result<(), TsigFault> {
         let Some(signed) = lane.signed.as_ref().and_then(|signed| signed.get(&id)) else {
             return Ok(());
         };
-        signed.verify(message.octets, clock::unix_seconds())
+        signed.verify(message.octets, (self.origin_unix_ns + message.at) / 1_000_000_000)
     }
 
     /// Books a message that is not signed as the answer to its query must be. Whoever can send
     /// datagrams can send such a one, so it is no answer, and the query goes on waiting (RFC 8945,
     /// section 5.4). Unless it says that the server refused the signature: then none will come, and
     /// the query has been refused.
-    fn receive_ill_signed(
+    fn receive_ill_signed<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
         id: u16,
@@ -321,9 +335,9 @@ impl ResponseMatcher<'_> {
 
     /// Takes a query back that the server did not look at: it is asked again. One that this befell too
     /// often is lost in this way.
-    fn take_back(
+    fn take_back<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         id: u16,
         entry: &Entry,
@@ -350,9 +364,9 @@ impl ResponseMatcher<'_> {
     /// Octets that are no response. With the id of a query in flight they are what the server made
     /// of it, unless that was signed; else nobody asked for them.
     #[inline(never)]
-    fn receive_malformed(
+    fn receive_malformed<R: Runtime>(
         &mut self,
-        lane: &mut Lane,
+        lane: &mut Lane<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
     ) {
@@ -362,7 +376,7 @@ impl ResponseMatcher<'_> {
                 _ => None,
             });
         match in_flight {
-            Some((id, _)) if Self::check_signature(lane, message, id).is_err() => {
+            Some((id, _)) if self.check_signature(lane, message, id).is_err() => {
                 self.receive_ill_signed(lane, recorder, message, id, TsigFault::Malformed);
             }
             Some((id, entry)) => {

@@ -18,7 +18,7 @@ use crate::tls::{ClientTls, TlsSession, alpn};
 /// When TLS or HTTP refuses its settings.
 pub(super) fn layer(tls: &ClientTls, route: &Route<'_>) -> Result<Doh2, ChannelEnd> {
     let target = Target {
-        authority: authority(tls.server_name(), route.target.port()),
+        authority: authority(tls.server_name(), route.path.target.port()),
         path: route.http.path.clone(),
         method: route.http.method,
     };

@@ -9,23 +9,25 @@ use super::doh2::authority;
 use super::quic::QuicChannel;
 use super::{ChannelEnd, Route};
 use crate::clock::Nanos;
+use crate::runtime::Runtime;
 use crate::tls::ClientTls;
 
 /// Begins a connection.
 ///
 /// # Errors
 /// When no socket is to be had, or QUIC cannot be spoken with these settings.
-pub(super) fn open(
+pub(super) fn open<R: Runtime>(
     tls: &ClientTls,
+    runtime: &mut R,
     route: &Route<'_>,
     now: Nanos,
-) -> Result<QuicChannel, ChannelEnd> {
+) -> Result<QuicChannel<R::Datagrams>, ChannelEnd> {
     let target = Arc::new(Target {
-        authority: authority(tls.server_name(), route.target.port()),
+        authority: authority(tls.server_name(), route.path.target.port()),
         path: route.http.path.clone(),
         method: route.http.method,
     });
-    QuicChannel::open(tls, route, now, &|settings, server, name, now| {
+    QuicChannel::open(tls, runtime, route, now, &|settings, server, name, now| {
         QuicClient::http3(settings, server, name, Arc::clone(&target), now)
     })
 }

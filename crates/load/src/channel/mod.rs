@@ -11,15 +11,14 @@ mod tcp;
 mod udp;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::BorrowedFd;
 
 use dnslab_measure::Tls;
 use dnslab_transport::Exchange;
 use dnslab_wire::Transport;
 
-use crate::clock::{Clock, Nanos};
-use crate::sys::{Inbox, Outbox};
+use crate::clock::Nanos;
+use crate::runtime::{DatagramSocket, Path, Runtime, Watched};
+use crate::sys::Outbox;
 pub(crate) use crate::tls::ClientTls;
 use crate::{HttpSettings, ReceiveTime};
 
@@ -181,10 +180,9 @@ pub(crate) enum HandshakeKind {
 }
 
 /// Buffers of a worker that all its channels use in turn, so that an idle channel holds none.
-#[derive(Default)]
-pub(crate) struct Scratch {
+pub(crate) struct Scratch<R: Runtime> {
     /// Datagrams received.
-    pub(crate) inbox: Inbox,
+    pub(crate) inbox: <R::Datagrams as DatagramSocket>::Inbox,
     /// Octets as read from a stream socket.
     pub(crate) read: Vec<u8>,
     /// Octets of a stream above the encryption.
@@ -193,10 +191,16 @@ pub(crate) struct Scratch {
     pub(crate) write: Vec<u8>,
 }
 
+impl<R: Runtime> Default for Scratch<R> {
+    fn default() -> Self {
+        Self { inbox: Default::default(), read: vec![], plain: vec![], write: vec![] }
+    }
+}
+
 /// A way to one server for one client.
-pub(crate) trait Channel {
+pub(crate) trait Channel<R: Runtime> {
     /// The socket, for readiness.
-    fn descriptor(&self) -> BorrowedFd<'_>;
+    fn socket(&self) -> Watched<'_, R>;
 
     /// Queries may be sent: the connection is there, or early data may go with its first packet,
     /// and neither side has begun to close it.
@@ -225,7 +229,12 @@ pub(crate) trait Channel {
     ///
     /// # Errors
     /// When the channel is at its end.
-    fn send(&mut self, outbox: &Outbox, scratch: &mut Scratch) -> Result<usize, ChannelEnd>;
+    fn send(
+        &mut self,
+        runtime: &R,
+        outbox: &Outbox,
+        scratch: &mut Scratch<R>,
+    ) -> Result<usize, ChannelEnd>;
 
     /// Does what the socket is ready for: goes on with connecting, writes what waits, reads once
     /// and delivers each whole message. True if more may be there to read at once.
@@ -234,8 +243,8 @@ pub(crate) trait Channel {
     /// When the channel is at its end.
     fn advance(
         &mut self,
-        clock: &Clock,
-        scratch: &mut Scratch,
+        runtime: &R,
+        scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd>;
 
@@ -247,11 +256,11 @@ pub(crate) trait Channel {
 
     /// Nobody waits for the answer to the query with this id any more: it has timed out. Where each
     /// query has a stream of its own, that stream is given up, or it would be taken for ever.
-    fn forget(&mut self, _id: u16) {}
+    fn forget(&mut self, _now: Nanos, _id: u16) {}
 
     /// Says good-bye as the transport has it (close_notify, GOAWAY, CONNECTION_CLOSE), as far as
     /// the socket takes it at once. The channel is dropped after it.
-    fn close(&mut self, _scratch: &mut Scratch) {}
+    fn close(&mut self, _now: Nanos, _scratch: &mut Scratch<R>) {}
 
     /// How the channel was opened; once, when it has been.
     fn take_opened(&mut self) -> Option<Opened>;
@@ -267,55 +276,47 @@ pub(crate) trait Channel {
 
 /// The way of one client to a server: what a channel is opened with.
 pub(crate) struct Route<'a> {
-    /// The server.
-    pub(crate) target: SocketAddr,
+    /// From where to where.
+    pub(crate) path: Path,
     /// How queries travel.
     pub(crate) transport: Transport,
-    /// The client's own address, if it is not the kernel's to choose.
-    pub(crate) source: Option<IpAddr>,
     /// The client whose tickets and cookies are used: its place among those of the worker.
     pub(crate) client: u32,
     /// TLS of the worker's clients.
     pub(crate) tls: Option<&'a ClientTls>,
     /// HTTP, where there is any.
     pub(crate) http: &'a HttpSettings,
-    /// The timeline of `now` and of timers.
-    pub(crate) clock: Clock,
     /// Whose clock says when a datagram came.
     pub(crate) receive_time: ReceiveTime,
     /// What came over TCP is acknowledged as soon as it was read.
     pub(crate) quickack: bool,
 }
 
-impl Route<'_> {
-    /// What a socket is bound to before it connects: the client's address, and any port.
-    pub(crate) fn source(&self) -> SocketAddr {
-        let any: IpAddr = match self.target {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        SocketAddr::new(self.source.unwrap_or(any), 0)
-    }
-}
-
 /// Begins to open a channel for one client.
 ///
 /// # Errors
 /// When no socket is to be had, or the address cannot be reached at all.
-pub(crate) fn open(route: &Route<'_>, now: Nanos) -> Result<Box<dyn Channel>, ChannelEnd> {
+pub(crate) fn open<R: Runtime>(
+    runtime: &mut R,
+    route: &Route<'_>,
+    now: Nanos,
+) -> Result<Box<dyn Channel<R>>, ChannelEnd> {
     let tls = || route.tls.expect("a client of an encrypted transport has TLS settings");
     Ok(match route.transport {
-        Transport::Udp => Box::new(udp::UdpChannel::open(route)?),
+        Transport::Udp => Box::new(udp::UdpChannel::open(runtime, route)?),
         Transport::Tcp => {
-            Box::new(stream::Stream::connect(route, tcp::Framed::over(tcp::Nothing), now)?)
+            let layer = tcp::Framed::over(tcp::Nothing);
+            Box::new(stream::Stream::connect(runtime, route, layer, now)?)
         }
         Transport::Dot => {
-            Box::new(stream::Stream::connect(route, dot::layer(tls(), route.client)?, now)?)
+            let layer = dot::layer(tls(), route.client)?;
+            Box::new(stream::Stream::connect(runtime, route, layer, now)?)
         }
         Transport::Doh2 => {
-            Box::new(stream::Stream::connect(route, doh2::layer(tls(), route)?, now)?)
+            let layer = doh2::layer(tls(), route)?;
+            Box::new(stream::Stream::connect(runtime, route, layer, now)?)
         }
-        Transport::Doq => Box::new(doq::open(tls(), route, now)?),
-        Transport::Doh3 => Box::new(doh3::open(tls(), route, now)?),
+        Transport::Doq => Box::new(doq::open(tls(), runtime, route, now)?),
+        Transport::Doh3 => Box::new(doh3::open(tls(), runtime, route, now)?),
     })
 }

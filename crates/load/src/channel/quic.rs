@@ -2,20 +2,19 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
 use dnslab_measure::Tls as Agreed;
 use dnslab_transport::quic::{QuicClient, QuicClientSettings, QuicError};
-use socket2::Socket;
 
-use super::udp::{connected_socket, is_about_an_earlier_datagram, is_for_now, refuses_segments};
+use super::udp::{is_about_an_earlier_datagram, is_for_now, refuses_segments};
 use super::{
     Channel, ChannelEnd, Delivery, Draining, Handshake, HandshakeKind, Opened, Route, Scratch,
 };
-use crate::clock::{Clock, Nanos};
-use crate::sys::{self, Outbox};
+use crate::clock::{Nanos, Timeline};
+use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
+use crate::sys::Outbox;
 use crate::tls::{ClientTls, TicketStore, certificate_facts};
 
 /// Messages in one batch at most.
@@ -35,10 +34,10 @@ pub(super) type Connect<'a> =
     &'a dyn Fn(&QuicClientSettings, SocketAddr, &str, Instant) -> Result<QuicClient, QuicError>;
 
 /// A QUIC connection of a client.
-pub(crate) struct QuicChannel {
-    socket: Socket,
+pub(crate) struct QuicChannel<D> {
+    socket: D,
     connection: QuicClient,
-    clock: Clock,
+    timeline: Timeline,
     /// The client's number, whose tickets are in the store.
     client: u32,
     tickets: Arc<TicketStore>,
@@ -57,27 +56,29 @@ pub(crate) struct QuicChannel {
     segments: bool,
 }
 
-impl QuicChannel {
+impl<D: DatagramSocket> QuicChannel<D> {
     /// Begins to connect, and sends the first packets.
     ///
     /// # Errors
     /// When no socket is to be had, or QUIC cannot be spoken with these settings.
-    pub(super) fn open(
+    pub(super) fn open<R: Runtime<Datagrams = D>>(
         tls: &ClientTls,
+        runtime: &mut R,
         route: &Route<'_>,
         now: Nanos,
         connect: Connect<'_>,
     ) -> Result<Self, ChannelEnd> {
-        let socket = connected_socket(route)?;
-        find_mtu_alone(&socket, route.target);
+        let options = DatagramOptions { stamps: false, probes_mtu: true };
+        let socket = runtime.bind(route.path, options).map_err(ChannelEnd::connect)?;
         tls.enter(route.client);
-        let (clock, name) = (route.clock, tls.server_name().to_str());
+        let (timeline, name) = (runtime.timeline(), tls.server_name().to_str());
         let settings = tls.quic_settings().map_err(end)?;
-        let connection = connect(settings, route.target, &name, clock.instant(now)).map_err(end)?;
+        let connection =
+            connect(settings, route.path.target, &name, timeline.instant(now)).map_err(end)?;
         let mut channel = Self {
             socket,
             connection,
-            clock,
+            timeline,
             client: route.client,
             tickets: Arc::clone(tls.tickets()),
             verified: tls.is_verified(),
@@ -91,8 +92,8 @@ impl QuicChannel {
             segment: 0,
             segments: true,
         };
-        if !channel.is_open() {
-            channel.flush(clock.instant(now), &mut Vec::new())?;
+        if !channel.connection.is_open() {
+            channel.flush(timeline.instant(now), &mut Vec::new())?;
         }
         Ok(channel)
     }
@@ -104,7 +105,7 @@ impl QuicChannel {
             let Some(segment) = self.connection.transmit(now, out) else { break };
             self.offer(out, segment)?;
         }
-        self.timer = self.connection.next_timeout().map(|at| self.clock.nanos_at(at));
+        self.timer = self.connection.next_timeout().map(|at| self.timeline.nanos_at(at));
         Ok(())
     }
 
@@ -116,7 +117,7 @@ impl QuicChannel {
         let mut is_reported = false;
         while !rest.is_empty() {
             let length = if self.segments { rest.len() } else { segment.min(rest.len()) };
-            match sys::send_group(self.socket.as_fd(), &rest[..length], segment) {
+            match self.socket.send_group(&rest[..length], segment) {
                 Ok(()) => rest = &rest[length..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -148,10 +149,14 @@ impl QuicChannel {
     }
 
     /// Takes the datagrams that have come; when that was, and true if more may be there.
-    fn receive(&mut self, scratch: &mut Scratch) -> Result<(Nanos, bool), ChannelEnd> {
-        let received = sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox);
+    fn receive<R: Runtime<Datagrams = D>>(
+        &mut self,
+        runtime: &R,
+        scratch: &mut Scratch<R>,
+    ) -> Result<(Nanos, bool), ChannelEnd> {
+        let received = self.socket.receive_batch(&mut scratch.inbox);
         // Not before: what came last must not seem to have come earlier than it did.
-        let at = self.clock.now();
+        let at = runtime.now();
         let (slots, more) = match received {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((at, false)),
@@ -161,7 +166,7 @@ impl QuicChannel {
             Err(error) => return Err(ChannelEnd::Broken(error)),
         };
         self.tickets.enter(self.client);
-        let now = self.clock.instant(at);
+        let now = self.timeline.instant(at);
         for (octets, segment) in scratch.inbox.groups(slots) {
             self.connection.receive(now, octets, segment);
         }
@@ -190,26 +195,13 @@ impl QuicChannel {
     }
 }
 
-/// The end of a connection as channels have it.
-/// Leaves it to QUIC how large packets may be (RFC 9000, section 14.2): none of them is fragmented, and what the
-/// kernel knows of the path is not asked (`IP_PMTUDISC_PROBE`, ip(7)).
-fn find_mtu_alone(socket: &Socket, target: SocketAddr) {
-    use rustix::net::sockopt::{
-        Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-    };
-    // A kernel that does not know it decides by itself, which works on most paths.
-    match target {
-        SocketAddr::V4(_) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE).ok(),
-        SocketAddr::V6(_) => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE).ok(),
-    };
-}
-
 /// An ICMP error about earlier packets, also one that says that they were too large: QUIC finds that out by
 /// itself when they are not acknowledged.
 fn is_about_earlier_packets(error: &io::Error) -> bool {
     is_about_an_earlier_datagram(error) || error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
+/// The end of a connection as channels have it.
 fn end(error: QuicError) -> ChannelEnd {
     match error {
         QuicError::Closed => ChannelEnd::Closed,
@@ -218,9 +210,9 @@ fn end(error: QuicError) -> ChannelEnd {
     }
 }
 
-impl Channel for QuicChannel {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
+    fn socket(&self) -> Watched<'_, R> {
+        Watched::Datagrams(&self.socket)
     }
 
     fn is_open(&self) -> bool {
@@ -247,7 +239,12 @@ impl Channel for QuicChannel {
         BATCH
     }
 
-    fn send(&mut self, outbox: &Outbox, scratch: &mut Scratch) -> Result<usize, ChannelEnd> {
+    fn send(
+        &mut self,
+        runtime: &R,
+        outbox: &Outbox,
+        scratch: &mut Scratch<R>,
+    ) -> Result<usize, ChannelEnd> {
         // What the kernel does not take waits with the client, where it can time out.
         if !self.unsent.is_empty() {
             return Ok(0);
@@ -260,20 +257,20 @@ impl Channel for QuicChannel {
             }
             taken += 1;
         }
-        let now = self.clock.instant(self.clock.now());
+        let now = self.timeline.instant(runtime.now());
         self.flush(now, &mut scratch.write)?;
         Ok(taken)
     }
 
     fn advance(
         &mut self,
-        clock: &Clock,
-        scratch: &mut Scratch,
+        runtime: &R,
+        scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd> {
         self.flush_unsent()?;
-        let (at, more) = self.receive(scratch)?;
-        let now = clock.instant(at);
+        let (at, more) = self.receive(runtime, scratch)?;
+        let now = self.timeline.instant(at);
         if self.connection.next_timeout().is_some_and(|due| due <= now) {
             self.connection.handle_timeout(now);
         }
@@ -291,7 +288,7 @@ impl Channel for QuicChannel {
         }
         if polled.is_ok() && has_delivered && was_established {
             // Answers are mostly followed by queries: what there is to acknowledge goes with them.
-            let due = self.connection.next_timeout().map(|due| clock.nanos_at(due));
+            let due = self.connection.next_timeout().map(|due| self.timeline.nanos_at(due));
             self.timer = Some(due.unwrap_or(Nanos::MAX).min(at + PATIENCE));
         } else {
             // Also after the end, so that the server learns of it.
@@ -305,14 +302,14 @@ impl Channel for QuicChannel {
         self.timer
     }
 
-    fn forget(&mut self, id: u16) {
+    fn forget(&mut self, now: Nanos, id: u16) {
         self.connection.give_up(id);
-        let soon = self.clock.now() + PATIENCE;
+        let soon = now + PATIENCE;
         self.timer = Some(self.timer.map_or(soon, |timer| timer.min(soon)));
     }
 
-    fn close(&mut self, scratch: &mut Scratch) {
-        let now = self.clock.instant(self.clock.now());
+    fn close(&mut self, now: Nanos, scratch: &mut Scratch<R>) {
+        let now = self.timeline.instant(now);
         self.connection.close(now);
         // The channel is dropped after it, whatever the kernel takes.
         self.flush(now, &mut scratch.write).ok();
@@ -331,6 +328,6 @@ impl Channel for QuicChannel {
     }
 
     fn drops(&self) -> u64 {
-        sys::socket_drops(self.socket.as_fd())
+        self.socket.drops()
     }
 }

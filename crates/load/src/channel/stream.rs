@@ -1,15 +1,11 @@
 //! What the transports over TCP share: connecting, one write per batch, large reads.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
-use std::os::fd::{AsFd as _, BorrowedFd};
-
-use rustix::net::sockopt::set_tcp_quickack;
-use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
 
 use super::{Channel, ChannelEnd, Delivery, Draining, Handshake, Opened, Route, Scratch};
-use crate::clock::{Clock, Nanos};
-use crate::sys::{self, Outbox};
+use crate::clock::Nanos;
+use crate::runtime::{Runtime, StreamSocket, Watched};
+use crate::sys::Outbox;
 
 /// Octets read in one call at most: some hundreds of answers.
 const READ: usize = 64 * 1024;
@@ -91,8 +87,8 @@ enum State {
 }
 
 /// A TCP connection with a layer above it.
-pub(crate) struct Stream<L> {
-    socket: TcpStream,
+pub(crate) struct Stream<S, L> {
+    socket: S,
     layer: L,
     state: State,
     began: Nanos,
@@ -104,25 +100,15 @@ pub(crate) struct Stream<L> {
     unsent: Vec<u8>,
 }
 
-impl<L: Layer> Stream<L> {
+impl<S: StreamSocket, L: Layer> Stream<S, L> {
     /// Begins to connect.
-    pub(crate) fn connect(route: &Route<'_>, layer: L, now: Nanos) -> Result<Self, ChannelEnd> {
-        let socket = (|| {
-            let family = Domain::for_address(route.target);
-            let socket = Socket::new(family, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-            // Batches are made above; the kernel must not hold back a small last one.
-            socket.set_tcp_nodelay(true)?;
-            if route.source.is_some() {
-                // The port is chosen at connecting, so that it need only be free towards the target.
-                sys::bind_address_without_port(socket.as_fd()).ok();
-                socket.bind(&route.source().into())?;
-            }
-            match socket.connect(&route.target.into()) {
-                Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-                _ => Ok(TcpStream::from(socket)),
-            }
-        })()
-        .map_err(ChannelEnd::connect)?;
+    pub(crate) fn connect<R: Runtime<Stream = S>>(
+        runtime: &mut R,
+        route: &Route<'_>,
+        layer: L,
+        now: Nanos,
+    ) -> Result<Self, ChannelEnd> {
+        let socket = runtime.connect(route.path).map_err(ChannelEnd::connect)?;
         Ok(Self {
             socket,
             layer,
@@ -137,13 +123,8 @@ impl<L: Layer> Stream<L> {
 
     /// Goes on from a socket that became writable while connecting.
     fn connected(&mut self, now: Nanos) -> Result<(), ChannelEnd> {
-        if let Some(error) = self.socket.take_error().map_err(ChannelEnd::Connect)? {
-            return Err(ChannelEnd::Connect(error));
-        }
-        match self.socket.peer_addr() {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => return Ok(()),
-            Err(error) => return Err(ChannelEnd::Connect(error)),
+        if !self.socket.is_connected().map_err(ChannelEnd::Connect)? {
+            return Ok(());
         }
         self.connect = now.saturating_sub(self.began);
         self.state = State::Handshaking { connected: now };
@@ -194,8 +175,9 @@ impl<L: Layer> Stream<L> {
         match self.socket.read(buffer) {
             Ok(0) => Err(ChannelEnd::Closed),
             Ok(count) => {
+                // The next query sets the kernel back to holding it back, so each read asks anew.
                 if self.quickack {
-                    self.acknowledge()?;
+                    self.socket.acknowledge().map_err(broken)?;
                 }
                 Ok(Some(count))
             }
@@ -206,13 +188,6 @@ impl<L: Layer> Stream<L> {
         }
     }
 
-    /// Sends the acknowledgement that the kernel holds back for the next query to carry. The option
-    /// is not permanent (tcp(7)): the next query that is sent sets the kernel back to holding it back,
-    /// so each read asks anew.
-    fn acknowledge(&self) -> Result<(), ChannelEnd> {
-        set_tcp_quickack(&self.socket, true).map_err(|error| broken(error.into()))
-    }
-
     /// Takes note of the end of the handshake.
     fn note_established(&mut self, now: Nanos) {
         if let State::Handshaking { connected } = self.state
@@ -220,7 +195,7 @@ impl<L: Layer> Stream<L> {
         {
             self.state = State::Open;
             let handshake = self.layer.handshake(now.saturating_sub(connected));
-            let round_trip = sys::round_trip(self.socket.as_fd());
+            let round_trip = self.socket.round_trip();
             self.opened = Some(Opened { connect: Some(self.connect), round_trip, handshake });
         }
     }
@@ -235,9 +210,9 @@ fn broken(error: io::Error) -> ChannelEnd {
     }
 }
 
-impl<L: Layer> Channel for Stream<L> {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl<R: Runtime, L: Layer> Channel<R> for Stream<R::Stream, L> {
+    fn socket(&self) -> Watched<'_, R> {
+        Watched::Stream(&self.socket)
     }
 
     fn is_open(&self) -> bool {
@@ -262,7 +237,12 @@ impl<L: Layer> Channel for Stream<L> {
         self.layer.batch_limit()
     }
 
-    fn send(&mut self, outbox: &Outbox, scratch: &mut Scratch) -> Result<usize, ChannelEnd> {
+    fn send(
+        &mut self,
+        _: &R,
+        outbox: &Outbox,
+        scratch: &mut Scratch<R>,
+    ) -> Result<usize, ChannelEnd> {
         // A message is taken only when all before it left: what the server does not read waits
         // with the client, where it can time out, and memory stays bounded.
         if !self.unsent.is_empty() {
@@ -277,13 +257,13 @@ impl<L: Layer> Channel for Stream<L> {
 
     fn advance(
         &mut self,
-        clock: &Clock,
-        scratch: &mut Scratch,
+        runtime: &R,
+        scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd> {
         if matches!(self.state, State::Connecting) {
-            self.connected(clock.now())?;
-            self.note_established(clock.now());
+            self.connected(runtime.now())?;
+            self.note_established(runtime.now());
         }
         // A connection that broke while writing may still have answers to read.
         let unsent = if self.unsent.is_empty() { Ok(()) } else { self.write_unsent() };
@@ -291,7 +271,7 @@ impl<L: Layer> Channel for Stream<L> {
             return unsent.map(|()| false);
         }
         let Some(count) = self.read(&mut scratch.read)? else { return unsent.map(|()| false) };
-        let at = clock.now();
+        let at = runtime.now();
         let Scratch { read, plain, write, .. } = scratch;
         plain.clear();
         write.clear();
@@ -306,11 +286,11 @@ impl<L: Layer> Channel for Stream<L> {
         Ok(count == READ)
     }
 
-    fn forget(&mut self, id: u16) {
+    fn forget(&mut self, _: Nanos, id: u16) {
         self.layer.forget(id);
     }
 
-    fn close(&mut self, scratch: &mut Scratch) {
+    fn close(&mut self, _: Nanos, scratch: &mut Scratch<R>) {
         if matches!(self.state, State::Connecting) || !self.unsent.is_empty() {
             return;
         }

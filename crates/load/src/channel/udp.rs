@@ -1,61 +1,33 @@
 //! Plain UDP: a connected socket per client, datagrams in batches.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
-
-use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Channel, ChannelEnd, Delivery, Opened, Received, Route, Scratch};
 use crate::ReceiveTime;
-use crate::clock::{Clock, Stamps};
+use crate::clock::{Nanos, Stamps};
+use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
 use crate::sys::{self, Outbox};
 
-/// Socket buffers asked for, octets. The kernel grants at most `net.core.rmem_max`, often 208 KiB;
-/// a burst of answers that does not fit is counted as dropped.
-const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
-
-pub(crate) struct UdpChannel {
-    socket: Socket,
+pub(crate) struct UdpChannel<D> {
+    socket: D,
     opened: Option<Opened>,
     blocked: bool,
     /// So many datagrams form a group at most, which the kernel cuts for us: 1 for none.
     longest: usize,
 }
 
-impl UdpChannel {
-    pub(crate) fn open(route: &Route<'_>) -> Result<Self, ChannelEnd> {
-        let socket = connected_socket(route)?;
+impl<D: DatagramSocket> UdpChannel<D> {
+    pub(crate) fn open<R: Runtime<Datagrams = D>>(
+        runtime: &mut R,
+        route: &Route<'_>,
+    ) -> Result<Self, ChannelEnd> {
+        let stamps = route.receive_time == ReceiveTime::Kernel;
+        let options = DatagramOptions { stamps, probes_mtu: false };
+        let socket = runtime.bind(route.path, options).map_err(ChannelEnd::connect)?;
         let opened = Some(Opened { connect: None, round_trip: None, handshake: None });
-        if route.receive_time == ReceiveTime::Kernel {
-            // Where the kernel gives no stamps, our clock does.
-            sys::enable_stamps(socket.as_fd());
-        }
         Ok(Self { socket, opened, blocked: false, longest: LONGEST[0] })
     }
-}
 
-/// A socket that is connected to the server, with large buffers, for groups of datagrams.
-///
-/// # Errors
-/// When none is to be had, or the server cannot be reached from here.
-pub(super) fn connected_socket(route: &Route<'_>) -> Result<Socket, ChannelEnd> {
-    let socket = (|| {
-        let family = Domain::for_address(route.target);
-        let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-        // Refusal is no error: the kernel grants what it allows, and drops are counted.
-        socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
-        socket.set_send_buffer_size(SOCKET_BUFFER).ok();
-        socket.bind(&route.source().into())?;
-        socket.connect(&route.target.into())?;
-        Ok(socket)
-    })()
-    .map_err(ChannelEnd::connect)?;
-    // Where the kernel does not know groups, datagrams come one by one.
-    sys::enable_receive_groups(socket.as_fd());
-    Ok(socket)
-}
-
-impl UdpChannel {
     /// Falls back to smaller groups, and in the end to none.
     fn group_less(&mut self) {
         let smaller = LONGEST.into_iter().find(|longest| *longest < self.longest);
@@ -91,9 +63,9 @@ pub(super) fn refuses_segments(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE))
 }
 
-impl Channel for UdpChannel {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
+    fn socket(&self) -> Watched<'_, R> {
+        Watched::Datagrams(&self.socket)
     }
 
     fn is_open(&self) -> bool {
@@ -108,7 +80,7 @@ impl Channel for UdpChannel {
         sys::BATCH
     }
 
-    fn send(&mut self, outbox: &Outbox, _: &mut Scratch) -> Result<usize, ChannelEnd> {
+    fn send(&mut self, _: &R, outbox: &Outbox, _: &mut Scratch<R>) -> Result<usize, ChannelEnd> {
         self.blocked = false;
         let mut taken = 0;
         // A server that is not there has every datagram answered by an ICMP error, which the next
@@ -116,7 +88,7 @@ impl Channel for UdpChannel {
         let mut calls_left = 2 * outbox.len();
         while taken < outbox.len() && calls_left > 0 {
             calls_left -= 1;
-            match sys::send_batch(self.socket.as_fd(), outbox, taken, self.longest) {
+            match self.socket.send_batch(outbox, taken, self.longest) {
                 Ok(count) => taken += count,
                 Err(error) if is_about_an_earlier_datagram(&error) => {
                     // One about this datagram, for want of a route, comes again at every call.
@@ -138,22 +110,22 @@ impl Channel for UdpChannel {
 
     fn advance(
         &mut self,
-        clock: &Clock,
-        scratch: &mut Scratch,
+        runtime: &R,
+        scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd> {
         self.blocked = false;
-        let (slots, more) = match sys::receive_batch(self.socket.as_fd(), &mut scratch.inbox) {
+        let (slots, more) = match self.socket.receive_batch(&mut scratch.inbox) {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(error) if is_about_an_earlier_datagram(&error) => return Ok(true),
             Err(error) => return Err(ChannelEnd::Broken(error)),
         };
-        let now = clock.now();
+        let now: Nanos = runtime.now();
         let mut stamps = Stamps::default();
         for (octets, stamp) in scratch.inbox.stamped(slots) {
-            let at = stamp.map_or(now, |stamp| stamps.on_timeline(clock, now, stamp));
+            let at = stamp.map_or(now, |stamp| stamps.on_timeline(runtime, now, stamp));
             deliver(Delivery::Message(Received { octets, at }));
         }
         Ok(more)
@@ -172,6 +144,6 @@ impl Channel for UdpChannel {
     }
 
     fn drops(&self) -> u64 {
-        sys::socket_drops(self.socket.as_fd())
+        self.socket.drops()
     }
 }

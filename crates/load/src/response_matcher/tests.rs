@@ -1,6 +1,7 @@
 use dnslab_wire::{Additions, Edns, QueryOptions, TsigKey};
 
 use super::*;
+use crate::kernel::Kernel;
 use crate::recorder::Phases;
 
 /// An OPT record that says: idle connections are closed at once (RFC 7828, section 3.1).
@@ -11,13 +12,13 @@ const KEEPALIVE: &[u8] = &[0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 6, 0, 11, 0, 2, 0, 
 fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     let options = QueryOptions { edns: Some(Edns::default()), ..QueryOptions::default() };
     let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
-    let mut lane = Lane::new(0, transport, 0);
+    let mut lane = Lane::<Kernel>::new(0, transport, 0);
     let entry = Entry { due: 1, sent: 1, query: 0, sent_before: 0 };
     let id = lane.table.insert(entry).unwrap();
     let mut message = Vec::new();
     queries.get(0).append_to(id, &Additions::default(), &mut message);
     if let Some(key) = key {
-        let signed = key.sign(&mut message.clone(), clock::unix_seconds());
+        let signed = key.sign(&mut message.clone(), 0);
         lane.signed.get_or_insert_default().insert(id, signed);
     }
     // The OPT record of the query is the last.
@@ -31,6 +32,7 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
         retries_over_tcp: false,
         reads_options: true,
         cookies: Vec::new(),
+        origin_unix_ns: 0,
         again: Vec::new(),
         wrong_example: None,
         sample: Sample::default(),
@@ -69,7 +71,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
     const MILLISECOND: Nanos = 1_000_000;
     let options = QueryOptions::default();
     let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
-    let mut lane = Lane::new(0, transport, 0);
+    let mut lane = Lane::<Kernel>::new(0, transport, 0);
     let mut recorder = Recorder::new(
         Phases {
             measured_from: 0,
@@ -87,6 +89,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
         retries_over_tcp: false,
         reads_options: false,
         cookies: Vec::new(),
+        origin_unix_ns: 0,
         again: Vec::new(),
         wrong_example: None,
         sample: Sample::default(),

@@ -7,8 +7,9 @@ use crate::ReceiveTime;
 use crate::channel::ChannelEnd;
 use crate::clock::Nanos;
 use crate::recorder::Loss;
+use crate::runtime::Runtime;
 
-impl Worker<'_> {
+impl<R: Runtime> Worker<'_, R> {
     /// Looks after a lane at `at` at the latest. A lane has one alarm, for whatever it waits for;
     /// what is armed for later than that is found again when the alarm goes off.
     #[inline]
@@ -47,7 +48,7 @@ impl Worker<'_> {
             // that went as early data end with the attempt.
             if let Some(channel) = &mut self.lanes[number as usize].channel {
                 // Over QUIC the server may have what it takes for a connection.
-                channel.close(&mut self.scratch);
+                channel.close(now, &mut self.scratch);
             }
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
             self.end_channel(number, &ChannelEnd::Connect(error));
@@ -107,7 +108,7 @@ impl Worker<'_> {
         let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
             expired += 1;
             if let Some(channel) = channel {
-                channel.forget(id);
+                channel.forget(now, id);
             }
             if let Some(signed) = signed {
                 signed.remove(&id);

@@ -9,8 +9,9 @@
 use super::Worker;
 use crate::clock::Nanos;
 use crate::lane::Lane;
+use crate::runtime::Runtime;
 
-impl Worker<'_> {
+impl<R: Runtime> Worker<'_, R> {
     /// The lane that a lane's queries belong to: itself, or the one whose channel it drains.
     #[inline]
     pub(super) fn home(&self, number: u32) -> u32 {

@@ -1,12 +1,11 @@
 //! The life of the lanes: opened, read, closed, lost, opened again.
 
-use rustix::event::epoll;
-
 use super::Worker;
 use crate::channel::{self, ChannelEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::clock::Nanos;
 use crate::lane::Lane;
 use crate::recorder::Loss;
+use crate::runtime::{Path, Runtime, Watch};
 
 /// What befalls one of all clients in fewer loads than this is no chance.
 const CHANCE: f64 = 1e-4;
@@ -27,7 +26,7 @@ const MAX_CONNECTING: usize = 256;
 /// ten system calls; a thousand in a row would keep answers waiting that have come.
 const OPENED_PER_ROUND: usize = 64;
 
-impl Worker<'_> {
+impl<R: Runtime> Worker<'_, R> {
     /// Lets one lane's channel do what its socket is ready for, and books what came.
     pub(super) fn advance(&mut self, number: u32) {
         let lane = &mut self.lanes[number as usize];
@@ -41,7 +40,7 @@ impl Worker<'_> {
                 has_looked |= !matches!(delivery, Delivery::NotProcessed { .. });
                 matcher.receive(lane, recorder, delivery);
             };
-            match channel.advance(&self.orders.clock, &mut self.scratch, &mut deliver) {
+            match channel.advance(&self.runtime, &mut self.scratch, &mut deliver) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(reason) => {
@@ -54,7 +53,7 @@ impl Worker<'_> {
         lane.channel = Some(channel);
         let ended = before - lane.table.len();
         if ended > 0 {
-            let now = self.orders.clock.now();
+            let now = self.runtime.now();
             lane.active_at = now;
             // Only a server that looks at queries is worth a reconnection without a pause.
             if has_looked {
@@ -178,14 +177,13 @@ impl Worker<'_> {
         if let Some(quota) = orders.quota {
             lane.quota = quota.draw(orders.seed, client, number / orders.clients, lane.opened);
         }
+        let source = orders.sources.map(|sources| sources.get(client));
         let route = Route {
-            target: orders.target,
+            path: Path { target: orders.target, source },
             transport: lane.transport,
-            source: orders.sources.map(|sources| sources.get(client)),
             client: lane.client,
             tls: orders.tls.as_ref(),
             http: orders.http,
-            clock: orders.clock,
             receive_time: orders.receive_time,
             quickack: orders.quickack,
         };
@@ -194,15 +192,13 @@ impl Worker<'_> {
         lane.is_new = true;
         lane.was_tried = true;
         self.connecting += 1;
-        match channel::open(&route, now) {
+        match channel::open(&mut self.runtime, &route, now) {
             Ok(mut channel) => {
                 let (opened, timer) = (channel.take_opened(), channel.next_timer());
                 lane.watches_writing = channel.wants_to_write();
-                let data = epoll::EventData::new_u64(u64::from(number));
-                let flags = interest(lane.watches_writing);
-                if let Err(error) = epoll::add(&self.poll, channel.descriptor(), data, flags) {
-                    // No memory, or the user's watches are used up (epoll(7), max_user_watches).
-                    return self.end_channel(number, &ChannelEnd::Connect(error.into()));
+                let watch = Watch { writing: lane.watches_writing, again: false };
+                if let Err(error) = self.runtime.watch(channel.socket(), number, watch) {
+                    return self.end_channel(number, &ChannelEnd::Connect(error));
                 }
                 lane.channel = Some(channel);
                 lane.table.expect(lane.widest as usize);
@@ -224,7 +220,7 @@ impl Worker<'_> {
     fn note_opened(&mut self, number: u32, opened: &Opened) {
         self.list(number);
         self.no_longer_new(number);
-        let now = self.orders.clock.now();
+        let now = self.runtime.now();
         // It is idle from here on, however long the handshake was.
         self.lanes[number as usize].active_at = now;
         if let Some(connect) = opened.connect {
@@ -270,7 +266,7 @@ impl Worker<'_> {
     /// Closes a channel that is at its end: what was in flight on it is lost, what was not sent
     /// waits for the next one. One that has merely been idle for too long is closed, not lost.
     pub(super) fn end_channel(&mut self, number: u32, end: &ChannelEnd) {
-        let now = self.orders.clock.now();
+        let now = self.runtime.now();
         let lane = &self.lanes[number as usize];
         let was_new = lane.is_new;
         if matches!(end, ChannelEnd::Idle) && !was_new && lane.table.len() == 0 {
@@ -329,7 +325,7 @@ impl Worker<'_> {
         let draining = lane.channel.as_ref().filter(|channel| channel.is_draining());
         let by_server = draining.and_then(|channel| channel.why_draining().by_server());
         if let Some(channel) = &mut lane.channel {
-            channel.close(&mut self.scratch);
+            channel.close(now, &mut self.scratch);
         }
         self.drop_channel(number);
         if is_connection {
@@ -356,8 +352,9 @@ impl Worker<'_> {
     /// Says good-bye on all connections that are there when the load is over. A server that is not told
     /// keeps them until they have been idle for too long, and they count against its bounds meanwhile.
     pub(super) fn say_good_bye(&mut self) {
+        let now = self.runtime.now();
         for channel in self.lanes.iter_mut().filter_map(|lane| lane.channel.as_mut()) {
-            channel.close(&mut self.scratch);
+            channel.close(now, &mut self.scratch);
         }
     }
 
@@ -397,10 +394,9 @@ impl Worker<'_> {
     pub(super) fn register_again(&mut self, number: u32) {
         let lane = &self.lanes[number as usize];
         let Some(channel) = &lane.channel else { return };
-        let data = epoll::EventData::new_u64(u64::from(number));
-        let flags = interest(lane.watches_writing);
-        epoll::modify(&self.poll, channel.descriptor(), data, flags)
-            .expect("the descriptor is open and registered");
+        let watch = Watch { writing: lane.watches_writing, again: true };
+        let watched = self.runtime.watch(channel.socket(), number, watch);
+        watched.expect("the socket is open and watched");
     }
 
     /// Notes which clients are connected, at the end of the measured window.
@@ -432,7 +428,7 @@ impl Worker<'_> {
         let loss = self.recorder.lost_share().max(lost_again);
         let by_chance = ((CHANCE / clients.len() as f64).ln() / loss.ln()).ceil().max(1.0);
         let least = (3 * self.orders.timeout).max(2 * self.longest_silence);
-        let is_forsaken = |lane: &&Lane| {
+        let is_forsaken = |lane: &&Lane<R>| {
             let since = lane.timed_out_at.saturating_sub(lane.heard_at);
             f64::from(lane.timed_out_in_a_row) > by_chance && since >= least
         };
@@ -450,9 +446,4 @@ impl Worker<'_> {
         let is_held = !self.to_open.is_empty() && self.connecting >= MAX_CONNECTING;
         self.held_since = is_held.then_some(now);
     }
-}
-
-fn interest(writing: bool) -> epoll::EventFlags {
-    let reading = epoll::EventFlags::IN;
-    if writing { reading | epoll::EventFlags::OUT } else { reading }
 }

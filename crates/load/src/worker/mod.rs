@@ -9,27 +9,23 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-use dnslab_measure::Tls;
-use dnslab_traffic::{ClientSubnets, Quota, SourceAddresses, Turns};
-use dnslab_wire::{Transport, TsigKey};
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
 
 use crate::aggregator::Reports;
 use crate::channel::{ClientTls, Scratch};
-use crate::clock::{Clock, Nanos, ThreadTime};
+use crate::clock::{Nanos, ThreadTime};
 use crate::lane::Lane;
 use crate::query_source::QuerySource;
 use crate::recorder::{Phases, Recorder};
 use crate::response_matcher::ResponseMatcher;
+use crate::runtime::Runtime;
 use crate::sys::Outbox;
 use crate::{HttpSettings, ReceiveTime};
+use dnslab_measure::Tls;
+use dnslab_traffic::{ClientSubnets, Quota, SourceAddresses, Turns};
+use dnslab_wire::{Transport, TsigKey};
 
 /// What a worker needs to know, fixed for its whole life.
 pub(crate) struct Orders<'a> {
-    pub(crate) clock: Clock,
     pub(crate) phases: Phases,
     pub(crate) target: SocketAddr,
     pub(crate) transport: Transport,
@@ -150,22 +146,19 @@ pub(crate) struct Pauses {
 /// Longest sleep, so that an interrupt is noticed soon.
 const MAX_WAIT: Nanos = 50_000_000;
 
-/// Events taken from epoll in one call.
-const EVENTS: usize = 512;
-
-pub(crate) struct Worker<'a> {
+pub(crate) struct Worker<'a, R: Runtime> {
+    runtime: R,
     orders: Orders<'a>,
     matcher: ResponseMatcher<'a>,
     query_source: QuerySource,
     /// For each client its connections, the first ones of all clients first; then, if truncated
     /// answers are asked again over TCP, one more of each client for that. Behind them, those that
     /// wait for the last answers of channels that have had their share.
-    lanes: Vec<Lane>,
+    lanes: Vec<Lane<R>>,
     /// How many belong to clients; the others are drains.
     regular: usize,
     /// Drains that wait for nothing any more.
     free_drains: Vec<u32>,
-    poll: rustix::fd::OwnedFd,
     /// Lanes that must be looked after.
     listed: Vec<u32>,
     /// When to look after which lane because of the time; those that are not the alarm of their
@@ -196,7 +189,7 @@ pub(crate) struct Worker<'a> {
     outbox: Outbox,
     /// A message before it is signed.
     unsigned: Vec<u8>,
-    scratch: Scratch,
+    scratch: Scratch<R>,
     until: Nanos,
     /// When the last wait ended.
     woke: Nanos,
@@ -224,19 +217,21 @@ pub(crate) struct Worker<'a> {
     last_end: Option<String>,
 }
 
-impl<'a> Worker<'a> {
+impl<'a, R: Runtime> Worker<'a, R> {
     pub(crate) fn new(
+        runtime: R,
         orders: Orders<'a>,
-        matcher: ResponseMatcher<'a>,
+        mut matcher: ResponseMatcher<'a>,
         query_source: QuerySource,
-        lanes: Vec<Lane>,
-    ) -> std::io::Result<Self> {
+        lanes: Vec<Lane<R>>,
+    ) -> Self {
+        matcher.origin_unix_ns = runtime.wall_clock().saturating_sub(runtime.now());
         let is_paced = matches!(query_source, QuerySource::Open { .. });
         let recorder = Recorder::new(orders.phases, orders.turns.cloned(), is_paced);
         let until = orders.phases.until;
         let most_queries = orders.most_queries;
-        Ok(Self {
-            poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        Self {
+            runtime,
             mixed_lengths: sending::are_mixed(matcher.queries.iter()),
             orders,
             matcher,
@@ -275,7 +270,7 @@ impl<'a> Worker<'a> {
             send_path: None,
             agreed: None,
             last_end: None,
-        })
+        }
     }
 
     /// Runs the load to its end: until the window is over and every query has its outcome.
@@ -288,9 +283,9 @@ impl<'a> Worker<'a> {
             self.lanes[number as usize].reconnect_at = self.orders.connects_from + gaps;
             self.list(number);
         }
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut ready = Vec::new();
         loop {
-            let now = self.orders.clock.now();
+            let now = self.runtime.now();
             self.note_phase(now);
             // Before the end is looked for: what was due before it has an outcome, however late this
             // thread is.
@@ -304,15 +299,15 @@ impl<'a> Worker<'a> {
             self.look_after_listed(now);
             self.open_queued(now);
             self.note_held(now);
-            self.wait(now, &mut events)?;
+            self.wait(now, &mut ready)?;
             // What became due during the wait belongs to the intervals before now, and what comes
             // now to that of now.
-            let now = self.orders.clock.now();
+            let now = self.runtime.now();
             self.woke = now;
             self.take_arrivals(now);
             self.report_interval(now);
-            for event in events.drain(..) {
-                self.advance(event.data.u64() as u32);
+            for number in ready.drain(..) {
+                self.advance(number);
             }
         }
         Ok(self.finish())
@@ -338,11 +333,11 @@ impl<'a> Worker<'a> {
         }
         if self.begins.is_none() && now >= self.orders.phases.measured_from {
             self.begins = Some(now);
-            self.turn_since = self.had_turn.then(ThreadTime::now);
+            self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
             let firsts = &self.lanes[..self.orders.clients as usize];
             // A client that connects on query_source, or is between two connections, is where it wants to be.
             let keeps_open = self.orders.keeps_open && self.orders.quota.is_none();
-            let could_send = |lane: &&Lane| lane.is_open() || !keeps_open;
+            let could_send = |lane: &&Lane<R>| lane.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
@@ -357,7 +352,7 @@ impl<'a> Worker<'a> {
     /// for late answers only, and waits for their threads.
     fn end_turn(&mut self) {
         if let Some(since) = self.turn_since.take() {
-            self.time = self.time.plus(ThreadTime::now().since(since));
+            self.time = self.time.plus(self.runtime.thread_time().since(since));
         }
     }
 
@@ -371,7 +366,7 @@ impl<'a> Worker<'a> {
         }
         match (has_turn, self.had_turn) {
             (true, false) if self.begins.is_some() && self.ends.is_none() => {
-                self.turn_since = Some(ThreadTime::now());
+                self.turn_since = Some(self.runtime.thread_time());
             }
             (false, true) => self.end_turn(),
             _ => {}
@@ -388,7 +383,7 @@ impl<'a> Worker<'a> {
 
     /// Answers that the sockets have dropped so far.
     fn drops(&self) -> u64 {
-        let open = |lane: &Lane| lane.channel.as_ref().map_or(0, |channel| channel.drops());
+        let open = |lane: &Lane<R>| lane.channel.as_ref().map_or(0, |channel| channel.drops());
         self.lanes.iter().map(|lane| lane.drops + open(lane)).sum()
     }
 
@@ -415,13 +410,13 @@ impl<'a> Worker<'a> {
     ///
     /// # Errors
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
-    fn wait(&mut self, now: Nanos, events: &mut Vec<epoll::Event>) -> std::io::Result<()> {
+    fn wait(&mut self, now: Nanos, ready: &mut Vec<u32>) -> std::io::Result<()> {
         // While others have their turn, what is left comes one by one.
         if self.orders.horizon > 0 && self.unsettled > 0 && self.had_turn {
             // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
             // round itself took as long, and more has gathered already.
             let horizon = self.orders.horizon;
-            let taken = self.orders.clock.now().saturating_sub(self.woke);
+            let taken = self.runtime.now().saturating_sub(self.woke);
             let pause = match &self.query_source {
                 QuerySource::Closed { .. } if taken < horizon => {
                     horizon - self.oversleep.min(horizon)
@@ -441,18 +436,7 @@ impl<'a> Worker<'a> {
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
         earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
-        let left = wake.saturating_sub(self.orders.clock.now());
-        let timeout = Timespec {
-            tv_sec: (left / 1_000_000_000) as i64,
-            tv_nsec: (left % 1_000_000_000) as i64,
-        };
-        events.clear();
-        let spare = rustix::buffer::spare_capacity(events);
-        match epoll::wait(&self.poll, spare, Some(&timeout)) {
-            // An interrupted wait is a short one; the loop comes round again.
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        self.runtime.wait(wake, ready)
     }
 
     /// Sleeps, and learns by how much longer than asked: some microseconds, or tens of them on a
@@ -463,9 +447,9 @@ impl<'a> Worker<'a> {
             self.oversleep /= 2;
             return;
         }
-        let began = self.orders.clock.now();
-        std::thread::sleep(Duration::from_nanos(pause));
-        let slept = self.orders.clock.now().saturating_sub(began);
+        let began = self.runtime.now();
+        self.runtime.sleep(pause);
+        let slept = self.runtime.now().saturating_sub(began);
         if self.begins.is_some() && self.ends.is_none() {
             self.pauses.count += 1;
             self.pauses.time += slept;
@@ -477,7 +461,7 @@ impl<'a> Worker<'a> {
     }
 
     fn finish(mut self) -> WorkerEnd {
-        let now = self.orders.clock.now();
+        let now = self.runtime.now();
         self.report_interval(now);
         self.end_turn();
         self.say_good_bye();

@@ -4,11 +4,12 @@ use dnslab_wire::{Additions, Query, Transport};
 
 use super::Worker;
 use crate::channel::ChannelEnd;
-use crate::clock::{self, Nanos};
+use crate::clock::Nanos;
 use crate::in_flight::Entry;
 use crate::lane::Pending;
 use crate::query_source::QuerySource;
 use crate::recorder::Loss;
+use crate::runtime::Runtime;
 
 /// Messages in one batch at most, whatever the channel would take.
 const BATCH_LIMIT: usize = 512;
@@ -19,7 +20,7 @@ const BATCH_LIMIT: usize = 512;
 /// full socket buffer, and come again.
 const STEP: u32 = 8;
 
-impl Worker<'_> {
+impl<R: Runtime> Worker<'_, R> {
     /// Takes what the schedule has made due.
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
         let QuerySource::Open { arrivals } = &mut self.query_source else { return };
@@ -137,7 +138,7 @@ impl Worker<'_> {
 
     /// Sends one batch; true if the channel took all of it.
     fn send_batch(&mut self, number: u32) -> Result<bool, ChannelEnd> {
-        let sent = self.orders.clock.now();
+        let sent = self.runtime.now();
         let has_turn = self.orders.has_turn(sent);
         let lane = &mut self.lanes[number as usize];
         if sent >= self.until || !has_turn {
@@ -167,7 +168,7 @@ impl Worker<'_> {
             return Ok(true);
         }
         let channel = lane.channel.as_mut().expect("the channel was found open");
-        let result = channel.send(&self.outbox, &mut self.scratch);
+        let result = channel.send(&self.runtime, &self.outbox, &mut self.scratch);
         let taken = *result.as_ref().unwrap_or(&0);
         for id in &ids[taken..offered] {
             lane.table.take_back(*id);
@@ -219,7 +220,10 @@ impl Worker<'_> {
                 Some(key) => {
                     self.unsigned.clear();
                     query.append_to(free, &additions, &mut self.unsigned);
-                    let signed = key.sign(&mut self.unsigned, clock::unix_seconds());
+                    let signed = key.sign(
+                        &mut self.unsigned,
+                        (self.matcher.origin_unix_ns + sent) / 1_000_000_000,
+                    );
                     lane.signed.get_or_insert_default().insert(free, signed);
                     self.outbox.push_with(|octets| octets.extend_from_slice(&self.unsigned));
                 }
@@ -232,7 +236,7 @@ impl Worker<'_> {
     /// Sets the instant at which the first queries that wait, with these ids, are sent to now. In a
     /// closed loop they are due then, which they could not be after the end of the window.
     fn stamp_again(&mut self, number: u32, ids: &[u16]) -> Nanos {
-        let now = self.orders.clock.now();
+        let now = self.runtime.now();
         let sent = match self.query_source {
             QuerySource::Closed { .. } => now.min(self.until.saturating_sub(1)),
             QuerySource::Open { .. } => now,

@@ -1,0 +1,225 @@
+//! The kernel's sockets and clocks, for the workers of a load.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    set_tcp_quickack,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::clock::{Clock, Nanos, ThreadTime, Timeline};
+use crate::runtime::{
+    DatagramOptions, DatagramSocket, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
+};
+use crate::sys::{self, Outbox};
+
+/// Events taken from epoll in one call.
+const EVENTS: usize = 512;
+
+/// Socket buffers asked for, octets. The kernel grants at most `net.core.rmem_max`, often 208 KiB;
+/// a burst of answers that does not fit is counted as dropped.
+const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+
+/// The kernel, for one worker.
+pub(crate) struct Kernel {
+    clock: Clock,
+    poll: OwnedFd,
+    events: Vec<epoll::Event>,
+}
+
+impl Kernel {
+    /// # Errors
+    /// When there is no file descriptor left for epoll.
+    pub(crate) fn new(clock: Clock) -> io::Result<Self> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { clock, poll, events: Vec::with_capacity(EVENTS) })
+    }
+}
+
+/// A TCP connection.
+pub(crate) struct Stream(TcpStream);
+
+/// A UDP socket.
+pub(crate) struct Datagrams(Socket);
+
+impl AsFd for Watched<'_, Kernel> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Watched::Stream(Stream(socket)) => socket.as_fd(),
+            Watched::Datagrams(Datagrams(socket)) => socket.as_fd(),
+        }
+    }
+}
+
+impl Runtime for Kernel {
+    type Stream = Stream;
+    type Datagrams = Datagrams;
+
+    fn timeline(&self) -> Timeline {
+        self.clock.timeline()
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn wall_clock(&self) -> u64 {
+        crate::clock::wall_clock()
+    }
+
+    fn thread_time(&self) -> ThreadTime {
+        ThreadTime::now()
+    }
+
+    fn connect(&mut self, path: Path) -> io::Result<Stream> {
+        let family = Domain::for_address(path.target);
+        let socket = Socket::new(family, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+        // Batches are made above; the kernel must not hold back a small last one.
+        socket.set_tcp_nodelay(true)?;
+        if path.source.is_some() {
+            // The port is chosen at connecting, so that it need only be free towards the target.
+            sys::bind_address_without_port(socket.as_fd()).ok();
+            socket.bind(&source(path).into())?;
+        }
+        match socket.connect(&path.target.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(Stream(TcpStream::from(socket))),
+        }
+    }
+
+    fn bind(&mut self, path: Path, options: DatagramOptions) -> io::Result<Datagrams> {
+        let family = Domain::for_address(path.target);
+        let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+        // Refusal is no error: the kernel grants what it allows, and drops are counted.
+        socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
+        socket.set_send_buffer_size(SOCKET_BUFFER).ok();
+        socket.bind(&source(path).into())?;
+        socket.connect(&path.target.into())?;
+        // Where the kernel does not know groups, datagrams come one by one.
+        sys::enable_receive_groups(socket.as_fd());
+        if options.stamps {
+            // Where the kernel gives no stamps, our clock does.
+            sys::enable_stamps(socket.as_fd());
+        }
+        if options.probes_mtu {
+            // A kernel that does not know it decides by itself, which works on most paths.
+            match path.target {
+                SocketAddr::V4(_) => set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE).ok(),
+                SocketAddr::V6(_) => {
+                    set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE).ok()
+                }
+            };
+        }
+        Ok(Datagrams(socket))
+    }
+
+    fn watch(&mut self, socket: Watched<'_, Self>, slot: u32, watch: Watch) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(u64::from(slot));
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, watch.writing);
+        if watch.again {
+            epoll::modify(&self.poll, socket, data, flags)?;
+        } else {
+            epoll::add(&self.poll, socket, data, flags)?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<u32>) -> io::Result<()> {
+        let left = until.saturating_sub(self.now());
+        let timeout = Timespec {
+            tv_sec: (left / 1_000_000_000) as i64,
+            tv_nsec: (left % 1_000_000_000) as i64,
+        };
+        self.events.clear();
+        let spare = rustix::buffer::spare_capacity(&mut self.events);
+        ready.clear();
+        match epoll::wait(&self.poll, spare, Some(&timeout)) {
+            Ok(_) => {
+                ready.extend(self.events.iter().map(|event| event.data.u64() as u32));
+                Ok(())
+            }
+            // An interrupted wait is a short one.
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sleep(&mut self, duration: Nanos) {
+        std::thread::sleep(Duration::from_nanos(duration));
+    }
+}
+
+/// What a socket is bound to before it connects: the client's address, and any port.
+fn source(path: Path) -> SocketAddr {
+    let any: IpAddr = match path.target {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(path.source.unwrap_or(any), 0)
+}
+
+impl StreamSocket for Stream {
+    fn is_connected(&self) -> io::Result<bool> {
+        if let Some(error) = self.0.take_error()? {
+            return Err(error);
+        }
+        match self.0.peer_addr() {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.write(octets)
+    }
+
+    fn acknowledge(&self) -> io::Result<()> {
+        Ok(set_tcp_quickack(&self.0, true)?)
+    }
+
+    fn round_trip(&self) -> Option<Nanos> {
+        sys::round_trip(self.0.as_fd())
+    }
+}
+
+impl DatagramSocket for Datagrams {
+    type Inbox = sys::Inbox;
+
+    fn send_batch(&self, outbox: &Outbox, first: usize, longest: usize) -> io::Result<usize> {
+        sys::send_batch(self.0.as_fd(), outbox, first, longest)
+    }
+
+    fn send_group(&self, octets: &[u8], segment: usize) -> io::Result<()> {
+        sys::send_group(self.0.as_fd(), octets, segment)
+    }
+
+    fn receive_batch(&self, inbox: &mut sys::Inbox) -> io::Result<(usize, bool)> {
+        sys::receive_batch(self.0.as_fd(), inbox)
+    }
+
+    fn drops(&self) -> u64 {
+        sys::socket_drops(self.0.as_fd())
+    }
+}
+
+impl Inbox for sys::Inbox {
+    fn stamped(&self, slots: usize) -> impl Iterator<Item = (&[u8], Option<u64>)> {
+        self.stamped(slots)
+    }
+
+    fn groups(&self, slots: usize) -> impl Iterator<Item = (&[u8], usize)> {
+        self.groups(slots)
+    }
+}
