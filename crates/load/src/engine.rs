@@ -23,6 +23,7 @@ use crate::query_source::QuerySource;
 use crate::recorder::Phases;
 use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::result::finish;
+use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::tls::ClientTls;
 use crate::worker::{Orders, Worker, WorkerEnd};
@@ -192,7 +193,7 @@ fn most_open(workers: u32) -> usize {
 
 /// Intervals are 100 ms long, or longer so that there are at most 200 of them. Of a load that takes
 /// turns again and again they are whole blocks, so that each has as much of its time as any other.
-fn phases(spec: &LoadSpec) -> Phases {
+pub(crate) fn phases(spec: &LoadSpec) -> Phases {
     let tenth = Duration::from_millis(100);
     let length = spec.warm_up + spec.duration;
     let unit = match &spec.turns {
@@ -211,12 +212,12 @@ fn phases(spec: &LoadSpec) -> Phases {
 }
 
 /// What one worker thread starts with.
-struct Start<'a> {
-    spec: &'a LoadSpec,
-    shard: u32,
-    phases: Phases,
-    barrier: &'a Barrier,
-    origin: &'a OnceLock<Instant>,
+pub(crate) struct Start<'a> {
+    pub(crate) spec: &'a LoadSpec,
+    pub(crate) shard: u32,
+    pub(crate) phases: Phases,
+    pub(crate) barrier: &'a Barrier,
+    pub(crate) origin: &'a OnceLock<Instant>,
 }
 
 impl Start<'_> {
@@ -226,10 +227,23 @@ impl Start<'_> {
         let prepared = self.pin().map(|()| (self.lanes(), self.cookies()));
         self.barrier.wait();
         self.barrier.wait();
-        let (lanes, cookies) = prepared?;
+        let prepared = prepared?;
         let origin = *self.origin.get().expect("set between the two waits");
+        let kernel = Kernel::new(Clock::starting_at(origin)).map_err(LoadError::Worker)?;
+        let worker = self.worker(kernel, prepared, stop, reports);
+        thread::sleep(origin.saturating_duration_since(Instant::now()));
+        worker.run().map_err(LoadError::Worker)
+    }
+
+    /// The worker of these lanes and cookies, with all that it needs to know.
+    pub(crate) fn worker<'s, R: Runtime>(
+        &'s self,
+        runtime: R,
+        (lanes, cookies): (Vec<Lane<R>>, Vec<Cookie>),
+        stop: &'s AtomicBool,
+        reports: Reports,
+    ) -> Worker<'s, R> {
         let spec = self.spec;
-        let query_source = self.query_source();
         let orders = self.orders(stop, reports);
         let matcher = ResponseMatcher {
             queries: &spec.queries,
@@ -245,10 +259,7 @@ impl Start<'_> {
             malformed_example: None,
             signatures: Signatures::default(),
         };
-        let kernel = Kernel::new(Clock::starting_at(origin)).map_err(LoadError::Worker)?;
-        let worker = Worker::new(kernel, orders, matcher, query_source, lanes);
-        thread::sleep(origin.saturating_duration_since(Instant::now()));
-        worker.run().map_err(LoadError::Worker)
+        Worker::new(runtime, orders, matcher, self.query_source(), lanes)
     }
 
     fn orders<'s>(&'s self, stop: &'s AtomicBool, reports: Reports) -> Orders<'s> {
@@ -354,7 +365,7 @@ impl Start<'_> {
 
     /// The lanes of this worker's clients: see [`Worker`]. A client's window is divided among its
     /// connections.
-    fn lanes(&self) -> Vec<Lane<Kernel>> {
+    pub(crate) fn lanes<R: Runtime>(&self) -> Vec<Lane<R>> {
         let (spec, clients) = (self.spec, self.client_count());
         let connections = spec.behaviour.connections;
         let outstanding = match spec.mode {
@@ -373,7 +384,7 @@ impl Start<'_> {
 
     /// The cookies of this worker's clients: random, as RFC 9018, section 3, wants them, and the
     /// same for the same seed.
-    fn cookies(&self) -> Vec<Cookie> {
+    pub(crate) fn cookies(&self) -> Vec<Cookie> {
         if !self.spec.cookies {
             return Vec::new();
         }

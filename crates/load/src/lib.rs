@@ -29,6 +29,8 @@ mod response_matcher;
 mod result;
 mod runtime;
 mod sample;
+#[cfg(test)]
+mod simulation;
 mod spec;
 mod sys;
 mod tls;

@@ -1,0 +1,245 @@
+//! A worker played with a seeded network and a clock of its own, over every transport.
+//!
+//! Whatever the network, the server and the machine do, each query that became due has one outcome, and no
+//! answer is taken for another's. A seed decides all of it but the octets of TLS, whose keys are the system's:
+//! so a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-load simulation` plays it again.
+
+mod network;
+mod server;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::time::Duration;
+
+use dnslab_measure::Outcomes;
+use dnslab_traffic::{
+    ClientBehaviour, Connect, Pace, QueryList, Quota, Rate, Selection, Truncated,
+};
+use dnslab_transport::Method;
+use dnslab_wire::Transport;
+use rand::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::aggregator::Aggregator;
+use crate::clock::{Nanos, nanos};
+use crate::engine::{Start, phases};
+use crate::worker::WorkerEnd;
+use crate::{HttpSettings, LoadSpec, Mode, TlsSettings, Verification};
+use network::{Faults, Net, Simulated};
+use server::{Manners, Server};
+
+/// A load, a network and a server.
+#[derive(Clone, Debug)]
+struct Scenario {
+    spec: LoadSpec,
+    faults: Faults,
+    manners: Manners,
+    /// The load is interrupted at this look at the clock.
+    interrupted: bool,
+}
+
+/// What came of it.
+struct Played {
+    end: WorkerEnd,
+    /// Answers that the server gave, and queries that it saw.
+    right: u64,
+    asked: u64,
+    now: Nanos,
+}
+
+const MS: u64 = 1_000_000;
+
+impl Scenario {
+    /// The scenario of a seed, over this transport.
+    fn drawn(seed: u64, transport: Transport) -> Self {
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+        // Half of what can go wrong does not.
+        let mut share = |most: f64| match random.random_bool(0.5) {
+            true => 0.0,
+            false => random.random_range(0.0..most),
+        };
+        let faults = Faults {
+            delay: 0..1,
+            lost: share(0.3),
+            doubled: share(0.2),
+            late: share(0.2),
+            partial: share(0.5),
+            icmp: share(0.05),
+            refused: share(0.3),
+            unheard: share(0.2),
+            reset: share(0.02),
+            descheduled: share(0.001),
+            away: MS..80 * MS,
+        };
+        let manners = Manners {
+            work: 1..50_000,
+            silent: share(0.3),
+            late: share(0.2),
+            twice: share(0.2),
+            other_id: share(0.2),
+            other_question: share(0.2),
+            truncated: share(0.3),
+            garbage: share(0.2),
+            closes: share(0.05),
+            resets: 0.5,
+            stall: None,
+        };
+        let least = random.random_range(5_000..2 * MS);
+        let faults = Faults { delay: least..2 * least, ..faults };
+        let stall = random.random_range(0..200 * MS);
+        let manners = Manners {
+            work: 1..random.random_range(2..5 * MS),
+            stall: random
+                .random_bool(0.3)
+                .then_some((stall, stall + random.random_range(0..100 * MS))),
+            ..manners
+        };
+        let behaviour = ClientBehaviour {
+            connections: random.random_range(1..=2),
+            queries_per_connection: random.random_bool(0.5).then(|| {
+                let queries = random.random_range(1..20);
+                if random.random() { Quota::Exact(queries) } else { Quota::Random(queries) }
+            }),
+            idle: random
+                .random_bool(0.3)
+                .then(|| Duration::from_millis(random.random_range(1..50))),
+            connect: if random.random() { Connect::AtStart } else { Connect::OnDemand },
+            truncated: match transport == Transport::Udp && random.random() {
+                true => Truncated::AskOverTcp,
+                false => Truncated::Count,
+            },
+        };
+        let mode = match random.random() {
+            true => Mode::Closed { outstanding: random.random_range(behaviour.connections..=12) },
+            false => Mode::Open {
+                rate: Rate::Constant(random.random_range(100.0..10_000.0)),
+                pace: if random.random() { Pace::Constant } else { Pace::Poisson },
+            },
+        };
+        let resumption = random.random_bool(0.7);
+        let early_data = resumption && random.random();
+        let method = if early_data || random.random() { Method::Get } else { Method::Post };
+        let spec = LoadSpec {
+            clients: random.random_range(1..=6),
+            mode,
+            duration: Duration::from_millis(random.random_range(20..150)),
+            warm_up: Duration::from_millis(random.random_range(0..50)),
+            timeout: Duration::from_millis(random.random_range(10..100)),
+            most_queries: random.random_bool(0.2).then(|| random.random_range(1..200)),
+            selection: if random.random() { Selection::InOrder } else { Selection::Uniform },
+            seed,
+            tls: transport.is_encrypted().then(|| tls(resumption, early_data)),
+            horizon: Duration::from_micros(random.random_range(0..60)),
+            behaviour,
+            keepalive: false,
+            http: HttpSettings { method, ..HttpSettings::default() },
+            ..LoadSpec::new("192.0.2.1:53".parse().unwrap(), transport, queries())
+        };
+        Self { spec, faults, manners, interrupted: random.random_bool(0.1) }
+    }
+
+    /// Plays it to its end.
+    fn play(&self) -> Played {
+        let Self { spec, faults, manners, .. } = self;
+        let quota = match spec.behaviour.queries_per_connection {
+            Some(Quota::Exact(queries)) if !spec.transport.is_quic() => Some(queries),
+            _ => None,
+        };
+        let timeout = nanos(spec.timeout);
+        let server = Server::new(spec.seed, spec.transport, manners.clone(), timeout, quota);
+        let net = Net::new(spec.seed, spec.transport, faults.clone(), server);
+        let net = Rc::new(RefCell::new(net));
+        let stop = AtomicBool::new(false);
+        let (barrier, origin) = (Barrier::new(1), OnceLock::new());
+        let phases = phases(spec);
+        let (_aggregator, mut reports) = Aggregator::new(0, 1, phases, None);
+        let start = Start { spec, shard: 0, phases, barrier: &barrier, origin: &origin };
+        let reports = reports.pop().expect("one worker has one");
+        let prepared = (start.lanes(), start.cookies());
+        let worker = start.worker(Simulated(Rc::clone(&net)), prepared, &stop, reports);
+        stop.store(self.interrupted, Ordering::Relaxed);
+        let end = worker.run().expect("the simulated kernel has all that is needed");
+        let net = net.borrow();
+        Played { end, right: net.server.right, asked: net.server.asked, now: net.now }
+    }
+}
+
+fn queries() -> Arc<QueryList> {
+    static MADE: OnceLock<Arc<QueryList>> = OnceLock::new();
+    Arc::clone(MADE.get_or_init(|| {
+        let text = "a.example A\nbb.example AAAA\na.long.name.example MX\nc.example TXT\n";
+        Arc::new(
+            QueryList::from_text(text.as_bytes(), "the simulation", &Default::default()).unwrap(),
+        )
+    }))
+}
+
+fn tls(resumption: bool, early_data: bool) -> TlsSettings {
+    static MADE: OnceLock<TlsSettings> = OnceLock::new();
+    let settings = MADE.get_or_init(|| TlsSettings::new("localhost", &Verification::Off).unwrap());
+    settings.clone().with_resumption(resumption).with_early_data(early_data)
+}
+
+/// What must hold whatever happened.
+fn check(scenario: &Scenario, played: Played) {
+    let Scenario { spec, faults, .. } = scenario;
+    let Played { end, right, asked, now } = played;
+    let timeout = nanos(spec.timeout);
+    let rest = nanos(spec.warm_up + spec.duration) + 6 * timeout + 30_000 * MS;
+    assert!(now < rest, "it ended at {now} ns only");
+    let (warm_up, measured) = end.recorder.into_counters();
+    let mut all = Outcomes::default();
+    for outcomes in [warm_up.outcomes, measured.outcomes] {
+        outcomes.check().unwrap_or_else(|error| panic!("{error}: {outcomes:?}"));
+        all.merge(&outcomes);
+    }
+    assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
+    assert!(asked > 0 || all.answered == 0);
+    let _ = faults;
+}
+
+/// Plays seeds over a transport.
+fn play_all(transport: Transport, seeds: u64) {
+    let chosen = std::env::var("DNSLAB_SEED").ok().and_then(|text| text.parse().ok());
+    let seeds = chosen.map_or(0..seeds, |seed: u64| seed..seed + 1);
+    for seed in seeds {
+        let scenario = Scenario::drawn(seed, transport);
+        let play = || check(&scenario, scenario.play());
+        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(play));
+        if played.is_err() {
+            panic!("DNSLAB_SEED={seed} over {transport}: {scenario:#?}");
+        }
+    }
+}
+
+#[test]
+fn udp() {
+    play_all(Transport::Udp, 200);
+}
+
+#[test]
+fn tcp() {
+    play_all(Transport::Tcp, 200);
+}
+
+#[test]
+fn dot() {
+    play_all(Transport::Dot, 100);
+}
+
+#[test]
+fn doh2() {
+    play_all(Transport::Doh2, 100);
+}
+
+#[test]
+fn doq() {
+    play_all(Transport::Doq, 100);
+}
+
+#[test]
+fn doh3() {
+    play_all(Transport::Doh3, 100);
+}
