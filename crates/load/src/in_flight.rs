@@ -61,6 +61,8 @@ pub(crate) struct InFlightTable {
     /// their slots are soon used again while others are answered. Empty, without memory, where
     /// nothing times out.
     timed_out: VecDeque<(u16, u32)>,
+    /// The furthest id that was taken, in serial number arithmetic (RFC 1982).
+    furthest: u16,
 }
 
 /// Timed-out queries that are remembered beyond the use of their slots.
@@ -83,6 +85,7 @@ impl InFlightTable {
             free_first: 0,
             free_count: 0,
             timed_out: VecDeque::new(),
+            furthest: 0,
         }
     }
 
@@ -123,6 +126,9 @@ impl InFlightTable {
         slot.id = u32::from(slot.id).wrapping_add(step) as u16;
         slot.entry = entry;
         slot.state = State::InFlight;
+        if slot.id.wrapping_sub(self.furthest).cast_signed() > 0 {
+            self.furthest = slot.id;
+        }
         Some(slot.id)
     }
 
@@ -231,12 +237,15 @@ impl InFlightTable {
     }
 
     /// Grows to `size` slots, a power of two. Queries in flight keep their ids: two ids that differ
-    /// in their low bits before still do after.
+    /// in their low bits before still do after. Those of new slots lie beyond all that were taken lately, or a
+    /// late or second answer to one of those would be taken for that to a new query.
     fn grow_to(&mut self, size: usize) {
         let nothing = Entry { due: 0, sent: 0, query: 0, sent_before: 0 };
         let old = std::mem::take(&mut self.slots);
+        // The first use of a slot is one step further.
+        let id = |number: usize| (usize::from(self.furthest) & !(size - 1) | number) as u16;
         self.slots = (0..size)
-            .map(|number| Slot { entry: nothing, id: number as u16, state: State::Never })
+            .map(|number| Slot { entry: nothing, id: id(number), state: State::Never })
             .collect();
         for slot in old {
             if slot.state != State::Never {
@@ -306,6 +315,24 @@ mod tests {
         table.stamp_again(a ^ 0x8000, 9, 9);
         assert_eq!(table.look_up(a), Known::InFlight(Entry { due: 7, sent: 8, ..entry(1) }));
         assert_eq!(table.look_up(b), Known::InFlight(entry(2)));
+    }
+
+    /// Found by the simulation: the ids of new slots were those that had been taken a moment before.
+    #[test]
+    fn a_table_that_grows_takes_no_id_that_was_taken_lately() {
+        let mut table = InFlightTable::new();
+        let mut taken = std::collections::HashSet::new();
+        // Each time, all are answered but those that make the table grow the next time.
+        for in_flight in [3, 10, 40, 200, 1_000, 5_000] {
+            for _ in 0..3 {
+                let ids: Vec<u16> =
+                    (0..in_flight).map(|_| table.insert(entry(1)).unwrap()).collect();
+                for id in ids {
+                    assert!(taken.insert(id), "{id} again with {in_flight} in flight");
+                    table.answered(id);
+                }
+            }
+        }
     }
 
     #[test]

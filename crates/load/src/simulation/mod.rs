@@ -189,15 +189,30 @@ fn check(scenario: &Scenario, played: Played) {
     let timeout = nanos(spec.timeout);
     let rest = nanos(spec.warm_up + spec.duration) + 6 * timeout + 30_000 * MS;
     assert!(now < rest, "it ended at {now} ns only");
+    let (mut latency, mut service, mut lag) = Default::default();
+    end.recorder.add_times(&mut latency, &mut service, &mut lag);
+    let (least, most) = (service.min_ns(), service.max_ns());
+    // Histograms have three digits.
+    assert!(most.is_none_or(|most| most <= timeout + timeout / 500), "{most:?} ns: too late");
+    let round_trip = 2 * faults.delay.start;
+    assert!(
+        least.is_none_or(|least| least >= round_trip - round_trip / 500),
+        "{least:?} ns: too soon"
+    );
     let (warm_up, measured) = end.recorder.into_counters();
     let mut all = Outcomes::default();
-    for outcomes in [warm_up.outcomes, measured.outcomes] {
+    for counters in [warm_up, measured] {
+        let outcomes = counters.outcomes;
         outcomes.check().unwrap_or_else(|error| panic!("{error}: {outcomes:?}"));
         all.merge(&outcomes);
+        let rcodes = counters.answers.rcodes;
+        assert!(
+            rcodes.keys().all(|code| code == "NOERROR"),
+            "an answer to another query: {rcodes:?}"
+        );
     }
     assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
     assert!(asked > 0 || all.answered == 0);
-    let _ = faults;
 }
 
 /// Plays seeds over a transport.

@@ -77,7 +77,6 @@ struct Connection {
 /// The server.
 pub(super) struct Server {
     random: Xoshiro256PlusPlus,
-    transport: Transport,
     manners: Manners,
     timeout: Nanos,
     /// Of the client: queries on one connection at most, if it is exact.
@@ -144,7 +143,6 @@ impl Server {
         });
         Self {
             random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x5e17),
-            transport,
             manners,
             timeout,
             quota,
@@ -198,7 +196,7 @@ impl Server {
         let id = u16::from_be_bytes([query[0], query[1]]);
         let (timeout, quota) = (self.timeout, self.quota);
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        connection.note_query(now, id, timeout, quota);
+        connection.note_query(now, Some(id), timeout, quota);
     }
 
     /// The client has read a datagram over UDP.
@@ -313,9 +311,14 @@ impl Server {
         query: &[u8],
     ) {
         let id = u16::from_be_bytes([query[0], query[1]]);
-        if !matches!(asker, Asker::Datagram) {
-            // Over HTTP ids are those of requests that the client keeps apart itself.
-            connection.note_query(now, id, self.timeout, self.quota);
+        match asker {
+            // Noted when it was sent.
+            Asker::Datagram => {}
+            Asker::Frame => connection.note_query(now, Some(id), self.timeout, self.quota),
+            // All ids are 0 over HTTP and QUIC (RFC 8484, section 4.1; RFC 9250, section 4.2.1).
+            Asker::Http2(_) | Asker::Quic(_) => {
+                connection.note_query(now, None, self.timeout, self.quota);
+            }
         }
         if self.chance(self.manners.closes) && !matches!(asker, Asker::Datagram) {
             connection.is_closed = true;
@@ -350,12 +353,15 @@ impl Server {
         }
         let mut answers = Vec::new();
         if self.chance(manners.other_id) {
-            let mut stray = answer.clone();
+            // The question is another one, too: an answer with the id of another query that is in flight, and
+            // with its question, is that query's.
+            let mut stray = stray(&answer);
             stray[1] ^= 0x55;
+            stray[13] ^= 0x02;
             answers.push((at, stray));
         }
         if self.chance(manners.other_question) {
-            let mut stray = answer.clone();
+            let mut stray = stray(&answer);
             stray[13] ^= 0x01;
             answers.push((at, stray));
         }
@@ -455,15 +461,23 @@ impl Server {
 impl Connection {
     /// Holds a query against those before it.
     #[track_caller]
-    fn note_query(&mut self, now: Nanos, id: u16, timeout: Nanos, quota: Option<u32>) {
+    fn note_query(&mut self, now: Nanos, id: Option<u16>, timeout: Nanos, quota: Option<u32>) {
         self.queries += 1;
         if let Some(quota) = quota {
             assert!(self.queries <= quota, "query {} on a connection for {quota}", self.queries);
         }
+        let Some(id) = id else { return };
         let before = self.in_flight.insert(id, now);
         let is_free = before.is_none_or(|before| before + timeout / 2 <= now);
         assert!(is_free, "id {id:#06x} is in flight since {before:?}, and sent again at {now}");
     }
+}
+
+/// An answer with the code REFUSED, by which one is known that answers something else.
+fn stray(answer: &[u8]) -> Vec<u8> {
+    let mut stray = answer.to_vec();
+    stray[3] |= 5;
+    stray
 }
 
 /// The settings of TLS, made once for each transport, with the tickets that they hand out.
