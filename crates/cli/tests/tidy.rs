@@ -67,7 +67,12 @@ const EDGES: [(&str, &[&str]); 11] = [
 const CRATES_WITHOUT_CLOCK: [&str; 5] = ["wire", "traffic", "measure", "report", "transport"];
 
 /// The files of `load` that may read a clock: the timeline, and where its zero is set.
-const CLOCKS_OF_LOAD: [&str; 2] = ["crates/load/src/clock.rs", "crates/load/src/engine.rs"];
+const CLOCKS_OF_LOAD: [&str; 3] = [
+    "crates/load/src/clock.rs",
+    "crates/load/src/engine.rs",
+    // The zero of a simulated timeline: no figure depends on it.
+    "crates/load/src/simulation/network.rs",
+];
 
 /// The files outside `load` and `responder` that may open a socket: they look which ports are free,
 /// and who has them, and ask servers for what they counted.

@@ -96,21 +96,7 @@ impl Scenario {
                 .then_some((stall, stall + random.random_range(0..100 * MS))),
             ..manners
         };
-        let behaviour = ClientBehaviour {
-            connections: random.random_range(1..=2),
-            queries_per_connection: random.random_bool(0.5).then(|| {
-                let queries = random.random_range(1..20);
-                if random.random() { Quota::Exact(queries) } else { Quota::Random(queries) }
-            }),
-            idle: random
-                .random_bool(0.3)
-                .then(|| Duration::from_millis(random.random_range(1..50))),
-            connect: if random.random() { Connect::AtStart } else { Connect::OnDemand },
-            truncated: match transport == Transport::Udp && random.random() {
-                true => Truncated::AskOverTcp,
-                false => Truncated::Count,
-            },
-        };
+        let behaviour = behaviour(random, transport);
         let mode = match random.random() {
             true => Mode::Closed { outstanding: random.random_range(behaviour.connections..=12) },
             false => Mode::Open {
@@ -163,6 +149,23 @@ impl Scenario {
         let end = worker.run().expect("the simulated kernel has all that is needed");
         let net = net.borrow();
         Played { end, right: net.server.right, asked: net.server.asked, now: net.now }
+    }
+}
+
+/// How clients behave.
+fn behaviour(random: &mut Xoshiro256PlusPlus, transport: Transport) -> ClientBehaviour {
+    ClientBehaviour {
+        connections: random.random_range(1..=2),
+        queries_per_connection: random.random_bool(0.5).then(|| {
+            let queries = random.random_range(1..20);
+            if random.random() { Quota::Exact(queries) } else { Quota::Random(queries) }
+        }),
+        idle: random.random_bool(0.3).then(|| Duration::from_millis(random.random_range(1..50))),
+        connect: if random.random() { Connect::AtStart } else { Connect::OnDemand },
+        truncated: match transport == Transport::Udp && random.random() {
+            true => Truncated::AskOverTcp,
+            false => Truncated::Count,
+        },
     }
 }
 
@@ -231,12 +234,12 @@ fn play_all(transport: Transport, seeds: u64) {
 
 #[test]
 fn udp() {
-    play_all(Transport::Udp, 200);
+    play_all(Transport::Udp, 100);
 }
 
 #[test]
 fn tcp() {
-    play_all(Transport::Tcp, 200);
+    play_all(Transport::Tcp, 150);
 }
 
 #[test]
@@ -246,15 +249,15 @@ fn dot() {
 
 #[test]
 fn doh2() {
-    play_all(Transport::Doh2, 100);
+    play_all(Transport::Doh2, 80);
 }
 
 #[test]
 fn doq() {
-    play_all(Transport::Doq, 100);
+    play_all(Transport::Doq, 25);
 }
 
 #[test]
 fn doh3() {
-    play_all(Transport::Doh3, 100);
+    play_all(Transport::Doh3, 25);
 }
