@@ -247,10 +247,12 @@ fn cpus_are_taken() {
 
 #[test]
 fn a_guard_that_cannot_work_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent");
     let spec = GuardSpec {
         command: vec!["true".to_owned()],
-        directory: "/nonexistent".into(),
-        log: "/nonexistent/server.log".into(),
+        log: absent.join("server.log"),
+        directory: absent,
         cpus: Vec::new(),
         network: None,
         standard_error: None,
