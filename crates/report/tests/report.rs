@@ -13,6 +13,7 @@ use dnslab_report::{ReportError, write_report};
 
 mod capacity;
 mod chain;
+mod golden;
 mod sample;
 mod screens;
 
@@ -33,6 +34,20 @@ fn report_of(session: &Session, records: &[RunRecord]) -> [String; 5] {
 /// Reads the files of a report.
 fn read(folder: &Path) -> [String; 5] {
     FILES.map(|name| fs::read_to_string(folder.join(name)).unwrap())
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }
 
 /// The planned runs of a session, each valid, with a window of 1 s.
@@ -59,46 +74,6 @@ fn the_same_directory_gives_the_same_bytes() {
     }
     // A copy elsewhere is the same directory: no path is in the report.
     assert!(!first[0].contains(folder.path().to_str().unwrap()));
-}
-
-#[test]
-fn samples_of_every_format_are_read() {
-    for version in ["v1", "v2", "v3", "v4"] {
-        let folder = tempfile::tempdir().unwrap();
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(version);
-        copy(&kept, folder.path());
-        let results = ResultsDirectory::open(folder.path()).unwrap();
-        write_report(&results).unwrap();
-        let [page, summary, runs, series, table] = read(results.path());
-        if version == "v4" {
-            // Rounds in slices, a common load, pairs.
-            assert!(page.contains("turns of 50.0 ms"), "how the variants alternate");
-            assert!(page.contains("tcp-clients"), "the server's configuration");
-        } else {
-            assert!(page.contains("could not listen on TCP socket"), "the log of the failed run");
-            assert!(page.contains("listen-on port 5300"), "the server's configuration");
-        }
-        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
-        insta::assert_snapshot!(format!("{version}-table"), table);
-        insta::assert_snapshot!(format!("{version}-answer"), summary["answer"].as_str().unwrap());
-        insta::assert_snapshot!(format!("{version}-runs"), runs);
-        let head: Vec<&str> = series.lines().take(3).collect();
-        insta::assert_snapshot!(format!("{version}-series"), head.join("\n"));
-    }
-}
-
-/// Copies a folder with all that is in it.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[test]
