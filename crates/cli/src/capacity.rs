@@ -61,7 +61,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
 }
 
 /// The arguments as a plan.
-fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
+pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     let traffic = &arguments.traffic;
     let seed = traffic.seed.unwrap_or(1);
     let sought = if arguments.window_sweep {
@@ -105,7 +105,7 @@ fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
 }
 
 /// What is wrong with the input has its own exit code.
-fn failure(error: CapacityError) -> Failure {
+pub(crate) fn failure(error: CapacityError) -> Failure {
     match error {
         CapacityError::Session(error) => run::failure_with_remedy(error, OptionForm::Flag),
         CapacityError::BeyondTimeout { .. }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_experiment::{OptionForm, check_text, port_key};
+use dnslab_experiment::{Experiment, OptionForm, check_text, port_key};
 use dnslab_wire::Transport;
 
 use crate::arguments::{Load, Traffic};
@@ -14,14 +14,18 @@ use crate::run;
 
 /// Applies the load and reports.
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
-    let text = experiment_text(&arguments)?;
     let traffic = &arguments.traffic;
-    let experiment = check_text(&text, &traffic.set).map_err(|problems| {
+    let mut session = run::begin(experiment(&arguments)?, &traffic.results, &[], OptionForm::Flag)?;
+    run::carry_out(&mut session, traffic.output)
+}
+
+/// The experiment that the arguments describe.
+pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
+    let text = experiment_text(arguments)?;
+    check_text(&text, &arguments.traffic.set).map_err(|problems| {
         let rendered = dnslab_experiment::render(problems.as_slice(), &text, "<arguments>");
         Failure::bad_input(anyhow!(rendered))
-    })?;
-    let mut session = run::begin(experiment, &traffic.results, &[], OptionForm::Flag)?;
-    run::carry_out(&mut session, traffic.output)
+    })
 }
 
 /// The arguments in the form of an experiment file, which checks them and goes into the results.

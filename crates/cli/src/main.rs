@@ -28,6 +28,8 @@ mod run;
 mod serve;
 mod signals;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dnslab_experiment::{
     Experiment, ExperimentError, FirstQueryError, OptionForm, Plan, Session, SessionError,
-    SessionOptions, Untrusted, without_secrets,
+    SessionOptions, Source, Untrusted, without_secrets,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
@@ -25,9 +25,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
         Some(path) => Session::resume(path, guard(), &may_run)
             .map_err(|error| failure_with_remedy(error, OptionForm::Set))?,
         None => {
-            let (experiment, source) =
-                dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
-                    .map_err(|error| failure(error.into()))?;
+            let (experiment, source) = experiment(&arguments)?;
             if arguments.dry_run {
                 return crate::plan::show(&experiment);
             }
@@ -49,6 +47,12 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
         _ => {}
     }
     Ok(exit)
+}
+
+/// The experiment that the arguments name, with their overrides.
+pub(crate) fn experiment(arguments: &Run) -> Result<(Experiment, Source), Failure> {
+    dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
+        .map_err(|error| failure(error.into()))
 }
 
 /// Whether a person at the terminal trusts the experiment; nobody is asked without one.

@@ -112,23 +112,7 @@ impl CapacitySession {
     /// # Errors
     /// When the plan is wrong, a query file cannot be read, or the directory cannot be made.
     pub fn begin(plan: CapacityPlan, options: SessionOptions) -> Result<Self, CapacityError> {
-        let driver = match &plan.sought {
-            Sought::Rate(search) if search.from_qps > search.max_qps => {
-                let (from_qps, max_qps) = (search.from_qps, search.max_qps);
-                return Err(CapacityError::Empty { from_qps, max_qps });
-            }
-            Sought::Rate(search) => {
-                check_resolution(search)?;
-                Driver::Rate(Search::new(search.clone()))
-            }
-            Sought::Window(sweep) => Driver::Window(Sweep::new(sweep.clone())),
-        };
-        let first = match driver.next() {
-            Next::Step { at, .. } => at,
-            Next::Done(_) => 1.0,
-        };
-        let experiment = plan.experiment(first)?;
-        check_timeout(&plan, &experiment)?;
+        let (driver, experiment) = plan.first_step()?;
         let mut session = Session::begin(experiment, options)?;
         // The first step is planned when it begins, like all others.
         session.facts.plan.clear();
@@ -260,6 +244,36 @@ impl CapacitySession {
 }
 
 impl CapacityPlan {
+    /// The experiment of the first step, which is kept in the results.
+    ///
+    /// # Errors
+    /// When the plan is wrong.
+    pub fn first_experiment(&self) -> Result<Experiment, CapacityError> {
+        self.first_step().map(|(_, experiment)| experiment)
+    }
+
+    /// What says which step is next, and the experiment of the first one.
+    fn first_step(&self) -> Result<(Driver, Experiment), CapacityError> {
+        let driver = match &self.sought {
+            Sought::Rate(search) if search.from_qps > search.max_qps => {
+                let (from_qps, max_qps) = (search.from_qps, search.max_qps);
+                return Err(CapacityError::Empty { from_qps, max_qps });
+            }
+            Sought::Rate(search) => {
+                check_resolution(search)?;
+                Driver::Rate(Search::new(search.clone()))
+            }
+            Sought::Window(sweep) => Driver::Window(Sweep::new(sweep.clone())),
+        };
+        let first = match driver.next() {
+            Next::Step { at, .. } => at,
+            Next::Done(_) => 1.0,
+        };
+        let experiment = self.experiment(first)?;
+        check_timeout(self, &experiment)?;
+        Ok((driver, experiment))
+    }
+
     /// The experiment of one step, with one variant. It lasts longer than asked if the objective
     /// needs more queries than come about at this rate.
     fn experiment(&self, at: f64) -> Result<Experiment, SessionError> {

@@ -1,0 +1,146 @@
+//! Which experiment each of many command lines describes, as results keep it.
+
+use clap::{CommandFactory as _, Parser as _};
+use dnslab_experiment::BUILT_IN;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::Failure;
+use crate::{capacity, load, run};
+
+/// Command lines without the name of the program. Words are separated by spaces; `'` encloses a word that
+/// has some. No name of a host is among them, and no relative path: what those stand for is the machine's.
+const LINES: &[&str] = &[
+    // Each transport.
+    "load 192.0.2.7 --results /tmp/results --quiet",
+    "load 192.0.2.7:5300 --transport tcp --json",
+    "load 192.0.2.7 --transport DoT --authority /etc/ssl/ca.pem --tls-name ns1.example.test",
+    "load 192.0.2.7:8443 --transport doh2 --insecure --http-method get --http-path /resolve",
+    "load 192.0.2.7 --transport doq --insecure --early-data",
+    "load 192.0.2.7 --transport doh3 --insecure --http-method get --early-data --padding",
+    // IPv6.
+    "load 2001:db8::7 --clients 3",
+    "load [2001:db8::7] --transport doq --insecure",
+    "load [2001:db8::7]:8530 --transport dot --insecure --tls-name ns1.example.test",
+    // Who asks, how much, and for how long.
+    "load 192.0.2.7 --outstanding 50 --duration 90s --warm-up 500ms --timeout 750ms",
+    "load 192.0.2.7 --rate 20000 --pace poisson --workers 4 --seed 9007199254740993",
+    "load 192.0.2.7 --rate steps:10000,20000/5s",
+    "load 192.0.2.7 --rate ramp:1000..100000/30s --pace constant",
+    "load 127.0.0.1 --connections 2 --idle 10s --connect on-demand --sources 127.0.1.0/24",
+    "load 192.0.2.7 --truncated ask-over-tcp --receive-time kernel --edns-payload 4096",
+    "load 192.0.2.7 --transport tcp --quickack --keepalive --queries-per-connection 20",
+    "load 192.0.2.7 --transport tcp --queries-per-connection 20 --connection-quota exact",
+    // TLS.
+    "load 192.0.2.7 --transport dot --insecure --tls-groups x25519mlkem768,x25519 --tls-versions 1.3",
+    "load 192.0.2.7 --transport dot --insecure --tls-records shared --tls-versions 1.2 --resumption off",
+    "load 192.0.2.7 --transport dot --insecure --resumption on --padding=468",
+    // What is asked.
+    "load 192.0.2.7 --queries /srv/queries.txt --recursion-desired --expect NXDOMAIN",
+    "load 192.0.2.7 --zone example.test --records 250000 --types A:70,AAAA:25,HTTPS:5 --dnssec-ok",
+    "load 192.0.2.7 --edns-option 65001:c0ffee --edns-option 3: --cookies",
+    "load 192.0.2.7 --client-subnets '10.0.0.0/8 by /24' --tsig hmac-sha512:key.test:c2VjcmV0",
+    "load 192.0.2.7 --client-subnets 2001:db8::/48 --tsig-file /etc/dnslab/key",
+    "load 192.0.2.7 --set load.selection=uniform --set server.watch=false --set load.horizon=0s \
+     --set expect.wrong_limit=5% --set repeat.runs=3 \
+     --set server.unit=named.service",
+    // The search for a capacity: the experiment of its first step, and what is sought.
+    "capacity 192.0.2.7",
+    "capacity 127.0.0.1 --set server.pid=1 --max 500 --pace poisson --step-duration 5s --workers 2",
+    "capacity 192.0.2.7 --objective lost<1%,p99.9<50ms,answered>99% --from 5000 --max 2000000 \
+     --tolerance 2.5% --repeats 9 --seed 7",
+    "capacity [::1]:5300 --transport tcp --objective p99<2ms --from 50 --set load.connections=3 --quickack",
+    "capacity 192.0.2.7 --window-sweep --clients 64 --workers 4 --max-window 1024 --repeats 3",
+    // Built-in experiments.
+    "run",
+    "run cost --insecure --set server.address=192.0.2.7 --set load.clients=20000 --set load.rate=30000",
+    "run encryption --set server.kind=bind --set variant.dot.load.clients=200 --set repeat.runs=5",
+    "run forwarders --set lab.hosts=loopback --set relay.threads=2 --set relay.binary=/bin/sh \
+     --set relay.extra=log-queries --set upstream.threads=1 --set upstream.cpus=[0] \
+     --set upstream.loss=1% --set upstream.busy=2us --set link.upstream.delay=0s --set server.cpus=[0,1]",
+    "run forwarders --set lab.hosts=namespaces --set link.server.delay=5ms --set link.server.jitter=1ms \
+     --set link.server.loss=0.1% --set link.server.rate_mbit=100 --set link.upstream.delay=10ms \
+     --set link.upstream.jitter=2ms --set link.upstream.loss=1% --set link.upstream.rate_mbit=20",
+    "run forwarders-idle --set upstream.idle=2s",
+    "run forwarding --set relay.kind=dnsmasq --set upstream.kind=knot --set upstream.binary=/bin/sh \
+     --set 'upstream.extra=# nothing'",
+    "run idm --set server.address=[2001:db8::7]:5300 --set server.tls_name=ipa7.example.test \
+     --set server.authority=/etc/passwd",
+    "run query-log-causes --set load.duration=5s --set server.root=/",
+    "run query-logging --set server.zone.records=1000 --set variant.both.server.log.size_mib=10 \
+     --set server.binary=/bin/sh --set server.threads=3",
+    "run transports --set answered_by=p99 --set repeat.margin=5% --set common.rate=20000 \
+     --set server.delay=uniform:1ms..9ms --set server.loss=1% --set server.busy=200ns",
+    "run waiting --set load.pace=constant --set load.quickack=open-loop",
+    // What is wrong.
+    "load 192.0.2.7 --transport dot",
+    "load 192.0.2.7:five",
+    "load 192.0.2.7 --transport quic",
+    "load 192.0.2.7 --clients 0 --duration 10 --tls-groups x25519 --set load.horizn=1us",
+    "load 192.0.2.7 --rate 5 --outstanding 5",
+    "load 192.0.2.7 --seed 18446744073709551615",
+    "load 192.0.2.7 --sources 127.0.1.0/24",
+    "capacity 192.0.2.7 --from 100 --max 50",
+    "capacity 192.0.2.7 --objective p99<10s",
+    "run encrypton",
+    "run encryption --set server.kind=bnid --set variant.quic.load.clients=4",
+];
+
+#[test]
+fn command_lines_describe_experiments() {
+    let answers =
+        LINES.iter().map(|line| format!("$ dnslab {line}\n\n{}\n", answer(line).trim_end()));
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("command_lines", answers.collect::<Vec<_>>().join("\n"));
+    });
+}
+
+/// The experiment of a command line as TOML, or what is wrong with it.
+fn answer(line: &str) -> String {
+    let words = std::iter::once("dnslab".to_owned()).chain(words(line));
+    match Arguments::try_parse_from(words) {
+        Ok(arguments) => experiment(arguments.command.unwrap_or_default())
+            .unwrap_or_else(|failure| format!("{:?}: {}", failure.exit, failure.error)),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What results keep of a command's experiment.
+fn experiment(command: Command) -> Result<String, Failure> {
+    match command {
+        Command::Load(arguments) => Ok(load::experiment(&arguments)?.to_toml()),
+        Command::Run(arguments) => Ok(run::experiment(&arguments)?.0.to_toml()),
+        Command::Capacity(arguments) => {
+            let plan = capacity::plan(&arguments)?;
+            let first = plan.first_experiment().map_err(capacity::failure)?;
+            let sought = serde_json::to_string_pretty(&plan.sought)?;
+            Ok(format!("{}\n{sought}", first.to_toml()))
+        }
+        other => panic!("{other:?} describes no experiment"),
+    }
+}
+
+/// The words of a command line.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(number, part)| match number % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+#[test]
+fn command_lines_have_every_option_and_every_built_in_experiment() {
+    let given: Vec<String> = LINES.iter().flat_map(|line| words(line)).collect();
+    for (name, _) in BUILT_IN {
+        assert!(given.iter().any(|word| word == name), "no command line has `run {name}`");
+    }
+    let program = Arguments::command();
+    for command in ["load", "capacity"] {
+        for option in program.find_subcommand(command).unwrap().get_arguments() {
+            let Some(name) = option.get_long().map(|name| format!("--{name}")) else { continue };
+            let is_given = given.iter().any(|word| word.split('=').next() == Some(&name));
+            assert!(is_given, "no command line has `{command} {name}`");
+        }
+    }
+}
