@@ -1,5 +1,7 @@
 //! The `dnslab` command: reads arguments, calls, maps what came of it to an exit code.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 /// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment. What
 /// others wrote may stand in it, and acts on no terminal.
 macro_rules! say {

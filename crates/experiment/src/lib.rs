@@ -28,6 +28,8 @@
 //!
 //! The check reads no clock and starts nothing; only [`load`] looks at the file system.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod capacity;
 mod check;
 mod error;

@@ -25,6 +25,8 @@
 //! This crate is the only one that starts processes. It sends no load and opens no client socket:
 //! whoever calls brings the probe.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod asked;
 pub mod cache;
 pub mod certificate;

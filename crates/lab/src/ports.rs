@@ -1,5 +1,7 @@
 //! Free ports for a server under test.
 
+#![expect(clippy::disallowed_types, reason = "binds a port for a moment, to know that it is free")]
+
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};

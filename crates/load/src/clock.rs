@@ -1,5 +1,8 @@
 //! The only module of the engine that reads a clock.
 
+#![expect(clippy::disallowed_methods, reason = "the clock of the engine is here")]
+
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -60,6 +63,16 @@ impl Clock {
     pub(crate) fn now(&self) -> Nanos {
         nanos(self.origin.elapsed())
     }
+}
+
+/// The instant that comes `after` now.
+pub(crate) fn instant_in(after: Duration) -> Instant {
+    Instant::now() + after
+}
+
+/// Sleeps until this instant; not at all if it is over.
+pub(crate) fn sleep_until(instant: Instant) {
+    thread::sleep(instant.saturating_duration_since(Instant::now()));
 }
 
 /// Brings the kernel's time stamps, which are of the time of day, onto the timeline. The distance of

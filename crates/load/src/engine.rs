@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::aggregator::{Aggregator, Reports, observe_all};
-use crate::clock::{Clock, Nanos, nanos};
+use crate::clock::{Clock, Nanos, instant_in, nanos, sleep_until};
 use crate::kernel::Kernel;
 use crate::lane::Lane;
 use crate::query_source::QuerySource;
@@ -98,7 +98,7 @@ pub fn run_together(
             threads.push((0..spec.workers).zip(reports).map(start).collect::<Vec<_>>());
         }
         barrier.wait();
-        let zero = Instant::now() + LEAD;
+        let zero = instant_in(LEAD);
         origin.set(zero).expect("the origin is set once, here");
         barrier.wait();
         let gathered = observe_all(gatherers, Clock::starting_at(zero), observe);
@@ -231,7 +231,7 @@ impl Start<'_> {
         let origin = *self.origin.get().expect("set between the two waits");
         let kernel = Kernel::new(Clock::starting_at(origin)).map_err(LoadError::Worker)?;
         let worker = self.worker(kernel, prepared, stop, reports);
-        thread::sleep(origin.saturating_duration_since(Instant::now()));
+        sleep_until(origin);
         worker.run().map_err(LoadError::Worker)
     }
 

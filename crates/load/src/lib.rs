@@ -10,6 +10,8 @@
 //!
 //! This crate never starts a process and never decides what a difference means.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod aggregator;
 mod ask;
 #[cfg(feature = "bench")]

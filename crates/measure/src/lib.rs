@@ -18,6 +18,8 @@
 //!
 //! This crate opens no socket, starts no process and draws nothing.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod agreement;
 mod bottleneck;
 mod capacity;

@@ -23,6 +23,8 @@
 //! This crate computes no statistics (that is `dnslab_measure::Summary`), sends nothing over a
 //! network, and its page never loads anything.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod answer;
 mod beforehand;
 mod capacity;

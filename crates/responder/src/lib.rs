@@ -51,6 +51,8 @@
 //! query is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file
 //! and handles no signal.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod answer;
 mod counters;
 mod program;

@@ -28,6 +28,8 @@
 //! This crate opens no socket, reads no clock, and allocates nothing for an arrival. It opens no
 //! file either: it reads and writes what it is given.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod arrival;
 mod behaviour;
 mod choice;

@@ -5,6 +5,8 @@
 //!
 //! This crate opens no socket and reads no clock.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod doq;
 mod exchange;
 mod freshness;

@@ -4,6 +4,8 @@
 //!
 //! This crate does no input or output, reads no clock, and holds no `unsafe`.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod answer;
 mod client_subnet;
 mod cookie;

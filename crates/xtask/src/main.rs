@@ -7,6 +7,8 @@
 //! It uses dnslab as anybody would, through its command line, and starts everything else itself. No
 //! other crate depends on this one.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod arguments;
 mod attack;
 mod machine;

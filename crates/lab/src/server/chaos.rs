@@ -1,5 +1,7 @@
 //! Questions to a server about itself: TXT records of the class CHAOS.
 
+#![expect(clippy::disallowed_types, reason = "asks a server for what it counted")]
+
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::str::FromStr as _;

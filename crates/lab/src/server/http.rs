@@ -1,5 +1,7 @@
 //! The least of HTTP/1.0 (RFC 1945) that reads a server's statistics.
 
+#![expect(clippy::disallowed_types, reason = "asks a server for what it counted")]
+
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpStream};
 

@@ -288,7 +288,6 @@ fn first_line(text: &str) -> &str {
 
 /// A caveat in few words, and how grave it is; `None` for what the screen says elsewhere, or what only
 /// the page tells.
-#[expect(clippy::too_many_lines, reason = "one row for each caveat")]
 fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)> {
     const QUIETER: &str = "End what else runs on this machine, and measure again.";
     let of = |rank, what, figure: String, action: &str| {
