@@ -1,0 +1,52 @@
+//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation
+//! offload in both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options
+//! that neither `socket2` nor `rustix` has.
+//!
+//! The principal types are [`SendBatch`] and [`ReceiveBatch`]. Both keep their buffers from call to
+//! call, so that none allocates.
+//!
+//! ```
+//! use std::net::UdpSocket;
+//! use std::os::fd::AsFd as _;
+//!
+//! use dnslab_socket::{MAX_GROUP, ReceiveBatch, SendBatch};
+//!
+//! let (client, server) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
+//! client.connect(server.local_addr()?)?;
+//!
+//! let mut queries = SendBatch::default();
+//! queries.push_with(|octets| octets.extend_from_slice(b"one"));
+//! queries.push_with(|octets| octets.extend_from_slice(b"two"));
+//! // Up to 64 neighbours of one length leave as one datagram, which the kernel cuts.
+//! assert_eq!(queries.send(client.as_fd(), 0, 64)?, 2);
+//!
+//! let mut received = ReceiveBatch::unconnected(32, MAX_GROUP);
+//! received.receive(server.as_fd())?;
+//! let datagrams = received.groups().flat_map(|group| group.datagrams());
+//! assert_eq!(datagrams.collect::<Vec<_>>(), [b"one", b"two"]);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **What it never does**: wait in a call that sends or receives, read a clock, retry, or decide what
+//! an error means for a query. It knows nothing of DNS.
+//!
+//! It holds all `unsafe` of the engine and the responder, in three modules.
+
+mod cmsg;
+#[expect(unsafe_code, reason = "these options and SCHED_IDLE have no safe binding")]
+mod options;
+mod peer;
+mod poller;
+#[expect(unsafe_code, reason = "recvmmsg has no safe binding")]
+mod receive;
+#[expect(unsafe_code, reason = "sendmmsg, and sendmsg with UDP_SEGMENT, have no safe binding")]
+mod send;
+
+pub use options::{
+    bind_address_without_port, enable_gro, enable_pktinfo, enable_timestamps, receive_drops,
+    round_trip, set_idle_policy, set_pmtu_probe, set_receive_buffer,
+};
+pub use peer::Peer;
+pub use poller::{EventFlags, Poller};
+pub use receive::{Group, MAX_GROUP, ReceiveBatch};
+pub use send::{MAX_BATCH, SendBatch, refuses_segmentation, send_segments};
