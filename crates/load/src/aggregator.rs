@@ -7,13 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_measure::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
+use dnslab_socket::set_idle_policy;
 use dnslab_traffic::Turns;
 
 use crate::Progress;
 use crate::clock::Clock;
 use crate::network::NetworkWindow;
 use crate::recorder::{IntervalRecord, Phases};
-use crate::sys::yield_to_all_others;
 
 /// Longest silence towards the observer.
 const TICK: Duration = Duration::from_millis(50);
@@ -218,7 +218,7 @@ pub(crate) fn observe_all(
         let gather = |aggregator: Aggregator| {
             let sender = sender.clone();
             scope.spawn(move || {
-                yield_to_all_others();
+                set_idle_policy();
                 aggregator.gather(clock, &sender)
             })
         };

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
+use dnslab_socket::SendBatch;
 use dnslab_wire::{Additions, Query, Response, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
@@ -13,7 +14,6 @@ use crate::channel::{self, Channel, ChannelEnd, ClientTls, Delivery, Route, Scra
 use crate::clock::{Clock, Nanos, nanos};
 use crate::kernel::Kernel;
 use crate::runtime::{Path, Runtime as _};
-use crate::sys::Outbox;
 use crate::{CertificateFault, HttpSettings, ReceiveTime, TlsSettings};
 
 /// Why there was no answer.
@@ -154,7 +154,7 @@ struct Asking {
 impl Asking {
     /// The message that came back.
     fn exchange(mut self, query: &Query) -> Result<Vec<u8>, Trouble> {
-        let mut outbox = Outbox::default();
+        let mut outbox = SendBatch::default();
         outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
         let mut is_sent = false;
         let mut has_other = false;

@@ -2,22 +2,20 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-    set_tcp_quickack,
+use dnslab_socket::{
+    EventFlags, Group, MAX_GROUP, Poller, ReceiveBatch, SendBatch, bind_address_without_port,
+    enable_gro, enable_timestamps, receive_drops, round_trip, send_segments, set_pmtu_probe,
 };
+use rustix::net::sockopt::set_tcp_quickack;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::clock::{Clock, Nanos, ThreadTime, Timeline};
 use crate::runtime::{
     DatagramOptions, DatagramSocket, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
 };
-use crate::sys::{self, Outbox};
 
 /// Events taken from epoll in one call.
 const EVENTS: usize = 512;
@@ -29,16 +27,14 @@ const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// The kernel, for one worker.
 pub(crate) struct Kernel {
     clock: Clock,
-    poll: OwnedFd,
-    events: Vec<epoll::Event>,
+    poller: Poller,
 }
 
 impl Kernel {
     /// # Errors
     /// When there is no file descriptor left for epoll.
     pub(crate) fn new(clock: Clock) -> io::Result<Self> {
-        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { clock, poll, events: Vec::with_capacity(EVENTS) })
+        Ok(Self { clock, poller: Poller::new(EVENTS)? })
     }
 }
 
@@ -84,7 +80,7 @@ impl Runtime for Kernel {
         socket.set_tcp_nodelay(true)?;
         if path.source.is_some() {
             // The port is chosen at connecting, so that it need only be free towards the target.
-            sys::bind_address_without_port(socket.as_fd()).ok();
+            bind_address_without_port(socket.as_fd()).ok();
             socket.bind(&source(path).into())?;
         }
         match socket.connect(&path.target.into()) {
@@ -102,53 +98,34 @@ impl Runtime for Kernel {
         socket.bind(&source(path).into())?;
         socket.connect(&path.target.into())?;
         // Where the kernel does not know groups, datagrams come one by one.
-        sys::enable_receive_groups(socket.as_fd());
+        enable_gro(socket.as_fd()).ok();
         if options.stamps {
             // Where the kernel gives no stamps, our clock does.
-            sys::enable_stamps(socket.as_fd());
+            enable_timestamps(socket.as_fd()).ok();
         }
         if options.probes_mtu {
             // A kernel that does not know it decides by itself, which works on most paths.
-            match path.target {
-                SocketAddr::V4(_) => set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE).ok(),
-                SocketAddr::V6(_) => {
-                    set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE).ok()
-                }
-            };
+            set_pmtu_probe(socket.as_fd(), path.target.is_ipv6()).ok();
         }
         Ok(Datagrams(socket))
     }
 
     fn watch(&mut self, socket: Watched<'_, Self>, slot: u32, watch: Watch) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(u64::from(slot));
-        let mut flags = epoll::EventFlags::IN;
-        flags.set(epoll::EventFlags::OUT, watch.writing);
+        let mut flags = EventFlags::IN;
+        flags.set(EventFlags::OUT, watch.writing);
         if watch.again {
-            epoll::modify(&self.poll, socket, data, flags)?;
+            self.poller.modify(socket, slot, flags)
         } else {
-            epoll::add(&self.poll, socket, data, flags)?;
+            self.poller.add(socket, slot, flags)
         }
-        Ok(())
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<u32>) -> io::Result<()> {
         let left = until.saturating_sub(self.now());
-        let timeout = Timespec {
-            tv_sec: (left / 1_000_000_000) as i64,
-            tv_nsec: (left % 1_000_000_000) as i64,
-        };
-        self.events.clear();
-        let spare = rustix::buffer::spare_capacity(&mut self.events);
+        self.poller.wait(Some(Duration::from_nanos(left)))?;
         ready.clear();
-        match epoll::wait(&self.poll, spare, Some(&timeout)) {
-            Ok(_) => {
-                ready.extend(self.events.iter().map(|event| event.data.u64() as u32));
-                Ok(())
-            }
-            // An interrupted wait is a short one.
-            Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        ready.extend((0..).map_while(|number| self.poller.ready(number)).map(|(slot, _)| slot as u32));
+        Ok(())
     }
 
     fn sleep(&mut self, duration: Nanos) {
@@ -190,36 +167,43 @@ impl StreamSocket for Stream {
     }
 
     fn round_trip(&self) -> Option<Nanos> {
-        sys::round_trip(self.0.as_fd())
+        round_trip(self.0.as_fd())
     }
 }
 
 impl DatagramSocket for Datagrams {
-    type Inbox = sys::Inbox;
+    type Inbox = ReceiveBatch;
 
-    fn send_batch(&self, outbox: &Outbox, first: usize, longest: usize) -> io::Result<usize> {
-        sys::send_batch(self.0.as_fd(), outbox, first, longest)
+    fn send_batch(
+        &self,
+        batch: &SendBatch,
+        first: usize,
+        max_segments: usize,
+    ) -> io::Result<usize> {
+        batch.send(self.0.as_fd(), first, max_segments)
     }
 
-    fn send_group(&self, octets: &[u8], segment: usize) -> io::Result<()> {
-        sys::send_group(self.0.as_fd(), octets, segment)
+    fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()> {
+        send_segments(self.0.as_fd(), octets, segment, None)
     }
 
-    fn receive_batch(&self, inbox: &mut sys::Inbox) -> io::Result<(usize, bool)> {
-        sys::receive_batch(self.0.as_fd(), inbox)
+    fn receive(&self, inbox: &mut ReceiveBatch) -> io::Result<bool> {
+        inbox.receive(self.0.as_fd())
     }
 
     fn drops(&self) -> u64 {
-        sys::socket_drops(self.0.as_fd())
+        receive_drops(self.0.as_fd())
     }
 }
 
-impl Inbox for sys::Inbox {
-    fn stamped(&self, slots: usize) -> impl Iterator<Item = (&[u8], Option<u64>)> {
-        self.stamped(slots)
+impl Inbox for ReceiveBatch {
+    fn new() -> Self {
+        /// Datagrams, or groups of them, received in one call at most.
+        const SLOTS: usize = 32;
+        Self::connected(SLOTS, MAX_GROUP)
     }
 
-    fn groups(&self, slots: usize) -> impl Iterator<Item = (&[u8], usize)> {
-        self.groups(slots)
+    fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        self.groups()
     }
 }

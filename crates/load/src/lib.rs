@@ -34,7 +34,6 @@ mod sample;
 #[cfg(test)]
 mod simulation;
 mod spec;
-mod sys;
 mod tls;
 mod worker;
 

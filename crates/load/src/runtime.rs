@@ -7,8 +7,9 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use dnslab_socket::{Group, SendBatch};
+
 use crate::clock::{Nanos, ThreadTime, Timeline};
-use crate::sys::Outbox;
 
 /// The time, sockets, and rest.
 pub(crate) trait Runtime: 'static {
@@ -125,35 +126,34 @@ pub(crate) trait StreamSocket {
 pub(crate) trait DatagramSocket {
     type Inbox: Inbox;
 
-    /// Sends the messages of `outbox` from number `first` on, one datagram each; how many were taken. Up to
-    /// `longest` neighbours of one length go down as one group.
+    /// As [`SendBatch::send`].
     ///
     /// # Errors
-    /// As sendmmsg(2), when none was taken.
-    fn send_batch(&self, outbox: &Outbox, first: usize, longest: usize) -> io::Result<usize>;
+    /// As there.
+    fn send_batch(&self, batch: &SendBatch, first: usize, max_segments: usize)
+    -> io::Result<usize>;
 
-    /// Sends octets, cut into datagrams of `segment` octets; the last may be shorter.
+    /// As [`dnslab_socket::send_segments`].
     ///
     /// # Errors
-    /// As sendmsg(2); then nothing was sent.
-    fn send_group(&self, octets: &[u8], segment: usize) -> io::Result<()>;
+    /// As there.
+    fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()>;
 
-    /// Receives as many datagrams as there are and fit; how many slots of the inbox they fill, and whether
-    /// more may be there.
+    /// Receives as many datagrams as there are and fit, in place of those before; whether more may be there.
     ///
     /// # Errors
     /// As recvmmsg(2): `WouldBlock` where nothing is there.
-    fn receive_batch(&self, inbox: &mut Self::Inbox) -> io::Result<(usize, bool)>;
+    fn receive(&self, inbox: &mut Self::Inbox) -> io::Result<bool>;
 
     /// Datagrams that were dropped at this socket because its buffer was full.
     fn drops(&self) -> u64;
 }
 
 /// Datagrams that were received.
-pub(crate) trait Inbox: Default {
-    /// Each datagram in the first slots, with the wall clock at the instant when it came, if that is known.
-    fn stamped(&self, slots: usize) -> impl Iterator<Item = (&[u8], Option<u64>)>;
+pub(crate) trait Inbox {
+    /// Room for what one call receives.
+    fn new() -> Self;
 
-    /// Each group in the first slots, with the length of all its datagrams but the last.
-    fn groups(&self, slots: usize) -> impl Iterator<Item = (&[u8], usize)>;
+    /// What the last call has received, in order.
+    fn groups(&self) -> impl Iterator<Item = Group<'_>>;
 }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use dnslab_transport::Target;
 use dnslab_transport::http2::{Client, Http2Error};
+use dnslab_socket::SendBatch;
 use rustls_pki_types::ServerName;
 
 use super::stream::{BATCH, Layer};
 use super::{ChannelEnd, Delivery, Handshake, Route};
 use crate::clock::Nanos;
-use crate::sys::Outbox;
 use crate::tls::{ClientTls, TlsSession, alpn};
 
 /// HTTP/2 over a new connection of a client.
@@ -94,7 +94,7 @@ impl Layer for Doh2 {
 
     fn seal(
         &mut self,
-        outbox: &Outbox,
+        outbox: &SendBatch,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
     ) -> Result<usize, ChannelEnd> {

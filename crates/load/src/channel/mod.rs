@@ -13,12 +13,12 @@ mod udp;
 use std::io;
 
 use dnslab_measure::Tls;
+use dnslab_socket::SendBatch;
 use dnslab_transport::Exchange;
 use dnslab_wire::Transport;
 
 use crate::clock::Nanos;
-use crate::runtime::{DatagramSocket, Path, Runtime, Watched};
-use crate::sys::Outbox;
+use crate::runtime::{DatagramSocket, Inbox, Path, Runtime, Watched};
 pub(crate) use crate::tls::ClientTls;
 use crate::{HttpSettings, ReceiveTime};
 
@@ -193,7 +193,7 @@ pub(crate) struct Scratch<R: Runtime> {
 
 impl<R: Runtime> Default for Scratch<R> {
     fn default() -> Self {
-        Self { inbox: Default::default(), read: vec![], plain: vec![], write: vec![] }
+        Self { inbox: Inbox::new(), read: vec![], plain: vec![], write: vec![] }
     }
 }
 
@@ -232,7 +232,7 @@ pub(crate) trait Channel<R: Runtime> {
     fn send(
         &mut self,
         runtime: &R,
-        outbox: &Outbox,
+        outbox: &SendBatch,
         scratch: &mut Scratch<R>,
     ) -> Result<usize, ChannelEnd>;
 

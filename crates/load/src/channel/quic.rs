@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dnslab_measure::Tls as Agreed;
+use dnslab_socket::SendBatch;
 use dnslab_transport::quic::{QuicClient, QuicClientSettings, QuicError};
 
 use super::udp::{is_about_an_earlier_datagram, is_for_now, refuses_segments};
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::clock::{Nanos, Timeline};
 use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
-use crate::sys::Outbox;
 use crate::tls::{ClientTls, TicketStore, certificate_facts};
 
 /// Messages in one batch at most.
@@ -117,7 +117,7 @@ impl<D: DatagramSocket> QuicChannel<D> {
         let mut is_reported = false;
         while !rest.is_empty() {
             let length = if self.segments { rest.len() } else { segment.min(rest.len()) };
-            match self.socket.send_group(&rest[..length], segment) {
+            match self.socket.send_segments(&rest[..length], segment) {
                 Ok(()) => rest = &rest[length..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -154,11 +154,11 @@ impl<D: DatagramSocket> QuicChannel<D> {
         runtime: &R,
         scratch: &mut Scratch<R>,
     ) -> Result<(Nanos, bool), ChannelEnd> {
-        let received = self.socket.receive_batch(&mut scratch.inbox);
+        let received = self.socket.receive(&mut scratch.inbox);
         // Not before: what came last must not seem to have come earlier than it did.
         let at = runtime.now();
-        let (slots, more) = match received {
-            Ok(received) => received,
+        let more = match received {
+            Ok(more) => more,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((at, false)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((at, true)),
             // Nobody listens there: the handshake's time-out will say so, if it stays so.
@@ -167,8 +167,8 @@ impl<D: DatagramSocket> QuicChannel<D> {
         };
         self.tickets.enter(self.client);
         let now = self.timeline.instant(at);
-        for (octets, segment) in scratch.inbox.groups(slots) {
-            self.connection.receive(now, octets, segment);
+        for group in scratch.inbox.groups() {
+            self.connection.receive(now, group.octets, group.segment);
         }
         Ok((at, more))
     }
@@ -242,7 +242,7 @@ impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
     fn send(
         &mut self,
         runtime: &R,
-        outbox: &Outbox,
+        outbox: &SendBatch,
         scratch: &mut Scratch<R>,
     ) -> Result<usize, ChannelEnd> {
         // What the kernel does not take waits with the client, where it can time out.

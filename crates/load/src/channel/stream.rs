@@ -2,10 +2,11 @@
 
 use std::io;
 
+use dnslab_socket::SendBatch;
+
 use super::{Channel, ChannelEnd, Delivery, Draining, Handshake, Opened, Route, Scratch};
 use crate::clock::Nanos;
 use crate::runtime::{Runtime, StreamSocket, Watched};
-use crate::sys::Outbox;
 
 /// Octets read in one call at most: some hundreds of answers.
 const READ: usize = 64 * 1024;
@@ -49,7 +50,7 @@ pub(crate) trait Layer {
     /// order. `plain` is empty, and free to be used.
     fn seal(
         &mut self,
-        outbox: &Outbox,
+        outbox: &SendBatch,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
     ) -> Result<usize, ChannelEnd>;
@@ -240,7 +241,7 @@ impl<R: Runtime, L: Layer> Channel<R> for Stream<R::Stream, L> {
     fn send(
         &mut self,
         _: &R,
-        outbox: &Outbox,
+        outbox: &SendBatch,
         scratch: &mut Scratch<R>,
     ) -> Result<usize, ChannelEnd> {
         // A message is taken only when all before it left: what the server does not read waits

@@ -1,11 +1,11 @@
 //! Length prefixes (RFC 1035, section 4.2.2; RFC 7766, section 8), over nothing: plain TCP.
 
+use dnslab_socket::SendBatch;
 use dnslab_wire::{Frames, push_frame};
 
 use super::stream::{BATCH, Layer};
 use super::{ChannelEnd, Delivery, Handshake, Received};
 use crate::clock::Nanos;
-use crate::sys::Outbox;
 
 /// What lies below the length prefixes.
 pub(crate) trait Below {
@@ -90,7 +90,7 @@ impl<B: Below> Layer for Framed<B> {
 
     fn seal(
         &mut self,
-        outbox: &Outbox,
+        outbox: &SendBatch,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
     ) -> Result<usize, ChannelEnd> {

@@ -2,11 +2,12 @@
 
 use std::io;
 
+use dnslab_socket::{MAX_BATCH, SendBatch, refuses_segmentation};
+
 use super::{Channel, ChannelEnd, Delivery, Opened, Received, Route, Scratch};
 use crate::ReceiveTime;
 use crate::clock::{Nanos, Stamps};
 use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
-use crate::sys::{self, Outbox};
 
 pub(crate) struct UdpChannel<D> {
     socket: D,
@@ -55,12 +56,11 @@ pub(super) fn is_for_now(error: &io::Error) -> bool {
 }
 
 /// How many datagrams are grouped: what Linux cuts since 6.9, what it cut before, none.
-const LONGEST: [usize; 3] = [sys::BATCH, 64, 1];
+const LONGEST: [usize; 3] = [MAX_BATCH, 64, 1];
 
-/// A kernel before 4.18 does not know segments (`EINVAL`), a device without checksum offload cannot
-/// make them (`EIO`), and a segment must fit the path (`EMSGSIZE`).
+/// The kernel or the device makes no such groups, or a segment does not fit the path (`EMSGSIZE`).
 pub(super) fn refuses_segments(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE))
+    refuses_segmentation(error) || error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
 impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
@@ -77,10 +77,10 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
     }
 
     fn batch_limit(&self) -> usize {
-        sys::BATCH
+        MAX_BATCH
     }
 
-    fn send(&mut self, _: &R, outbox: &Outbox, _: &mut Scratch<R>) -> Result<usize, ChannelEnd> {
+    fn send(&mut self, _: &R, outbox: &SendBatch, _: &mut Scratch<R>) -> Result<usize, ChannelEnd> {
         self.blocked = false;
         let mut taken = 0;
         // A server that is not there has every datagram answered by an ICMP error, which the next
@@ -115,8 +115,8 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ChannelEnd> {
         self.blocked = false;
-        let (slots, more) = match self.socket.receive_batch(&mut scratch.inbox) {
-            Ok(received) => received,
+        let more = match self.socket.receive(&mut scratch.inbox) {
+            Ok(more) => more,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(error) if is_about_an_earlier_datagram(&error) => return Ok(true),
@@ -124,9 +124,11 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
         };
         let now: Nanos = runtime.now();
         let mut stamps = Stamps::default();
-        for (octets, stamp) in scratch.inbox.stamped(slots) {
-            let at = stamp.map_or(now, |stamp| stamps.on_timeline(runtime, now, stamp));
-            deliver(Delivery::Message(Received { octets, at }));
+        for group in scratch.inbox.groups() {
+            let at = group.timestamp.map_or(now, |stamp| stamps.on_timeline(runtime, now, stamp));
+            for octets in group.datagrams() {
+                deliver(Delivery::Message(Received { octets, at }));
+            }
         }
         Ok(more)
     }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 
+use dnslab_socket::{Group, Peer, SendBatch};
 use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -17,7 +18,6 @@ use crate::clock::{Nanos, ThreadTime, Timeline};
 use crate::runtime::{
     DatagramOptions, DatagramSocket, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
 };
-use crate::sys::Outbox;
 
 /// Any day in 2026, nanoseconds since 1970.
 const DAY: u64 = 1_790_000_000_000_000_000;
@@ -440,14 +440,19 @@ impl Drop for Stream {
 impl DatagramSocket for Datagrams {
     type Inbox = Received;
 
-    fn send_batch(&self, outbox: &Outbox, first: usize, longest: usize) -> io::Result<usize> {
+    fn send_batch(
+        &self,
+        batch: &SendBatch,
+        first: usize,
+        max_segments: usize,
+    ) -> io::Result<usize> {
         let net = &mut *self.0.borrow_mut();
         net.trouble(self.1)?;
-        let is_cut = longest > 1 && outbox.len() > first + 1;
+        let is_cut = max_segments > 1 && batch.len() > first + 1;
         if is_cut && net.sockets[self.1].no_segments {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let mut left = outbox.len() - first;
+        let mut left = batch.len() - first;
         if net.chance(net.faults.partial) {
             left = net.random.random_range(0..=left);
         }
@@ -455,14 +460,14 @@ impl DatagramSocket for Datagrams {
             let full = if net.random.random() { libc::ENOBUFS } else { libc::EAGAIN };
             return Err(io::Error::from_raw_os_error(full));
         }
-        for message in outbox.messages().skip(first).take(left) {
+        for message in batch.messages().skip(first).take(left) {
             net.server.sent(net.now, self.1, message);
             net.send_datagram(self.1, message.to_vec(), true);
         }
         Ok(left)
     }
 
-    fn send_group(&self, octets: &[u8], segment: usize) -> io::Result<()> {
+    fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()> {
         let net = &mut *self.0.borrow_mut();
         net.trouble(self.1)?;
         if octets.len() > segment && net.sockets[self.1].no_segments {
@@ -477,7 +482,7 @@ impl DatagramSocket for Datagrams {
         Ok(())
     }
 
-    fn receive_batch(&self, inbox: &mut Received) -> io::Result<(usize, bool)> {
+    fn receive(&self, inbox: &mut Received) -> io::Result<bool> {
         let net = &mut *self.0.borrow_mut();
         net.trouble(self.1)?;
         let there = net.sockets[self.1].datagrams.len();
@@ -489,7 +494,7 @@ impl DatagramSocket for Datagrams {
         if net.transport == Transport::Udp {
             inbox.0.iter().for_each(|(octets, _)| net.server.read(self.1, octets));
         }
-        Ok((count, count < there))
+        Ok(count < there)
     }
 
     fn drops(&self) -> u64 {
@@ -506,12 +511,18 @@ impl Drop for Datagrams {
 }
 
 impl Inbox for Received {
-    fn stamped(&self, slots: usize) -> impl Iterator<Item = (&[u8], Option<u64>)> {
-        self.0.iter().take(slots).map(|(octets, wall)| (&octets[..], Some(*wall)))
+    fn new() -> Self {
+        Self::default()
     }
 
-    fn groups(&self, slots: usize) -> impl Iterator<Item = (&[u8], usize)> {
-        self.0.iter().take(slots).map(|(octets, _)| (&octets[..], octets.len()))
+    fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let peer = Peer::new(address_of(0), None);
+        self.0.iter().map(move |(octets, wall)| Group {
+            octets,
+            segment: octets.len(),
+            timestamp: Some(*wall),
+            peer,
+        })
     }
 }
 

@@ -18,9 +18,9 @@ use crate::query_source::QuerySource;
 use crate::recorder::{Phases, Recorder};
 use crate::response_matcher::ResponseMatcher;
 use crate::runtime::Runtime;
-use crate::sys::Outbox;
 use crate::{HttpSettings, ReceiveTime};
 use dnslab_measure::Tls;
+use dnslab_socket::SendBatch;
 use dnslab_traffic::{ClientSubnets, Quota, SourceAddresses, Turns};
 use dnslab_wire::{Transport, TsigKey};
 
@@ -186,7 +186,7 @@ pub(crate) struct Worker<'a, R: Runtime> {
     /// The lengths of the queries differ.
     mixed_lengths: bool,
     recorder: Recorder,
-    outbox: Outbox,
+    outbox: SendBatch,
     /// A message before it is signed.
     unsigned: Vec<u8>,
     scratch: Scratch<R>,
@@ -251,7 +251,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             left: most_queries,
             unsettled: 0,
             recorder,
-            outbox: Outbox::default(),
+            outbox: SendBatch::default(),
             unsigned: Vec::new(),
             scratch: Scratch::default(),
             until,
