@@ -58,7 +58,6 @@ mod counters;
 mod program;
 mod request;
 mod server;
-mod sys;
 mod zone;
 
 pub use answer::{MAX_DATAGRAM, answer};

@@ -5,14 +5,11 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 
+use dnslab_socket::{enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer};
 use dnslab_wire::Transport;
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ResponderError;
-use crate::sys;
 
 /// The sockets of one worker.
 #[derive(Default)]
@@ -82,7 +79,8 @@ pub(super) fn bind_quic(
 ) -> Result<SocketAddr, ResponderError> {
     let (bound, made) = bind_udp(address, transport, workers.len())?;
     for (socket, worker) in made.into_iter().zip(workers) {
-        sys::enable_receive_groups(socket.as_fd());
+        // Where the kernel does not know groups, datagrams come one by one.
+        let _ = enable_gro(socket.as_fd());
         worker.quic.push((socket, transport));
     }
     Ok(bound)
@@ -99,9 +97,9 @@ fn bind_udp(
     for socket in &made {
         let fault = |source| ResponderError::bind(bound, transport, source);
         // A smaller buffer only shortens the stall that it can bridge.
-        let _ = sys::enlarge_receive_buffer(socket.as_fd(), RECEIVE_BUFFER);
+        let _ = set_receive_buffer(socket.as_fd(), RECEIVE_BUFFER);
         if bound.ip().is_unspecified() {
-            sys::report_local_address(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
+            enable_pktinfo(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
         }
     }
     Ok((bound, made.into_iter().map(UdpSocket::from).collect()))
@@ -171,11 +169,7 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
         socket.set_reuse_port(true)?;
     }
     if transport.is_quic() {
-        // QUIC finds out itself how large packets may be, and none is fragmented (RFC 9000, section 14.2).
-        match address {
-            SocketAddr::V4(_) => set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?,
-            SocketAddr::V6(_) => set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?,
-        }
+        set_pmtu_probe(socket.as_fd(), address.is_ipv6())?;
     }
     socket.bind(&address.into())?;
     Ok(socket)

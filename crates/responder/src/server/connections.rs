@@ -1,7 +1,7 @@
 //! A worker's table of connections.
 
-use super::poller::ConnectionId;
 use super::stream::Connection;
+use super::token::ConnectionId;
 
 /// Connections by place; places are used again, names are not.
 #[derive(Default)]

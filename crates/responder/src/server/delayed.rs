@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dnslab_transport::quic::RequestId;
+use dnslab_socket::Peer;
 use dnslab_wire::Transport;
 
-use super::poller::ConnectionId;
-use crate::sys::Peer;
+use super::token::ConnectionId;
 
 /// Where a held answer goes.
 #[derive(Clone, Copy)]

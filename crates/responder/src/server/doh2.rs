@@ -4,8 +4,8 @@ use dnslab_transport::http2::{Http2Error, RequestId, Server};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;
-use super::poller::ConnectionId;
 use super::respond::{Reaction, Responder};
+use super::token::ConnectionId;
 
 /// The HTTP session of a connection.
 pub(super) struct Http {

@@ -6,12 +6,12 @@ mod clock;
 mod connections;
 mod delayed;
 mod doh2;
-mod poller;
 mod published;
 mod quic;
 mod respond;
 mod stream;
 mod tls;
+mod token;
 mod udp;
 mod worker;
 

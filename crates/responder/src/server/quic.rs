@@ -12,6 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use dnslab_transport::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
+use dnslab_socket::{
+    MAX_GROUP, Peer, ReceiveBatch, receive_drops, refuses_segmentation, send_segments,
+};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;
@@ -19,7 +22,9 @@ use super::respond::{self, Responder};
 use super::tls::TlsConfigs;
 use super::{ResponderError, clock};
 use crate::counters::Counters;
-use crate::sys::{self, GroupInbox, SLOTS};
+
+/// Groups of packets that one system call receives at most.
+const SLOTS: usize = 16;
 
 /// Reads of one socket before the others, and the delay queue, have their turn.
 const ROUNDS: usize = 4;
@@ -29,7 +34,7 @@ pub(super) struct QuicSockets {
     /// The sockets.
     sockets: Vec<QuicSocket>,
     /// Buffers that they receive into in turn.
-    inbox: GroupInbox,
+    inbox: ReceiveBatch,
     /// Sockets with held answers that wait to be sent.
     touched: Vec<u32>,
     /// One instant, and the same in nanoseconds of the monotonic clock.
@@ -44,7 +49,7 @@ impl QuicSockets {
         };
         Self {
             sockets: (0..).zip(sockets).map(with_server).collect(),
-            inbox: GroupInbox::new(),
+            inbox: ReceiveBatch::unconnected(SLOTS, MAX_GROUP),
             touched: Vec::new(),
             origin: (clock::now(), clock::now_ns()),
         }
@@ -148,7 +153,7 @@ impl QuicSockets {
                 connections.open += 1;
                 connections.queries.record(queries);
             }
-            counters.receive_drops += sys::receive_drops(socket.as_fd()).unwrap_or(0);
+            counters.receive_drops += receive_drops(socket.as_fd());
         }
     }
 }
@@ -229,17 +234,18 @@ impl QuicSocket {
     }
 
     /// Reads what has queued up, and answers it.
-    fn serve(&mut self, inbox: &mut GroupInbox, responder: &mut Responder) {
+    fn serve(&mut self, inbox: &mut ReceiveBatch, responder: &mut Responder) {
         for _ in 0..ROUNDS {
             // Errors that an ICMP message left on the socket concern packets that already left
             // (udp(7)); whatever else it is, epoll calls again as long as something is there.
-            let Ok(count) = inbox.receive(self.socket.as_fd()) else { break };
+            let Ok(more) = inbox.receive(self.socket.as_fd()) else { break };
             let now = clock::now();
             for group in inbox.groups() {
-                self.server.receive(now, group.peer, group.local, group.octets, group.segment);
+                let (peer, local) = (group.peer.address(), group.peer.local());
+                self.server.receive(now, peer, local, group.octets, group.segment);
             }
             self.work(now, responder);
-            if count < SLOTS {
+            if !more {
                 break;
             }
         }
@@ -279,7 +285,7 @@ impl QuicSocket {
         self.out.clear();
         while let Some(outgoing) = self.server.transmit(now, &mut self.out) {
             let outcome = self.offer(&outgoing);
-            if self.segments && outcome.is_err_and(|error| cannot_cut(&error)) {
+            if self.segments && outcome.is_err_and(|error| refuses_segmentation(&error)) {
                 self.segments = false;
                 let _ = self.offer(&outgoing);
             }
@@ -290,19 +296,11 @@ impl QuicSocket {
     /// Offers packets for one client to the kernel.
     fn offer(&self, outgoing: &Outgoing) -> io::Result<()> {
         let Outgoing { peer, source, segment } = *outgoing;
-        let socket = self.socket.as_fd();
-        if self.segments {
-            return sys::send_group(socket, &self.out, segment, peer, source);
-        }
-        let mut packets = self.out.chunks(segment);
-        packets.try_for_each(|packet| sys::send_group(socket, packet, segment, peer, source))
+        let (socket, peer) = (self.socket.as_fd(), Peer::new(peer, source));
+        let length = if self.segments { self.out.len() } else { segment };
+        let mut groups = self.out.chunks(length);
+        groups.try_for_each(|octets| send_segments(socket, octets, segment, Some(&peer)))
     }
-}
-
-/// A kernel before 4.18 does not know segments (`EINVAL`), and a device without checksum offload
-/// cannot make them (`EIO`).
-fn cannot_cut(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
 }
 
 impl AsFd for QuicSocket {

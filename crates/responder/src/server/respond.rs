@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dnslab_socket::{Group, ReceiveBatch, SendBatch};
 use dnslab_wire::Transport;
 
 use super::busy::Busy;
@@ -12,7 +13,6 @@ use super::delayed::{DelayQueue, Destination};
 use crate::answer::answer;
 use crate::counters::Counters;
 use crate::program::{Fate, Player};
-use crate::sys::DatagramBatch;
 use crate::zone::Zones;
 
 /// What one worker answers with. It knows no socket.
@@ -27,7 +27,7 @@ pub(super) struct Responder {
     pub(super) delayed: DelayQueue,
     /// What happened.
     pub(super) counters: Counters,
-    /// Where an answer for a stream is made; 65,535 octets.
+    /// Where an answer is made; 65,535 octets.
     answer: Box<[u8]>,
     /// Where octets from a TLS connection's socket are read to.
     pub(super) received: Box<[u8]>,
@@ -97,33 +97,37 @@ impl Responder {
         Reaction::Done
     }
 
-    /// Answers the first `count` queries of a batch; what leaves now is queued in it.
-    pub(super) fn datagrams(&mut self, batch: &mut DatagramBatch, count: usize, socket: u32) {
+    /// Answers the queries that came over UDP; what leaves now is put into `answers`.
+    pub(super) fn datagrams(
+        &mut self,
+        queries: &ReceiveBatch,
+        answers: &mut SendBatch,
+        socket: u32,
+    ) {
         let mut arrived_ns = None;
-        for slot in 0..count {
-            let (query, out) = batch.exchange(slot);
-            let Some(length) = answer(&self.zones, query, Transport::Udp, out) else {
+        for Group { octets: query, peer, .. } in queries.groups() {
+            self.counters.udp.received += 1;
+            let Some(length) = answer(&self.zones, query, Transport::Udp, &mut self.answer) else {
                 self.counters.udp.ignored += 1;
                 continue;
             };
+            let octets = &self.answer[..length];
             let fate = self.player.next_fate();
             if fate != Fate::Lost {
                 self.counters.udp.busy_steps += self.busy.spend();
             }
             match fate {
-                Fate::AtOnce => batch.queue(slot, length),
+                Fate::AtOnce => answers.push_to(peer, octets),
                 Fate::Lost => self.counters.udp.lost_by_program += 1,
                 Fate::After(delay) => {
                     let arrived_ns = *arrived_ns.get_or_insert_with(clock::now_ns);
-                    let destination = Destination::Datagram { socket, peer: batch.peer(slot) };
-                    let octets = batch.answer(slot, length);
+                    let destination = Destination::Datagram { socket, peer };
                     if !self.delayed.push(due_ns(arrived_ns, delay), destination, octets) {
                         self.counters.udp.unsent += 1;
                     }
                 }
             }
         }
-        self.counters.udp.received += count as u64;
     }
 }
 

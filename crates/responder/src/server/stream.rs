@@ -13,8 +13,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use dnslab_transport::http2::Http2Error;
+use dnslab_socket::EventFlags;
 use dnslab_wire::{Transport, push_frame};
-use rustix::event::epoll::EventFlags;
 use rustls::{HandshakeKind, ServerConnection};
 
 use self::hello::{Hello, Refused};
@@ -24,8 +24,8 @@ use self::unwritten::Unwritten;
 use super::Shared;
 use super::delayed::Destination;
 use super::doh2::{Http, Room};
-use super::poller::ConnectionId;
 use super::respond::{Reaction, Responder};
+use super::token::ConnectionId;
 use crate::counters::Ended;
 
 /// A client's connection.

@@ -1,37 +1,66 @@
 //! DNS over UDP: batches of datagrams in, batches out.
 
+use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
+use dnslab_socket::{ReceiveBatch, SendBatch};
+
 use super::respond::Responder;
 use crate::counters::Counters;
-use crate::sys::{BATCH, DatagramBatch};
+
+/// Datagrams that one system call carries. At 64 the call itself is already below a twentieth of
+/// what the kernel spends on the datagrams.
+pub(super) const BATCH: usize = 64;
 
 /// Batches of one socket before the others, and the delay queue, have their turn.
 const ROUNDS: usize = 4;
+
+/// Room for one batch of queries.
+pub(super) fn queries() -> ReceiveBatch {
+    /// Octets kept of a query. Longer ones are cut, and so found broken; with an OPT record and
+    /// padding (RFC 8467) queries stay far below.
+    const QUERY: usize = 2048;
+    ReceiveBatch::unconnected(BATCH, QUERY)
+}
 
 /// Answers what has queued up on a socket.
 pub(super) fn serve(
     socket: &UdpSocket,
     number: u32,
-    batch: &mut DatagramBatch,
+    queries: &mut ReceiveBatch,
+    answers: &mut SendBatch,
     responder: &mut Responder,
 ) {
     for _ in 0..ROUNDS {
         // Errors that an ICMP message left on the socket concern answers that already left
         // (udp(7)); whatever else it is, epoll calls again as long as something is there.
-        let Ok(count) = batch.receive(socket.as_fd()) else { return };
-        responder.datagrams(batch, count, number);
-        send(socket, batch, &mut responder.counters);
-        if count < BATCH {
+        let Ok(more) = queries.receive(socket.as_fd()) else { return };
+        responder.datagrams(queries, answers, number);
+        send(socket, answers, &mut responder.counters);
+        if !more {
             return;
         }
     }
 }
 
-/// Sends the queued answers and counts them.
-pub(super) fn send(socket: &UdpSocket, batch: &mut DatagramBatch, counters: &mut Counters) {
-    let outcome = batch.send(socket.as_fd());
-    counters.udp.answered += outcome.sent;
-    counters.udp.unsent += outcome.refused;
+/// Sends the answers and counts them. What the kernel refuses, for want of buffer space or of a route
+/// back, is not tried again: the client sees it as lost, as it would on the network.
+pub(super) fn send(socket: &UdpSocket, answers: &mut SendBatch, counters: &mut Counters) {
+    let mut done = 0;
+    while done < answers.len() {
+        match answers.send(socket.as_fd(), done, 1) {
+            Ok(count) => {
+                counters.udp.answered += count as u64;
+                done += count;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The error is that of the first answer that is left.
+            Err(_) => {
+                counters.udp.unsent += 1;
+                done += 1;
+            }
+        }
+    }
+    answers.clear();
 }

@@ -7,23 +7,22 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dnslab_socket::{EventFlags, Poller, ReceiveBatch, SendBatch, receive_drops};
 use dnslab_wire::Transport;
-use rustix::event::epoll::EventFlags;
 
 use super::bind::WorkerSockets;
 use super::busy::Busy;
 use super::clock::{self, Timer};
 use super::connections::Connections;
 use super::delayed::{Destination, Held};
-use super::poller::{ConnectionId, Poller, Token};
 use super::published::Slot;
 use super::quic::QuicSockets;
 use super::respond::Responder;
 use super::stream::{Connection, LINGER};
+use super::token::{ConnectionId, Token};
 use super::{Shared, udp};
 use crate::counters::{Counters, Ended};
 use crate::program::Player;
-use crate::sys::{self, DatagramBatch};
 
 /// One thread's part of the server. Nothing in it is shared but what is only read.
 pub(super) struct Worker<'s> {
@@ -42,7 +41,8 @@ pub(super) struct Worker<'s> {
     /// Sockets for QUIC.
     quic: QuicSockets,
     /// Buffers for the UDP sockets.
-    batch: DatagramBatch,
+    queries: ReceiveBatch,
+    answers: SendBatch,
     /// Connections.
     connections: Connections,
     /// Connections that got a held answer in this wake-up and must be written to.
@@ -62,6 +62,9 @@ enum Holder {
     Quic((u32, u32)),
 }
 
+/// Events taken from epoll in one call.
+const EVENTS: usize = 256;
+
 /// Connections accepted in one wake-up before the others have their turn.
 const ACCEPTS: usize = 64;
 
@@ -80,7 +83,7 @@ impl<'s> Worker<'s> {
         sockets: WorkerSockets,
         (player, busy): (Player, Busy),
     ) -> io::Result<Self> {
-        let (poller, timer) = (Poller::new()?, Timer::new()?);
+        let (poller, timer) = (Poller::new(EVENTS)?, Timer::new()?);
         poller.add(&shared.stop.wake, Token::Stop, EventFlags::IN)?;
         poller.add(&timer, Token::Timer, EventFlags::IN)?;
         poller.add(&published.wake, Token::Counters, EventFlags::IN)?;
@@ -102,7 +105,8 @@ impl<'s> Worker<'s> {
             datagrams: sockets.datagrams,
             listeners: sockets.listeners,
             quic,
-            batch: DatagramBatch::new(),
+            queries: udp::queries(),
+            answers: SendBatch::default(),
             connections: Connections::default(),
             touched: Vec::new(),
             responder: Responder::new(Arc::clone(&shared.zones), player, busy),
@@ -129,12 +133,13 @@ impl<'s> Worker<'s> {
             let mut number = 0;
             while let Some((token, flags)) = self.poller.ready(number) {
                 number += 1;
-                match token {
+                match Token::from(token) {
                     // The first is looked at above; what the second is for has been done.
                     Token::Stop | Token::Timer => {}
                     Token::Datagrams(socket) => {
                         let datagrams = &self.datagrams[socket as usize];
-                        udp::serve(datagrams, socket, &mut self.batch, &mut self.responder);
+                        let (queries, answers) = (&mut self.queries, &mut self.answers);
+                        udp::serve(datagrams, socket, queries, answers, &mut self.responder);
                     }
                     Token::Listener(listener) => self.accept(listener as usize),
                     Token::Connection(id) => self.serve_connection(id, flags),
@@ -324,11 +329,11 @@ impl<'s> Worker<'s> {
             self.responder.counters.lateness.record(now_ns - due_ns);
             match destination {
                 Destination::Datagram { socket, peer } => {
-                    if open != Some(socket) || self.batch.is_full() {
+                    if open != Some(socket) || self.answers.len() == udp::BATCH {
                         self.send_batch(open);
                     }
                     open = Some(socket);
-                    self.batch.queue_kept(&peer, &message);
+                    self.answers.push_to(peer, &message);
                 }
                 Destination::Stream { id, transport, request } => {
                     let messages = self.responder.counters.messages_mut(transport);
@@ -373,7 +378,7 @@ impl<'s> Worker<'s> {
     fn send_batch(&mut self, socket: Option<u32>) {
         if let Some(socket) = socket {
             let socket = &self.datagrams[socket as usize];
-            udp::send(socket, &mut self.batch, &mut self.responder.counters);
+            udp::send(socket, &mut self.answers, &mut self.responder.counters);
         }
     }
 
@@ -434,7 +439,7 @@ impl<'s> Worker<'s> {
             };
             counters.messages_mut(transport).unsent += 1;
         }
-        let drops = self.datagrams.iter().filter_map(|socket| sys::receive_drops(socket.as_fd()));
+        let drops = self.datagrams.iter().map(|socket| receive_drops(socket.as_fd()));
         counters.receive_drops = drops.sum();
         let counters = self.counted();
         self.quic.close();
