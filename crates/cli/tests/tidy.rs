@@ -42,11 +42,7 @@ const LINES: [(&[&str], &[&str], &str); 3] = [
     (&["#![allow("], &[], "write #![expect(lint, reason = \"...\")]"),
     (
         &["#[expect(unsafe_code", "#![expect(unsafe_code", "unsafe_code,"],
-        &[
-            "crates/socket/src/",
-            "crates/lab/src/sys/",
-            "crates/xtask/src/sys/",
-        ],
+        &["crates/socket/src/", "crates/lab/src/sys/", "crates/xtask/src/sys/"],
         "use a safe call (rustix has most), or move it into `socket`",
     ),
 ];

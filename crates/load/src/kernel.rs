@@ -124,7 +124,9 @@ impl Runtime for Kernel {
         let left = until.saturating_sub(self.now());
         self.poller.wait(Some(Duration::from_nanos(left)))?;
         ready.clear();
-        ready.extend((0..).map_while(|number| self.poller.ready(number)).map(|(slot, _)| slot as u32));
+        ready.extend(
+            (0..).map_while(|number| self.poller.ready(number)).map(|(slot, _)| slot as u32),
+        );
         Ok(())
     }
 

@@ -31,6 +31,7 @@
 //! an error means for a query. It knows nothing of DNS.
 //!
 //! It holds all `unsafe` of the engine and the responder, in three modules.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod cmsg;
 #[expect(unsafe_code, reason = "these options and SCHED_IDLE have no safe binding")]

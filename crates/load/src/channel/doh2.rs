@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use dnslab_socket::SendBatch;
 use dnslab_transport::Target;
 use dnslab_transport::http2::{Client, Http2Error};
-use dnslab_socket::SendBatch;
 use rustls_pki_types::ServerName;
 
 use super::stream::{BATCH, Layer};

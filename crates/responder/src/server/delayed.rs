@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dnslab_transport::quic::RequestId;
 use dnslab_socket::Peer;
+use dnslab_transport::quic::RequestId;
 use dnslab_wire::Transport;
 
 use super::token::ConnectionId;

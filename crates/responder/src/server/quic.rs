@@ -11,10 +11,10 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use dnslab_transport::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
 use dnslab_socket::{
     MAX_GROUP, Peer, ReceiveBatch, receive_drops, refuses_segmentation, send_segments,
 };
+use dnslab_transport::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;

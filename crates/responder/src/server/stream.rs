@@ -12,8 +12,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use dnslab_transport::http2::Http2Error;
 use dnslab_socket::EventFlags;
+use dnslab_transport::http2::Http2Error;
 use dnslab_wire::{Transport, push_frame};
 use rustls::{HandshakeKind, ServerConnection};
 
