@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 use dnslab_measure::{CostLimit, Objective};
+use dnslab_wire::units::{number, share};
 
 use crate::exit;
 use client::Client;
@@ -261,7 +262,8 @@ pub(crate) struct Capacity {
 
 /// A rate in queries per second.
 fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = text.parse().map_err(|_| "it is no number of queries per second".to_owned())?;
+    let no_number = || "it is no number of queries per second".to_owned();
+    let rate = number::read(text).ok_or_else(no_number)?;
     let possible = 0.1..=100e6;
     let reason = || "a rate lies between 0.1 and 100000000 queries per second".to_owned();
     possible.contains(&rate).then_some(rate).ok_or_else(reason)
@@ -269,9 +271,8 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// A tolerance as a share: `5%`.
 fn tolerance(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let reason = || "write a percentage between 0.1% and 50%".to_owned();
-    percent.filter(|it| (0.1..=50.0).contains(it)).map(|it| it / 100.0).ok_or_else(reason)
+    share::read_percentage(text).filter(|it| (0.001..=0.5).contains(it)).ok_or_else(reason)
 }
 
 /// `dnslab report`

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_traffic::{SyntheticZone, ZoneFormat, parse_duration};
+use dnslab_traffic::{SyntheticZone, ZoneFormat};
+use dnslab_wire::units::duration;
 
 use crate::arguments::{Made, Make, MakeZone, ZoneForm};
 use crate::exit::{Exit, Failure};
@@ -24,7 +25,7 @@ pub(crate) fn make(arguments: Make) -> Result<Exit, Failure> {
 }
 
 fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
-    let ttl = parse_duration(&arguments.ttl).ok_or_else(|| {
+    let ttl = duration::read(&arguments.ttl).map_err(|_| {
         let ttl = &arguments.ttl;
         Failure::bad_input(anyhow!(
             "`{ttl}` is no TTL: it is a number and a unit, such as 5s or 1h"

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use dnslab_experiment::{ExperimentError, SessionError};
 use dnslab_measure::{visible, visible_lines};
 use dnslab_report::{Line, Look, Piece};
 use indicatif::ProgressBar;
@@ -13,17 +14,23 @@ use crate::arguments::Output;
 /// Shows an error: the first line after `error:`, the causes that it does not name itself below.
 pub(crate) fn error(error: &anyhow::Error) {
     let text = visible_lines(&error.to_string()).into_owned();
-    if text.starts_with("error") {
-        eprintln!("{text}");
-    } else {
-        eprintln!("error: {text}");
-    }
+    let mark = if is_rendered(error) { "" } else { "error: " };
+    eprintln!("{mark}{text}");
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();
         let cause = visible_lines(&cause);
         if !text.contains(&*cause) {
             eprintln!("  cause:   {cause}");
         }
+    }
+}
+
+/// True for the problems of an experiment file, each of which is shown with its place after an `error:` of its own.
+fn is_rendered(error: &anyhow::Error) -> bool {
+    let is_invalid = |error: &ExperimentError| matches!(error, ExperimentError::Invalid { .. });
+    match error.downcast_ref() {
+        Some(SessionError::Experiment(error)) => is_invalid(error),
+        _ => error.downcast_ref().is_some_and(is_invalid),
     }
 }
 

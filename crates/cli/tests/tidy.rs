@@ -22,7 +22,7 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("wire", &[]),
     ("traffic", &["wire"]),
     ("measure", &["wire"]),
-    ("transport", &[]),
+    ("transport", &["wire"]),
     ("socket", &["wire"]),
     ("responder", &["wire", "traffic", "transport", "socket"]),
     ("report", &["measure"]),

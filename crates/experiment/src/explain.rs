@@ -5,7 +5,7 @@ use std::time::Duration;
 use dnslab_lab::hosts::{self, LinkSettings};
 use dnslab_lab::{LogDestination, ServerKind};
 use dnslab_measure::SkippedVariant;
-use dnslab_traffic::duration_text;
+use dnslab_wire::units::{duration, share};
 
 use crate::error::on_one_line;
 use crate::{Experiment, HostsChoice, Mode, Plan, Queries, Server, UpstreamBehaviour, Variant};
@@ -76,7 +76,7 @@ pub fn explain(
     text.push_str(&format!(
         "{} runs, about {}\n",
         plan.cases.len(),
-        duration_text(Duration::from_secs(plan.estimated.as_secs().max(1)))
+        duration::write(Duration::from_secs(plan.estimated.as_secs().max(1)))
     ));
     text
 }
@@ -150,7 +150,7 @@ fn link(settings: &LinkSettings) -> String {
         parts.push(format!("{}{jitter}", ns(*delay_ns)));
     }
     if *loss > 0.0 {
-        parts.push(format!("{} % lost", loss * 100.0));
+        parts.push(format!("{} lost", share::in_sentence(*loss)));
     }
     if let Some(rate) = rate_bps {
         parts.push(format!("{} Mbit/s", rate / 1_000_000));
@@ -159,7 +159,7 @@ fn link(settings: &LinkSettings) -> String {
 }
 
 fn ns(ns: u64) -> String {
-    duration_text(Duration::from_nanos(ns))
+    duration::write(Duration::from_nanos(ns))
 }
 
 /// Each server of the chain by its place, with how it is asked.
@@ -187,13 +187,13 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
         let mut extras = Vec::new();
         if let Server::Embedded { delay, busy, .. } = &behind.server {
             extras.extend(delay.as_ref().map(|delay| format!("answers after {delay}")));
-            let costs = || format!("{} of CPU for each answer", duration_text(*busy));
+            let costs = || format!("{} of CPU for each answer", duration::write(*busy));
             extras.extend((!busy.is_zero()).then(costs));
             let quota = behaviour.queries_per_connection;
             extras.extend(quota.map(|quota| format!("closes after {quota} queries")));
             let closes_early = behaviour.idle_timeout < UpstreamBehaviour::default().idle_timeout;
             let idle =
-                || format!("closes after {} without one", duration_text(behaviour.idle_timeout));
+                || format!("closes after {} without one", duration::write(behaviour.idle_timeout));
             extras.extend(closes_early.then(idle));
             extras.extend((!behaviour.tickets).then(|| "no tickets".to_owned()));
             extras.extend(behaviour.signed.then(|| "signed".to_owned()));
@@ -228,12 +228,12 @@ fn load(variant: &Variant) -> String {
     };
     let clients = if load.clients == 1 { "client" } else { "clients" };
     let length = match load.most_queries {
-        Some(most) => format!("{most} queries, for at most {}", duration_text(load.duration)),
-        None => duration_text(load.duration),
+        Some(most) => format!("{most} queries, for at most {}", duration::write(load.duration)),
+        None => duration::write(load.duration),
     };
     let warm_up = match load.warm_up {
         Duration::ZERO => String::new(),
-        warm_up => format!(" after {} of warm-up", duration_text(warm_up)),
+        warm_up => format!(" after {} of warm-up", duration::write(warm_up)),
     };
     format!("{} {clients}, {mode}; {names}; {length}{warm_up}", load.clients)
 }

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_wire::units::share;
 use rustix::process::Resource;
 
 use crate::cgroup::{CpuSource, Groups};
 use crate::cpus::Cores;
 use crate::server::{ServerKind, find};
 use crate::timers::{ASKED, Sleep};
-use crate::{cpus, descendants, host, hosts, readings};
+use crate::{LabError, cpus, descendants, host, hosts, readings};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,8 +163,8 @@ impl Activity {
             self.load_average.map_or_else(String::new, |it| format!("load average {it:.2}"));
         match &self.busiest {
             Some((share, name)) if *share >= 0.1 => {
-                let found =
-                    format!("process {name} uses {:.0} % of a CPU; {average}", share * 100.0);
+                let share = share::percent(*share, 0);
+                let found = format!("process {name} uses {share} of a CPU; {average}");
                 let why = "it takes CPU time from the server or the load";
                 let remedy = "end it, or wait until it has ended";
                 finding(Severity::Spoils, subject, found, why, remedy)
@@ -173,7 +174,7 @@ impl Activity {
     }
 
     fn steal(&self) -> Diagnosis {
-        let found = format!("{:.1} % of the time within 0.2 s", self.stolen * 100.0);
+        let found = format!("{} of the time within 0.2 s", share::percent(self.stolen, 1));
         if self.stolen >= 0.01 {
             let why = "another machine on the same hardware takes time from this one";
             let remedy = "measure on dedicated hardware, or repeat when it is quiet";
@@ -346,8 +347,10 @@ fn installed(kind: ServerKind) -> Diagnosis {
     match find(kind, None) {
         Ok(found) => good(subject, format!("{} at {}", found.version, found.binary.display())),
         Err(error) => {
-            let text = error.to_string();
-            let (found, remedy) = text.split_once("\n  hint:    ").unwrap_or((&text, ""));
+            let (found, remedy) = match &error {
+                LabError::NotInstalled(missing) => (missing.to_string(), missing.hint.as_str()),
+                _ => (error.to_string(), ""),
+            };
             finding(Severity::Note, subject, found, "it cannot be measured here", remedy)
         }
     }

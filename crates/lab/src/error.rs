@@ -18,20 +18,8 @@ use crate::sockets::Owner;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The program is not there.
-    #[error(
-        "{kind} is not installed: no `{program}` in {}\n  hint:    {hint}",
-        looked_in.join(", ")
-    )]
-    NotInstalled {
-        /// The server.
-        kind: &'static str,
-        /// Name of its program.
-        program: String,
-        /// Where it was looked for.
-        looked_in: Vec<String>,
-        /// How to get it.
-        hint: String,
-    },
+    #[error("{0}{hint}", hint = hint_line(Some(&.0.hint)))]
+    NotInstalled(NotInstalled),
     /// The program does not say its version, so nobody knows what it can do.
     #[error("cannot read the version of {}: {reason}", binary.display())]
     Version {
@@ -67,7 +55,7 @@ pub enum LabError {
         source: io::Error,
     },
     /// The server cannot run in the root folder.
-    #[error(transparent)]
+    #[error("{0}{hint}", hint = hint_line(.0.hint()))]
     Root(#[from] RootError),
     /// The certificate of the run could not be made.
     #[error(transparent)]
@@ -97,6 +85,20 @@ pub enum LabError {
     /// The server runs, but did not answer rightly in time.
     #[error(transparent)]
     NotReady(Box<NotReady>),
+}
+
+/// The program of a server is not there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} is not installed: no `{program}` in {}", looked_in.join(", "))]
+pub struct NotInstalled {
+    /// The server.
+    pub kind: &'static str,
+    /// Name of its program.
+    pub program: String,
+    /// Where it was looked for.
+    pub looked_in: Vec<String>,
+    /// How to get it.
+    pub hint: String,
 }
 
 /// Another process has the address that the server shall have.
@@ -190,10 +192,12 @@ fn context(
             }
         }
     }
-    match hint {
-        Some(hint) => write!(formatter, "\n  hint:    {hint}"),
-        None => Ok(()),
-    }
+    formatter.write_str(&hint_line(hint))
+}
+
+/// The line that says what to do, if there is something to be done.
+fn hint_line(hint: Option<&str>) -> String {
+    hint.map_or_else(String::new, |hint| format!("\n  hint:    {hint}"))
 }
 
 #[cfg(test)]
@@ -232,12 +236,15 @@ mod tests {
             owner: Owner { process: Some((7, "named".to_owned())) },
         };
         insta::assert_snapshot!("taken", taken.to_string());
-        let missing = LabError::NotInstalled {
+        let missing = NotInstalled {
             kind: "bind",
             program: "named".to_owned(),
             looked_in: vec!["PATH".to_owned(), "/usr/sbin".to_owned()],
             hint: "on Debian: apt-get install bind9".to_owned(),
         };
-        insta::assert_snapshot!("not_installed", missing.to_string());
+        insta::assert_snapshot!("not_installed", LabError::NotInstalled(missing).to_string());
+        let (root, missing) = ("/srv/root".into(), "CAP_SYS_ADMIN".to_owned());
+        let root = LabError::from(RootError::NotPrivileged { root, missing }).to_string();
+        assert!(root.ends_with("(CAP_SYS_ADMIN)\n  hint:    run dnslab as root"), "{root}");
     }
 }

@@ -65,7 +65,7 @@ mod written;
 pub use certificate::{CertificateKind, UnknownCertificateKind};
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
-pub use error::{AddressTaken, Exited, LabError, NotReady};
+pub use error::{AddressTaken, Exited, LabError, NotInstalled, NotReady};
 pub use external::{ExternalServer, Identity, NotFound};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
 pub use privileges::RunAs;

@@ -89,10 +89,7 @@ fn change_root(root: &Path) -> Result<(), String> {
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
     /// There is no such folder, and the cache has nothing of that name.
-    #[error(
-        "there is no root folder `{}`\n  hint:    {hint}",
-        root.display()
-    )]
+    #[error("there is no root folder `{}`", root.display())]
     Missing {
         /// As it was named.
         root: PathBuf,
@@ -100,11 +97,7 @@ pub enum RootError {
         hint: String,
     },
     /// The folder is no root of a system.
-    #[error(
-        "{} is no root folder: it has no folder `{folder}`\n  hint:    name the folder that holds \
-         the `usr` of a whole system, as debootstrap makes it",
-        root.display()
-    )]
+    #[error("{} is no root folder: it has no folder `{folder}`", root.display())]
     Incomplete {
         /// The folder.
         root: PathBuf,
@@ -113,8 +106,7 @@ pub enum RootError {
     },
     /// The server is not in it.
     #[error(
-        "there is no {kind} in {}: no `{program}` in its {}\n  hint:    `dnslab lab list` shows which \
-         servers there are to get",
+        "there is no {kind} in {}: no `{program}` in its {}",
         root.display(),
         PROGRAM_FOLDERS.join(", ")
     )]
@@ -136,8 +128,7 @@ pub enum RootError {
     },
     /// The rights are missing.
     #[error(
-        "a server in the root folder {} needs rights that this process does not have ({missing})\n  \
-         hint:    run dnslab as root",
+        "a server in the root folder {} needs rights that this process does not have ({missing})",
         root.display()
     )]
     NotPrivileged {
@@ -146,6 +137,24 @@ pub enum RootError {
         /// The capabilities, by the kernel's names.
         missing: String,
     },
+}
+
+impl RootError {
+    /// What to do about it, if there is something to be done.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Missing { hint, .. } => Some(hint),
+            Self::Incomplete { .. } => Some(
+                "name the folder that holds the `usr` of a whole system, as debootstrap makes it",
+            ),
+            Self::NoProgram { .. } => {
+                Some("`dnslab lab list` shows which servers there are to get")
+            }
+            Self::Senseless { .. } => None,
+            Self::NotPrivileged { .. } => Some("run dnslab as root"),
+        }
+    }
 }
 
 /// A root folder that is there and can be entered.
@@ -327,8 +336,9 @@ mod tests {
     #[test]
     fn a_folder_that_is_no_root_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let error = locate(&folder.path().join("absent")).unwrap_err().to_string();
-        assert!(error.contains("/absent`\n  hint:    the path is wrong"), "{error}");
+        let error = locate(&folder.path().join("absent")).unwrap_err();
+        assert!(error.to_string().ends_with("/absent`"), "{error}");
+        assert!(error.hint().unwrap().starts_with("the path is wrong"), "{error:?}");
         let error = locate(folder.path()).unwrap_err().to_string();
         assert!(error.contains("it has no folder `dev`"), "{error}");
         for inside in ["dev", "proc", "sys", "usr", "mnt"] {
@@ -339,10 +349,11 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_says_how_to_get_it() {
-        let unknown = locate(Path::new("bind-8.4")).unwrap_err().to_string();
+        let hint_of = |name| locate(Path::new(name)).unwrap_err().hint().unwrap().to_owned();
+        let unknown = hint_of("bind-8.4");
         assert!(unknown.contains("the names are bind-9.16, bind-9.20, "), "{unknown}");
         // No root is made for it, but a program.
-        let program = locate(Path::new("coredns")).unwrap_err().to_string();
+        let program = hint_of("coredns");
         assert!(program.contains("a path has `/`"), "{program}");
         assert!(hint(Path::new("bind-9.16"), true).ends_with("dnslab lab get bind-9.16"));
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dnslab_wire::units::share;
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{QuantityError, Unit};
@@ -72,12 +73,9 @@ impl FromStr for CostLimit {
             return Err(CostLimitError::NotCompared(name.trim().to_owned(), example));
         };
         let value = value.trim();
-        let percentage = value.strip_suffix('%').and_then(|number| number.trim().parse().ok());
-        match percentage {
-            Some(percentage) if (0.0..f64::INFINITY).contains(&percentage) => {
-                Ok(Self::Relative { metric, largest: percentage / 100.0 })
-            }
-            _ => Err(CostLimitError::Percentage(value.to_owned())),
+        match share::read_percentage(value) {
+            Some(largest) => Ok(Self::Relative { metric, largest }),
+            None => Err(CostLimitError::Percentage(value.to_owned())),
         }
     }
 }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dnslab_wire::units::{duration, number, octets, share};
+
 use crate::statistics::Metric;
 use crate::{Measured, RunRecord};
 
@@ -195,37 +197,21 @@ impl Unit {
     /// A value in this unit; `None` if the text is none.
     pub(crate) fn read(self, text: &str) -> Option<f64> {
         match self {
-            Self::Share => {
-                let share = match text.strip_suffix('%') {
-                    Some(percent) => percent.trim_end().parse::<f64>().ok()? / 100.0,
-                    None => text.parse().ok()?,
-                };
-                (0.0..=1.0).contains(&share).then_some(share)
-            }
+            Self::Share => share::read(text),
             // An hour at most.
-            Self::Duration => scaled(text, &DURATIONS).filter(|ns| (0.0..=3.6e12).contains(ns)),
-            Self::Octets => {
-                let octets = scaled(text, &OCTETS).or_else(|| text.parse().ok());
-                octets.filter(|octets| (0.0..=1e18).contains(octets))
-            }
-            Self::Number => text.parse().ok().filter(|number| (0.0..=1e12).contains(number)),
+            Self::Duration => duration::read_ns(text).ok().filter(|ns| (0.0..=3.6e12).contains(ns)),
+            Self::Octets => octets::read(text).filter(|octets| (0.0..=1e18).contains(octets)),
+            Self::Number => number::read(text).filter(|number| (0.0..=1e12).contains(number)),
         }
     }
 
     /// A value as it is written.
     pub(crate) fn write(self, value: f64) -> String {
-        let in_largest = |units: &[(&str, f64)]| {
-            // The largest unit of which there is one at least.
-            let (unit, length) =
-                units.iter().rev().find(|(_, length)| value >= *length).unwrap_or(&units[0]);
-            format!("{}{unit}", plain(value / length))
-        };
         match self {
-            Self::Share => format!("{}%", plain(value * 100.0)),
-            Self::Duration => in_largest(&DURATIONS),
-            Self::Octets if value < 1024.0 => plain(value).to_string(),
-            Self::Octets => in_largest(&OCTETS[..3]),
-            Self::Number => plain(value).to_string(),
+            Self::Share => share::write(value),
+            Self::Duration => duration::write_ns(value),
+            Self::Octets => octets::write(value),
+            Self::Number => number::write(value),
         }
     }
 
@@ -238,32 +224,6 @@ impl Unit {
             Self::Number => ("number", "write it as 30000 or 0.5"),
         }
     }
-}
-
-/// Units of a duration and their lengths in nanoseconds; `s` is last, since others end with it.
-const DURATIONS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-
-/// Units of memory in octets, those that are written first.
-const OCTETS: [(&str, f64); 6] = [
-    ("KiB", 1024.0),
-    ("MiB", 1_048_576.0),
-    ("GiB", 1_073_741_824.0),
-    ("kB", 1e3),
-    ("MB", 1e6),
-    ("GB", 1e9),
-];
-
-/// A number with one of these units.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let (number, length) = units
-        .iter()
-        .find_map(|(unit, length)| Some((text.strip_suffix(unit)?.trim_end(), length)))?;
-    Some(number.parse::<f64>().ok()? * length)
-}
-
-/// A number without the error that its conversion has brought in.
-fn plain(number: f64) -> f64 {
-    format!("{number:.9e}").parse().unwrap_or(number)
 }
 
 #[cfg(test)]

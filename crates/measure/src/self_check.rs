@@ -16,6 +16,7 @@ use crate::bottleneck::SERVER_BUSY;
 use crate::server_options::{kind, socket_buffer};
 use crate::{
     Bottleneck, BottleneckKind, Caveat, LoadFacts, LoadMode, Measured, RunRecord, ServerFacts,
+    number,
 };
 
 pub use variant::{VariantFinding, VariantSelfCheck};
@@ -265,7 +266,7 @@ fn larger_window(load: &LoadFacts) -> String {
 /// generator need not do more.
 fn server_finding(measured: &Measured) -> Option<Remark> {
     let busy = measured.server_used_share().filter(|share| *share >= SERVER_BUSY)?;
-    let left = (1.0 - busy).max(0.0);
     let what = "The server was at its end: more load shows no more of it";
-    Some(Remark::new(what, format!("the server had {:.0} % of its CPU left", left * 100.0), ""))
+    let left = number::percent((1.0 - busy).max(0.0), 0);
+    Some(Remark::new(what, format!("the server had {left} of its CPU left"), ""))
 }

@@ -42,7 +42,7 @@ fn rates(steps: &[Step]) -> Table {
             cell(mean(&|step| Some(step.figures?.lost_share)), number::share),
             cell(mean(&|step| Some(step.figures?.p50_ns? as f64)), number::duration),
             cell(mean(&|step| Some(step.figures?.p99_ns? as f64)), number::duration),
-            cell(mean(&|step| step.figures?.server_busy_share), busy),
+            cell(mean(&|step| step.figures?.server_busy_share), |share| number::percent(share, 0)),
             reasons(&own),
         ]
     };
@@ -53,11 +53,6 @@ fn rates(steps: &[Step]) -> Table {
             .to_owned(),
         notes: Vec::new(),
     }
-}
-
-/// A CPU use as a whole percentage.
-fn busy(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }
 
 /// What was not met in these runs, each with its number: `lost 2, p99 3`.

@@ -98,7 +98,7 @@ fn cells(server: &ServerFigures) -> Vec<Cell> {
         Cell::plain(transport_name(&server.transport)),
         figure(server.qps.map(number::qps)),
         figure(server.mean_latency_ns.map(number::duration)),
-        figure(server.busy_share.map(|busy| format!("{:.0} %", busy * 100.0))),
+        figure(server.busy_share.map(|busy| number::percent(busy, 0))),
         figure(server.cpu_per_query_ns.map(number::duration)),
         figure(server.peak_memory_octets.map(number::octets)),
         count(|reached| reached.connections),

@@ -278,7 +278,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         latency(Metric::LatencyP95),
         latency(Metric::LatencyP99),
         variant.p999_ns.map_or_else(none, number::duration),
-        variant.server_busy_share.map_or_else(none, |busy| format!("{:.0} %", busy * 100.0)),
+        variant.server_busy_share.map_or_else(none, |busy| number::percent(busy, 0)),
         latency(Metric::ServerCpuPerQuery),
         metric(Metric::LogOctetsPerQuery)
             .map_or_else(none, |found| number::three_digits(found.value)),

@@ -2,7 +2,7 @@
 
 mod reply;
 
-use dnslab_wire::Transport;
+use dnslab_wire::{Transport, rcode, rtype};
 
 use self::reply::{Full, Owner, Passed, Reply, Section, records};
 use crate::request::{HEADER, OPCODE, Request, Unanswerable};
@@ -20,52 +20,6 @@ const MAX_CHAIN: usize = 16;
 
 /// Padded answers are this long, or a multiple of it, octets (RFC 8467, section 4.1).
 const PADDING_BLOCK: usize = 468;
-
-/// Response codes that are given (RFC 1035, section 4.1.1; 16 is BADVERS, RFC 6891, section 9).
-mod rcode {
-    /// No error.
-    pub(super) const NOERROR: u16 = 0;
-    /// The query is broken.
-    pub(super) const FORMERR: u16 = 1;
-    /// The name does not exist.
-    pub(super) const NXDOMAIN: u16 = 3;
-    /// The opcode is not implemented.
-    pub(super) const NOTIMP: u16 = 4;
-    /// A name becomes too long by a DNAME (RFC 6672, section 2.2).
-    pub(super) const YXDOMAIN: u16 = 6;
-    /// Not this server's zone, or not served to anybody.
-    pub(super) const REFUSED: u16 = 5;
-    /// The EDNS version is not known.
-    pub(super) const BADVERS: u16 = 16;
-}
-
-/// Type numbers that are treated apart (IANA DNS parameters).
-mod rtype {
-    /// Host address.
-    pub(super) const A: u16 = 1;
-    /// Authoritative server.
-    pub(super) const NS: u16 = 2;
-    /// Alias.
-    pub(super) const CNAME: u16 = 5;
-    /// Start of authority.
-    pub(super) const SOA: u16 = 6;
-    /// Alias for all names below (RFC 6672).
-    pub(super) const DNAME: u16 = 39;
-    /// Host address, IPv6.
-    pub(super) const AAAA: u16 = 28;
-    /// Delegation signer: lives on the parent's side of a zone cut.
-    pub(super) const DS: u16 = 43;
-    /// Signature over an RRset.
-    pub(super) const RRSIG: u16 = 46;
-    /// The next name, and the types that a name has.
-    pub(super) const NSEC: u16 = 47;
-    /// First of the transfers and mail types that are refused: IXFR (251), AXFR, MAILB, MAILA.
-    pub(super) const IXFR: u16 = 251;
-    /// Last of them.
-    pub(super) const MAILA: u16 = 254;
-    /// All types.
-    pub(super) const ANY: u16 = 255;
-}
 
 /// Class IN.
 const CLASS_IN: u16 = 1;

@@ -1,7 +1,13 @@
 //! What a query asks, read without allocation and without trust.
 
+use dnslab_wire::rtype::OPT;
+use dnslab_wire::{after_name, uncompressed_length};
+
 /// Length of the message header in octets (RFC 1035, section 4.1.1).
 pub(crate) const HEADER: usize = 12;
+
+/// The longest name in octets (RFC 1035, section 2.3.4).
+const NAME: usize = 255;
 
 /// The bits of the opcode in the third octet of the header.
 pub(crate) const OPCODE: u8 = 0x78;
@@ -64,7 +70,8 @@ impl<'q> Request<'q> {
         if word(4) != 1 {
             return None;
         }
-        let end = HEADER + name_length(&message[HEADER..])? + 4;
+        let name = uncompressed_length(&message[HEADER..]).filter(|length| *length <= NAME)?;
+        let end = HEADER + name + 4;
         let question = message.get(HEADER..end)?;
         let edns = match [word(6), word(8), word(10)] {
             [0, 0, 0] => None,
@@ -79,31 +86,16 @@ impl<'q> Request<'q> {
     }
 }
 
-/// Length of the uncompressed name at the start of `rest`, at most 255 (RFC 1035, section 2.3.4).
-fn name_length(rest: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        match usize::from(*rest.get(at)?) {
-            0 if at < 255 => return Some(at + 1),
-            label @ 1..=63 if at < 255 => at += 1 + label,
-            // A pointer has nothing before it to point to; other label types are obsolete.
-            _ => return None,
-        }
-    }
-}
-
 /// Walks the records after the question and returns the OPT record's content.
 ///
 /// `None` if the records are broken, an OPT record stands outside the additional section or not at
 /// the root, or there is more than one (RFC 6891, section 6.1.1).
 fn read_edns(message: &[u8], start: usize, counts: [u16; 3]) -> Option<Option<ClientEdns>> {
-    /// Type OPT (RFC 6891, section 6.1.1).
-    const OPT: u16 = 41;
     let (mut at, mut edns) = (start, None);
     for (section, count) in counts.into_iter().enumerate() {
         for _ in 0..count {
             let at_root = *message.get(at)? == 0;
-            at = skip_name(message, at)?;
+            at = after_name(message, at)?;
             let fixed: &[u8; 10] = message.get(at..)?.first_chunk()?;
             let options_at = at + 10;
             at = options_at + usize::from(u16::from_be_bytes([fixed[8], fixed[9]]));
@@ -135,18 +127,6 @@ fn has_padding(mut options: &[u8]) -> Option<bool> {
         options = rest.get(usize::from(u16::from_be_bytes([head[2], head[3]]))..)?;
     }
     Some(is_padded)
-}
-
-/// The octet after a name that may end in a compression pointer.
-fn skip_name(message: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match usize::from(*message.get(at)?) {
-            0 => return Some(at + 1),
-            label @ 1..=63 => at += 1 + label,
-            0xc0..=0xff => return Some(at + 2),
-            _ => return None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::Quota;
+use dnslab_wire::units::duration;
 
-use crate::duration::duration_text;
+use crate::Quota;
 
 /// What a client does beside asking: plain values, each with a default that is the simplest client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +54,12 @@ impl fmt::Display for ClientBehaviour {
             (None, None) => write!(formatter, " and never closed by the client")?,
             (Some(quota), None) => write!(formatter, " and closed after {quota}")?,
             (None, Some(idle)) => {
-                write!(formatter, " and closed when idle for {}", duration_text(idle))?;
+                write!(formatter, " and closed when idle for {}", duration::write(idle))?;
             }
             (Some(quota), Some(idle)) => write!(
                 formatter,
                 " and closed after {quota} or when idle for {}",
-                duration_text(idle)
+                duration::write(idle)
             )?,
         }
         match self.truncated {

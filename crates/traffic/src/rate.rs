@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::duration::{duration_text, parse_duration};
+use dnslab_wire::units::{duration, number};
 
 /// The rate of an open loop over all clients, in queries per second, as it changes with time since
 /// the load began.
@@ -105,7 +105,7 @@ impl Rate {
         }
         match duration {
             Some(wrong) if wrong.is_zero() || wrong > LONGEST => {
-                Err(RateError::Duration(duration_text(wrong)))
+                Err(RateError::Duration(duration::write(wrong)))
             }
             _ => Ok(()),
         }
@@ -175,10 +175,10 @@ impl fmt::Display for Rate {
             Self::Constant(rate) => write!(formatter, "{rate}"),
             Self::Steps { rates, every } => {
                 let rates: Vec<String> = rates.iter().map(f64::to_string).collect();
-                write!(formatter, "steps:{}/{}", rates.join(","), duration_text(*every))
+                write!(formatter, "steps:{}/{}", rates.join(","), duration::write(*every))
             }
             Self::Ramp { from, to, over } => {
-                write!(formatter, "ramp:{from}..{to}/{}", duration_text(*over))
+                write!(formatter, "ramp:{from}..{to}/{}", duration::write(*over))
             }
         }
     }
@@ -187,31 +187,26 @@ impl fmt::Display for Rate {
 impl FromStr for Rate {
     type Err = RateError;
 
-    /// Reads `50000`, `steps:10000,20000,40000/5s` and `ramp:1000..100000/30s`; `_` may stand
-    /// between digits.
+    /// Reads `50000`, `steps:10000,20000,40000/5s` and `ramp:1000..100000/30s`.
     fn from_str(text: &str) -> Result<Self, RateError> {
         let no_rate = || RateError::NoRate(text.to_owned());
-        let number = |number: &str| {
-            let number = number.trim();
-            let is_digit = |octet: u8| octet.is_ascii_digit() || matches!(octet, b'.' | b'_');
-            if number.is_empty() || !number.bytes().all(is_digit) {
-                return Err(no_rate());
-            }
-            number.replace('_', "").parse::<f64>().map_err(|_| no_rate())
+        let rate = |text: &str| {
+            let is_possible = |rate: &f64| rate.is_finite() && rate.is_sign_positive();
+            number::read(text).filter(is_possible).ok_or_else(no_rate)
         };
-        let duration = |duration: &str| {
-            parse_duration(duration).ok_or_else(|| RateError::Duration(duration.trim().to_owned()))
+        let duration = |text: &str| {
+            duration::read(text).map_err(|_| RateError::Duration(text.trim().to_owned()))
         };
         let rate = if let Some(steps) = text.trim().strip_prefix("steps:") {
             let (rates, every) = steps.rsplit_once('/').ok_or_else(no_rate)?;
-            let rates = rates.split(',').map(number).collect::<Result<_, _>>()?;
+            let rates = rates.split(',').map(rate).collect::<Result<_, _>>()?;
             Self::Steps { rates, every: duration(every)? }
         } else if let Some(ramp) = text.trim().strip_prefix("ramp:") {
             let (rates, over) = ramp.rsplit_once('/').ok_or_else(no_rate)?;
             let (from, to) = rates.split_once("..").ok_or_else(no_rate)?;
-            Self::Ramp { from: number(from)?, to: number(to)?, over: duration(over)? }
+            Self::Ramp { from: rate(from)?, to: rate(to)?, over: duration(over)? }
         } else {
-            Self::Constant(number(text)?)
+            Self::Constant(rate(text)?)
         };
         rate.check()?;
         Ok(rate)
@@ -227,6 +222,7 @@ mod tests {
         for (text, written) in [
             ("50000", "50000"),
             (" 50_000.5 ", "50000.5"),
+            ("5e4", "50000"),
             ("steps:10000,20000,0,40000/5s", "steps:10000,20000,0,40000/5s"),
             ("steps:1/1.5s", "steps:1/1500ms"),
             ("ramp:1000..100_000/30s", "ramp:1000..100000/30s"),
@@ -244,7 +240,8 @@ mod tests {
             ("fast", "`fast` is no rate: write queries per second such as 50000"),
             ("", "`` is no rate"),
             ("-1", "`-1` is no rate"),
-            ("1e3", "`1e3` is no rate"),
+            ("-0", "`-0` is no rate"),
+            ("inf", "`inf` is no rate"),
             ("1.2.3", "is no rate"),
             ("0", "`0` sends nothing"),
             ("steps:0,0/1s", "`steps:0,0/1s` sends nothing"),

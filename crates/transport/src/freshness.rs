@@ -1,10 +1,10 @@
 //! How long an HTTP cache may keep a DNS answer (RFC 8484, section 5.1).
 
+use dnslab_wire::after_name;
+use dnslab_wire::rtype::SOA;
+
 /// Octets of a message header (RFC 1035, section 4.1.1).
 const HEADER: usize = 12;
-
-/// Type SOA (RFC 1035, section 3.3.13).
-const SOA: u16 = 6;
 
 /// Seconds for which an HTTP cache may keep a response that carries this message: the smallest TTL
 /// of its answer section and, if the answer is negative, the TTL of the SOA record in its authority
@@ -39,18 +39,6 @@ fn smallest_ttl(message: &[u8]) -> Option<Option<u32>> {
         }
     }
     Some(smallest)
-}
-
-/// The octet after a name that may end in a compression pointer (RFC 1035, section 4.1.4).
-fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match usize::from(*message.get(at)?) {
-            0 => return Some(at + 1),
-            label @ 1..=63 => at += 1 + label,
-            0xc0..=0xff => return Some(at + 2),
-            _ => return None,
-        }
-    }
 }
 
 #[cfg(test)]

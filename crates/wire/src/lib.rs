@@ -1,6 +1,7 @@
 //! DNS octets and vocabulary: the transports, queries that are encoded once and patched in place,
 //! what one client adds to them, summaries of responses made without allocation, signatures, the
-//! trust anchor of zones that are made up, and the length prefix of stream transports.
+//! trust anchor of zones that are made up, the length prefix of stream transports, and [`units`]: durations, shares
+//! and numbers as text.
 //!
 //! This crate does no input or output, reads no clock, and holds no `unsafe`.
 
@@ -11,19 +12,23 @@ mod client_subnet;
 mod cookie;
 mod edns;
 mod framing;
+mod name;
 mod query;
-mod rcode;
+pub mod rcode;
 mod response;
 mod response_options;
+pub mod rtype;
 mod transport;
 mod trust_anchor;
 mod tsig;
+pub mod units;
 
 pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_answer};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
 pub use edns::{Edns, EdnsOption};
 pub use framing::{FrameReader, Frames, push_frame};
+pub use name::{after_name, uncompressed_length};
 pub use query::{Additions, Query, QueryError, QueryOptions};
 pub use rcode::{BADCOOKIE, rcode_name};
 pub use response::{Malformed, Response};

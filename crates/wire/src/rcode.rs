@@ -1,38 +1,90 @@
-//! Names of response codes.
+//! Response codes: of the header, 0 to 15, or extended by an OPT record to 12 bits (RFC 6891, section 6.1.3).
+//!
+//! The table is that of IANA's "DNS RCODEs" (RFC 6895, section 2.3). Code 16 is BADVERS, as it is in OPT records;
+//! TSIG records call it BADSIG.
 
 use std::borrow::Cow;
 
-/// The extended response code of a server that wants another cookie (RFC 7873, section 8).
-pub const BADCOOKIE: u16 = 23;
+/// Makes a constant of each code, and the table of all, in the order of the codes.
+macro_rules! rcodes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        $($(#[$doc])* pub const $name: u16 = $code;)*
 
-/// The mnemonic of a response code (IANA DNS RCODEs): of the header, 0 to 15, or extended by an OPT
-/// record to 12 bits (RFC 6891, section 6.1.3). Code 16 is BADVERS, as it is in OPT records; TSIG
-/// records call it BADSIG.
+        const TABLE: &[(u16, &str)] = &[$(($code, stringify!($name))),*];
+    };
+}
+
+rcodes! {
+    /// No error (RFC 1035)
+    NOERROR = 0;
+    /// The query is broken (RFC 1035)
+    FORMERR = 1;
+    /// The server cannot answer now (RFC 1035)
+    SERVFAIL = 2;
+    /// The name does not exist (RFC 1035)
+    NXDOMAIN = 3;
+    /// The opcode or the type is not implemented (RFC 1035)
+    NOTIMP = 4;
+    /// The server does not answer this to this client (RFC 1035)
+    REFUSED = 5;
+    /// A name exists that must not (RFC 2136), or becomes too long by a DNAME record (RFC 6672)
+    YXDOMAIN = 6;
+    /// An RRset exists that must not (RFC 2136)
+    YXRRSET = 7;
+    /// An RRset does not exist that must (RFC 2136)
+    NXRRSET = 8;
+    /// The server is not authoritative for the zone (RFC 2136), or refuses a signature (RFC 8945)
+    NOTAUTH = 9;
+    /// A name is not in the zone (RFC 2136)
+    NOTZONE = 10;
+    /// A type of DNS Stateful Operations is not implemented (RFC 8490)
+    DSOTYPENI = 11;
+    /// The version of EDNS is not known (RFC 6891)
+    BADVERS = 16;
+    /// The key is not known (RFC 8945)
+    BADKEY = 17;
+    /// The signature is out of its time (RFC 8945)
+    BADTIME = 18;
+    /// The mode of the TKEY record is not known (RFC 2930)
+    BADMODE = 19;
+    /// The name of the key is there already (RFC 2930)
+    BADNAME = 20;
+    /// The algorithm is not known (RFC 2930)
+    BADALG = 21;
+    /// The signature is cut too short (RFC 8945)
+    BADTRUNC = 22;
+    /// The server wants another cookie (RFC 7873)
+    BADCOOKIE = 23;
+}
+
+/// The mnemonic of a response code; `RCODE12` for one that has none.
 #[must_use]
 pub fn rcode_name(rcode: u16) -> Cow<'static, str> {
-    Cow::Borrowed(match rcode {
-        0 => "NOERROR",
-        1 => "FORMERR",
-        2 => "SERVFAIL",
-        3 => "NXDOMAIN",
-        4 => "NOTIMP",
-        5 => "REFUSED",
-        6 => "YXDOMAIN",
-        7 => "YXRRSET",
-        8 => "NXRRSET",
-        9 => "NOTAUTH",
-        10 => "NOTZONE",
-        11 => "DSOTYPENI",
-        16 => "BADVERS",
-        17 => "BADKEY",
-        18 => "BADTIME",
-        19 => "BADMODE",
-        20 => "BADNAME",
-        21 => "BADALG",
-        22 => "BADTRUNC",
-        BADCOOKIE => "BADCOOKIE",
-        other => return Cow::Owned(format!("RCODE{other}")),
-    })
+    match TABLE.iter().find(|(code, _)| *code == rcode) {
+        Some((_, name)) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("RCODE{rcode}")),
+    }
+}
+
+/// The response code with this mnemonic.
+#[must_use]
+pub fn by_name(name: &str) -> Option<u16> {
+    TABLE.iter().find(|(_, known)| *known == name).map(|(code, _)| *code)
+}
+
+/// The mnemonics of the codes from 0 on, each at the place of its code.
+///
+/// # Panics
+/// When there are fewer without a gap.
+#[must_use]
+pub const fn first_names<const COUNT: usize>() -> [&'static str; COUNT] {
+    let (mut names, mut at) = ([""; COUNT], 0);
+    while at < COUNT {
+        assert!(TABLE[at].0 as usize == at, "there is a gap in the codes");
+        names[at] = TABLE[at].1;
+        at += 1;
+    }
+    names
 }
 
 #[cfg(test)]
@@ -46,5 +98,29 @@ mod tests {
         }
         let names: std::collections::HashSet<_> = (0..4096).map(rcode_name).collect();
         assert_eq!(names.len(), 4096, "two codes have one name");
+    }
+
+    #[test]
+    fn names_are_found() {
+        for (code, name) in TABLE {
+            assert_eq!(by_name(name), Some(*code));
+        }
+        assert_eq!(by_name("RCODE12"), None);
+        const NAMES: [&str; 12] = first_names();
+        assert_eq!([NAMES[0], NAMES[5], NAMES[11]], ["NOERROR", "REFUSED", "DSOTYPENI"]);
+    }
+
+    /// But for DSOTYPENI, which it lacks, `domain` has the same registry.
+    #[test]
+    fn names_are_those_of_the_registry() {
+        use domain::base::iana::{OptRcode, Rcode, TsigRcode};
+        for (code, name) in TABLE {
+            let theirs = match *code {
+                code @ 0..16 => Rcode::masked_from_int(code as u8).to_mnemonic_str(),
+                BADVERS => OptRcode::BADVERS.to_mnemonic_str(),
+                code => TsigRcode::from_int(code).to_mnemonic_str(),
+            };
+            assert!(theirs == Some(*name) || *code == DSOTYPENI, "{name}: {theirs:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What a response says, read without allocation.
 
+use crate::name::uncompressed_length;
 use crate::query::HEADER;
 
 /// The parts of a response that an engine counts, borrowed from the message.
@@ -68,16 +69,7 @@ impl<'a> Response<'a> {
 
 /// The octets of the one question at the start of `rest`: an uncompressed name, type and class.
 fn question(rest: &[u8]) -> Option<&[u8]> {
-    let mut at = 0;
-    loop {
-        match usize::from(*rest.get(at)?) {
-            0 => break,
-            label @ 1..=63 => at += 1 + label,
-            // A first name cannot be compressed: there is nothing before it to point to.
-            _ => return None,
-        }
-    }
-    rest.get(..at + 1 + 4)
+    rest.get(..uncompressed_length(rest)? + 4)
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crate::edns::{COOKIE, EXTENDED_ERROR, KEEPALIVE, OPTION_HEADER};
+use crate::name::after_name;
 use crate::query::HEADER;
-
-/// The type of OPT records (RFC 6891, section 6.1.1).
-const OPT: u16 = 41;
+use crate::rtype::OPT;
 
 /// What the OPT record of a response says (RFC 6891), borrowed from the message.
 ///
@@ -49,11 +48,11 @@ impl<'a> ResponseOptions<'a> {
         }
         let mut at = HEADER;
         for _ in 0..word(4)? {
-            at = behind_name(message, at)? + 4;
+            at = after_name(message, at)? + 4;
         }
         let before = u32::from(word(6)?) + u32::from(word(8)?);
         for number in 0..before + u32::from(additional) {
-            let fixed = behind_name(message, at)?;
+            let fixed = after_name(message, at)?;
             let data = fixed + 10;
             let end = data + usize::from(word(fixed + 8)?);
             if number >= before && word(fixed)? == OPT && fixed == at + 1 {
@@ -98,20 +97,6 @@ impl<'a> ResponseOptions<'a> {
             rest = behind;
         }
         read
-    }
-}
-
-/// Where the name that begins at `at` ends: behind its root label or its pointer (RFC 1035, section
-/// 4.1.4).
-#[inline]
-fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match *message.get(at)? {
-            0 => return Some(at + 1),
-            length @ 1..=63 => at += 1 + usize::from(length),
-            0xc0.. => return Some(at + 2),
-            _ => return None,
-        }
     }
 }
 

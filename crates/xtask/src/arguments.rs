@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dnslab_wire::units::duration;
 use serde::Serialize;
 
 /// Work on dnslab itself.
@@ -183,18 +184,9 @@ impl Options {
     }
 }
 
-/// A length with its unit: s, m or h.
+/// A length with its unit.
 fn length(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a length such as 0s, 40m or 8h");
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        _ => return Err(wrong()),
-    };
-    let count: u32 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    Ok(Duration::from_secs(u64::from(count) * seconds))
+    duration::read(text).map_err(|_| format!("`{text}` is not a length such as 0s, 40m or 8h"))
 }
 
 /// A length in seconds. Above 30 s, the far end's ring of milliseconds would come round.

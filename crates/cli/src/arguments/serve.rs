@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use dnslab_traffic::parse_duration;
 use dnslab_traffic::{Delay, Loss, Stall};
+use dnslab_wire::units;
 
 /// `dnslab serve`
 #[derive(Debug, Args)]
@@ -97,21 +98,27 @@ pub(crate) struct Serve {
 
 /// The delay of a path.
 fn path_delay(text: &str) -> Result<Duration, String> {
-    let longest = Duration::from_secs(120);
-    let reason = || "write a duration of at most 120s, as in `6ms`".to_owned();
-    parse_duration(text).filter(|it| *it <= longest).ok_or_else(reason)
+    let possible = Duration::ZERO..=Duration::from_secs(120);
+    within(text, possible, "write a duration of at most 120s, as in `6ms`")
 }
 
 /// The CPU time of an answer.
 fn busy(text: &str) -> Result<Duration, String> {
-    let longest = Duration::from_secs(1);
-    let reason = || "write a duration of at most 1s, as in `200ns`".to_owned();
-    parse_duration(text).filter(|it| *it <= longest).ok_or_else(reason)
+    let possible = Duration::ZERO..=Duration::from_secs(1);
+    within(text, possible, "write a duration of at most 1s, as in `200ns`")
 }
 
 /// A duration of a connection's life.
 fn duration(text: &str) -> Result<Duration, String> {
     let possible = Duration::from_millis(10)..=Duration::from_secs(24 * 60 * 60);
-    let reason = || "write a duration between 10ms and 24h, as in `10s`".to_owned();
-    parse_duration(text).filter(|it| possible.contains(it)).ok_or_else(reason)
+    within(text, possible, "write a duration between 10ms and 24h, as in `10s`")
+}
+
+fn within(
+    text: &str,
+    possible: RangeInclusive<Duration>,
+    reason: &str,
+) -> Result<Duration, String> {
+    let read = units::duration::read(text).ok().filter(|it| possible.contains(it));
+    read.ok_or_else(|| reason.to_owned())
 }

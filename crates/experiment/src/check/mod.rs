@@ -20,8 +20,9 @@ use std::time::Duration;
 use dnslab_lab::RootError;
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{MAX_PAIRS, MAX_RUNS, Quantity};
-use dnslab_traffic::{SlicePlan, duration_text};
-use dnslab_wire::rcode_name;
+use dnslab_traffic::SlicePlan;
+use dnslab_wire::rcode;
+use dnslab_wire::units::duration;
 
 pub use experiment::{
     Alternate, CommonSettings, Expectation, Experiment, LoadSettings, ProcessSettings, Queries,
@@ -181,8 +182,8 @@ impl Check<'_> {
         if let Some(place) = place.filter(|_| lead >= slice && !is_broken) {
             let message = format!(
                 "a guard of {} leaves nothing of a slice of {}",
-                duration_text(lead),
-                duration_text(slice)
+                duration::write(lead),
+                duration::write(slice)
             );
             let help = "make `repeat.slice` some ten times as long as `repeat.guard`";
             self.problems.push(Problem::new(message, place.mark("here")).help(help));
@@ -228,9 +229,9 @@ impl Check<'_> {
         let topology = self.topology(settings, &server, &load);
         self.sources(settings, &load, &server);
         self.signatures(settings, &load, &server);
-        let rcode = settings.text("expect.rcode").unwrap_or_default();
+        let rcode = settings.text("expect.rcode").and_then(|name| rcode::by_name(&name));
         let expect = Expectation {
-            rcode: (0..=15).find(|code| rcode_name((*code).into()) == rcode).unwrap_or_default(),
+            rcode: rcode.and_then(|code| u8::try_from(code).ok()).unwrap_or_default(),
             wrong_limit: settings.number("expect.wrong_limit").unwrap_or_default(),
             lost_limit: settings.number("expect.lost_limit").unwrap_or_default(),
         };

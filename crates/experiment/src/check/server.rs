@@ -191,10 +191,8 @@ impl Check<'_> {
         let named = PathBuf::from(&written);
         let root = if is_name(&named) { named } else { self.folder_of(place).join(named) };
         if let Err(error) = (self.paths.find_root)(&root) {
-            let text = error.to_string();
-            let (message, hint) = text.split_once("\n  hint:    ").unwrap_or((&text, ""));
-            let problem = Problem::new(message, place.mark("no root folder"));
-            self.problems.push(problem.help(hint));
+            let problem = Problem::new(error.to_string(), place.mark("no root folder"));
+            self.problems.push(problem.help(error.hint().unwrap_or_default()));
         }
         Some(root)
     }

@@ -88,6 +88,7 @@ fn in_file(span: Range<usize>) -> Place {
 pub(crate) fn read(text: &str) -> Result<Written, Problems> {
     let (table, errors) = DeTable::parse_recoverable(text);
     // After any other error the parser may have lost the borders of tables, and see keys twice.
+    // Neither `toml` nor `toml_parser` gives a kind: the words are all that tells such an error.
     let is_twice = |error: &&toml::de::Error| error.message().starts_with("duplicate key");
     let all_twice = errors.iter().all(|error| is_twice(&error));
     let told = errors.iter().filter(|error| all_twice || !is_twice(error));

@@ -4,8 +4,9 @@ mod traffic;
 
 use std::net::{IpAddr, SocketAddr};
 
-use dnslab_traffic::{Rate, duration_text, parse_duration};
+use dnslab_traffic::Rate;
 use dnslab_wire::EdnsOption;
+use dnslab_wire::units::{duration, share};
 use toml::de::{DeArray, DeInteger, DeValue};
 
 use crate::error::shown;
@@ -83,7 +84,7 @@ pub(crate) fn read(key: &Key, written: &DeValue<'_>, syntax: Syntax<'_>) -> Resu
         (Form::Rate, DeValue::String(text)) => reader.changing_rate(text),
         (Form::Share, DeValue::Integer(number)) => reader.share(&number.to_string()),
         (Form::Share, DeValue::Float(number)) => reader.share(number.as_str()),
-        (Form::Share, DeValue::String(text)) => reader.percentage(text),
+        (Form::Share, DeValue::String(text)) => reader.share_text(text),
         (Form::Text | Form::Path, DeValue::String(text)) => reader.text(text),
         (Form::FolderName, DeValue::String(text)) => reader.folder_name(text),
         (Form::DomainName, DeValue::String(text)) => reader.domain_name(text),
@@ -208,7 +209,7 @@ impl Reader<'_> {
         if !number.is_empty() && number.chars().all(|letter| letter.is_ascii_digit()) {
             return Err(self.no_unit(number));
         }
-        let Some(duration) = parse_duration(text) else {
+        let Ok(duration) = duration::read(text) else {
             let what = format!("is not a duration: `{}`", shown(text));
             let help = format!(
                 "it takes a number and one of the units ns, us, ms, s, m, h, {}",
@@ -225,7 +226,7 @@ impl Reader<'_> {
         }
         if whole_seconds && duration.subsec_nanos() != 0 {
             let help = self.written(&format!("\"{}s\"", duration.as_secs() + 1));
-            let what = format!("must be whole seconds: `{}`", duration_text(duration));
+            let what = format!("must be whole seconds: `{}`", duration::write(duration));
             return Err(self.fault(&what, "not whole seconds", help));
         }
         Ok(Value::Duration(duration))
@@ -233,13 +234,11 @@ impl Reader<'_> {
 
     /// A share written as a number.
     fn share(&self, number: &str) -> Result<Value, Fault> {
-        let share = number.parse::<f64>().unwrap_or(f64::NAN);
-        if (0.0..=1.0).contains(&share) {
-            // Zero has one sign only, or what is written is not what is read.
-            return Ok(Value::Number(share.abs()));
+        if let Some(share) = share::read(number) {
+            return Ok(Value::Number(share));
         }
         let what = format!("is out of range: {}", shown(number));
-        let help = if (1.0..=100.0).contains(&share) {
+        let help = if share::read(&format!("{number}%")).is_some() {
             format!("for {number} percent {}", self.written(&format!("\"{number}%\"")))
         } else {
             "it takes a number from 0 to 1, or \"0%\" to \"100%\"".to_owned()
@@ -247,26 +246,19 @@ impl Reader<'_> {
         Err(self.fault(&what, "a share is at most 1", help))
     }
 
-    /// A share written as text: a percentage.
-    fn percentage(&self, text: &str) -> Result<Value, Fault> {
-        let percent = text.trim().strip_suffix('%').map(str::trim_end);
-        let plain = |number: &&str| {
-            number.starts_with(|first: char| first.is_ascii_digit())
-                && number.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
-        };
-        match percent.filter(plain).and_then(|number| number.parse::<f64>().ok()) {
-            Some(percent) if percent <= 100.0 => Ok(Value::Number(percent / 100.0)),
-            Some(_) => {
-                let what = format!("is out of range: `{}`", shown(text));
-                let help = "it takes a number from 0 to 1, or \"0%\" to \"100%\"".to_owned();
-                Err(self.fault(&what, "more than the whole", help))
-            }
-            None => {
-                let what = format!("is not a share: `{}`", shown(text));
-                let help = format!("{} or a number from 0 to 1", self.written("\"2%\""));
-                Err(self.fault(&what, "not a share", help))
-            }
+    /// A share written as text.
+    fn share_text(&self, text: &str) -> Result<Value, Fault> {
+        if let Some(share) = share::read(text) {
+            return Ok(Value::Number(share));
         }
+        if share::read_percentage(text).is_some() {
+            let what = format!("is out of range: `{}`", shown(text));
+            let help = "it takes a number from 0 to 1, or \"0%\" to \"100%\"".to_owned();
+            return Err(self.fault(&what, "more than the whole", help));
+        }
+        let what = format!("is not a share: `{}`", shown(text));
+        let help = format!("{} or a number from 0 to 1", self.written("\"2%\""));
+        Err(self.fault(&what, "not a share", help))
     }
 
     /// Text that says something.

@@ -9,7 +9,8 @@ use dnslab_lab::{
 };
 use dnslab_load::{Method, Mode, TlsVersions};
 use dnslab_measure::Quantity;
-use dnslab_traffic::{Quota, Rate, Truncated, TypeMix, duration_text};
+use dnslab_traffic::{Quota, Rate, Truncated, TypeMix};
+use dnslab_wire::units::duration;
 use dnslab_wire::{Edns, Transport, rcode_name};
 
 use crate::check::{
@@ -48,8 +49,8 @@ impl Experiment {
         let repeat: Lines = vec![
             ("repeat.runs", self.runs.to_string()),
             ("repeat.alternate", quoted(self.alternate.name())),
-            ("repeat.slice", quoted(&duration_text(self.slices.slice))),
-            ("repeat.guard", quoted(&duration_text(self.slices.lead))),
+            ("repeat.slice", quoted(&duration::write(self.slices.slice))),
+            ("repeat.guard", quoted(&duration::write(self.slices.lead))),
             ("repeat.seed", self.seed.to_string()),
             ("repeat.margin", number(self.margin)),
         ];
@@ -69,7 +70,7 @@ impl Experiment {
         };
         let rate = rate_qps.map(|rate| ("common.rate", rate.to_string()));
         let durations = [("common.duration", duration), ("common.warm_up", warm_up)];
-        let durations = durations.map(|(path, length)| (path, quoted(&duration_text(length))));
+        let durations = durations.map(|(path, length)| (path, quoted(&duration::write(length))));
         durations.into_iter().chain(rate).collect()
     }
 }
@@ -126,7 +127,7 @@ fn server_lines(settings: &ServerSettings, transport: Transport, lines: &mut Lin
             text("server.delay", delay.map(|delay| delay.to_string()).as_deref());
             text("server.loss", loss.map(|loss| loss.to_string()).as_deref());
             if !busy.is_zero() {
-                lines.push(("server.busy", quoted(&duration_text(*busy))));
+                lines.push(("server.busy", quoted(&duration::write(*busy))));
             }
         }
         Server::Installed { binary, root, extra, .. } => {
@@ -243,7 +244,7 @@ fn load_lines(load: &LoadSettings, lines: &mut Lines) {
         ("load.timeout", load.timeout),
         ("load.horizon", load.horizon),
     ];
-    lines.extend(durations.map(|(path, duration)| (path, quoted(&duration_text(duration)))));
+    lines.extend(durations.map(|(path, duration)| (path, quoted(&duration::write(duration)))));
     if let Some(most) = load.most_queries {
         lines.push(("load.queries_in_all", most.to_string()));
     }
@@ -275,7 +276,7 @@ fn client_lines(load: &LoadSettings, lines: &mut Lines) {
         lines.push(("load.connection_quota", quoted(word)));
     }
     if let Some(idle) = behaviour.idle {
-        lines.push(("load.idle", quoted(&duration_text(idle))));
+        lines.push(("load.idle", quoted(&duration::write(idle))));
     }
     lines.push(("load.connect", quoted(behaviour.connect.name())));
     if *transport == Transport::Udp {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_traffic::duration_text;
+use dnslab_wire::units::{duration, number};
 
 /// What may be written as the value of a key, and within which bounds (both included).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Form {
         match self {
             Self::Count { least, most } => 1_000.clamp(*least, *most).to_string(),
             Self::Duration { most, .. } => {
-                format!("\"{}\"", duration_text(Duration::from_secs(10).min(*most)))
+                format!("\"{}\"", duration::write(Duration::from_secs(10).min(*most)))
             }
             Self::Rate => "50_000".to_owned(),
             Self::Share => "\"2%\"".to_owned(),
@@ -132,11 +132,11 @@ impl Form {
                 format!("count from {least}")
             }
             Self::Count { least, most } => {
-                format!("count, {least} to {}", dnslab_measure::grouped(*most))
+                format!("count, {least} to {}", number::count(*most))
             }
             Self::Duration { least, most, whole_seconds } => {
                 let whole = if *whole_seconds { ", whole seconds" } else { "" };
-                let (least, most) = (duration_text(*least), duration_text(*most));
+                let (least, most) = (duration::write(*least), duration::write(*most));
                 format!("duration, {least} to {most}{whole}")
             }
             Self::Rate => "queries per second, above 0; or `\"steps:10000,20000/5s\"`, \
@@ -159,23 +159,10 @@ impl Form {
             Self::Address => "IP address or host name".to_owned(),
             Self::EdnsOptions => "list of `\"CODE:HEX\"`".to_owned(),
             Self::Padding => {
-                let most = dnslab_measure::grouped(Self::MAX_PADDING.into());
+                let most = number::count(Self::MAX_PADDING.into());
                 format!("`true`, `false`, or octets, 1 to {most}")
             }
             Self::HttpPath => "path that begins with `/`".to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use dnslab_measure::grouped;
-
-    #[test]
-    fn digits_are_grouped() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(grouped(12_345_678), "12,345,678");
     }
 }

@@ -101,6 +101,9 @@ fn key_schema(key: &Key) -> Value {
     schema
 }
 
+/// A number as [`dnslab_wire::units::number::read`] takes it, from 0 on.
+const NUMBER: &str = r"\+?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)([eE][+-]?[0-9_]+)?";
+
 /// The schema of a form.
 fn form_schema(form: Form) -> Value {
     match form {
@@ -109,15 +112,15 @@ fn form_schema(form: Form) -> Value {
         }
         Form::Duration { .. } => json!({
             "type": "string",
-            "pattern": r"^\s*[0-9_]+(\.[0-9_]+)?\s*(ns|us|ms|s|m|h)\s*$",
+            "pattern": format!(r"^\s*{NUMBER}\s*(ns|us|ms|s|m|h)\s*$"),
         }),
         Form::Rate => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0, "maximum": Form::HIGHEST_RATE },
-            { "type": "string", "pattern": r"^\s*([0-9_.]+|steps:.*/.*|ramp:.*\.\..*/.*)\s*$" },
+            { "type": "string", "pattern": format!(r"^\s*({NUMBER}|steps:.*/.*|ramp:.*\.\..*/.*)\s*$") },
         ]}),
         Form::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
-            { "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*%\s*$" },
+            { "type": "string", "pattern": format!(r"^\s*{NUMBER}\s*%?\s*$") },
         ]}),
         Form::Text | Form::Path | Form::Address | Form::DomainName => {
             json!({ "type": "string", "minLength": 1 })

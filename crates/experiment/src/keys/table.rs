@@ -356,14 +356,14 @@ const TOP_AND_SERVER: &[Key] = &[
     ),
 ];
 
+/// The response codes of queries and updates.
+const RCODES: [&str; 11] = dnslab_wire::rcode::first_names();
+
 /// The keys of a right answer, of the common load, of comparisons and of the repetition.
 const EXPECT_AND_REPEAT: &[Key] = &[
     Key::new(
         "expect.rcode",
-        Form::Choice(&[
-            "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN",
-            "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
-        ]),
+        Form::Choice(&RCODES),
         Preset::Value("\"NOERROR\""),
         "Response code of a right answer",
     ),

@@ -14,6 +14,7 @@ use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, po
 use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode};
 use dnslab_measure::Histogram;
 use dnslab_traffic::{Pace, QueryList, Rate, Selection, SyntheticZone, TypeMix};
+use dnslab_wire::units::share;
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
 
@@ -225,10 +226,13 @@ impl<'a> Programs<'a> {
         let allowed = 3.29 * (share * (1.0 - share) / due).sqrt();
         let measured = outcomes.lost_share();
         Ok(CalibrationCheck {
-            name: format!("{transport}, loss {} %: lost queries", share * 100.0),
-            expected: format!("{:.3} %", share * 100.0),
-            measured: format!("{:.3} %", measured * 100.0),
-            allowed: format!("{:.3} %: the 99.9 % interval of {due} queries", allowed * 100.0),
+            name: format!("{transport}, loss {}: lost queries", share::in_sentence(share)),
+            expected: share::percent(share, 3),
+            measured: share::percent(measured, 3),
+            allowed: format!(
+                "{}: the 99.9 % interval of {due} queries",
+                share::percent(allowed, 3)
+            ),
             passed: (measured - share).abs() <= allowed,
         })
     }

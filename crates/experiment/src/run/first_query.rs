@@ -9,7 +9,7 @@ use std::time::Duration;
 use dnslab_load::{AskError, CertificateFault, TlsSettings, TlsSettingsError, ask};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{
-    AnswerFault, Query, Response, ResponseOptions, Transport, check_answer, rcode_name,
+    AnswerFault, Query, Response, ResponseOptions, Transport, check_answer, rcode, rcode_name,
 };
 
 use super::case::expected;
@@ -126,7 +126,6 @@ impl FirstQueryError {
                         "is it a DNS server that answers there? Its log may say more".to_owned(),
                     );
                 };
-                let rcode = &*rcode_name(rcode);
                 let names = format!(
                     "ask for names that it has ({} or {})",
                     form.option("load.queries", "FILE"),
@@ -134,15 +133,15 @@ impl FirstQueryError {
                 );
                 let accept = format!(
                     "if this answer is the right one: {}",
-                    form.option("expect.rcode", rcode)
+                    form.option("expect.rcode", &rcode_name(rcode))
                 );
                 Some(match rcode {
-                    "REFUSED" => format!(
+                    rcode::REFUSED => format!(
                         "does this server serve that name, and may this host ask it? If not, {names}; \
                          {accept}"
                     ),
-                    "NOERROR" => format!("the name has no such record: {names}"),
-                    "SERVFAIL" => format!("the log of the server says why; {accept}"),
+                    rcode::NOERROR => format!("the name has no such record: {names}"),
+                    rcode::SERVFAIL => format!("the log of the server says why; {accept}"),
                     _ => format!("{names}; {accept}"),
                 })
             }
@@ -327,9 +326,8 @@ fn is_silence(error: &AskError) -> bool {
 /// ends its connections, and a recursive resolver that cannot reach its servers yet answers SERVFAIL
 /// (RFC 9520, section 2). A certificate, a refusal or a name that is not there stay as they are.
 fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
-    const SERVFAIL: u16 = 2;
     match found {
-        Ok(wrong) => *wrong == Some(Some(WrongAnswer::Code(SERVFAIL))),
+        Ok(wrong) => *wrong == Some(Some(WrongAnswer::Code(rcode::SERVFAIL))),
         Err(AskError::Exchange { source, .. }) => matches!(
             source.kind(),
             io::ErrorKind::ConnectionRefused
@@ -369,14 +367,13 @@ fn answer(
 /// What a wrong answer is instead; `None` for a right one, and for one that does not say: a truncated
 /// one, and one that asks for a cookie (RFC 7873, section 5.2.3).
 fn wrong(variant: &Variant, answer: &[u8]) -> Option<WrongAnswer> {
-    const BADCOOKIE: u16 = 23;
     let response = match Response::parse(answer) {
         Ok(response) => response,
         Err(fault) => return Some(WrongAnswer::Fault(fault.into())),
     };
     let options = ResponseOptions::read(answer);
     let rcode = options.map_or(u16::from(response.rcode), |options| options.rcode);
-    if response.truncated || rcode == BADCOOKIE {
+    if response.truncated || rcode == rcode::BADCOOKIE {
         return None;
     }
     let right = expected(variant);

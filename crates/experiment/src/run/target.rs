@@ -14,7 +14,8 @@ use dnslab_load::{
     AskError, HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
 use dnslab_measure::ServerFacts;
-use dnslab_traffic::{Delay, Loss, QueryList, SyntheticZone, duration_text};
+use dnslab_traffic::{Delay, Loss, QueryList, SyntheticZone};
+use dnslab_wire::units::duration;
 use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
@@ -256,7 +257,7 @@ pub(super) fn give_program(
 ) {
     to.delay = delay.map(|delay| delay.to_string());
     to.loss = loss.map(|loss| loss.to_string());
-    to.busy = (!busy.is_zero()).then(|| duration_text(busy));
+    to.busy = (!busy.is_zero()).then(|| duration::write(busy));
 }
 
 /// Writes the zone into the server's folder; its path.

@@ -12,8 +12,9 @@ use dnslab_lab::{
     Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
 use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
-use dnslab_traffic::{QueryList, duration_text};
+use dnslab_traffic::QueryList;
 use dnslab_wire::Transport;
+use dnslab_wire::units::duration;
 
 use super::case::LOG_LINES;
 use super::queries::zone;
@@ -273,11 +274,11 @@ impl Testbed {
         let UpstreamBehaviour { signed, queries_per_connection, idle_timeout, tickets } = behaviour;
         spec.embedded.signed = *signed;
         spec.embedded.queries_per_connection = *queries_per_connection;
-        spec.embedded.idle_timeout = Some(duration_text(*idle_timeout));
+        spec.embedded.idle_timeout = Some(duration::write(*idle_timeout));
         spec.embedded.no_tickets = !tickets;
         let both_ways = Duration::from_nanos(2 * variant.topology.upstream_link.delay_ns);
         if self.hosts.is_none() && !both_ways.is_zero() {
-            spec.embedded.path_delay = Some(duration_text(both_ways));
+            spec.embedded.path_delay = Some(duration::write(both_ways));
         }
     }
 }

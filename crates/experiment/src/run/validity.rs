@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{Answers, Measured, Outcomes, fell_silent};
+use dnslab_wire::units::share;
 
 use super::case::expected;
 use crate::Variant;
@@ -31,11 +32,11 @@ pub(super) fn why_invalid(
     let limit = variant.expect.lost_limit;
     if outcomes.lost() as f64 > limit * outcomes.due as f64 {
         return Some(format!(
-            "{} of {} queries were not answered, more than the limit of {} % (`expect.lost_limit`): \
+            "{} of {} queries were not answered, more than the limit of {} (`expect.lost_limit`): \
              {}{why}",
             outcomes.lost(),
             outcomes.due,
-            limit * 100.0,
+            share::in_sentence(limit),
             ways_lost(outcomes)
         ));
     }
@@ -50,9 +51,9 @@ pub(super) fn why_invalid(
         let example = result.wrong_example.as_deref();
         let example = example.unwrap_or("they could not be read as DNS messages");
         return Some(format!(
-            "{wrong} of {came} answers were not {expected}{record}, more than the limit of {} %: \
+            "{wrong} of {came} answers were not {expected}{record}, more than the limit of {}: \
              {example}",
-            limit * 100.0
+            share::in_sentence(limit)
         ));
     }
     // Of the answers that looked right a sample was parsed, and stands for all of them.
@@ -61,8 +62,8 @@ pub(super) fn why_invalid(
         let example = result.malformed_example.as_deref().unwrap_or_default();
         return Some(format!(
             "{malformed} of {checked} answers that were checked in full did not hold what they must, more \
-             than the limit of {} %: {example}",
-            limit * 100.0
+             than the limit of {}: {example}",
+            share::in_sentence(limit)
         ));
     }
     let (measured_for, asked) = (measured.own_ns(), asked.as_nanos());

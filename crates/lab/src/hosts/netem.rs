@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use dnslab_wire::units::share;
+
 use super::ip::{ip, run_ip};
 use super::{Host, LinkSettings, veth};
 use crate::LabError;
@@ -60,7 +62,7 @@ fn netem(settings: &LinkSettings, seed: Option<u64>) -> Vec<String> {
     let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = settings;
     let mut words = vec!["limit".to_owned(), LIMIT.to_string()];
     words.extend(["delay".to_owned(), format!("{delay_ns}ns"), format!("{jitter_ns}ns")]);
-    words.extend(["loss".to_owned(), format!("{}%", loss * 100.0)]);
+    words.extend(["loss".to_owned(), share::write(*loss)]);
     if let Some(rate) = rate_bps {
         words.extend(["rate".to_owned(), format!("{rate}bit")]);
     }

@@ -10,7 +10,7 @@ use dnslab_wire::Transport;
 
 use super::{Logging, ServerKind, ServerSpec};
 use crate::users::User;
-use crate::{LabError, asked, cache, privileges};
+use crate::{LabError, NotInstalled, asked, cache, privileges};
 
 /// Where servers are that an ordinary user's PATH does not name.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -174,11 +174,13 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
 /// # Errors
 /// When there is none.
 pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError> {
-    let missing = |looked_in: Vec<String>, hint: &str| LabError::NotInstalled {
-        kind: kind.name(),
-        program: path.display().to_string(),
-        looked_in,
-        hint: hint.to_owned(),
+    let missing = |looked_in: Vec<String>, hint: &str| {
+        LabError::NotInstalled(NotInstalled {
+            kind: kind.name(),
+            program: path.display().to_string(),
+            looked_in,
+            hint: hint.to_owned(),
+        })
     };
     // As a shell has it: what lies in the working directory is a path only with a `/`.
     if is_name(path) {
@@ -207,11 +209,13 @@ fn looked_in() -> Vec<String> {
 /// Looks for the server's own program.
 fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
     let adapter = kind.adapter();
-    look_up(adapter.program().as_ref()).ok_or_else(|| LabError::NotInstalled {
-        kind: kind.name(),
-        program: adapter.program().to_owned(),
-        looked_in: looked_in(),
-        hint: adapter.remedy(),
+    look_up(adapter.program().as_ref()).ok_or_else(|| {
+        LabError::NotInstalled(NotInstalled {
+            kind: kind.name(),
+            program: adapter.program().to_owned(),
+            looked_in: looked_in(),
+            hint: adapter.remedy(),
+        })
     })
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use dnslab_wire::units::duration;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
@@ -119,13 +120,17 @@ impl fmt::Display for CertificateFault {
                 )
             }
             Self::Expired(since) => {
-                write!(formatter, "has a certificate that expired {} ago", long(*since))
+                write!(
+                    formatter,
+                    "has a certificate that expired {} ago",
+                    duration::in_words(*since)
+                )
             }
             Self::NotYetValid(until) => {
                 write!(
                     formatter,
                     "has a certificate that is not valid before {} from now",
-                    long(*until)
+                    duration::in_words(*until)
                 )
             }
             Self::WrongName { asked, names } => {
@@ -140,18 +145,6 @@ impl fmt::Display for CertificateFault {
             }
         }
     }
-}
-
-/// A duration in its largest unit.
-fn long(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    let (number, unit) = match seconds {
-        0..120 => (seconds, "second"),
-        120..7_200 => (seconds / 60, "minute"),
-        7_200..172_800 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A verifier that keeps what was wrong: of a handshake over QUIC only an alert is left.

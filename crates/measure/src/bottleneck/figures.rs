@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     ChainPart, LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, ServerFacts,
-    WorkerFacts,
+    WorkerFacts, number,
 };
 
 /// The figures of the measured window that [`crate::Bottleneck::decide`] looks at.
@@ -445,7 +445,7 @@ fn milliseconds(ns: f64) -> String {
 
 /// A number of something, rounded, with a comma between groups of three digits.
 fn grouped(number: f64) -> String {
-    crate::grouped(number.round_ties_even() as u64)
+    number::count(number.round_ties_even() as u64)
 }
 
 #[cfg(test)]

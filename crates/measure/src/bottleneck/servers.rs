@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{BottleneckKind, SERVER_BUSY};
 use crate::resources::with_interrupts;
-use crate::{ChainPart, CpuShare, Measured, ServerFacts, ThreadShare, UNDER_TEST, WorkerFacts};
+use crate::{
+    ChainPart, CpuShare, Measured, ServerFacts, ThreadShare, UNDER_TEST, WorkerFacts, number,
+};
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -168,7 +170,7 @@ pub(super) fn use_of<'a>(servers: impl Iterator<Item = &'a ServerUse>) -> String
 
 /// A share as a percentage: whole from 10 % on, with two digits below.
 pub(super) fn percent(share: f64) -> String {
-    if share >= 0.1 { format!("{:.0} %", share * 100.0) } else { format!("{:.2} %", share * 100.0) }
+    number::percent(share, if share >= 0.1 { 0 } else { 2 })
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn run_row(record: &RunRecord) -> String {
                 .map(|ns| number::duration(ns as f64)),
         )
     };
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let percent = |share: f64| number::percent(share, 0);
     let busiest = measured.and_then(|measured| {
         measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
     });
@@ -195,8 +195,6 @@ fn compared_by(page: &Page<'_>) -> String {
 fn variant_facts(record: &RunRecord) -> String {
     let LoadFacts { transport, target, clients, mode, workers, cpus, queries, quickack, .. } =
         &record.load;
-    // These were set, not measured: digits that say nothing are left away.
-    let seconds = |ns: u64| number::duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ");
     let mode = match mode {
         LoadMode::Closed { outstanding } => {
             format!("closed loop, {outstanding} outstanding per client")
@@ -228,9 +226,9 @@ fn variant_facts(record: &RunRecord) -> String {
             "time",
             format!(
                 "{} after {} of warm-up, time-out {}",
-                seconds(record.load.duration_ns),
-                seconds(record.load.warm_up_ns),
-                seconds(record.load.timeout_ns)
+                number::as_set(record.load.duration_ns),
+                number::as_set(record.load.warm_up_ns),
+                number::as_set(record.load.timeout_ns)
             ),
         ),
         ("clients", record.load.behaviour.clone()),
@@ -241,7 +239,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("target", target.clone()),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", record.load.send_path.clone()),
-        ("sent in batches of up to", seconds(record.load.horizon_ns)),
+        ("sent in batches of up to", number::as_set(record.load.horizon_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
         ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),

@@ -188,40 +188,22 @@ fn links(testbed: &TestbedFacts) -> Vec<LinkFacts> {
 /// What a link does, in short lines: time, then loss and rate, then what carries the packets.
 pub(super) fn link_lines(link: Option<&LinkFacts>) -> Vec<String> {
     let Some(link) = link else { return vec!["loopback".to_owned()] };
-    // These were set, not measured: digits that say nothing are left away.
-    let set = |ns: u64| number::duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ");
     let time = match (link.delay_ns, link.jitter_ns) {
         (0, 0) => "no delay".to_owned(),
-        (delay, 0) => set(delay),
-        (delay, jitter) => format!("{} \u{b1} {}", set(delay), set(jitter)),
+        (delay, 0) => number::as_set(delay),
+        (delay, jitter) => {
+            format!("{} \u{b1} {}", number::as_set(delay), number::as_set(jitter))
+        }
     };
     let mut rest = Vec::new();
     if link.loss > 0.0 {
         rest.push(format!("{} lost", number::share(link.loss)));
     }
     if let Some(rate) = link.rate_bps {
-        rest.push(bits_per_second(rate));
+        rest.push(number::bits_per_second(rate));
     }
     let lines = [time, rest.join(", "), link.carrier.clone()];
     lines.into_iter().filter(|line| !line.is_empty()).collect()
-}
-
-/// A rate of bits in the largest decimal unit that leaves at least one of it.
-fn bits_per_second(rate: u64) -> String {
-    const UNITS: [&str; 4] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"];
-    let mut scaled = rate as f64;
-    let mut unit = 0;
-    while scaled >= 1_000.0 && unit + 1 < UNITS.len() {
-        scaled /= 1_000.0;
-        unit += 1;
-    }
-    let number = number::three_digits(scaled);
-    let number = if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &number
-    };
-    format!("{number} {}", UNITS[unit])
 }
 
 /// The line of hosts as a sentence, for those who do not see it.
@@ -345,14 +327,5 @@ mod tests {
             "10 ms \u{b1} 500 us | 1 % lost, 100 Mbit/s | netem"
         );
         assert_eq!(link_lines(None), ["loopback"]);
-    }
-
-    #[test]
-    fn rates_have_their_unit() {
-        for (rate, text) in
-            [(500, "500 bit/s"), (2_500_000, "2.5 Mbit/s"), (1_000_000_000, "1 Gbit/s")]
-        {
-            assert_eq!(bits_per_second(rate), text);
-        }
     }
 }

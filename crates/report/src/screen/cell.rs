@@ -89,8 +89,7 @@ fn with_interval(difference: &Estimate, half: f64) -> String {
 
 /// A share in percent with as many digits as `half` leaves certain.
 fn percent(share: f64, half: f64) -> String {
-    let digits = decimals(half * 100.0);
-    format!("{:.digits$} %", share * 100.0)
+    number::percent(share, decimals(half * 100.0))
 }
 
 /// Digits behind the point of a figure that is uncertain by `half`: one below 0.95.

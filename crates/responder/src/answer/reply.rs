@@ -1,8 +1,8 @@
 //! An answer being written: sections, names and bounds, without knowing what belongs into it.
 
-use dnslab_wire::Transport;
+use dnslab_wire::{Transport, rtype};
 
-use super::{CLASSIC_DATAGRAM, MAX_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK, rtype};
+use super::{CLASSIC_DATAGRAM, MAX_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK};
 use crate::request::{ClientEdns, HEADER, OPCODE, Request};
 use crate::zone::{Node, RECORD_HEADER, RrSet};
 

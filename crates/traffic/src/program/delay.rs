@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use dnslab_wire::units::duration::write_to_seconds as written;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
-use super::ProgramError;
-use super::duration::{self, Written};
+use super::{ProgramError, duration};
 
 /// A fixed delay, or a distribution from which each answer draws its own.
 ///
@@ -99,7 +99,7 @@ impl FromStr for Delay {
             return match text {
                 "none" => Ok(Self::None),
                 _ if text.starts_with(|first: char| first.is_ascii_digit()) => {
-                    duration::parse(text).map(Self::Fixed)
+                    duration(text).map(Self::Fixed)
                 }
                 _ => Err(form()),
             };
@@ -107,7 +107,7 @@ impl FromStr for Delay {
         match kind {
             "uniform" => {
                 let (from, to) = rest.split_once("..").ok_or_else(form)?;
-                let (from, to) = (duration::parse(from)?, duration::parse(to)?);
+                let (from, to) = (duration(from)?, duration(to)?);
                 if from > to {
                     let reason = "the bounds are the wrong way round";
                     return Err(ProgramError::new("delay", text, reason));
@@ -116,10 +116,10 @@ impl FromStr for Delay {
             }
             "normal" => {
                 let (mean, deviation) = rest.split_once(',').ok_or_else(form)?;
-                let mean = duration::parse(mean.trim())?;
-                Ok(Self::Normal { mean, deviation: duration::parse(deviation.trim())? })
+                let mean = duration(mean.trim())?;
+                Ok(Self::Normal { mean, deviation: duration(deviation.trim())? })
             }
-            "exponential" => Ok(Self::Exponential { mean: duration::parse(rest)? }),
+            "exponential" => Ok(Self::Exponential { mean: duration(rest)? }),
             "lognormal" => {
                 let (median, sigma) = rest.split_once(',').ok_or_else(form)?;
                 let median = median.trim().strip_prefix("median=").ok_or_else(form)?;
@@ -129,7 +129,7 @@ impl FromStr for Delay {
                     let reason = "it must be above 0 and at most 10";
                     return Err(ProgramError::new("sigma", sigma, reason));
                 }
-                Ok(Self::LogNormal { median: duration::parse(median)?, sigma: value })
+                Ok(Self::LogNormal { median: duration(median)?, sigma: value })
             }
             _ => Err(form()),
         }
@@ -140,16 +140,16 @@ impl fmt::Display for Delay {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::None => formatter.write_str("none"),
-            Self::Fixed(delay) => write!(formatter, "{}", Written(delay)),
+            Self::Fixed(delay) => write!(formatter, "{}", written(delay)),
             Self::Uniform { from, to } => {
-                write!(formatter, "uniform:{}..{}", Written(from), Written(to))
+                write!(formatter, "uniform:{}..{}", written(from), written(to))
             }
             Self::Normal { mean, deviation } => {
-                write!(formatter, "normal:{},{}", Written(mean), Written(deviation))
+                write!(formatter, "normal:{},{}", written(mean), written(deviation))
             }
-            Self::Exponential { mean } => write!(formatter, "exponential:{}", Written(mean)),
+            Self::Exponential { mean } => write!(formatter, "exponential:{}", written(mean)),
             Self::LogNormal { median, sigma } => {
-                write!(formatter, "lognormal:median={},sigma={sigma}", Written(median))
+                write!(formatter, "lognormal:median={},sigma={sigma}", written(median))
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dnslab_wire::units::share;
+
 use super::ProgramError;
 
 /// Share of the queries that are read but not answered, in [0, 1].
@@ -34,13 +36,8 @@ impl FromStr for Loss {
 
     /// Reads `0.01` or `1%`.
     fn from_str(text: &str) -> Result<Self, ProgramError> {
-        let (number, unit) = match text.strip_suffix('%') {
-            Some(percent) => (percent.trim(), 0.01),
-            None => (text, 1.0),
-        };
         let reason = "a share between 0 and 1 is expected, as in `0.01` or `1%`";
-        let number: f64 = number.parse().map_err(|_| ProgramError::new("loss", text, reason))?;
-        Self::try_from(number * unit).map_err(|_| ProgramError::new("loss", text, reason))
+        share::read(text).map(Self).ok_or_else(|| ProgramError::new("loss", text, reason))
     }
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::ProgramError;
-use super::duration::{self, Written};
+use dnslab_wire::units::duration::write_to_seconds as written;
+
+use super::{ProgramError, duration};
 
 /// When the server neither reads nor answers, counted from the first query that it read.
 ///
@@ -54,16 +55,16 @@ impl FromStr for Stall {
         let form = || wrong("`every=10s,length=200ms` or `at=3s,length=200ms` is expected");
         let (when, length) = text.split_once(',').ok_or_else(form)?;
         let length = length.trim().strip_prefix("length=").ok_or_else(form)?;
-        let length = duration::parse(length)?;
+        let length = duration(length)?;
         match when.split_once('=').ok_or_else(form)? {
             ("every", period) => {
-                let period = duration::parse(period)?;
+                let period = duration(period)?;
                 if period <= length {
                     return Err(wrong("the length must be shorter than the period"));
                 }
                 Ok(Self::Every { period, length })
             }
-            ("at", at) => Ok(Self::Once { at: duration::parse(at)?, length }),
+            ("at", at) => Ok(Self::Once { at: duration(at)?, length }),
             _ => Err(form()),
         }
     }
@@ -75,7 +76,7 @@ impl fmt::Display for Stall {
             Self::Every { period, length } => ("every", period, length),
             Self::Once { at, length } => ("at", at, length),
         };
-        write!(formatter, "{kind}={},length={}", Written(when), Written(length))
+        write!(formatter, "{kind}={},length={}", written(when), written(length))
     }
 }
 

@@ -4,11 +4,12 @@ use h2::Reason;
 
 use super::dynamic_table::DynamicTable;
 use super::frame::{Fault, PREFACE, kind, push_go_away, push_number, push_settings, setting};
-use super::message::{MAX_MESSAGE, TargetError};
+use super::message::TargetError;
 use super::request::Requests;
 use super::sending::Sending;
 use super::streams::Streams;
 use super::{Announced, Http2Error};
+use crate::doh::MAX_MESSAGE;
 use crate::{Exchange, Target};
 
 /// One connection, from the side that asks. Queries may be sent before the server's first octet.

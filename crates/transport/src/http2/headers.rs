@@ -4,7 +4,7 @@
 //! read for each answer.
 
 use super::dynamic_table::DynamicTable;
-use super::message::{MEDIA_TYPE, is_media_type};
+use crate::doh::{MEDIA_TYPE, is_media_type, status};
 use crate::primitives::{Text, Unreadable, take_number};
 
 /// What a header block says.
@@ -159,12 +159,6 @@ fn carries_message(value: Text<'_>) -> Result<bool, Unreadable> {
         Text::Coded(CODED_MEDIA_TYPE) => true,
         value => is_media_type(&value.decode()?),
     })
-}
-
-/// A status of three digits (RFC 9110, section 15).
-fn status(digits: &[u8]) -> Option<u16> {
-    let is_one = digits.len() == 3 && digits.iter().all(u8::is_ascii_digit) && digits[0] > b'0';
-    is_one.then(|| digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use super::client::{
 };
 use super::frame::{self, Fault, HEAD, Head, MAX_PAYLOAD, flag, kind, push_number, setting};
 use super::headers::{self, Fields};
-use super::message::MAX_MESSAGE;
 use super::streams::{Place, Stream};
 use crate::Exchange;
+use crate::doh::{MAX_MESSAGE, is_answer};
 
 /// Where what came for a request goes.
 type Deliver<'a> = &'a mut dyn FnMut(Exchange<'_>);
@@ -297,11 +297,10 @@ impl Client {
 /// Delivers a whole message with its id. That was zero on the wire, as it must be: what else has no
 /// place in a request.
 fn deliver_answer(request: u16, message: &mut [u8], deliver: Deliver<'_>) {
-    match message {
-        [0, 0, ..] => {
-            message[..2].copy_from_slice(&request.to_be_bytes());
-            deliver(Exchange::Answer { request, message });
-        }
-        _ => deliver(Exchange::Refused { request, status: 200 }),
+    if is_answer(message) {
+        message[..2].copy_from_slice(&request.to_be_bytes());
+        deliver(Exchange::Answer { request, message });
+    } else {
+        deliver(Exchange::Refused { request, status: 200 });
     }
 }

@@ -3,12 +3,11 @@
 //! What is the same in all requests of a connection goes into the server's dynamic table with the
 //! first one (RFC 7541, section 6.2.1), and is an index of one octet in the others.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::uri::{Authority, PathAndQuery};
 
 use super::frame::{HEAD, MAX_PAYLOAD, flag, head, kind};
-use super::message::{MEDIA_TYPE, TargetError};
+use super::message::TargetError;
+use crate::doh::{MEDIA_TYPE, coded_length, decimal, push_coded};
 use crate::primitives::push_number;
 use crate::{Method, Target};
 
@@ -147,21 +146,10 @@ impl Requests {
 
     /// Appends the path with the message in base64url (RFC 8484, section 4.1).
     fn push_path(&self, message: &[u8], out: &mut Vec<u8>) {
-        let coded = base64::encoded_len(message.len(), false).unwrap_or(usize::MAX);
         push_number(out, 0, 4, PATH);
-        push_number(out, 0, 7, self.before_message.len() + coded);
+        push_number(out, 0, 7, self.before_message.len() + coded_length(message.len()));
         out.extend_from_slice(&self.before_message);
-        let begin = out.len();
-        out.resize(begin + coded, 0);
-        // The first three octets are the id, which is zero, and one more: four letters.
-        let (start, rest) = message.split_at(message.len().min(3));
-        let mut first = [0; 3];
-        first[start.len().min(2)..start.len()].copy_from_slice(&start[start.len().min(2)..]);
-        let mut at = begin;
-        for part in [&first[..start.len()], rest] {
-            let written = URL_SAFE_NO_PAD.encode_slice(part, &mut out[at..]);
-            at += written.expect("the length was computed");
-        }
+        push_coded(message, out);
     }
 }
 
@@ -182,19 +170,6 @@ fn push_literal(out: &mut Vec<u8>, form: u8, bits: u32, name: usize, value: &[u8
     push_number(out, form, bits, name);
     push_number(out, 0, 7, value.len());
     out.extend_from_slice(value);
-}
-
-/// A number in decimal digits.
-fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
-    let mut begin = digits.len();
-    loop {
-        begin -= 1;
-        digits[begin] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[begin..];
-        }
-    }
 }
 
 /// Writes the head of the frame that begins there, and cuts what is too long for one into further
@@ -220,6 +195,9 @@ fn finish(out: &mut Vec<u8>, begin: usize, stream: u32, flags: u8) {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
     use super::*;
 
     fn requests(method: Method, path: &str) -> Requests {
@@ -279,12 +257,5 @@ mod tests {
         let last = (kind::CONTINUATION, flag::END_HEADERS);
         let first = (kind::HEADERS, flag::END_STREAM);
         assert_eq!(kinds, [first, middle, middle, middle, middle, last]);
-    }
-
-    #[test]
-    fn numbers_have_digits() {
-        for number in [0, 7, 10, 65_535] {
-            assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
-        }
     }
 }

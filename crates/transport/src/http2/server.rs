@@ -12,8 +12,9 @@ use http::StatusCode;
 
 use super::Http2Error;
 use super::answers::{Answers, refuse};
-use super::message::{Asked, MAX_MESSAGE, read_head};
+use super::message::head;
 use super::pipe::Pipe;
+use crate::doh::{MAX_MESSAGE, MessageIn};
 
 /// A request's name on its connection: the number of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -230,10 +231,11 @@ impl Server {
 
     /// Takes a new request.
     fn take(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let refusal = match read_head(&request, &self.path) {
-            Asked::Message { message, is_head } => return self.deliver(message, respond, is_head),
-            Asked::Body => None,
-            Asked::Refused(status) => Some(status),
+        let mut message = Vec::new();
+        let refusal = match head(&request).message(&self.path, &mut message) {
+            Ok(MessageIn::Query { is_head }) => return self.deliver(message, respond, is_head),
+            Ok(MessageIn::Body) => None,
+            Err(status) => Some(status),
         };
         let body = request.into_body();
         self.reading.push(Reading { body, message: Vec::new(), length: 0, refusal, respond });

@@ -1,20 +1,16 @@
 //! Requests and responses (RFC 9114, section 4) that carry DNS messages (RFC 8484).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{BufMut as _, BytesMut};
+use http::StatusCode;
 
 use super::frames::{self, Frame, Kind};
 use super::qpack::{self, Fields, Name};
-use crate::freshness::freshness;
+use crate::doh::{
+    ALLOWED, MAX_MESSAGE, MessageIn, RequestHead, coded_length, decimal, is_answer, is_media_type,
+    max_age, push_coded, status,
+};
 use crate::quic::QuicError;
 use crate::{Method, Target};
-
-/// The media type of a DNS message (RFC 8484, section 6).
-const MEDIA_TYPE: &[u8] = b"application/dns-message";
-
-/// The longest DNS message, octets (RFC 1035, section 4.2.2).
-pub(super) const MAX_MESSAGE: usize = u16::MAX as usize;
 
 /// Indexes in the static table (RFC 9204, appendix A).
 mod index {
@@ -94,34 +90,14 @@ impl Requests {
             out.put_slice(&message[2..]);
             return;
         }
-        let coded = (message.len() * 4).div_ceil(3);
-        let length = self.path.len() + coded;
+        let length = self.path.len() + coded_length(message.len());
         qpack::push_value_head(&mut self.section, index::PATH, length);
         self.section.extend_from_slice(&self.path);
-        let start = self.section.len();
-        self.section.resize(start + coded, 0);
-        // The id is 0, whatever stands there.
-        let first = [0, 0, message[2]];
-        let (head, rest) = self.section[start..].split_at_mut(4);
-        let coded = URL_SAFE_NO_PAD.encode_slice(first, head);
-        coded.expect("three octets become four letters");
-        let coded = URL_SAFE_NO_PAD.encode_slice(&message[3..], rest);
-        coded.expect("the space is as long as the letters that the octets become");
+        push_coded(message, &mut self.section);
         self.section.extend_from_slice(&self.after);
         frames::push_head(out, frames::HEADERS, self.section.len());
         out.put_slice(&self.section);
     }
-}
-
-/// A number in decimal digits.
-fn decimal(number: usize, digits: &mut [u8; 20]) -> &[u8] {
-    let (mut rest, mut at) = (number, digits.len());
-    while at == digits.len() || rest > 0 {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    &digits[at..]
 }
 
 /// Appends `content-length`.
@@ -131,12 +107,7 @@ fn push_length(section: &mut Vec<u8>, length: usize) {
 
 /// Appends how long a response that carries this message may be kept (RFC 8484, section 5.1).
 fn push_max_age(section: &mut Vec<u8>, message: &[u8]) {
-    const NAME: &[u8] = b"max-age=";
-    let mut digits = [0; 20];
-    let seconds = decimal(freshness(message) as usize, &mut digits);
-    qpack::push_value_head(section, index::CACHE_CONTROL, NAME.len() + seconds.len());
-    section.extend_from_slice(NAME);
-    section.extend_from_slice(seconds);
+    qpack::push_named(section, index::CACHE_CONTROL, max_age(message, &mut [0; 28]));
 }
 
 /// Appends a response that carries a message, without the message if it answers HEAD (RFC 9110,
@@ -163,15 +134,12 @@ pub(super) fn push_refusal(out: &mut Vec<u8>, status: u16) {
     let mut section = Vec::new();
     qpack::begin(&mut section);
     qpack::push_named(&mut section, index::OK, status.to_string().as_bytes());
-    if status == METHOD_NOT_ALLOWED {
-        qpack::push_literal(&mut section, b"allow", b"GET, HEAD, POST");
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        qpack::push_literal(&mut section, b"allow", ALLOWED.as_bytes());
     }
     frames::push_head(out, frames::HEADERS, section.len());
     out.extend_from_slice(&section);
 }
-
-/// The status for a method that is not there (RFC 9110, section 15.5.6).
-const METHOD_NOT_ALLOWED: u16 = 405;
 
 /// Octets of a field section that are taken; more are refused with 431 (RFC 9114, section 4.2.2).
 /// The longest message in base64url has 87,380.
@@ -246,19 +214,10 @@ impl Head {
         while let Some(field) = fields.take().map_err(unreadable)? {
             head.size += 32 + field.value.len();
             match field.name {
-                Name::Status => {
-                    let text = std::str::from_utf8(&field.value).unwrap_or_default();
-                    head.status = text.parse().ok();
-                }
+                Name::Status => head.status = status(&field.value),
                 Name::Method => head.method = Some(field.value.into_owned()),
                 Name::Path => head.path = Some(field.value.into_owned()),
-                // As nearly all servers write it.
-                Name::ContentType if field.value.as_ref() == MEDIA_TYPE => head.is_message = true,
-                Name::ContentType => {
-                    let mut parts = field.value.split(|octet| *octet == b';');
-                    let kind = parts.next().unwrap_or_default().trim_ascii();
-                    head.is_message = kind.eq_ignore_ascii_case(MEDIA_TYPE);
-                }
+                Name::ContentType => head.is_message = is_media_type(&field.value),
                 Name::Other => {}
             }
         }
@@ -347,8 +306,7 @@ pub(super) fn read_response(
     match content.head.status {
         Some(200) if content.head.is_message => {
             content.body.gather(octets);
-            let is_message = octets.len() <= MAX_MESSAGE && octets.starts_with(&[0, 0]);
-            if is_message { Ok(()) } else { Err(Unanswered::Refused(200)) }
+            if is_answer(octets) { Ok(()) } else { Err(Unanswered::Refused(200)) }
         }
         status => Err(Unanswered::Refused(status.unwrap_or(0))),
     }
@@ -362,20 +320,26 @@ pub(super) enum Unanswered {
     Broken(QuicError),
 }
 
+impl From<StatusCode> for Unanswered {
+    fn from(status: StatusCode) -> Self {
+        Self::Refused(status.as_u16())
+    }
+}
+
 impl From<QuicError> for Unanswered {
     fn from(error: QuicError) -> Self {
         Self::Broken(error)
     }
 }
 
-/// Reads a whole request to a server that serves `path`, and leaves nothing but the DNS message in
+/// Reads a whole request to a server that serves this path, and leaves nothing but the DNS message in
 /// `octets`; true if the method is HEAD, which is there wherever GET is (RFC 9110, section 9.1).
 ///
 /// # Errors
 /// [`Unanswered::Refused`] with the status to be sent: a path that is not served (404), a method
 /// other than GET, HEAD and POST (405), a message that is too long (413, 414), another content type
 /// (415), a head that is too long (431), and what is malformed (400).
-pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<bool, Unanswered> {
+pub(super) fn read_request(octets: &mut Vec<u8>, served: &str) -> Result<bool, Unanswered> {
     let content = read_frames(octets, Head::read)?.ok_or(Unanswered::Refused(400))?;
     if content.head.size > FIELD_SECTION {
         return Err(Unanswered::Refused(431));
@@ -384,34 +348,15 @@ pub(super) fn read_request(octets: &mut Vec<u8>, path: &str) -> Result<bool, Una
         return Err(Unanswered::Refused(400));
     };
     let mut parts = target.splitn(2, |octet| *octet == b'?');
-    if parts.next() != Some(path.as_bytes()) {
-        return Err(Unanswered::Refused(404));
-    }
-    match method.as_slice() {
-        b"GET" | b"HEAD" => {
-            let is_head = method == b"HEAD";
-            read_query(parts.next().unwrap_or_default(), octets).map(|()| is_head)
-        }
-        b"POST" if !content.head.is_message => Err(Unanswered::Refused(415)),
-        b"POST" => {
+    let (path, query) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let head = RequestHead { method, path, query, carries_message: content.head.is_message };
+    match head.message(served, octets)? {
+        MessageIn::Query { is_head } => Ok(is_head),
+        MessageIn::Body => {
             content.body.gather(octets);
             if octets.len() > MAX_MESSAGE { Err(Unanswered::Refused(413)) } else { Ok(false) }
         }
-        _ => Err(Unanswered::Refused(METHOD_NOT_ALLOWED)),
     }
-}
-
-/// Reads the variable `dns` of a query string into `message`.
-fn read_query(query: &[u8], message: &mut Vec<u8>) -> Result<(), Unanswered> {
-    let mut variables = query.split(|octet| *octet == b'&');
-    let text = variables.find_map(|part| part.strip_prefix(b"dns="));
-    let text = text.ok_or(Unanswered::Refused(400))?;
-    if text.len() > MAX_MESSAGE.div_ceil(3) * 4 {
-        return Err(Unanswered::Refused(414));
-    }
-    message.clear();
-    let decoded = URL_SAFE_NO_PAD.decode_vec(text, message);
-    decoded.map_err(|_| Unanswered::Refused(400))
 }
 
 #[cfg(test)]

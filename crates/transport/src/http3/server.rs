@@ -6,8 +6,9 @@ use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::control::Control;
-use super::message::{MAX_MESSAGE, Unanswered, push_answer, push_refusal, read_request};
+use super::message::{Unanswered, push_answer, push_refusal, read_request};
 use super::{CODES, REQUEST_REJECTED};
+use crate::doh::MAX_MESSAGE;
 use crate::quic::{
     Answer, AnswerMemory, ErrorCodes, MAX_UNFINISHED, Postponed, QuicError, Reaction, Reading,
     ServerProtocol, Unwritten, code, read,

@@ -265,7 +265,8 @@ pub(crate) fn planted(played: &[&Played]) -> String {
     let is_seen = |share: Share| holds(&share) && share.interval().0 > PLANTED_LOSS / 2.0;
     let seen = Share::of(loss.iter().map(|it| lost(it).is_some_and(is_seen)));
     let all = Share::total(&shares);
-    let lost = if all.of == 0 { "-".into() } else { format!("{:.3} %", all.value() * 100.0) };
+    let lost =
+        if all.of == 0 { "-".into() } else { dnslab_wire::units::share::percent(all.value(), 3) };
     let mut text = "\n## A known latency, a known loss\n\nLatency: `server.delay` of 200 us against \
                     100 us, both with the timer's own lateness, so the medians at the common load \
                     differ by 100 us. Loss: `server.loss` of 0.5 % in an open loop of 20,000 queries \

@@ -1,6 +1,8 @@
 //! The tables, as text.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use dnslab_wire::units::number::count;
+use dnslab_wire::units::share::percent;
 use serde::Serialize;
 
 use super::figures::{Aim, Ratio};
@@ -109,7 +111,7 @@ pub(crate) fn pacing(rows: &[PacingRow]) -> String {
     ]);
     for row in rows {
         let error = &row.error;
-        let percent = |share: f64| format!("{:.2} %", share * 100.0);
+        let percent = |share: f64| percent(share, 2);
         let lag = row.send_lag_p50_us;
         let (aims, verdict) = row.aims.map_or_else(Default::default, |(windows, send_lag)| {
             let reached =
@@ -173,14 +175,7 @@ fn cells(texts: &[String]) -> Vec<Cell> {
 /// A figure with as many digits as say something.
 fn number(value: f64) -> String {
     if value >= 1000.0 {
-        let digits = format!("{value:.0}");
-        let groups: Vec<&str> = digits
-            .as_bytes()
-            .rchunks(3)
-            .rev()
-            .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
-            .collect();
-        groups.join(",")
+        count(value.round_ties_even() as u64)
     } else if value >= 100.0 {
         format!("{value:.0}")
     } else {

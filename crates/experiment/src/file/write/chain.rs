@@ -1,7 +1,7 @@
 //! The servers behind the one under test, and the hosts, as lines of the file.
 
 use dnslab_lab::hosts::LinkSettings;
-use dnslab_traffic::duration_text;
+use dnslab_wire::units::duration;
 use std::time::Duration;
 
 use super::{Lines, number, quoted};
@@ -81,7 +81,7 @@ fn behind_lines(behind: &ChainServer, lines: &mut Lines) {
             let loss = loss.map(|loss| ("upstream.loss", quoted(&loss.to_string())));
             lines.extend(delay.into_iter().chain(loss));
             if !busy.is_zero() {
-                lines.push(("upstream.busy", quoted(&duration_text(*busy))));
+                lines.push(("upstream.busy", quoted(&duration::write(*busy))));
             }
             behaviour_lines(&behind.behaviour, lines);
         }
@@ -95,7 +95,7 @@ fn behaviour_lines(behaviour: &UpstreamBehaviour, lines: &mut Lines) {
     if let Some(queries) = behaviour.queries_per_connection {
         lines.push(("upstream.queries_per_connection", queries.to_string()));
     }
-    lines.push(("upstream.idle", quoted(&duration_text(behaviour.idle_timeout))));
+    lines.push(("upstream.idle", quoted(&duration::write(behaviour.idle_timeout))));
     lines.push(("upstream.tickets", behaviour.tickets.to_string()));
 }
 
@@ -104,7 +104,7 @@ fn link_lines(link: &LinkSettings, paths: [&'static str; 4], lines: &mut Lines) 
     let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = link;
     for (path, ns) in [(paths[0], *delay_ns), (paths[1], *jitter_ns)] {
         if ns > 0 {
-            lines.push((path, quoted(&duration_text(Duration::from_nanos(ns)))));
+            lines.push((path, quoted(&duration::write(Duration::from_nanos(ns)))));
         }
     }
     if *loss > 0.0 {

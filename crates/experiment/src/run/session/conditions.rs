@@ -7,6 +7,7 @@ use std::path::Path;
 
 use dnslab_lab::ServerKind;
 use dnslab_measure::{Fact, Session};
+use dnslab_wire::units::octets;
 use sha2::{Digest as _, Sha256};
 
 use super::super::queries::QueriesError;
@@ -142,18 +143,10 @@ fn compare(then: &[Fact], now: &[Fact]) -> Vec<Difference> {
     then.iter().filter_map(differs).collect()
 }
 
-/// True if two amounts, like `24045 MiB`, have one unit and nearly one number.
+/// True if two amounts of memory, like `24045 MiB`, are nearly the same.
 fn is_near(then: &str, now: &str) -> bool {
-    let read = |text: &str| {
-        let (number, unit) = text.split_once(' ')?;
-        Some((number.parse::<f64>().ok()?, unit.to_owned()))
-    };
-    match (read(then), read(now)) {
-        (Some((then, unit)), Some((now, its))) => {
-            unit == its && (then - now).abs() <= MEMORY_TOLERANCE * then
-        }
-        _ => false,
-    }
+    let amounts = octets::read(then).zip(octets::read(now));
+    amounts.is_some_and(|(then, now)| (then - now).abs() <= MEMORY_TOLERANCE * then)
 }
 
 /// `sha256:` and the digest of a file's octets (FIPS 180-4) in hexadecimal, as `sha256sum` has it.

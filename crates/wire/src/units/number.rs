@@ -1,0 +1,169 @@
+//! Numbers without a unit, counts, and rates in queries or bits per second.
+
+/// Reads a number: `30000`, `100_000`, `0.5`, `1e3`. It may be negative or infinite.
+#[must_use]
+pub fn read(text: &str) -> Option<f64> {
+    text.trim().replace('_', "").parse().ok()
+}
+
+/// A number with ten significant digits at most, which leaves out the error that a conversion brought in.
+#[must_use]
+pub fn write(number: f64) -> String {
+    format!("{number:.9e}").parse().unwrap_or(number).to_string()
+}
+
+/// A whole number with a comma between groups of three digits: `1,234,567`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate in queries per second, to the whole query, with commas as in [`count`].
+#[must_use]
+pub fn qps(value: f64) -> String {
+    count(value.round().max(0.0) as u64)
+}
+
+/// A rate of bits in the largest decimal unit of which there is one at least: `100 Mbit/s`.
+#[must_use]
+pub fn bits_per_second(rate: u64) -> String {
+    const UNITS: [&str; 4] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"];
+    let (scaled, unit) = scaled(rate as f64, 1_000.0, 1_000.0, &UNITS);
+    format!("{} {unit}", without_zeros(&three_digits(scaled)))
+}
+
+/// A value divided by `step` for each further unit, as long as `least` of it are left.
+pub(super) fn scaled<'a>(value: f64, step: f64, least: f64, units: &[&'a str]) -> (f64, &'a str) {
+    let (mut scaled, mut unit) = (value, 0);
+    while scaled >= least && unit + 1 < units.len() {
+        scaled /= step;
+        unit += 1;
+    }
+    (scaled, units[unit])
+}
+
+/// A number with three significant digits, and all its digits before the point.
+///
+/// ```
+/// use dnslab_wire::units::number::three_digits;
+///
+/// assert_eq!(three_digits(0.01234), "0.0123");
+/// assert_eq!(three_digits(9.999), "10.0");
+/// assert_eq!(three_digits(1234.6), "1235");
+/// ```
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // The exponent that the value has once it is rounded: 9.999 is written as 10.0.
+    let scientific = format!("{value:.2e}");
+    let exponent: i32 =
+        scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    format!("{value:.*}", (2 - exponent).clamp(0, 12) as usize)
+}
+
+/// Two significant digits below 10, whole numbers from there on, no trailing zeros after the point; figures below
+/// 0.0001 are 0.
+pub(super) fn two_digits(value: f64) -> String {
+    if value >= 9.95 {
+        return format!("{value:.0}");
+    }
+    if value < 0.0001 {
+        return "0".to_owned();
+    }
+    let decimals = (1 - value.log10().floor() as i32).max(0) as usize;
+    without_zeros(&format!("{value:.decimals$}")).to_owned()
+}
+
+/// A number without zeros at the end of its fraction.
+pub(super) fn without_zeros(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+/// A figure as it is written (`1.74 ms`) without the digits that half the width of its interval leaves uncertain; `half`
+/// is in the unit of `value`, the figure itself. One digit stays in any case.
+///
+/// ```
+/// use dnslab_wire::units::{duration, number::certain};
+///
+/// assert_eq!(certain(&duration::rounded(1.742e6), 1.742e6, 0.4e6), "1.7 ms");
+/// assert_eq!(certain(&duration::rounded(549_000.0), 549_000.0, 60_000.0), "550 us");
+/// assert_eq!(certain(&duration::rounded(549_000.0), 549_000.0, 100.0), "549 us");
+/// assert_eq!(certain("0.643", 0.643, 0.03), "0.64");
+/// ```
+#[must_use]
+pub fn certain(written: &str, value: f64, half: f64) -> String {
+    let (digits, unit) = written.split_once(' ').unwrap_or((written, ""));
+    let (Ok(number), true) = (digits.parse::<f64>(), half.is_finite() && half > 0.0) else {
+        return written.to_owned();
+    };
+    if number == 0.0 || value == 0.0 {
+        return written.to_owned();
+    }
+    let power = |of: f64| 10_f64.powf(of.abs().log10().floor());
+    let half = half * number / value;
+    let has = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
+    // The first digit of half the width is the last one that says anything; where that is a 1, the next one.
+    let step = power(half.abs() / 2.0).clamp(10_f64.powi(-(has as i32)), power(number));
+    let decimals = (-step.log10()).round().max(0.0) as usize;
+    format!("{:.decimals$} {unit}", (number / step).round() * step).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_read() {
+        let check = |text: &str, number: Option<f64>| assert_eq!(read(text), number, "`{text}`");
+        check("30000", Some(30_000.0));
+        check(" 50_000.5 ", Some(50_000.5));
+        check("1e3", Some(1_000.0));
+        check(".5", Some(0.5));
+        check("-1", Some(-1.0));
+        for bad in ["", "_", "1.2.3", "1,5", "fast", "1 0"] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn rates_and_counts() {
+        let check = |found: String, expected: &str| assert_eq!(found, expected);
+        check(qps(0.4), "0");
+        check(qps(999.6), "1,000");
+        check(qps(304_512.3), "304,512");
+        check(count(0), "0");
+        check(count(999), "999");
+        check(count(1_000), "1,000");
+        check(count(1_234_567), "1,234,567");
+        check(bits_per_second(0), "0 bit/s");
+        check(bits_per_second(64_000), "64 kbit/s");
+        check(bits_per_second(2_500_000), "2.5 Mbit/s");
+        check(bits_per_second(400_000_000_000), "400 Gbit/s");
+        check(write(0.07 * 100.0), "7");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(digits in 0u64..10_000_000_000, power in -12i32..12) {
+            let number: f64 = format!("{digits}e{power}").parse().unwrap();
+            prop_assert_eq!(read(&write(number)), Some(number));
+        }
+
+        #[test]
+        fn counts_are_read_without_their_commas(value: u64) {
+            prop_assert_eq!(count(value).replace(',', ""), value.to_string());
+        }
+    }
+}
