@@ -61,8 +61,8 @@ pub(crate) struct InFlightTable {
     /// their slots are soon used again while others are answered. Empty, without memory, where
     /// nothing times out.
     timed_out: VecDeque<(u16, u32)>,
-    /// The furthest id that was taken, in serial number arithmetic (RFC 1982).
-    furthest: u16,
+    /// The id that was taken last.
+    last: u16,
 }
 
 /// Timed-out queries that are remembered beyond the use of their slots.
@@ -85,7 +85,7 @@ impl InFlightTable {
             free_first: 0,
             free_count: 0,
             timed_out: VecDeque::new(),
-            furthest: 0,
+            last: 0,
         }
     }
 
@@ -126,9 +126,7 @@ impl InFlightTable {
         slot.id = u32::from(slot.id).wrapping_add(step) as u16;
         slot.entry = entry;
         slot.state = State::InFlight;
-        if slot.id.wrapping_sub(self.furthest).cast_signed() > 0 {
-            self.furthest = slot.id;
-        }
+        self.last = slot.id;
         Some(slot.id)
     }
 
@@ -242,8 +240,12 @@ impl InFlightTable {
     fn grow_to(&mut self, size: usize) {
         let nothing = Entry { due: 0, sent: 0, query: 0, sent_before: 0 };
         let old = std::mem::take(&mut self.slots);
+        // In serial number arithmetic (RFC 1982).
+        let taken = old.iter().filter(|slot| slot.state != State::Never).map(|slot| slot.id);
+        let furthest = taken.max_by_key(|id| id.wrapping_sub(self.last).cast_signed());
         // The first use of a slot is one step further.
-        let id = |number: usize| (usize::from(self.furthest) & !(size - 1) | number) as u16;
+        let base = usize::from(furthest.unwrap_or(self.last)) & !(size - 1);
+        let id = |number: usize| (base | number) as u16;
         self.slots = (0..size)
             .map(|number| Slot { entry: nothing, id: id(number), state: State::Never })
             .collect();
