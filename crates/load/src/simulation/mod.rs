@@ -3,9 +3,12 @@
 //! Whatever the network, the server and the machine do, each query that became due has one outcome, and no
 //! answer is taken for another's. A seed decides all of it but the octets of TLS, whose keys are the system's:
 //! so a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-load simulation` plays it again.
+//! `DNSLAB_SEEDS=10000` plays so many over each transport.
 
+mod idle;
 mod network;
 mod server;
+mod window;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +21,7 @@ use dnslab_traffic::{
     ClientBehaviour, Connect, Pace, QueryList, Quota, Rate, Selection, Truncated,
 };
 use dnslab_transport::Method;
-use dnslab_wire::Transport;
+use dnslab_wire::{Edns, QueryOptions, Transport};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -61,7 +64,6 @@ impl Scenario {
             false => random.random_range(0.0..most),
         };
         let faults = Faults {
-            delay: 0..1,
             lost: share(0.3),
             doubled: share(0.2),
             late: share(0.2),
@@ -72,19 +74,20 @@ impl Scenario {
             reset: share(0.02),
             descheduled: share(0.001),
             away: MS..80 * MS,
+            ..Faults::default()
         };
         let manners = Manners {
-            work: 1..50_000,
             silent: share(0.3),
             late: share(0.2),
             twice: share(0.2),
             other_id: share(0.2),
             other_question: share(0.2),
             truncated: share(0.3),
+            truncated_again: 0.2,
             garbage: share(0.2),
             closes: share(0.05),
             resets: 0.5,
-            stall: None,
+            ..Manners::default()
         };
         let least = random.random_range(5_000..2 * MS);
         let faults = Faults { delay: least..2 * least, ..faults };
@@ -104,6 +107,9 @@ impl Scenario {
                 pace: if random.random() { Pace::Constant } else { Pace::Poisson },
             },
         };
+        let keepalive =
+            matches!(transport, Transport::Tcp | Transport::Dot) && random.random_bool(0.3);
+        let manners = Manners { idle: keepalive.then(|| random.random_range(0..3)), ..manners };
         let resumption = random.random_bool(0.7);
         let early_data = resumption && random.random();
         let method = if early_data || random.random() { Method::Get } else { Method::Post };
@@ -119,9 +125,9 @@ impl Scenario {
             tls: transport.is_encrypted().then(|| tls(resumption, early_data)),
             horizon: Duration::from_micros(random.random_range(0..60)),
             behaviour,
-            keepalive: false,
+            keepalive,
             http: HttpSettings { method, ..HttpSettings::default() },
-            ..LoadSpec::new("192.0.2.1:53".parse().unwrap(), transport, queries())
+            ..LoadSpec::new("192.0.2.1:53".parse().unwrap(), transport, queries(keepalive))
         };
         Self { spec, faults, manners, interrupted: random.random_bool(0.1) }
     }
@@ -169,13 +175,15 @@ fn behaviour(random: &mut Xoshiro256PlusPlus, transport: Transport) -> ClientBeh
     }
 }
 
-fn queries() -> Arc<QueryList> {
-    static MADE: OnceLock<Arc<QueryList>> = OnceLock::new();
-    Arc::clone(MADE.get_or_init(|| {
+/// Four queries; they ask for the server's idle time-out (RFC 7828) or have no EDNS.
+fn queries(keepalive: bool) -> Arc<QueryList> {
+    static MADE: [OnceLock<Arc<QueryList>>; 2] = [OnceLock::new(), OnceLock::new()];
+    Arc::clone(MADE[usize::from(keepalive)].get_or_init(|| {
         let text = "a.example A\nbb.example AAAA\na.long.name.example MX\nc.example TXT\n";
-        Arc::new(
-            QueryList::from_text(text.as_bytes(), "the simulation", &Default::default()).unwrap(),
-        )
+        let edns = keepalive.then(|| Edns { keepalive, ..Edns::default() });
+        let options = QueryOptions { edns, ..QueryOptions::default() };
+        let queries = QueryList::from_text(text.as_bytes(), "the simulation", &options);
+        Arc::new(queries.unwrap())
     }))
 }
 
@@ -218,10 +226,11 @@ fn check(scenario: &Scenario, played: Played) {
     assert!(asked > 0 || all.answered == 0);
 }
 
-/// Plays seeds over a transport.
+/// Plays seeds over a transport, `seeds` of them if no number of seeds and no seed is asked for.
 fn play_all(transport: Transport, seeds: u64) {
-    let chosen = std::env::var("DNSLAB_SEED").ok().and_then(|text| text.parse().ok());
-    let seeds = chosen.map_or(0..seeds, |seed: u64| seed..seed + 1);
+    let asked = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = asked("DNSLAB_SEEDS").unwrap_or(seeds);
+    let seeds = asked("DNSLAB_SEED").map_or(0..seeds, |seed| seed..seed + 1);
     for seed in seeds {
         let scenario = Scenario::drawn(seed, transport);
         let play = || check(&scenario, scenario.play());

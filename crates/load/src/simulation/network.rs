@@ -51,6 +51,25 @@ pub(super) struct Faults {
     pub(super) away: Range<Nanos>,
 }
 
+/// A link on which nothing goes wrong, 100 us long.
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            delay: 100_000..100_001,
+            lost: 0.0,
+            doubled: 0.0,
+            late: 0.0,
+            partial: 0.0,
+            icmp: 0.0,
+            refused: 0.0,
+            unheard: 0.0,
+            reset: 0.0,
+            descheduled: 0.0,
+            away: 0..1,
+        }
+    }
+}
+
 /// Something that happens at its time.
 #[derive(Debug)]
 enum Event {

@@ -31,12 +31,37 @@ pub(super) struct Manners {
     pub(super) other_id: f64,
     pub(super) other_question: f64,
     pub(super) truncated: f64,
+    /// Of the queries that come again over TCP because the answer over UDP had TC, those that have it again.
+    pub(super) truncated_again: f64,
     pub(super) garbage: f64,
+    /// How long it keeps idle connections, 100 ms (RFC 7828, section 3.1): told to who asks. It does not close them.
+    pub(super) idle: Option<u8>,
     /// Queries at which it closes the connection; those closes that are resets.
     pub(super) closes: f64,
     pub(super) resets: f64,
     /// Time for which it does nothing, once, and when.
     pub(super) stall: Option<(Nanos, Nanos)>,
+}
+
+/// A server that does nothing wrong.
+impl Default for Manners {
+    fn default() -> Self {
+        Self {
+            work: 1..2,
+            silent: 0.0,
+            late: 0.0,
+            twice: 0.0,
+            other_id: 0.0,
+            other_question: 0.0,
+            truncated: 0.0,
+            truncated_again: 0.0,
+            garbage: 0.0,
+            idle: None,
+            closes: 0.0,
+            resets: 0.0,
+            stall: None,
+        }
+    }
 }
 
 /// What goes to a client.
@@ -81,6 +106,7 @@ pub(super) struct Server {
     timeout: Nanos,
     /// Of the client: queries on one connection at most, if it is exact.
     pub(super) quota: Option<u32>,
+    transport: Transport,
     connections: BTreeMap<usize, Connection>,
     quic: Option<QuicServer>,
     /// Answers that are due later.
@@ -146,6 +172,7 @@ impl Server {
             manners,
             timeout,
             quota,
+            transport,
             connections: BTreeMap::new(),
             quic,
             later: BTreeMap::new(),
@@ -325,7 +352,11 @@ impl Server {
             let by_reset = self.chance(self.manners.resets);
             return self.out.push((number, ToClient::Close { by_reset }));
         }
-        for (at, answer) in self.answers(now, query) {
+        let truncated = match (asker, self.transport) {
+            (Asker::Frame, Transport::Udp) => self.manners.truncated_again,
+            _ => self.manners.truncated,
+        };
+        for (at, answer) in self.answers(now, query, truncated) {
             self.put_off(at, number, asker, answer);
         }
     }
@@ -336,7 +367,7 @@ impl Server {
     }
 
     /// The answers to a query, with the instants at which they leave.
-    fn answers(&mut self, now: Nanos, query: &[u8]) -> Vec<(Nanos, Vec<u8>)> {
+    fn answers(&mut self, now: Nanos, query: &[u8], truncated: f64) -> Vec<(Nanos, Vec<u8>)> {
         self.asked += 1;
         let manners = self.manners.clone();
         let mut at = now + self.random.random_range(manners.work.clone());
@@ -348,7 +379,13 @@ impl Server {
         }
         let mut answer = query.to_vec();
         answer[2] |= 0x80;
-        if self.chance(manners.truncated) {
+        // The query ends with the empty option, whose length is that of its record, too.
+        if let (Some(idle), Some(length)) = (manners.idle, answer.len().checked_sub(1)) {
+            answer[length] = 2;
+            answer[length - 4] += 2;
+            answer.extend_from_slice(&[0, idle]);
+        }
+        if self.chance(truncated) {
             answer[2] |= 0x02;
         }
         let mut answers = Vec::new();
@@ -442,7 +479,7 @@ impl Server {
             Reaction::Later
         });
         for (request, query) in asked {
-            for (at, answer) in self.answers(now, &query) {
+            for (at, answer) in self.answers(now, &query, self.manners.truncated) {
                 self.put_off(at, usize::MAX, Asker::Quic(request), answer);
             }
         }

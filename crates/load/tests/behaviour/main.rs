@@ -12,7 +12,6 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode, ReceiveTime, run};
@@ -183,41 +182,12 @@ fn truncated_answers_are_asked_again_over_tcp() {
         assert_eq!(counters.sent, 2 * counters.outcomes.due);
         assert_eq!(lock(&seen).queries.len() as u64, counters.sent);
         assert_eq!(lock(&seen).most_open, 4);
-        // A place in the window is free when the answer over TCP has come, and not later: some
-        // thousands of them, and not eight for each time-out.
-        assert!(counters.outcomes.due > 200, "{}", counters.outcomes.due);
         // Without it they are answers.
         let result = go(&spec(target, Transport::Udp));
         let counters = &result.measured.counters;
         assert_eq!((counters.asked_again, counters.sent), (0, counters.outcomes.due));
         assert_eq!(counters.answers.truncated, counters.outcomes.answered);
     }
-}
-
-#[test]
-fn a_place_that_is_asked_again_over_tcp_is_taken_from_the_window_once() {
-    // Three sockets for one client, whose queries are nearly all the time on their way over TCP.
-    let (target, _) = server("127.0.0.1", |transport, query| {
-        let is_tcp = transport == Transport::Tcp;
-        thread::sleep(Duration::from_millis(u64::from(is_tcp)));
-        echo(query, if is_tcp { 0 } else { 2 }, 0)
-    });
-    let truncated = Truncated::AskOverTcp;
-    let measured = go(&LoadSpec {
-        clients: 1,
-        workers: 1,
-        mode: Mode::Closed { outstanding: 12 },
-        behaviour: ClientBehaviour { connections: 3, truncated, ..Default::default() },
-        warm_up: Duration::from_millis(200),
-        duration: Duration::from_secs(1),
-        ..spec(target, Transport::Udp)
-    })
-    .measured;
-    // Little's law: the whole window is in flight.
-    let seconds = measured.window_ns as f64 / 1e9;
-    let mean = measured.latency.mean_ns().unwrap_or_default() / 1e9;
-    let in_flight = measured.counters.outcomes.answered as f64 / seconds * mean;
-    assert!((9.0..12.6).contains(&in_flight), "{in_flight} in flight");
 }
 
 #[test]
