@@ -127,6 +127,8 @@ pub(crate) enum Work {
     Clients,
     /// Client CPU per answer over DoQ and DoH (HTTP/3) against that over DoT, on `dnslab serve`
     Quic,
+    /// What one core of the generator carries over each transport, on `dnslab serve`
+    Generator,
     /// Pacing of an open loop, counted at the far end of the wire
     Pacing,
     /// What the horizon changes, against BIND
@@ -137,11 +139,12 @@ pub(crate) enum Work {
 
 impl Work {
     /// All of them, in the order in which they run.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Udp,
         Self::Streams,
         Self::Clients,
         Self::Quic,
+        Self::Generator,
         Self::Pacing,
         Self::Horizon,
         Self::ReceiveTime,
@@ -154,6 +157,7 @@ impl Work {
             Self::Streams => "streams",
             Self::Clients => "clients",
             Self::Quic => "quic",
+            Self::Generator => "generator",
             Self::Pacing => "pacing",
             Self::Horizon => "horizon",
             Self::ReceiveTime => "receive-time",

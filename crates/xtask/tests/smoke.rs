@@ -31,7 +31,7 @@ fn every_work_leaves_figures_and_nothing_else() {
     let may_all = may_reflect();
     if !may_all {
         println!("not root: the works `udp`, `pacing` and `receive-time` are not tried");
-        command.args(["--only", "streams,quic,horizon"]);
+        command.args(["--only", "streams,quic,generator,horizon"]);
     }
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id();
@@ -60,6 +60,13 @@ fn every_work_leaves_figures_and_nothing_else() {
         let of = |row: &&Value| row["ours"][0] == transport;
         let count = rows("comparisons", "quic").into_iter().filter(of).count();
         assert_eq!(count, 1, "{transport}: {shown}");
+    }
+    // dnslab over six transports, and once with shared records; dnsperf over four, and beside those.
+    assert_eq!(rows("generators", "").len(), 12, "{shown}");
+    for row in rows("generators", "") {
+        assert!(row["answered_qps"].as_f64().is_some_and(|qps| qps > 0.0), "{row}");
+        assert!(row["busy_share"].as_f64().is_some_and(|share| share > 0.0), "{row}");
+        assert_eq!(row["program"] == "dnslab", row["ratio"].is_null(), "{row}");
     }
     // Two horizons; two clocks at two loads, of which one needs the reflector.
     assert_eq!(rows("horizons", "").len(), if may_all { 6 } else { 2 }, "{shown}");

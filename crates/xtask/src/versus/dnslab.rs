@@ -155,6 +155,9 @@ impl Dnslab {
         if let Some(clock) = load.receive_time {
             command.args(["--receive-time", clock]);
         }
+        if load.shared_records {
+            command.args(["--set", "load.tls_records=shared"]);
+        }
         if let Some(authority) = load.authority {
             command.arg("--authority").arg(authority);
         }

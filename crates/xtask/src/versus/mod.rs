@@ -28,7 +28,7 @@ use bench::Bench;
 use dnslab::Dnslab;
 use dnsperf::Dnsperf;
 use sample::Sample;
-use table::{Comparison, HorizonRow, PacingRow};
+use table::{Comparison, GeneratorRow, HorizonRow, PacingRow};
 
 use crate::arguments::{Options, Work};
 use crate::machine;
@@ -40,6 +40,8 @@ pub(crate) struct Outcome {
     pub(crate) comparisons: Vec<Comparison>,
     /// Rows of the table of pacing.
     pub(crate) pacing: Vec<PacingRow>,
+    /// Rows of the table of generators.
+    pub(crate) generators: Vec<GeneratorRow>,
     /// Rows of the table of horizons.
     pub(crate) horizons: Vec<HorizonRow>,
     /// What was left out, or must be known to read the tables.
@@ -53,6 +55,7 @@ impl Outcome {
     fn add(&mut self, other: Self) {
         self.comparisons.extend(other.comparisons);
         self.pacing.extend(other.pacing);
+        self.generators.extend(other.generators);
         self.horizons.extend(other.horizons);
         self.notes.extend(other.notes);
         self.samples.extend(other.samples);
@@ -131,6 +134,7 @@ fn measure(bench: &Bench<'_>, outcome: &mut Outcome) -> Result<Vec<String>> {
             Work::Streams => works::streams(bench),
             Work::Clients => works::clients(bench),
             Work::Quic => works::quic(bench),
+            Work::Generator => works::generator(bench),
             Work::Pacing => works::pacing(bench),
             Work::Horizon => works::horizon(bench),
             Work::ReceiveTime => works::receive_time(bench),
@@ -194,6 +198,11 @@ fn print(machine: &[Fact], options: &Options, outcome: &Outcome, failures: &[Str
         "medians of all rounds; ratio of the medians, and of the pairs of one round",
         outcome.comparisons.is_empty(),
         table::comparisons(&outcome.comparisons),
+    );
+    titled(
+        "one core of each generator, on dnslab serve with the other core",
+        outcome.generators.is_empty(),
+        table::generators(&outcome.generators),
     );
     titled(
         "pacing, counted at the far end in windows of 10 ms",

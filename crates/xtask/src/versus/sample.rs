@@ -30,6 +30,8 @@ pub(crate) struct Load<'a> {
     pub(crate) horizon: Option<&'a str>,
     /// By whose clock dnslab says when a datagram has come; its default if `None`.
     pub(crate) receive_time: Option<&'a str>,
+    /// Queries that are sent together share a TLS record, as those of dnsperf do.
+    pub(crate) shared_records: bool,
 }
 
 /// Closed or open loop.
@@ -51,7 +53,8 @@ impl Load<'_> {
         };
         let horizon = self.horizon.map(|horizon| format!(", horizon {horizon}"));
         let clock = self.receive_time.map(|clock| format!(", receive time {clock}"));
-        format!("{mode}{}{}", horizon.unwrap_or_default(), clock.unwrap_or_default())
+        let records = if self.shared_records { ", shared records" } else { "" };
+        format!("{mode}{}{}{records}", horizon.unwrap_or_default(), clock.unwrap_or_default())
     }
 }
 

@@ -49,6 +49,7 @@ impl Server {
             mode,
             horizon: None,
             receive_time: None,
+            shared_records: false,
         }
     }
 

@@ -48,6 +48,34 @@ pub(crate) struct PacingRow {
     pub(crate) aims: Option<(Aim, Aim)>,
 }
 
+/// What one core of a generator carries; medians over the rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct GeneratorRow {
+    /// The load.
+    pub(crate) case: String,
+    /// The program.
+    pub(crate) program: String,
+    /// Answered queries per second.
+    pub(crate) answered_qps: f64,
+    /// Share of its core that the program used.
+    pub(crate) busy_share: f64,
+    /// Ratio of dnslab's answered rate to that of this peer; `None` for dnslab.
+    pub(crate) ratio: Option<Ratio>,
+    /// Queries without an answer as a share of all, in the worst round.
+    pub(crate) lost: f64,
+    /// What held the rate back, as dnslab says of each of its rounds; a peer does not say.
+    pub(crate) limits: String,
+}
+
+impl GeneratorRow {
+    /// The program had no more CPU to give: the rate is what its core carries. Below that, a core carries more
+    /// than was asked of it, and nobody knows how much: the share of each wake-up in the cost falls as the rate
+    /// rises.
+    pub(crate) fn is_the_limit(&self) -> bool {
+        self.busy_share >= 0.97
+    }
+}
+
 /// dnslab at one horizon; medians over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct HorizonRow {
@@ -131,6 +159,40 @@ pub(crate) fn pacing(rows: &[PacingRow]) -> String {
             lag.map_or_else(|| "-".to_owned(), |lag| format!("{lag:.1} us")),
             aims,
             verdict,
+        ]));
+    }
+    table.to_string()
+}
+
+/// The table of generators.
+pub(crate) fn generators(rows: &[GeneratorRow]) -> String {
+    let mut table = table(&[
+        "load",
+        "program",
+        "a core carries qps",
+        "CPU",
+        "dnslab to it",
+        "min..max",
+        "lost %",
+        "limit",
+    ]);
+    for row in rows {
+        let at_least = if row.is_the_limit() { "" } else { "at least " };
+        let ratio = row.ratio.map_or_else(Default::default, |ratio| {
+            (
+                format!("{:.2}", ratio.of_medians),
+                format!("{:.2}..{:.2}", ratio.lowest, ratio.highest),
+            )
+        });
+        table.add_row(cells(&[
+            row.case.clone(),
+            row.program.clone(),
+            format!("{at_least}{}", number(row.answered_qps)),
+            percent(row.busy_share, 0),
+            ratio.0,
+            ratio.1,
+            format!("{:.2}", row.lost * 100.0),
+            row.limits.clone(),
         ]));
     }
     table.to_string()

@@ -1,6 +1,7 @@
 //! What is measured, one file for each work.
 
 mod clients;
+mod generator;
 mod horizon;
 mod pacing;
 mod quic;
@@ -9,6 +10,7 @@ mod streams;
 mod udp;
 
 pub(crate) use clients::clients;
+pub(crate) use generator::generator;
 pub(crate) use horizon::horizon;
 pub(crate) use pacing::pacing;
 pub(crate) use quic::quic;

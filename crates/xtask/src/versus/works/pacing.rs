@@ -33,6 +33,7 @@ pub(crate) fn pacing(bench: &Bench<'_>) -> Result<Outcome> {
         mode: Mode::Rate(*rate),
         horizon: None,
         receive_time: None,
+        shared_records: false,
     };
     let loads: Vec<Load<'_>> = rates.iter().map(load).collect();
     let programs = bench.programs()?;

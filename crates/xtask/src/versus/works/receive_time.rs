@@ -37,6 +37,7 @@ pub(crate) fn receive_time(bench: &Bench<'_>) -> Result<Outcome> {
         mode: Mode::Window(WINDOW),
         horizon: None,
         receive_time: Some(clock),
+        shared_records: false,
     };
     measure(bench, &CLOCKS.map(cost), &mut outcome)?;
     let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;

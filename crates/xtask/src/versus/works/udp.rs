@@ -32,6 +32,7 @@ pub(crate) fn udp(bench: &Bench<'_>) -> Result<Outcome> {
         mode: Mode::Window(*window),
         horizon: None,
         receive_time: None,
+        shared_records: false,
     };
     let loads: Vec<Load<'_>> = windows.iter().map(load).collect();
     let samples = bench.alternate(&loads, &bench.programs()?, None)?;

@@ -1,0 +1,95 @@
+//! What one core of each generator carries over each transport, with dnslab's own responder on the other core.
+//! dnsperf speaks no QUIC.
+
+use anyhow::{Context as _, Result};
+use dnslab_wire::Transport;
+
+use crate::arguments::Work;
+use crate::versus::Outcome;
+use crate::versus::bench::{Bench, Program, figures, median_of};
+use crate::versus::figures::Ratio;
+use crate::versus::sample::{Load, Mode, Sample};
+use crate::versus::server;
+use crate::versus::table::GeneratorRow;
+
+/// Clients.
+const CLIENTS: u32 = 100;
+/// Outstanding queries of each client: alone on its connection, and with company.
+const OUTSTANDING: [u32; 2] = [1, 10];
+
+/// Measures each transport with both windows. A peer puts queries that it sends together into one TLS record:
+/// so dnslab does it both ways.
+pub(crate) fn generator(bench: &Bench<'_>) -> Result<Outcome> {
+    let listens: Vec<_> = [Transport::Dot, Transport::Doh2, Transport::Doq, Transport::Doh3]
+        .into_iter()
+        .filter_map(|it| bench.dnslab.listen_option(it).map(|option| (it, option)))
+        .collect();
+    let path = &bench.dnslab.path;
+    let mut server =
+        server::responder(&bench.folder, &bench.zone, bench.server_cpu, path, &listens)?;
+    bench.await_ready(&mut server, &Transport::ALL)?;
+    let windows = if bench.options.smoke { &OUTSTANDING[1..] } else { &OUTSTANDING[..] };
+    let mut outcome = Outcome::default();
+    for transport in Transport::ALL {
+        for outstanding in windows {
+            let mode = Mode::Window(CLIENTS * outstanding);
+            let load = server.load(Work::Generator, transport, CLIENTS, mode);
+            let programs = if transport.is_quic() { bench.own() } else { bench.programs()? };
+            measure(bench, &load, &programs, &mut outcome)?;
+            if transport == Transport::Dot && *outstanding > 1 {
+                let load = Load { shared_records: true, ..load };
+                measure(bench, &load, &bench.programs()?, &mut outcome)?;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// One load with these programs.
+fn measure(
+    bench: &Bench<'_>,
+    load: &Load<'_>,
+    programs: &[Program<'_>],
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let samples = bench.alternate(std::slice::from_ref(load), programs, None)?;
+    for program in programs {
+        outcome.generators.push(row(&samples, load.case(), program.name())?);
+    }
+    outcome.samples.extend(samples);
+    Ok(())
+}
+
+/// The compared figure.
+fn answered(sample: &Sample) -> Option<f64> {
+    Some(sample.finding.answered_qps)
+}
+
+/// All rounds of one program.
+fn row(samples: &[Sample], case: String, program: &str) -> Result<GeneratorRow> {
+    let ratio = (program != "dnslab")
+        .then(|| -> Result<Ratio> {
+            let ours = figures(samples, &case, "dnslab", answered)?;
+            let theirs = figures(samples, &case, program, answered)?;
+            Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))
+        })
+        .transpose()?;
+    let of_program = || samples.iter().filter(|it| it.program == program);
+    let mut limits: Vec<&str> = of_program().filter_map(|it| it.finding.limit.as_deref()).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    let lost =
+        |it: &Sample| it.finding.lost as f64 / (it.finding.answered + it.finding.lost) as f64;
+    Ok(GeneratorRow {
+        answered_qps: median_of(samples, &case, program, answered)?,
+        // If each answer took it as long in the window as in the whole run.
+        busy_share: median_of(samples, &case, program, |it| {
+            Some(it.finding.answered_qps * it.cpu_us_per_answer / 1e6)
+        })?,
+        ratio,
+        lost: of_program().map(lost).fold(0.0, f64::max),
+        limits: limits.join(", "),
+        program: program.to_owned(),
+        case,
+    })
+}
