@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode, ReceiveTime, run};
 use dnslab_traffic::{
-    ClientBehaviour, Connect, Pace, QueryList, Quota, Rate, SyntheticZone, Truncated, TypeMix,
+    ClientBehaviour, Pace, QueryList, Quota, Rate, SyntheticZone, Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
@@ -85,36 +85,6 @@ fn a_connection_is_closed_at_the_end_of_its_quota() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_and_opened_again_on_demand() {
-    let (target, seen) = plain();
-    let idle = Some(Duration::from_millis(20));
-    let behaviour = ClientBehaviour { idle, connect: Connect::OnDemand, ..Default::default() };
-    // Each of the four clients asks every 100 ms.
-    let result = go(&LoadSpec {
-        mode: open(40.0),
-        behaviour,
-        duration: Duration::from_millis(1_000),
-        ..spec(target, Transport::Tcp)
-    });
-    let seen = lock(&seen);
-    assert_eq!(seen.queries.len(), 40);
-    // On a busy machine a client may be late for its own idle time now and then.
-    assert!(seen.of_each_peer().len() > 20, "{:?}", seen.of_each_peer());
-    let connections = result.measured.counters.connections;
-    assert!(connections.closed > 20, "{connections:?}");
-    assert_eq!(connections.lost, 0);
-}
-
-#[test]
-fn clients_that_connect_on_demand_do_not_before() {
-    let (target, seen) = plain();
-    let behaviour = ClientBehaviour { connect: Connect::OnDemand, ..Default::default() };
-    // 100 clients, of which 20 get their turn.
-    go(&LoadSpec { clients: 100, mode: open(50.0), behaviour, ..spec(target, Transport::Tcp) });
-    assert_eq!(lock(&seen).most_open, 20);
-}
-
-#[test]
 fn a_client_divides_its_window_among_its_connections() {
     let (target, seen) = plain();
     let behaviour = ClientBehaviour { connections: 3, ..Default::default() };
@@ -124,33 +94,6 @@ fn a_client_divides_its_window_among_its_connections() {
         ..spec(target, Transport::Tcp)
     });
     assert_eq!(lock(&seen).of_each_peer().len(), 12);
-}
-
-#[test]
-fn the_servers_idle_time_is_kept() {
-    // RFC 7828: the server closes what has been idle for 100 ms; the client does so before.
-    let (target, seen) = server("127.0.0.1", |_, query| {
-        let mut answer = echo(query, 0, 0);
-        // The empty option of the query, at the end of the message, gets its two octets: code 11.
-        assert!(answer.ends_with(&[0, 11, 0, 0]), "no keep-alive option: {answer:?}");
-        let end = answer.len();
-        answer[end - 1] = 2;
-        answer[end - 5] += 2;
-        answer.extend_from_slice(&[0, 1]);
-        answer
-    });
-    let edns = Edns { keepalive: true, ..Edns::default() };
-    let result = go(&LoadSpec {
-        clients: 2,
-        mode: open(8.0),
-        keepalive: true,
-        queries: queries(Some(edns)),
-        duration: Duration::from_millis(1_000),
-        behaviour: ClientBehaviour { connect: Connect::OnDemand, ..Default::default() },
-        ..spec(target, Transport::Tcp)
-    });
-    assert!(lock(&seen).of_each_peer().len() > 4);
-    assert!(result.measured.counters.connections.closed > 2);
 }
 
 #[test]
