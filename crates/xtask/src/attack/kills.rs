@@ -8,10 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use dnslab_measure::ResultsDirectory;
+use dnslab_measure::{ResultsDirectory, RunRecord, RunStatus};
 
 use super::{Room, experiment, folders, processes_of};
-use crate::process::Running;
+use crate::process::{Finished, Running};
 
 /// The servers that are under test when it happens.
 const KINDS: [&str; 4] = ["embedded", "bind", "nsd", "knot"];
@@ -90,7 +90,7 @@ fn kill_once(kind: &'static str, after: Duration, room: &Room<'_>) -> Result<Kil
             let before = records(path);
             let words = ["run", "--resume", &*path.to_string_lossy()];
             let done = room.dnslab(place.path(), &words)?;
-            if !done.ended.status.success() {
+            if !is_carried_out(&done) {
                 faults.push(format!("--resume: {}", done.tail()));
             }
             let after = records(path);
@@ -102,13 +102,18 @@ fn kill_once(kind: &'static str, after: Duration, room: &Room<'_>) -> Result<Kil
         // Nothing is there to be resumed; a new run is not hindered by what is left.
         None => {
             let done = room.dnslab(place.path(), &["run", "./x.toml"])?;
-            if !done.ended.status.success() {
+            if !is_carried_out(&done) {
                 faults.push(format!("run: {}", done.tail()));
             }
             None
         }
     };
     Ok(Kill { kind, after, finished, faults })
+}
+
+/// Every run was measured. That one is invalid (exit code 3), because the machine was busy, is no fault of the kill.
+fn is_carried_out(done: &Finished) -> bool {
+    matches!(done.ended.status.code(), Some(0 | 3))
 }
 
 /// The records of a results directory, by their paths.
@@ -122,8 +127,10 @@ fn incomplete(session: &ResultsDirectory) -> Option<String> {
     let found = session.session().and_then(|facts| Ok((facts.plan.len(), session.runs()?)));
     match found {
         Ok((planned, runs)) => {
-            let valid = runs.iter().filter(|run| run.is_valid()).count();
-            (valid != planned).then(|| format!("{valid} of {planned} runs are there and valid"))
+            let is_measured = |run: &&RunRecord| !matches!(run.status, RunStatus::Failed { .. });
+            let measured = runs.iter().filter(is_measured).count();
+            (measured != planned)
+                .then(|| format!("{measured} of {planned} runs are there and measured"))
         }
         Err(error) => Some(error.to_string()),
     }
