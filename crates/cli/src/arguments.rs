@@ -1,18 +1,19 @@
 //! The arguments.
 
-mod client;
+mod keys;
 pub(crate) mod lab;
 mod make;
 mod serve;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 use dnslab_measure::{CostLimit, Objective};
-use dnslab_wire::units::{number, share};
+use dnslab_wire::units::{duration, number, share};
 
 use crate::exit;
-use client::Client;
+pub(crate) use keys::KeyOptions;
 pub(crate) use make::{Made, Make, MakeZone, ZoneForm};
 pub(crate) use serve::Serve;
 
@@ -39,7 +40,7 @@ pub(crate) enum Command {
     /// Find the highest rate that meets an objective, or the window to use
     Capacity(Capacity),
     /// Serve a zone, or play a recursive resolver, with the embedded responder
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Make what a server under test needs: the zone that dnslab asks for
     Make(Make),
     /// Fetch servers of other releases, and list them
@@ -48,6 +49,13 @@ pub(crate) enum Command {
     Report(Report),
     /// Say what on this machine would spoil a measurement, and the remedy
     Doctor(Doctor),
+    /// Print what lets a shell complete commands, options and their words
+    ///
+    /// For bash: `dnslab completions bash > /etc/bash_completion.d/dnslab`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 impl Default for Command {
@@ -152,73 +160,21 @@ pub(crate) struct Plan {
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) traffic: Traffic,
-    /// Closed loop: queries outstanding per client [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "rate")]
-    pub(crate) outstanding: Option<u32>,
-    /// Open loop: queries per second over all clients; also steps:10000,20000/5s or
-    /// ramp:1000..100000/30s
-    #[arg(long, value_name = "QPS")]
-    pub(crate) rate: Option<String>,
-    /// Open loop: constant or poisson
-    #[arg(long, value_name = "PACE", requires = "rate")]
-    pub(crate) pace: Option<String>,
-    /// Length of the measured window
-    #[arg(long, default_value = "10s")]
-    pub(crate) duration: String,
+    #[command(flatten)]
+    pub(crate) options: KeyOptions<false>,
 }
 
-/// Who is asked, by whom, over what, and what: the same for every command that applies a load.
+/// What every command that applies a load has beside options that are keys.
 #[derive(Debug, Args)]
 pub(crate) struct Traffic {
     /// Address or name of the server, with or without port: `127.0.0.1:5300`, `[::1]:853`, `ns1`
     pub(crate) target: String,
-    /// udp, tcp, dot, doh2, doq or doh3
-    #[arg(long, default_value = "udp")]
-    pub(crate) transport: String,
-    /// Simulated clients, each with sockets of its own
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) clients: u32,
-    /// Load before the measured window
-    #[arg(long, default_value = "1s")]
-    pub(crate) warm_up: String,
-    /// A query without an answer for this long has timed out
-    #[arg(long, default_value = "2s")]
-    pub(crate) timeout: String,
-    /// File of queries in dnsperf's format
-    #[arg(long, value_name = "FILE")]
-    pub(crate) queries: Option<PathBuf>,
-    /// Without a file of queries: ask for the names that dnslab makes in this zone
-    #[arg(long, value_name = "NAME", conflicts_with = "queries")]
-    pub(crate) zone: Option<String>,
-    /// How many names that zone has
-    #[arg(long, value_name = "N", requires = "zone")]
-    pub(crate) records: Option<u32>,
-    /// Response code that every answer must have [default: NOERROR]
-    #[arg(long, value_name = "RCODE")]
-    pub(crate) expect: Option<String>,
-    /// PEM file of the authority that the server's certificate is verified against
-    #[arg(long, value_name = "FILE")]
-    pub(crate) authority: Option<PathBuf>,
-    /// Do not verify the server's certificate
-    #[arg(long, conflicts_with = "authority")]
-    pub(crate) insecure: bool,
-    /// Name that the server's certificate must have [default: the target]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tls_name: Option<String>,
-    /// Load threads [default: one for each CPU]
-    #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<u32>,
-    /// Seed of everything drawn at random
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Override any further key of an experiment: `load.dnssec_ok=true`
+    /// Override any further key of an experiment: `load.selection=uniform`
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Folder in which the results directory is made
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     pub(crate) results: PathBuf,
-    #[command(flatten)]
-    pub(crate) client: Client,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -228,6 +184,8 @@ pub(crate) struct Traffic {
 pub(crate) struct Capacity {
     #[command(flatten)]
     pub(crate) traffic: Traffic,
+    #[command(flatten)]
+    pub(crate) options: KeyOptions<true>,
     /// What has to be met, separated by commas: lost, answered, mean, max, or a percentile as p99.9
     /// [default: lost<0.1%, p99<10ms; with --window-sweep none]
     #[arg(long, value_name = "FIGURE<BOUND,...")]
@@ -236,8 +194,8 @@ pub(crate) struct Capacity {
     #[arg(long)]
     pub(crate) window_sweep: bool,
     /// Length of each step's measured window
-    #[arg(long, default_value = "2s")]
-    pub(crate) step_duration: String,
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = step_duration)]
+    pub(crate) step_duration: Duration,
     /// Runs at each rate around the edge, or at each window
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1_000))]
     pub(crate) repeats: u32,
@@ -255,9 +213,12 @@ pub(crate) struct Capacity {
     #[arg(long, value_name = "N", default_value_t = 16_384, requires = "window_sweep",
           value_parser = value_parser!(u64).range(1..=1 << 30))]
     pub(crate) max_window: u64,
-    /// constant or poisson
-    #[arg(long, value_name = "PACE", conflicts_with = "window_sweep")]
-    pub(crate) pace: Option<String>,
+}
+
+/// The length of a step, within the bounds of that of a load.
+fn step_duration(text: &str) -> Result<Duration, String> {
+    let reason = || "write a duration of 1ms or more, e.g. 2s".to_owned();
+    duration::read(text).ok().filter(|length| length.as_millis() > 0).ok_or_else(reason)
 }
 
 /// A rate in queries per second.

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Capacity, Output};
 use crate::exit::{Exit, Failure};
-use crate::load::{toml_text, traffic_lines};
+use crate::load::{draft, here};
 use crate::{first_screen, run, signals, terminal};
 
 /// What a DNS service is mostly asked for: hardly a loss, and an answer before anybody notices.
@@ -63,11 +63,15 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
 /// The arguments as a plan.
 pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     let traffic = &arguments.traffic;
-    let seed = traffic.seed.unwrap_or(1);
+    let target = traffic.target.clone();
+    let mut draft = draft(traffic, &arguments.options, "capacity", String::new())?;
+    let load = &mut draft.variants[0].load;
+    load.duration.set_default(arguments.step_duration);
+    let (seed, clients) = (draft.repeat.seed.value, load.clients.value);
     let sought = if arguments.window_sweep {
         Sought::Window(WindowSweep {
             objective: arguments.objective.clone(),
-            clients: traffic.clients,
+            clients,
             largest: arguments.max_window,
             repeats: arguments.repeats,
             seed,
@@ -85,23 +89,13 @@ pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
             seed,
         })
     };
-    let target = &traffic.target;
-    let question = match &sought {
+    draft.top.question.set(match &sought {
         Sought::Rate(search) => {
             format!("Up to which rate does {target} meet {}?", search.objective)
         }
         Sought::Window(_) => format!("How many queries outstanding does {target} need?"),
-    };
-    let mut lines = traffic_lines(traffic, "capacity", &question)?;
-    lines.add("load.duration", toml_text(&arguments.step_duration));
-    lines.add_if("load.pace", arguments.pace.as_deref().map(toml_text));
-    Ok(CapacityPlan {
-        target: target.clone(),
-        text: lines.without_variant(),
-        overrides: traffic.set.clone(),
-        workers: traffic.workers,
-        sought,
-    })
+    });
+    Ok(CapacityPlan { target, draft, here: here()?, sought })
 }
 
 /// What is wrong with the input has its own exit code.

@@ -1,10 +1,9 @@
 //! What is printed when an experiment is over: its first screen, where the report is, and what to do
 //! next.
 
-use dnslab_experiment::Experiment;
-use dnslab_lab::ServerKind;
 use dnslab_measure::{Capacity, ResultsDirectory, Summary};
 use dnslab_report::{capacity_screen, more_rounds, screen, write_report};
+use dnslab_settings::{Experiment, ServerKind};
 use dnslab_wire::Transport;
 
 use crate::arguments::Output;
@@ -67,18 +66,19 @@ fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
         return None;
     }
     if let Some(more) = more_rounds(summary) {
-        let rounds = experiment.runs + more;
+        let rounds = experiment.repeat.runs + more;
         return Some(format!("more rounds may make it certain: --set repeat.runs={rounds}"));
     }
     let plain = [Transport::Udp, Transport::Tcp, Transport::Dot];
     let could_be_another = experiment.variants.iter().all(|variant| {
-        variant.server.kind() == Some(ServerKind::Embedded)
-            && variant.topology.chain.is_empty()
+        variant.server.kind.started() == Some(ServerKind::Embedded)
+            && variant.behind().is_empty()
             && plain.contains(&variant.load.transport)
     });
     // Both serve all three transports as Debian installs them.
     let is_installed = |kind: &ServerKind| dnslab_lab::find(*kind, None).is_ok();
     let kind = [ServerKind::Bind, ServerKind::Nsd].into_iter().find(is_installed);
-    let (title, name) = kind.filter(|_| could_be_another).map(|it| (it.title(), it.name()))?;
+    let (title, name) =
+        kind.filter(|_| could_be_another).map(|it| (dnslab_lab::title(it), it.name()))?;
     Some(format!("the same on {title}, which is installed here: --set server.kind={name}"))
 }

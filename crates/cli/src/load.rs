@@ -1,14 +1,14 @@
 //! `dnslab load`: an experiment of one variant and one run on a server that runs already.
 
-use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_experiment::{Experiment, OptionForm, check_text, port_key};
+use dnslab_experiment::{ExperimentError, Here, OptionForm, SessionError, Source};
+use dnslab_settings::{Document, Draft, Experiment, Host, HostAddress, ServerChoice};
 use dnslab_wire::Transport;
 
-use crate::arguments::{Load, Traffic};
+use crate::arguments::{KeyOptions, Load, Traffic};
 use crate::exit::{Exit, Failure};
 use crate::run;
 
@@ -21,124 +21,52 @@ pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
 
 /// The experiment that the arguments describe.
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
-    let text = experiment_text(arguments)?;
-    check_text(&text, &arguments.traffic.set).map_err(|problems| {
-        let rendered = dnslab_experiment::render(problems.as_slice(), &text, "<arguments>");
-        Failure::bad_input(anyhow!(rendered))
+    let traffic = &arguments.traffic;
+    let question = format!("What does {} answer under this load?", traffic.target);
+    let draft = draft(traffic, &arguments.options, "load", question)?;
+    draft.check(&here()?).map_err(|problems| {
+        let source_text = Source::of_arguments();
+        run::failure(SessionError::from(ExperimentError::Invalid { problems, source_text }))
     })
 }
 
-/// The arguments in the form of an experiment file, which checks them and goes into the results.
-fn experiment_text(arguments: &Load) -> Result<String, Failure> {
-    let traffic = &arguments.traffic;
-    let question = format!("What does {} answer under this load?", traffic.target);
-    let mut lines = traffic_lines(traffic, "load", &question)?;
-    match (&arguments.rate, arguments.outstanding) {
-        (Some(rate), _) => lines.add("load.rate", toml_text(rate)),
-        (None, outstanding) => {
-            lines.add("load.outstanding", outstanding.unwrap_or(1).to_string());
-        }
-    }
-    lines.add("load.duration", toml_text(&arguments.duration));
-    lines.add_if("load.pace", arguments.pace.as_deref().map(toml_text));
-    Ok(lines.of_one_variant("load"))
+/// This machine, for paths on the command line.
+pub(crate) fn here() -> Result<Here, Failure> {
+    Ok(Here::with_file_in(Path::new("")).context("there is no current folder")?)
 }
 
-/// Lines of an experiment file.
-#[derive(Debug, Default)]
-pub(crate) struct Lines(String);
-
-impl Lines {
-    /// Adds `key = value`; the value is TOML already.
-    pub(crate) fn add(&mut self, key: &str, value: String) {
-        writeln!(self.0, "{key} = {value}").expect("writing to a string does not fail");
-    }
-
-    /// Adds the key if it has a value.
-    pub(crate) fn add_if(&mut self, key: &str, value: Option<String>) {
-        if let Some(value) = value {
-            self.add(key, value);
-        }
-    }
-
-    /// The text without a variant.
-    pub(crate) fn without_variant(self) -> String {
-        self.0
-    }
-
-    /// The text of an experiment with one variant of this name.
-    pub(crate) fn of_one_variant(self, name: &str) -> String {
-        format!("{}\n[[variant]]\nname = {}\n", self.0, toml_text(name))
-    }
-}
-
-/// The lines that every command with a load has in common. What is wrong with the target or the
-/// certificate is said here; all other values are for the check of the experiment.
-pub(crate) fn traffic_lines(
+/// The arguments that every command with a load has, as an experiment. What is wrong with the target or the
+/// certificate is said here; all other values are for the check.
+pub(crate) fn draft<const IS_SEARCH: bool>(
     traffic: &Traffic,
+    options: &KeyOptions<IS_SEARCH>,
     name: &str,
-    question: &str,
-) -> Result<Lines, Failure> {
-    let transport: Transport = traffic.transport.parse().map_err(Failure::bad_input)?;
-    let (address, host) = resolve(&traffic.target, transport).map_err(Failure::bad_input)?;
-    let encrypted = transport.is_encrypted();
-    if encrypted && traffic.authority.is_none() && !traffic.insecure {
+    question: String,
+) -> Result<Draft, Failure> {
+    let mut document = Document::of_options(name);
+    options.put_into(&mut document);
+    traffic.set.iter().for_each(|set| document.set(set));
+    let mut draft = document.draft();
+    draft.top.name.set(name.to_owned());
+    draft.top.question.set_default(question);
+    draft.repeat.runs.set_default(1);
+    let variant = &mut draft.variants[0];
+    let (server, transport) = (&mut variant.server, variant.load.transport.value);
+    let (address, host_name) = resolve(&traffic.target, transport).map_err(Failure::bad_input)?;
+    if transport.is_encrypted() && server.authority.value.is_none() && !server.insecure.value {
         return Err(Failure::bad_input(anyhow!(
             "the certificate of {} cannot be verified: give its authority with --authority FILE, \
              or do not verify it with --insecure",
             traffic.target
         )));
     }
-    let mut lines = Lines::default();
-    lines.add("name", toml_text(name));
-    lines.add("question", toml_text(question));
-    lines.add("repeat.runs", "1".to_owned());
-    lines.add("server.kind", toml_text("external"));
-    lines.add("server.address", toml_text(&address.ip().to_string()));
-    lines.add(port_key(transport), address.port().to_string());
-    lines.add("load.transport", toml_text(&traffic.transport.to_lowercase()));
-    lines.add("load.clients", traffic.clients.to_string());
-    lines.add("load.warm_up", toml_text(&traffic.warm_up));
-    lines.add("load.timeout", toml_text(&traffic.timeout));
-    let tls_name = traffic.tls_name.as_deref().or(host.as_deref());
-    let optional = [
-        ("load.queries", traffic.queries.as_deref().map(toml_path)),
-        ("server.zone.name", traffic.zone.as_deref().map(toml_text)),
-        ("server.zone.records", traffic.records.map(|records| records.to_string())),
-        ("expect.rcode", traffic.expect.as_deref().map(toml_text)),
-        ("server.authority", traffic.authority.as_deref().map(toml_path)),
-        ("server.insecure", traffic.insecure.then(|| "true".to_owned())),
-        ("server.tls_name", tls_name.filter(|_| encrypted).map(toml_text)),
-        ("load.workers", traffic.workers.map(|workers| workers.to_string())),
-        ("repeat.seed", traffic.seed.map(|seed| seed.to_string())),
-    ];
-    for (key, value) in optional {
-        lines.add_if(key, value);
+    server.kind.set(ServerChoice::External);
+    server.address.set(HostAddress { host: Host::Address(address.ip()), port: None });
+    server.port_for(transport).set(Some(address.port()));
+    if transport.is_encrypted() {
+        server.tls_name.set_default(host_name);
     }
-    traffic.client.add_to(&mut lines);
-    Ok(lines)
-}
-
-/// A path as a TOML string, from the root.
-pub(crate) fn toml_path(path: &Path) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    toml_text(&absolute.to_string_lossy())
-}
-
-/// A TOML basic string.
-pub(crate) fn toml_text(value: &str) -> String {
-    let mut text = String::from("\"");
-    for letter in value.chars() {
-        match letter {
-            '"' | '\\' => text.extend(['\\', letter]),
-            control if control.is_control() => {
-                write!(text, "\\u{:04X}", u32::from(control)).expect("a string takes all");
-            }
-            other => text.push(other),
-        }
-    }
-    text.push('"');
-    text
+    Ok(draft)
 }
 
 /// The address that a target stands for, and its name if it has one.

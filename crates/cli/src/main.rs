@@ -36,7 +36,7 @@ mod tests;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use arguments::{Arguments, Command};
 use exit::{Exit, Failure};
@@ -64,10 +64,15 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Load(arguments) => load::load(arguments),
         Command::Capacity(arguments) => capacity::capacity(arguments),
-        Command::Serve(arguments) => serve::serve(arguments),
+        Command::Serve(arguments) => serve::serve(*arguments),
         Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Completions { shell } => {
+            let output = &mut std::io::stdout();
+            clap_complete::generate(shell, &mut Arguments::command(), "dnslab", output);
+            Ok(Exit::Fine)
+        }
     }
 }

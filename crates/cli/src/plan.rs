@@ -1,6 +1,7 @@
 //! `dnslab plan`: an experiment explained, and nothing started.
 
-use dnslab_experiment::{Experiment, NamedPrograms, Plan, explain, located, skipped};
+use dnslab_experiment::{NamedPrograms, Plan, explain, located, skipped};
+use dnslab_settings::Experiment;
 
 use crate::exit::{Exit, Failure};
 use crate::run::failure;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    Experiment, ExperimentError, FirstQueryError, OptionForm, Plan, Session, SessionError,
-    SessionOptions, Source, Untrusted, without_secrets,
+    ExperimentError, FirstQueryError, OptionForm, Plan, Session, SessionError, SessionOptions,
+    Source, Untrusted,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
+use dnslab_settings::{Experiment, without_secrets};
 
 use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};

@@ -13,7 +13,7 @@ const LINES: &[&str] = &[
     // Each transport.
     "load 192.0.2.7 --results /tmp/results --quiet",
     "load 192.0.2.7:5300 --transport tcp --json",
-    "load 192.0.2.7 --transport DoT --authority /etc/ssl/ca.pem --tls-name ns1.example.test",
+    "load 192.0.2.7 --transport DoT --authority /etc/passwd --tls-name ns1.example.test",
     "load 192.0.2.7:8443 --transport doh2 --insecure --http-method get --http-path /resolve",
     "load 192.0.2.7 --transport doq --insecure --early-data",
     "load 192.0.2.7 --transport doh3 --insecure --http-method get --early-data --padding",
@@ -35,11 +35,11 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport dot --insecure --tls-records shared --tls-versions 1.2 --resumption off",
     "load 192.0.2.7 --transport dot --insecure --resumption on --padding=468",
     // What is asked.
-    "load 192.0.2.7 --queries /srv/queries.txt --recursion-desired --expect NXDOMAIN",
+    "load 192.0.2.7 --queries /etc/passwd --recursion-desired --expect NXDOMAIN",
     "load 192.0.2.7 --zone example.test --records 250000 --types A:70,AAAA:25,HTTPS:5 --dnssec-ok",
     "load 192.0.2.7 --edns-option 65001:c0ffee --edns-option 3: --cookies",
     "load 192.0.2.7 --client-subnets '10.0.0.0/8 by /24' --tsig hmac-sha512:key.test:c2VjcmV0",
-    "load 192.0.2.7 --client-subnets 2001:db8::/48 --tsig-file /etc/dnslab/key",
+    "load 192.0.2.7 --client-subnets 2001:db8::/48 --tsig-file /etc/passwd",
     "load 192.0.2.7 --set load.selection=uniform --set server.watch=false --set load.horizon=0s \
      --set expect.wrong_limit=5% --set repeat.runs=3 \
      --set server.unit=named.service",
@@ -77,6 +77,7 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport quic",
     "load 192.0.2.7 --clients 0 --duration 10 --tls-groups x25519 --set load.horizn=1us",
     "load 192.0.2.7 --rate 5 --outstanding 5",
+    "load 192.0.2.7 --queries /nowhere/queries.txt --tsig-file /nowhere/key",
     "load 192.0.2.7 --seed 18446744073709551615",
     "load 192.0.2.7 --sources 127.0.1.0/24",
     "capacity 192.0.2.7 --from 100 --max 50",

@@ -1,25 +1,28 @@
 //! An experiment explained before anything is started: hosts, links, servers, order, time.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use dnslab_lab::hosts::{self, LinkSettings};
-use dnslab_lab::{LogDestination, ServerKind};
+use dnslab_lab::{LabError, Version, hosts};
 use dnslab_measure::SkippedVariant;
+use dnslab_settings::{
+    ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries, ServerKind,
+    Upstream, Variant, on_one_line,
+};
 use dnslab_wire::units::{duration, share};
 
-use crate::error::on_one_line;
-use crate::{Experiment, HostsChoice, Mode, Plan, Queries, Server, UpstreamBehaviour, Variant};
+use crate::Plan;
 
 /// What the plan says of one server: its version and where it lies, or why it is not there.
-pub type FindServer<'a> = dyn Fn(&Server) -> String + 'a;
+pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
 
 /// The version and the program of a server as it is installed here; why not, if it is not.
 #[must_use]
-pub fn installed(server: &Server) -> String {
-    let Some(kind) = server.kind() else { return "runs already".to_owned() };
-    let found = match server.root() {
+pub fn installed(server: &ChainServer<'_>) -> String {
+    let Some(kind) = server.kind else { return "runs already".to_owned() };
+    let found = match server.root {
         Some(root) => dnslab_lab::find_in_root(kind, root),
-        None => dnslab_lab::find(kind, server.binary()),
+        None => dnslab_lab::find(kind, server.binary),
     };
     match found {
         Ok(found) => format!("{} at {}", found.version, found.binary.display()),
@@ -29,12 +32,30 @@ pub fn installed(server: &Server) -> String {
 
 /// [`installed`] without running a program that the experiment names: of such a one, where it lies.
 #[must_use]
-pub fn located(server: &Server) -> String {
-    match server.named_program() {
+pub fn located(server: &ChainServer<'_>) -> String {
+    match named_program(server) {
         None => installed(server),
         Some(Ok((path, Some(version)))) => format!("{version} at {}", path.display()),
         Some(Ok((path, None))) => format!("{}, not asked for its version", path.display()),
         Some(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The whole path of the program that the experiment names for a server, by itself or by a root folder, with
+/// its version where that is known without running it; `None` if it names none.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn named_program(
+    server: &ChainServer<'_>,
+) -> Option<Result<(PathBuf, Option<Version>), LabError>> {
+    let kind = server.kind?;
+    match (server.root, server.binary) {
+        (Some(root), _) => Some(dnslab_lab::program_in_root(kind, root).map_err(LabError::from)),
+        (None, Some(binary)) => {
+            Some(dnslab_lab::named_program(kind, binary).map(|path| (path, None)))
+        }
+        (None, None) => None,
     }
 }
 
@@ -84,32 +105,32 @@ pub fn explain(
 /// What a variant names that is code, each in lines: programs, root folders, text of configurations, a folder
 /// that is written to.
 fn code(variant: &Variant) -> Vec<(&'static str, String)> {
-    let chain = variant.topology.chain.iter().map(|behind| (behind.role.name(), &behind.server));
     let mut lines = Vec::new();
-    for (place, server) in std::iter::once(("server", &variant.server.server)).chain(chain) {
-        if let Some(root) = server.root() {
+    for server in variant.servers() {
+        let place = server.role.name();
+        if let Some(root) = server.root {
             lines.push(("root", format!("{} (`{place}.root`)", root.display())));
         }
-        if let Some(program) = server.named_program() {
-            let binary = server.binary().map(|path| path.display().to_string());
+        if let Some(program) = named_program(&server) {
+            let binary = server.binary.map(|path| path.display().to_string());
             // The reason why it is not there stands with the server.
             let path = program.map(|(path, _)| path.display().to_string()).ok().or(binary);
-            let key = if server.root().is_some() { "root" } else { "binary" };
+            let key = if server.root.is_some() { "root" } else { "binary" };
             let line = |path| ("program", format!("{path} (`{place}.{key}`)"));
             lines.extend(path.map(line));
         }
         // It is looked for beside the program that was named.
-        if server.kind() == Some(ServerKind::Knot) && server.binary().is_some() {
+        if server.kind == Some(ServerKind::Knot) && server.binary.is_some() {
             let line =
                 format!("knotc beside it, or that of PATH, for its counters (`{place}.binary`)");
             lines.push(("program", line));
         }
-        if let Some(extra) = server.extra() {
+        if let Some(extra) = server.extra {
             lines.push(("extra", format!("text of its configuration (`{place}.extra`):")));
             lines.extend(extra.lines().map(|line| ("", format!("| {}", on_one_line(line)))));
         }
     }
-    if let Some(folder) = variant.server.logging.folder() {
+    if let Some(folder) = &variant.log.folder {
         lines.push(("folder", format!("{} (`server.log.folder`)", folder.display())));
     }
     lines
@@ -117,117 +138,114 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
 
 /// The hosts and the links between them, from the clients to the end of the chain.
 fn line_of_hosts(variant: &Variant) -> String {
-    let topology = &variant.topology;
-    let why = match topology.hosts {
+    let (client_link, upstream_link) = (variant.client_link.link(), variant.upstream_link.link());
+    let why = match variant.lab.hosts {
         HostsChoice::Loopback => return "all on the loopback interface".to_owned(),
         HostsChoice::Namespaces => None,
         HostsChoice::Auto => hosts::possible().err(),
     };
     if let Some(why) = why {
-        let delay_ns = 2 * topology.upstream_link.delay_ns;
-        let played = match delay_ns {
-            0 => String::new(),
-            _ => format!("; the upstream answers {} later", ns(delay_ns)),
+        let played = match 2 * upstream_link.delay {
+            Duration::ZERO => String::new(),
+            later => format!("; the upstream answers {} later", duration::write(later)),
         };
         return format!("all on the loopback interface{played} ({why})");
     }
-    let mut line = format!("client --{}-- server", link(&topology.client_link));
-    if topology.upstream().is_some() {
-        line.push_str(&format!(" --{}-- upstream", link(&topology.upstream_link)));
+    let mut line = format!("client --{}-- server", link(client_link));
+    if variant.upstream.kind.is_some() {
+        line.push_str(&format!(" --{}-- upstream", link(upstream_link)));
     }
     format!("{line}, each a network namespace")
 }
 
 /// What a link does, between the dashes.
-fn link(settings: &LinkSettings) -> String {
-    let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = settings;
+fn link(Link { delay, jitter, loss, rate_mbit }: Link) -> String {
     let mut parts = Vec::new();
-    if *delay_ns > 0 {
-        let jitter = match jitter_ns {
-            0 => String::new(),
-            _ => format!(" +- {}", ns(*jitter_ns)),
+    if !delay.is_zero() {
+        let jitter = match jitter {
+            Duration::ZERO => String::new(),
+            jitter => format!(" +- {}", duration::write(jitter)),
         };
-        parts.push(format!("{}{jitter}", ns(*delay_ns)));
+        parts.push(format!("{}{jitter}", duration::write(delay)));
     }
-    if *loss > 0.0 {
-        parts.push(format!("{} lost", share::in_sentence(*loss)));
+    if loss > 0.0 {
+        parts.push(format!("{} lost", share::in_sentence(loss)));
     }
-    if let Some(rate) = rate_bps {
-        parts.push(format!("{} Mbit/s", rate / 1_000_000));
-    }
+    parts.extend(rate_mbit.map(|rate| format!("{rate} Mbit/s")));
     if parts.is_empty() { String::new() } else { format!(" {} ", parts.join(", ")) }
-}
-
-fn ns(ns: u64) -> String {
-    duration::write(Duration::from_nanos(ns))
 }
 
 /// Each server of the chain by its place, with how it is asked.
 fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, String)> {
-    let settings = &variant.server;
+    let line = |server: ChainServer<'_>| {
+        let extras = match server.role {
+            ChainRole::Server => front_extras(variant),
+            _ if server.kind == Some(ServerKind::Embedded) => upstream_extras(&variant.upstream),
+            _ => Vec::new(),
+        };
+        (server.role.name(), described(&server, &extras.join(", "), find))
+    };
+    variant.servers().into_iter().map(line).collect()
+}
+
+/// What the server under test does beside answering.
+fn front_extras(variant: &Variant) -> Vec<String> {
+    let log = match variant.log.to {
+        LogTarget::None => None,
+        LogTarget::File => Some("query log"),
+        LogTarget::Syslog => Some("query log to syslog"),
+        LogTarget::StandardError => Some("query log to standard error"),
+        LogTarget::Null => Some("query log that is dropped"),
+    };
+    let others = [
+        (variant.server.dnstap, "dnstap"),
+        (variant.server.dnssec, "validating"),
+        (!variant.server.cache, "without a cache"),
+    ];
+    let others = others.into_iter().filter(|(is_on, _)| *is_on).map(|(_, what)| what);
+    log.into_iter().chain(others).map(str::to_owned).collect()
+}
+
+/// What an embedded upstream does that it does not do by default.
+fn upstream_extras(upstream: &Upstream) -> Vec<String> {
+    let Upstream { delay, busy, queries_per_connection: quota, idle, tickets, signed, .. } =
+        upstream;
     let mut extras = Vec::new();
-    extras.extend(settings.logging.query_log.as_ref().map(|log| match log.to {
-        LogDestination::File(_) => "query log",
-        LogDestination::Syslog => "query log to syslog",
-        LogDestination::StandardError => "query log to standard error",
-        LogDestination::Null => "query log that is dropped",
-    }));
-    for (is_on, what) in [
-        (settings.logging.dnstap, "dnstap"),
-        (settings.dnssec, "validating"),
-        (settings.without_cache, "without a cache"),
-    ] {
-        extras.extend(is_on.then_some(what));
-    }
-    let transport = variant.load.transport;
-    let mut lines =
-        vec![("server", described(&settings.server, transport.name(), &extras.join(", "), find))];
-    for behind in &variant.topology.chain {
-        let behaviour = &behind.behaviour;
-        let mut extras = Vec::new();
-        if let Server::Embedded { delay, busy, .. } = &behind.server {
-            extras.extend(delay.as_ref().map(|delay| format!("answers after {delay}")));
-            let costs = || format!("{} of CPU for each answer", duration::write(*busy));
-            extras.extend((!busy.is_zero()).then(costs));
-            let quota = behaviour.queries_per_connection;
-            extras.extend(quota.map(|quota| format!("closes after {quota} queries")));
-            let closes_early = behaviour.idle_timeout < UpstreamBehaviour::default().idle_timeout;
-            let idle =
-                || format!("closes after {} without one", duration::write(behaviour.idle_timeout));
-            extras.extend(closes_early.then(idle));
-            extras.extend((!behaviour.tickets).then(|| "no tickets".to_owned()));
-            extras.extend(behaviour.signed.then(|| "signed".to_owned()));
-        }
-        let line = described(&behind.server, behind.transport.name(), &extras.join(", "), find);
-        lines.push((behind.role.name(), line));
-    }
-    lines
+    extras.extend(delay.map(|delay| format!("answers after {delay}")));
+    let costs = || format!("{} of CPU for each answer", duration::write(*busy));
+    extras.extend((!busy.is_zero()).then(costs));
+    extras.extend(quota.map(|quota| format!("closes after {quota} queries")));
+    let without_one = || format!("closes after {} without one", duration::write(*idle));
+    extras.extend((*idle < Upstream::default().idle).then(without_one));
+    extras.extend((!tickets).then(|| "no tickets".to_owned()));
+    extras.extend(signed.then(|| "signed".to_owned()));
+    extras
 }
 
 /// One server: what it is, how it is asked, what it does beside.
-fn described(server: &Server, transport: &str, extras: &str, find: &FindServer<'_>) -> String {
-    let title = server.kind().map_or("external", ServerKind::title);
+fn described(server: &ChainServer<'_>, extras: &str, find: &FindServer<'_>) -> String {
+    let title = server.kind.map_or("external", dnslab_lab::title);
     let extras = if extras.is_empty() { String::new() } else { format!("; {extras}") };
-    format!("{title} ({}), asked over {transport}{extras}", find(server))
+    format!("{title} ({}), asked over {}{extras}", find(server), server.transport)
 }
 
 /// Who asks what, how, for how long.
 fn load(variant: &Variant) -> String {
     let load = &variant.load;
-    let mode = match &load.mode {
+    let mode = match load.mode() {
         Mode::Closed { outstanding } => format!("{outstanding} outstanding each"),
         Mode::Open { rate, pace } => format!("{rate} queries per second in all, {pace}"),
     };
-    let names = match &load.queries {
+    let names = match load.asked() {
         Queries::Zone(types) => {
-            let zone = &variant.server.zone;
+            let zone = &variant.zone;
             format!("the {} names of {}, {types}", zone.records, zone.name)
         }
         Queries::File(path) => format!("the queries of {}", path.display()),
         Queries::Popular(count) => format!("{count} popular names"),
     };
     let clients = if load.clients == 1 { "client" } else { "clients" };
-    let length = match load.most_queries {
+    let length = match load.queries_in_all {
         Some(most) => format!("{most} queries, for at most {}", duration::write(load.duration)),
         None => duration::write(load.duration),
     };

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use dnslab_measure::{CaseId, SkippedVariant};
+use dnslab_settings::{Experiment, Mode, Variant};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-use crate::check::{Experiment, Variant};
-use dnslab_load::Mode;
 
 /// Time that one run takes besides its load, about: the server starts, loads its zone, is asked until it
 /// answers, and stops.
@@ -45,12 +43,12 @@ impl Plan {
             .map(|variant| variant.name.as_str())
             .filter(|name| !is_skipped(name))
             .collect();
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(experiment.seed);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(experiment.repeat.seed);
         let mut blocks = Vec::new();
-        while blocks.len() < experiment.runs as usize && !names.is_empty() {
+        while blocks.len() < experiment.repeat.runs as usize && !names.is_empty() {
             blocks.extend(latin_square(names.len(), &mut random));
         }
-        let cases = (1..=experiment.runs).zip(blocks).flat_map(|(repetition, block)| {
+        let cases = (1..=experiment.repeat.runs).zip(blocks).flat_map(|(repetition, block)| {
             let names = &names;
             block
                 .into_iter()
@@ -76,7 +74,8 @@ impl Plan {
                 .variant(&case.variant)
                 .map_or(Duration::ZERO, |variant| length(variant).saturating_add(START_AND_STOP))
         };
-        let common = experiment.common.map_or(Duration::ZERO, |of| of.warm_up + of.duration);
+        let common = experiment.common_load();
+        let common = common.map_or(Duration::ZERO, |of| of.warm_up + of.duration);
         let lasts = |case: &CaseId| lasts(case).saturating_add(common);
         let estimated = cases.iter().map(lasts).fold(Duration::ZERO, Duration::saturating_add);
         Self { cases, estimated }
@@ -91,14 +90,12 @@ const ANSWER: Duration = Duration::from_millis(5);
 fn length(variant: &Variant) -> Duration {
     let load = &variant.load;
     let whole = load.warm_up.saturating_add(load.duration);
-    let Some(most) = load.most_queries else { return whole };
-    let seconds = match &load.mode {
+    let Some(most) = load.queries_in_all else { return whole };
+    let seconds = match load.mode() {
         Mode::Open { rate, .. } => most as f64 / rate.mean(whole),
         Mode::Closed { outstanding } => {
-            let links = [&variant.topology.client_link, &variant.topology.upstream_link];
-            let both_ways: u64 = links.iter().map(|link| 2 * link.delay_ns).sum();
-            let each = ANSWER + Duration::from_nanos(both_ways);
-            let window = f64::from(load.clients) * f64::from(*outstanding);
+            let each = ANSWER + 2 * (variant.client_link.delay + variant.upstream_link.delay);
+            let window = f64::from(load.clients) * f64::from(outstanding);
             most as f64 / window * each.as_secs_f64()
         }
     };
@@ -140,7 +137,7 @@ mod tests {
         for variant in 0..variants {
             text.push_str(&format!("[[variant]]\nname = \"v{variant}\"\n"));
         }
-        crate::check_text(&text, &[]).unwrap()
+        dnslab_settings::check_text(&text, &[]).unwrap()
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! Experiments explained before they run.
 
-use dnslab_experiment::{Plan, check_text, explain};
+use dnslab_experiment::{Plan, explain};
 use dnslab_measure::SkippedVariant;
+use dnslab_settings::check_text;
 
 #[test]
 fn a_chain_is_explained() {

@@ -1,13 +1,12 @@
 //! A certificate authority and a server certificate that live as long as one run.
 
-use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
+use dnslab_settings::CertificateKind;
 use getrandom::SysRng;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -27,73 +26,21 @@ pub const KEY: &str = "server.key";
 /// (RFC 6761, section 6.2).
 pub const NAME: &str = "dnslab.test";
 
-/// Keys and signatures of the certificates that are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CertificateKind {
-    /// Authority and server have keys of ECDSA with P-256.
-    #[default]
-    EcdsaP256,
-    /// Authority and server have RSA keys of 2048 bits.
-    Rsa2048,
-    /// Keys of ECDSA with P-256, and an intermediate authority between the server and the one that
-    /// clients trust. The server sends its certificate too, as those with certificates of public
-    /// authorities must.
-    Chain,
-}
-
-impl CertificateKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::EcdsaP256, Self::Rsa2048, Self::Chain];
-
-    /// The name in experiment files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::EcdsaP256 => "ecdsa-p256",
-            Self::Rsa2048 => "rsa-2048",
-            Self::Chain => "chain",
+/// A new key.
+///
+/// # Errors
+/// When it cannot be made.
+fn new_key(kind: CertificateKind) -> Result<KeyPair, rcgen::Error> {
+    match kind {
+        CertificateKind::EcdsaP256 | CertificateKind::Chain => KeyPair::generate(),
+        CertificateKind::Rsa2048 => {
+            // ring signs with RSA keys, but makes none.
+            let key = RsaPrivateKey::new(&mut UnwrapErr(SysRng), 2_048)
+                .map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
+            let octets = key.to_pkcs8_der().map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;
+            let octets = octets.as_bytes().into();
+            KeyPair::from_pkcs8_der_and_sign_algo(&octets, &PKCS_RSA_SHA256)
         }
-    }
-
-    /// A new key.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    fn key(self) -> Result<KeyPair, rcgen::Error> {
-        match self {
-            Self::EcdsaP256 | Self::Chain => KeyPair::generate(),
-            Self::Rsa2048 => {
-                // ring signs with RSA keys, but makes none.
-                let key = RsaPrivateKey::new(&mut UnwrapErr(SysRng), 2_048)
-                    .map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
-                let octets = key.to_pkcs8_der().map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;
-                let octets = octets.as_bytes().into();
-                KeyPair::from_pkcs8_der_and_sign_algo(&octets, &PKCS_RSA_SHA256)
-            }
-        }
-    }
-}
-
-impl fmt::Display for CertificateKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-/// The text names no kind of certificate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown kind of certificate `{0}`: it is one of ecdsa-p256, rsa-2048, chain")]
-pub struct UnknownCertificateKind(
-    /// The text.
-    pub String,
-);
-
-impl FromStr for CertificateKind {
-    type Err = UnknownCertificateKind;
-
-    fn from_str(text: &str) -> Result<Self, UnknownCertificateKind> {
-        let named = |kind: &Self| kind.name() == text;
-        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownCertificateKind(text.to_owned()))
     }
 }
 
@@ -163,14 +110,14 @@ struct Pem {
 fn build(address: IpAddr, kind: CertificateKind) -> Result<Pem, rcgen::Error> {
     let has_intermediate = kind == CertificateKind::Chain;
     let root = authority("dnslab authority of one run", u8::from(has_intermediate));
-    let root_key = kind.key()?;
+    let root_key = new_key(kind)?;
     let root_certificate = root.self_signed(&root_key)?;
     let mut issuer = Issuer::from_params(&root, &root_key);
     let mut sent = String::new();
     let (intermediate, intermediate_key);
     if has_intermediate {
         intermediate = authority("dnslab intermediate authority of one run", 0);
-        intermediate_key = kind.key()?;
+        intermediate_key = new_key(kind)?;
         sent = intermediate.signed_by(&intermediate_key, &issuer)?.pem();
         issuer = Issuer::from_params(&intermediate, &intermediate_key);
     }
@@ -181,7 +128,7 @@ fn build(address: IpAddr, kind: CertificateKind) -> Result<Pem, rcgen::Error> {
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
-    let server_key = kind.key()?;
+    let server_key = new_key(kind)?;
     sent.insert_str(0, &server.signed_by(&server_key, &issuer)?.pem());
     Ok(Pem {
         authority: root_certificate.pem(),

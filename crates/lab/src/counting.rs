@@ -10,7 +10,7 @@ use dnslab_measure::{CounterSample, CounterSeries};
 
 use crate::network::Visit;
 use crate::sampler::signed_ns;
-use crate::server::{Access, ServerKind};
+use crate::server::{Access, ServerKind, adapter};
 use crate::users::User;
 
 /// Time between readings. One costs the server up to some milliseconds of CPU time (BIND renders its
@@ -59,7 +59,7 @@ impl CounterWatch {
     /// Takes the first reading before it returns, and then one each second, unless that disturbs the
     /// server's clients. `None` for a server that tells nobody what it counted.
     pub(crate) fn start(counted: Counted) -> Option<Self> {
-        let source = counted.kind.adapter().counter_source()?;
+        let source = adapter(counted.kind).counter_source()?;
         let (stop, stopped) = mpsc::channel();
         let (began, has_begun) = mpsc::channel();
         let thread = thread::spawn(move || read_until(&counted, &began, &stopped));
@@ -153,7 +153,7 @@ impl Readings {
         };
         self.asked += 1;
         let at = Instant::now();
-        match counted.kind.adapter().counters(&access) {
+        match adapter(counted.kind).counters(&access) {
             Ok(counts) => self.samples.push((at, CounterSample { at_ns: 0, counts })),
             Err(reason) => self.failure = Some(reason),
         }

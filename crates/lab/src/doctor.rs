@@ -12,7 +12,7 @@ use rustix::process::Resource;
 
 use crate::cgroup::{CpuSource, Groups};
 use crate::cpus::Cores;
-use crate::server::{ServerKind, find};
+use crate::server::{ServerKind, find, title};
 use crate::timers::{ASKED, Sleep};
 use crate::{LabError, cpus, descendants, host, hosts, readings};
 
@@ -343,7 +343,7 @@ fn namespaces() -> Diagnosis {
 }
 
 fn installed(kind: ServerKind) -> Diagnosis {
-    let subject = kind.title();
+    let subject = title(kind);
     match find(kind, None) {
         Ok(found) => good(subject, format!("{} at {}", found.version, found.binary.display())),
         Err(error) => {

@@ -62,9 +62,9 @@ mod tls_library;
 pub mod users;
 mod written;
 
-pub use certificate::{CertificateKind, UnknownCertificateKind};
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
+pub use dnslab_settings::{CertificateKind, LogSuffix, ServerKind, TimeForm};
 pub use error::{AddressTaken, Exited, LabError, NotInstalled, NotReady};
 pub use external::{ExternalServer, Identity, NotFound};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
@@ -78,6 +78,6 @@ pub use sampler::{Sampler, Watched};
 pub use server::{
     DNSTAP_LOG, EmbeddedSettings, Installed, LogDestination, LogFile, LogPrefix, Logging, Needs,
     Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, Rendered, RenderedFile, Rotation, SYSLOG_SOCKET,
-    ServerKind, ServerSpec, Suffix, TimeForm, UPSTREAM_AUTHORITY, UnknownServer, Upstream,
-    UpstreamTls, Version, ZoneFile, check_connections, find, named_program, render,
+    ServerSpec, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, Version, ZoneFile, check_connections,
+    find, named_program, render, title,
 };

@@ -10,12 +10,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dnslab_settings::is_name;
 use rustix::mount::MountPropagationFlags;
 use rustix::thread::{CapabilitySet, UnshareFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
-use crate::server::{Installed, ServerKind, Version, ask_version, is_executable};
+use crate::server::{Installed, ServerKind, Version, adapter, ask_version, is_executable};
 use crate::users::User;
 use crate::{LabError, get, privileges};
 
@@ -202,7 +203,7 @@ impl Root {
     /// When it is not there or does not say its version.
     pub(crate) fn find(&self, kind: ServerKind) -> Result<Installed, LabError> {
         let binary = self.program(kind)?;
-        let version = self.ask_version(&binary, kind.version_argument())?;
+        let version = self.ask_version(&binary, adapter(kind).version_argument())?;
         Ok(Installed { kind, binary, version })
     }
 
@@ -212,7 +213,7 @@ impl Root {
             let (what, why) = ("the embedded server", "it is dnslab itself");
             return Err(RootError::Senseless { what, why });
         }
-        let program = kind.program();
+        let program = adapter(kind).program();
         let inside = PROGRAM_FOLDERS
             .iter()
             .map(|folder| Path::new(folder).join(program))
@@ -295,12 +296,6 @@ pub fn locate(root: &Path) -> Result<PathBuf, RootError> {
         }
     }
     Ok(folder)
-}
-
-/// True for a name in the cache; a path has `/`.
-#[must_use]
-pub fn is_name(root: &Path) -> bool {
-    root.to_str().is_some_and(|text| !text.is_empty() && !text.contains('/') && text != ".")
 }
 
 /// How to come by a root that is not there.

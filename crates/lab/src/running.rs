@@ -119,7 +119,7 @@ impl RunningServer {
             service: spec.socket_address(Transport::Udp),
             binary: installed.binary.clone(),
             user: guarded.run_as.as_ref().map(|run_as| run_as.user.clone()),
-            is_disturbed: spec.kind.adapter().counting_disturbs(&installed.version),
+            is_disturbed: crate::server::adapter(spec.kind).counting_disturbs(&installed.version),
             network: spec.network.clone(),
         };
         let user = users::of_process(process.pid()).unwrap_or_default();

@@ -38,13 +38,11 @@ mod tls;
 mod worker;
 
 pub use ask::{AskError, ask};
-pub use dnslab_transport::{Method, TlsGroup, UnknownMethod, UnknownTlsGroup};
+pub use dnslab_settings::{HttpSettings, Mode, Quickack, ReceiveTime, Records, TlsVersions};
+pub use dnslab_wire::{Method, TlsGroup};
 pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
 pub use response_matcher::Expected;
 pub use result::LoadResult;
-pub use spec::{HttpSettings, LoadSpec, Mode, Quickack, ReceiveTime, UnknownReceiveTime};
-pub use tls::{
-    CertificateFault, Records, TlsSettings, TlsSettingsError, TlsVersions, UnknownRecords,
-    UnknownTlsVersions, Verification,
-};
+pub use spec::LoadSpec;
+pub use tls::{CertificateFault, TlsSettings, TlsSettingsError, Verification};

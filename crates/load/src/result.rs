@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dnslab_measure::{Interval, LoadFacts, Measured, TlsFacts, TurnsTaken, WorkerFacts};
+use dnslab_measure::{Interval, LoadFacts, LoadMode, Measured, TlsFacts, TurnsTaken, WorkerFacts};
 
 use dnslab_traffic::Turns;
 use dnslab_wire::Transport;
@@ -98,7 +98,8 @@ pub(crate) fn finish(
     measured.counters.outcomes.check()?;
     let sent_all = spec.most_queries.is_some_and(|most| due(&measured) >= most);
     let cut_short = until < phases.until && !sent_all;
-    let facts = facts(spec, send_path.unwrap_or("none: no channel was open at the end"));
+    let send_path = send_path.unwrap_or("none: no channel was open at the end").to_owned();
+    let facts = LoadFacts { send_path, ..spec.facts() };
     Ok(LoadResult {
         origin,
         facts,
@@ -161,42 +162,46 @@ fn own_phases(spec: &LoadSpec) -> (Nanos, Nanos) {
     }
 }
 
-fn facts(spec: &LoadSpec, send_path: &str) -> LoadFacts {
-    let workers = spec.workers as usize;
-    let (warm_up_ns, duration_ns) = own_phases(spec);
-    LoadFacts {
-        transport: spec.transport.to_string(),
-        target: spec.target.to_string(),
-        clients: spec.clients,
-        mode: spec.mode.facts(spec.warm_up, spec.duration),
-        duration_ns,
-        warm_up_ns,
-        timeout_ns: nanos(spec.timeout),
-        workers: spec.workers,
-        cpus: spec
-            .cpus
-            .iter()
-            .copied()
-            .cycle()
-            .take(workers.min(workers * spec.cpus.len()))
-            .collect(),
-        queries: spec.queries.description().to_owned(),
-        seed: spec.seed,
-        send_path: send_path.to_owned(),
-        horizon_ns: nanos(spec.effective_horizon()),
-        behaviour: spec.behaviour.to_string(),
-        tls: spec
-            .tls
-            .as_ref()
-            .filter(|_| spec.transport.is_encrypted())
-            .map(|tls| tls_facts(tls, spec.transport)),
-        http_method: spec.transport.is_http().then(|| spec.http.method.to_string()),
-        edns: edns(spec),
-        receive_time: spec.receive_time.to_string(),
-        sources: spec.sources.as_ref().map(ToString::to_string),
-        most_queries: spec.most_queries,
-        quickack: spec.quickack.applies(&spec.mode)
-            && (spec.transport.runs_over_tcp() || spec.retries_over_tcp()),
+impl LoadSpec {
+    /// The load as it is asked for; which system calls carry it turns up when it is applied.
+    #[must_use]
+    pub fn facts(&self) -> LoadFacts {
+        let workers = self.workers as usize;
+        let (warm_up_ns, duration_ns) = own_phases(self);
+        LoadFacts {
+            transport: self.transport.to_string(),
+            target: self.target.to_string(),
+            clients: self.clients,
+            mode: LoadMode::of(&self.mode, self.warm_up, self.duration),
+            duration_ns,
+            warm_up_ns,
+            timeout_ns: nanos(self.timeout),
+            workers: self.workers,
+            cpus: self
+                .cpus
+                .iter()
+                .copied()
+                .cycle()
+                .take(workers.min(workers * self.cpus.len()))
+                .collect(),
+            queries: self.queries.description().to_owned(),
+            seed: self.seed,
+            send_path: String::new(),
+            horizon_ns: nanos(self.effective_horizon()),
+            behaviour: self.behaviour.to_string(),
+            tls: self
+                .tls
+                .as_ref()
+                .filter(|_| self.transport.is_encrypted())
+                .map(|tls| tls_facts(tls, self.transport)),
+            http_method: self.transport.is_http().then(|| self.http.method.to_string()),
+            edns: edns(self),
+            receive_time: self.receive_time.to_string(),
+            sources: self.sources.as_ref().map(ToString::to_string),
+            most_queries: self.most_queries,
+            quickack: self.quickack.applies(&self.mode)
+                && (self.transport.runs_over_tcp() || self.retries_over_tcp()),
+        }
     }
 }
 
@@ -219,7 +224,7 @@ fn edns(spec: &LoadSpec) -> String {
 fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
     let has_choice = transport == Transport::Dot;
     TlsFacts {
-        versions: tls.versions().offered_names().map(str::to_owned).collect(),
+        versions: crate::tls::offered_names(tls.versions()).map(str::to_owned).collect(),
         resumption: tls.resumption(),
         early_data: tls.early_data(),
         groups: tls.groups().iter().map(ToString::to_string).collect(),

@@ -1,17 +1,14 @@
 //! A load, as it is asked for.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_measure::LoadMode;
+use dnslab_settings::{HttpSettings, Load, Mode, Quickack, ReceiveTime, Subnets};
 use dnslab_traffic::{
-    ClientBehaviour, ClientSubnets, Connect, Pace, QueryList, Rate, Selection, SourceAddresses,
-    Truncated, Turns,
+    ClientBehaviour, ClientSubnets, Connect, QueryList, Selection, SourceAddresses, Truncated,
+    Turns,
 };
-use dnslab_transport::Method;
 use dnslab_wire::{Query, Transport, TsigKey};
 
 use crate::{Expected, TlsSettings};
@@ -19,148 +16,6 @@ use crate::{Expected, TlsSettings};
 /// A worker with a window of at most so many queries acts on each of them by itself
 /// ([`LoadSpec::effective_horizon`]).
 const LONE_QUERIES: u32 = 4;
-
-/// How queries are paced.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Mode {
-    /// A window of outstanding queries per client; the next is sent when one ends.
-    Closed {
-        /// Outstanding queries per client, at least 1.
-        outstanding: u32,
-    },
-    /// A schedule that does not wait for the server.
-    Open {
-        /// Queries per second over all clients, and how that changes with time.
-        rate: Rate,
-        /// How the due instants are spread.
-        pace: Pace,
-    },
-}
-
-impl Mode {
-    /// The mode in the form of the record: the intended rate is that of the measured window.
-    #[must_use]
-    pub fn facts(&self, warm_up: Duration, duration: Duration) -> LoadMode {
-        match self {
-            Self::Closed { outstanding } => LoadMode::Closed { outstanding: *outstanding },
-            Self::Open { rate, pace } => {
-                let pace = match rate {
-                    Rate::Constant(_) => pace.to_string(),
-                    changing => format!("{pace}, {changing}"),
-                };
-                let rate_qps = match rate {
-                    Rate::Constant(rate_qps) => *rate_qps,
-                    changing => {
-                        let due =
-                            changing.cumulated(warm_up + duration) - changing.cumulated(warm_up);
-                        due / duration.as_secs_f64()
-                    }
-                };
-                LoadMode::Open { rate_qps, pace }
-            }
-        }
-    }
-}
-
-/// How DNS messages become HTTP requests (RFC 8484).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpSettings {
-    /// GET or POST.
-    pub method: Method,
-    /// Path of the resource, without the variable `dns`.
-    pub path: String,
-}
-
-impl Default for HttpSettings {
-    fn default() -> Self {
-        Self { method: Method::default(), path: "/dns-query".to_owned() }
-    }
-}
-
-/// When the clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
-/// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Quickack {
-    /// Never, as the kernel is preset.
-    #[default]
-    Never,
-    /// In an open loop. In a closed one the next query follows an answer at once, and carries the
-    /// acknowledgement for nothing.
-    OpenLoop,
-    /// In every loop.
-    Always,
-}
-
-impl Quickack {
-    /// The name in experiment files and on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Never => "never",
-            Self::OpenLoop => "open-loop",
-            Self::Always => "always",
-        }
-    }
-
-    /// Whether clients of such a loop acknowledge at once.
-    #[must_use]
-    pub fn applies(self, mode: &Mode) -> bool {
-        match self {
-            Self::Never => false,
-            Self::OpenLoop => matches!(mode, Mode::Open { .. }),
-            Self::Always => true,
-        }
-    }
-}
-
-/// Whose clock says when a datagram came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ReceiveTime {
-    /// Ours, read once for each batch after it was read from the kernel: what a client sees, with
-    /// the wait for its CPU and for the horizon.
-    #[default]
-    User,
-    /// The kernel's, stamped when the datagram came to the host (`SO_TIMESTAMPNS`, socket(7)):
-    /// without what the generator itself adds after it. UDP only.
-    Kernel,
-}
-
-impl ReceiveTime {
-    /// Both of them.
-    pub const ALL: [Self; 2] = [Self::User, Self::Kernel];
-
-    /// The name in experiment files, on the command line and in records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Kernel => "kernel",
-        }
-    }
-}
-
-impl fmt::Display for ReceiveTime {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-/// The text names no receive time.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown receive time `{0}`: it is one of user, kernel")]
-pub struct UnknownReceiveTime(
-    /// The text.
-    pub String,
-);
-
-impl FromStr for ReceiveTime {
-    type Err = UnknownReceiveTime;
-
-    fn from_str(text: &str) -> Result<Self, UnknownReceiveTime> {
-        let named = |time: &Self| time.name() == text;
-        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownReceiveTime(text.to_owned()))
-    }
-}
 
 /// One load on one server.
 #[derive(Clone, Debug)]
@@ -229,33 +84,47 @@ impl LoadSpec {
     /// from one worker thread, with a time-out of two seconds; to be changed as needed.
     #[must_use]
     pub fn new(target: SocketAddr, transport: Transport, queries: Arc<QueryList>) -> Self {
+        let warm_up = Duration::from_secs(1);
+        let settings = Load { transport, clients: 1, warm_up, ..Load::default() };
+        Self::of(&settings, target, queries)
+    }
+
+    /// The load that these settings ask for, from one worker thread for each that they name. What they leave
+    /// to files, and to who starts the load, is still to be put in: client subnets and keys of files, TLS, the
+    /// expected answer, the seed.
+    #[must_use]
+    pub fn of(settings: &Load, target: SocketAddr, queries: Arc<QueryList>) -> Self {
+        let written = match &settings.client_subnets {
+            Some(Subnets::Written(subnets)) => Some(subnets.clone()),
+            Some(Subnets::File(_)) | None => None,
+        };
         Self {
             target,
-            transport,
-            clients: 1,
-            mode: Mode::Closed { outstanding: 1 },
-            duration: Duration::from_secs(10),
-            warm_up: Duration::from_secs(1),
-            most_queries: None,
-            timeout: Duration::from_secs(2),
-            workers: 1,
-            cpus: Vec::new(),
+            transport: settings.transport,
+            clients: settings.clients,
+            mode: settings.mode(),
+            duration: settings.duration,
+            warm_up: settings.warm_up,
+            most_queries: settings.queries_in_all,
+            timeout: settings.timeout,
+            workers: settings.workers.unwrap_or(1),
+            cpus: settings.cpus.clone(),
             queries,
-            selection: Selection::default(),
+            selection: settings.selection,
             seed: 1,
             expected: None,
             tls: None,
-            horizon: Duration::from_micros(20),
-            behaviour: ClientBehaviour::default(),
-            sources: None,
-            subnets: None,
-            keepalive: false,
-            cookies: false,
-            tsig: None,
-            http: HttpSettings::default(),
-            receive_time: ReceiveTime::default(),
+            horizon: settings.horizon,
+            behaviour: settings.behaviour(),
+            sources: settings.sources.clone(),
+            subnets: written,
+            keepalive: settings.keepalive,
+            cookies: settings.cookies,
+            tsig: settings.tsig.clone(),
+            http: settings.http(),
+            receive_time: settings.receive_time,
             turns: None,
-            quickack: Quickack::Never,
+            quickack: settings.quickack,
         }
     }
 
@@ -336,6 +205,8 @@ impl LoadSpec {
 
 #[cfg(test)]
 mod tests {
+    use dnslab_traffic::{Pace, Rate};
+
     use super::*;
 
     fn spec() -> LoadSpec {
@@ -409,25 +280,5 @@ mod tests {
         let idle = Some(Duration::from_secs(8));
         let at_start = ClientBehaviour { idle, ..ClientBehaviour::default() };
         assert_eq!(with(open(1_000.0), at_start), 100_000);
-    }
-
-    #[test]
-    fn the_intended_rate_is_that_of_the_window() {
-        let rate: Rate = "steps:20000,10000/1s".parse().unwrap();
-        let mode = Mode::Open { rate, pace: Pace::Constant };
-        let LoadMode::Open { rate_qps, .. } =
-            mode.facts(Duration::from_secs(1), Duration::from_secs(4))
-        else {
-            panic!()
-        };
-        assert!((rate_qps - 10_000.0).abs() < 1e-6, "{rate_qps}");
-    }
-
-    #[test]
-    fn receive_times_are_read_back() {
-        for time in ReceiveTime::ALL {
-            assert_eq!(time.to_string().parse(), Ok(time));
-        }
-        assert!("nic".parse::<ReceiveTime>().unwrap_err().to_string().contains("`nic`"));
     }
 }

@@ -4,7 +4,6 @@
 mod certificate;
 mod client;
 mod fault;
-mod records;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -15,35 +14,21 @@ pub(crate) use certificate::facts as certificate_facts;
 pub(crate) use client::ClientTls;
 pub use fault::CertificateFault;
 pub(crate) use fault::FaultWatch;
-pub use records::{Records, UnknownRecords};
 pub(crate) use session::TlsSession;
 pub(crate) use tickets::TicketStore;
 pub use verification::Verification;
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use dnslab_transport::{TlsGroup, provider};
-use dnslab_wire::Transport;
+use dnslab_settings::{Records, TlsVersions};
+use dnslab_transport::provider;
+use dnslab_wire::{TlsGroup, Transport};
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, SupportedProtocolVersion, version};
 use rustls_pki_types::ServerName;
-
-/// Versions of TLS that are offered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum TlsVersions {
-    /// TLS 1.2 alone (RFC 5246).
-    V12,
-    /// TLS 1.3 alone (RFC 8446).
-    V13,
-    /// Both; the server chooses, and most choose 1.3.
-    #[default]
-    Both,
-}
 
 /// TLS as a load uses it.
 #[derive(Clone, Debug)]
@@ -177,7 +162,7 @@ impl TlsSettings {
     /// The settings of connections that speak `protocol`, with tickets kept there, if at all.
     pub(crate) fn config(&self, protocol: &[u8], tickets: Resumption) -> ClientConfig {
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider(&self.groups)))
-            .with_protocol_versions(self.versions.offered(protocol))
+            .with_protocol_versions(offered(self.versions, protocol))
             .expect("each version has cipher suites in the provider")
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&self.verifier))
@@ -212,62 +197,24 @@ fn alpn_of(transport: Transport) -> &'static [u8] {
     }
 }
 
-impl TlsVersions {
-    /// All choices.
-    pub const ALL: [Self; 3] = [Self::V12, Self::V13, Self::Both];
-
-    /// The name in experiment files, on the command line and in records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::V12 => "1.2",
-            Self::V13 => "1.3",
-            Self::Both => "both",
-        }
-    }
-
-    /// The versions, as `Tls::version` in a record has them.
-    pub(crate) fn offered_names(self) -> impl Iterator<Item = &'static str> {
-        let (v12, v13) = match self {
-            Self::V12 => (true, false),
-            Self::V13 => (false, true),
-            Self::Both => (true, true),
-        };
-        v12.then_some("TLSv1.2").into_iter().chain(v13.then_some("TLSv1.3"))
-    }
-
-    /// What is offered to a server that is to speak `protocol`.
-    fn offered(self, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
-        static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
-        static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
-        match self {
-            _ if [alpn::DOQ, alpn::DOH3].contains(&protocol) => &V13,
-            Self::V12 => &V12,
-            Self::V13 => &V13,
-            Self::Both => rustls::DEFAULT_VERSIONS,
-        }
-    }
+/// The versions, as `Tls::version` in a record has them.
+pub(crate) fn offered_names(versions: TlsVersions) -> impl Iterator<Item = &'static str> {
+    let (v12, v13) = match versions {
+        TlsVersions::V12 => (true, false),
+        TlsVersions::V13 => (false, true),
+        TlsVersions::Both => (true, true),
+    };
+    v12.then_some("TLSv1.2").into_iter().chain(v13.then_some("TLSv1.3"))
 }
 
-impl fmt::Display for TlsVersions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-/// The text names no versions of TLS.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown versions of TLS `{0}`: it is one of both, 1.2, 1.3")]
-pub struct UnknownTlsVersions(
-    /// The text.
-    pub String,
-);
-
-impl FromStr for TlsVersions {
-    type Err = UnknownTlsVersions;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTlsVersions> {
-        let named = |versions: &Self| versions.name() == text;
-        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownTlsVersions(text.to_owned()))
+/// What is offered to a server that is to speak `protocol`.
+fn offered(versions: TlsVersions, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
+    static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
+    static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
+    match versions {
+        _ if [alpn::DOQ, alpn::DOH3].contains(&protocol) => &V13,
+        TlsVersions::V12 => &V12,
+        TlsVersions::V13 => &V13,
+        TlsVersions::Both => rustls::DEFAULT_VERSIONS,
     }
 }

@@ -73,8 +73,8 @@ pub use record::{
 };
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, Holder, MAX_PAIRS, MAX_RUNS, MAX_VARIANTS, ResultsDirectory,
-    ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,
+    CaseId, Compared, Fact, Holder, ResultsDirectory, ResultsError, SESSION_FORMAT, Session,
+    SessionLock, SkippedVariant,
 };
 pub use self_check::{Remark, SelfCheck};
 pub use series::{Interval, IntervalTraffic};

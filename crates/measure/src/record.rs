@@ -1,5 +1,8 @@
 //! The record of one run.
 
+use std::time::Duration;
+
+use dnslab_settings::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
@@ -191,6 +194,24 @@ pub enum LoadMode {
         /// `constant` or `poisson`.
         pace: String,
     },
+}
+
+impl LoadMode {
+    /// How a load with this warm-up and this measured window was paced: the intended rate is that of the
+    /// window.
+    #[must_use]
+    pub fn of(mode: &Mode, warm_up: Duration, duration: Duration) -> Self {
+        match mode {
+            Mode::Closed { outstanding } => Self::Closed { outstanding: *outstanding },
+            Mode::Open { rate, pace } => Self::Open {
+                rate_qps: rate.mean_within(warm_up, duration),
+                pace: match rate.is_constant() {
+                    true => pace.to_string(),
+                    false => format!("{pace}, {rate}"),
+                },
+            },
+        }
+    }
 }
 
 /// The load as it was applied.

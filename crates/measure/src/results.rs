@@ -19,7 +19,6 @@ use crate::statistics::Metric;
 use crate::{CostLimit, RECORD_FORMAT, RunRecord};
 
 use bounds::Budget;
-pub use bounds::{MAX_PAIRS, MAX_RUNS, MAX_VARIANTS};
 pub use error::ResultsError;
 use error::io_error;
 use folder::Folder;

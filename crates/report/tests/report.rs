@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    CaseId, Caveat, Interval, LoadMode, MAX_VARIANTS, Measured, RECORD_FORMAT, ResultsDirectory,
-    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session,
+    CaseId, Caveat, Interval, LoadMode, Measured, RECORD_FORMAT, ResultsDirectory, ResultsError,
+    RunRecord, RunStatus, SESSION_FORMAT, Session,
 };
 use dnslab_report::{ReportError, write_report};
+use dnslab_settings::MAX_VARIANTS;
 
 mod capacity;
 mod chain;

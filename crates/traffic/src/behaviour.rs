@@ -1,7 +1,6 @@
 //! How simulated clients use their connections.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use dnslab_wire::units::duration;
@@ -71,97 +70,27 @@ impl fmt::Display for ClientBehaviour {
     }
 }
 
-/// When a client opens its connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Connect {
-    /// Before the load begins, and again as soon as one is closed.
-    #[default]
-    AtStart,
-    /// When a query is due and none is open.
-    OnDemand,
-}
-
-/// What a client does with a truncated answer over UDP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Truncated {
-    /// It is an answer, and counted as truncated.
-    #[default]
-    Count,
-    /// The same query is asked again over TCP, as resolvers do (RFC 2181, section 9).
-    AskOverTcp,
-}
-
-/// The text names no moment to connect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown moment to connect `{0}`: it is one of at-start, on-demand")]
-pub struct UnknownConnect(
-    /// The text.
-    pub String,
-);
-
-/// The text names no way with truncated answers.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown way with truncated answers `{0}`: it is one of count, ask-over-tcp")]
-pub struct UnknownTruncated(
-    /// The text.
-    pub String,
-);
-
-impl Connect {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::AtStart, Self::OnDemand];
-
-    /// The name in experiment files and on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AtStart => "at-start",
-            Self::OnDemand => "on-demand",
-        }
+dnslab_wire::words! {
+    /// When a client opens its connections.
+    #[derive(Default)]
+    pub enum Connect as "moment to connect" {
+        /// Before the load begins, and again as soon as one is closed.
+        #[default]
+        AtStart = "at-start",
+        /// When a query is due and none is open.
+        OnDemand = "on-demand",
     }
 }
 
-impl Truncated {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Count, Self::AskOverTcp];
-
-    /// The name in experiment files and on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::AskOverTcp => "ask-over-tcp",
-        }
-    }
-}
-
-impl fmt::Display for Connect {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Truncated {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Connect {
-    type Err = UnknownConnect;
-
-    fn from_str(text: &str) -> Result<Self, UnknownConnect> {
-        let known = Self::ALL.into_iter().find(|connect| connect.name() == text);
-        known.ok_or_else(|| UnknownConnect(text.to_owned()))
-    }
-}
-
-impl FromStr for Truncated {
-    type Err = UnknownTruncated;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTruncated> {
-        let known = Self::ALL.into_iter().find(|truncated| truncated.name() == text);
-        known.ok_or_else(|| UnknownTruncated(text.to_owned()))
+dnslab_wire::words! {
+    /// What a client does with a truncated answer over UDP.
+    #[derive(Default)]
+    pub enum Truncated as "way with truncated answers" {
+        /// It is an answer, and counted as truncated.
+        #[default]
+        Count = "count",
+        /// The same query is asked again over TCP, as resolvers do (RFC 2181, section 9).
+        AskOverTcp = "ask-over-tcp",
     }
 }
 

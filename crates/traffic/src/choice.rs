@@ -1,59 +1,19 @@
 //! Which query comes next.
 
-use std::fmt;
-use std::str::FromStr;
-
 use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::random::{Purpose, stream};
 
-/// How queries are chosen from the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Selection {
-    /// As they stand in the list, from its start again when it is through.
-    #[default]
-    InOrder,
-    /// Each one independently at random, all equally likely.
-    Uniform,
-}
-
-/// The text names no selection.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown selection `{0}`: it is one of in-order, uniform")]
-pub struct UnknownSelection(
-    /// The text.
-    pub String,
-);
-
-impl Selection {
-    /// All selections.
-    pub const ALL: [Self; 2] = [Self::InOrder, Self::Uniform];
-
-    /// The name in experiment files and on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InOrder => "in-order",
-            Self::Uniform => "uniform",
-        }
-    }
-}
-
-impl fmt::Display for Selection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Selection {
-    type Err = UnknownSelection;
-
-    fn from_str(text: &str) -> Result<Self, UnknownSelection> {
-        Self::ALL
-            .into_iter()
-            .find(|selection| selection.name() == text)
-            .ok_or_else(|| UnknownSelection(text.to_owned()))
+dnslab_wire::words! {
+    /// How queries are chosen from the list.
+    #[derive(Default)]
+    pub enum Selection as "selection" {
+        /// As they stand in the list, from its start again when it is through.
+        #[default]
+        InOrder = "in-order",
+        /// Each one independently at random, all equally likely.
+        Uniform = "uniform",
     }
 }
 

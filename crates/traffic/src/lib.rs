@@ -49,10 +49,10 @@ mod type_mix;
 mod zone;
 
 pub use arrival::{Arrival, Arrivals};
-pub use behaviour::{ClientBehaviour, Connect, Truncated, UnknownConnect, UnknownTruncated};
-pub use choice::{Picker, Selection, UnknownSelection};
+pub use behaviour::{ClientBehaviour, Connect, Truncated};
+pub use choice::{Picker, Selection};
 pub use client_subnets::{ClientSubnets, ClientSubnetsError};
-pub use pace::{Pace, Schedule, UnknownPace};
+pub use pace::{Pace, Schedule};
 pub use popular::popular_names;
 pub use program::{Delay, Loss, ProgramError, Stall};
 pub use queries::QueryList;

@@ -1,8 +1,5 @@
 //! When queries become due.
 
-use std::fmt;
-use std::str::FromStr;
-
 use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -10,52 +7,15 @@ use crate::Rate;
 use crate::random::{Purpose, stream};
 use crate::shape::{PARTS, Shape, integer_rate};
 
-/// How the queries of an open loop follow each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Pace {
-    /// Equal gaps.
-    #[default]
-    Constant,
-    /// Exponential gaps: a Poisson process, as many independent clients make one.
-    Poisson,
-}
-
-/// The text names no pace.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown pace `{0}`: it is one of constant, poisson")]
-pub struct UnknownPace(
-    /// The text.
-    pub String,
-);
-
-impl Pace {
-    /// All paces.
-    pub const ALL: [Self; 2] = [Self::Constant, Self::Poisson];
-
-    /// The name in experiment files, on the command line and in records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Poisson => "poisson",
-        }
-    }
-}
-
-impl fmt::Display for Pace {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Pace {
-    type Err = UnknownPace;
-
-    fn from_str(text: &str) -> Result<Self, UnknownPace> {
-        Self::ALL
-            .into_iter()
-            .find(|pace| pace.name() == text)
-            .ok_or_else(|| UnknownPace(text.to_owned()))
+dnslab_wire::words! {
+    /// How the queries of an open loop follow each other.
+    #[derive(Default)]
+    pub enum Pace as "pace" {
+        /// Equal gaps.
+        #[default]
+        Constant = "constant",
+        /// Exponential gaps: a Poisson process, as many independent clients make one.
+        Poisson = "poisson",
     }
 }
 

@@ -136,6 +136,15 @@ impl Rate {
         if over.is_zero() { self.at(over) } else { self.cumulated(over) / over.as_secs_f64() }
     }
 
+    /// The mean rate over a span of this length that begins after a while, queries per second.
+    #[must_use]
+    pub fn mean_within(&self, after: Duration, length: Duration) -> f64 {
+        match self {
+            Self::Constant(rate) => *rate,
+            _ => (self.cumulated(after + length) - self.cumulated(after)) / length.as_secs_f64(),
+        }
+    }
+
     /// How many queries are due before this time, as a number that grows without steps.
     #[must_use]
     pub fn cumulated(&self, until: Duration) -> f64 {
@@ -216,6 +225,13 @@ impl FromStr for Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_of_a_window_leaves_out_what_is_before_it() {
+        let rate: Rate = "steps:20000,10000/1s".parse().unwrap();
+        let qps = rate.mean_within(Duration::from_secs(1), Duration::from_secs(4));
+        assert!((qps - 10_000.0).abs() < 1e-6, "{qps}");
+    }
 
     #[test]
     fn texts_are_read_and_written() {

@@ -18,7 +18,8 @@ mod huffman;
 mod primitives;
 pub mod quic;
 
+pub use dnslab_wire::{Method, TlsGroup};
 pub use doq::ALPN_DOQ;
-pub use exchange::{Exchange, Method, Target, UnknownMethod};
-pub use groups::{TlsGroup, UnknownTlsGroup, provider};
+pub use exchange::{Exchange, Target};
+pub use groups::{group_name, provider};
 pub use http3::{ALPN_H3, read_http3_request};

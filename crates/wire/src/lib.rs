@@ -22,6 +22,7 @@ mod transport;
 mod trust_anchor;
 mod tsig;
 pub mod units;
+mod words;
 
 pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_answer};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
@@ -33,6 +34,7 @@ pub use query::{Additions, Query, QueryError, QueryOptions};
 pub use rcode::{BADCOOKIE, rcode_name};
 pub use response::{Malformed, Response};
 pub use response_options::ResponseOptions;
-pub use transport::{Transport, UnknownTransport};
+pub use transport::{Method, TlsGroup, Transport};
 pub use trust_anchor::{TRUST_ANCHOR_DNSKEY, TRUST_ANCHOR_DS};
 pub use tsig::{Signed, TsigFault, TsigKey, TsigKeyError};
+pub use words::UnknownWord;

@@ -1,50 +1,61 @@
 //! The transports of DNS, by name and port.
 
-use std::fmt;
-use std::str::FromStr;
-
-/// How a query travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Transport {
-    /// Plain UDP (RFC 1035, section 4.2.1).
-    Udp,
-    /// Plain TCP with pipelining (RFC 7766).
-    Tcp,
-    /// DNS over TLS (RFC 7858).
-    Dot,
-    /// DNS over HTTPS (RFC 8484) with HTTP/2 (RFC 9113).
-    Doh2,
-    /// DNS over dedicated QUIC connections (RFC 9250).
-    Doq,
-    /// DNS over HTTPS (RFC 8484) with HTTP/3 (RFC 9114).
-    Doh3,
+crate::words! {
+    /// How a query travels.
+    pub enum Transport as "transport" {
+        /// Plain UDP (RFC 1035, section 4.2.1).
+        Udp = "udp",
+        /// Plain TCP with pipelining (RFC 7766).
+        Tcp = "tcp",
+        /// DNS over TLS (RFC 7858).
+        Dot = "dot",
+        /// DNS over HTTPS (RFC 8484) with HTTP/2 (RFC 9113).
+        Doh2 = "doh2",
+        /// DNS over dedicated QUIC connections (RFC 9250).
+        Doq = "doq",
+        /// DNS over HTTPS (RFC 8484) with HTTP/3 (RFC 9114).
+        Doh3 = "doh3",
+    }
 }
 
-/// The text names no transport.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown transport `{0}`: it is one of udp, tcp, dot, doh2, doq, doh3")]
-pub struct UnknownTransport(
-    /// The text.
-    pub String,
-);
+crate::words! {
+    /// How a DNS message becomes an HTTP request (RFC 8484, section 4.1).
+    #[derive(Default)]
+    pub enum Method as "HTTP method" {
+        /// The message is the variable `dns` of the URI, in base64url.
+        Get = "get",
+        /// The message is the body.
+        #[default]
+        Post = "post",
+    }
+}
+
+crate::words! {
+    /// A key exchange group of TLS, by its name in IANA's registry in lower case.
+    pub enum TlsGroup as "key exchange group" {
+        /// X25519 (RFC 7748).
+        X25519 = "x25519",
+        /// The curve P-256.
+        Secp256r1 = "secp256r1",
+        /// The curve P-384.
+        Secp384r1 = "secp384r1",
+        /// ML-KEM-768 (FIPS 203) together with X25519 (draft-ietf-tls-ecdhe-mlkem). TLS 1.3 only.
+        X25519MlKem768 = "x25519mlkem768",
+    }
+}
+
+impl TlsGroup {
+    /// What clients offer unless they are told otherwise, and every server of today has.
+    pub const PRESET: [Self; 3] = [Self::X25519, Self::Secp256r1, Self::Secp384r1];
+
+    /// A part of it is no elliptic curve, which needs TLS 1.3.
+    #[must_use]
+    pub fn is_hybrid(self) -> bool {
+        self == Self::X25519MlKem768
+    }
+}
 
 impl Transport {
-    /// All transports: the plain ones, then those over TLS, then those over QUIC.
-    pub const ALL: [Self; 6] = [Self::Udp, Self::Tcp, Self::Dot, Self::Doh2, Self::Doq, Self::Doh3];
-
-    /// The name in experiment files and on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-            Self::Dot => "dot",
-            Self::Doh2 => "doh2",
-            Self::Doq => "doq",
-            Self::Doh3 => "doh3",
-        }
-    }
-
     /// The port that IANA assigned (RFC 1035; RFC 7858, section 3.1; RFC 9250, section 4.1.1; RFC
     /// 8484 takes that of HTTPS).
     #[must_use]
@@ -84,24 +95,6 @@ impl Transport {
     #[must_use]
     pub fn is_quic(self) -> bool {
         matches!(self, Self::Doq | Self::Doh3)
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Transport {
-    type Err = UnknownTransport;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTransport> {
-        let name = text.to_ascii_lowercase();
-        Self::ALL
-            .into_iter()
-            .find(|transport| transport.name() == name)
-            .ok_or_else(|| UnknownTransport(text.to_owned()))
     }
 }
 

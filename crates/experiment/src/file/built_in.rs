@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, ToSocketAddrs as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::check::{Experiment, PathRules, check};
+use dnslab_settings::{Document, Experiment, Machine, Problems, closest_word};
+
 use crate::error::ExperimentError;
-use crate::file::code_keys;
 use crate::file::owner::{self, Untrusted};
-use crate::keys::closest_word;
 
 /// The experiments compiled in, by name, with the text of their file.
 pub const BUILT_IN: [(&str, &str); 10] = [
@@ -40,10 +39,55 @@ pub struct Source {
     pub untrusted: Option<Box<Untrusted>>,
 }
 
-/// The first address that this host knows for a name.
-fn find_address(name: &str) -> Result<IpAddr, String> {
-    let found = (name, 0).to_socket_addrs().map_err(|error| format!("`{name}`: {error}"))?.next();
-    found.map(|address| address.ip()).ok_or_else(|| format!("`{name}` has no address"))
+impl Source {
+    /// The arguments of a command, which are an experiment of their own.
+    #[must_use]
+    pub fn of_arguments() -> Self {
+        Self { name: "<arguments>".to_owned(), text: String::new(), untrusted: None }
+    }
+}
+
+/// This machine, as the check asks it.
+#[derive(Clone, Debug)]
+pub struct Here {
+    file_folder: PathBuf,
+    current_folder: PathBuf,
+}
+
+impl Here {
+    /// With an experiment file in this folder, an absolute path or one from the current folder.
+    ///
+    /// # Errors
+    /// When there is no current folder.
+    pub fn with_file_in(folder: &Path) -> io::Result<Self> {
+        let current_folder = std::env::current_dir()?;
+        Ok(Self { file_folder: current_folder.join(folder), current_folder })
+    }
+}
+
+impl Machine for Here {
+    fn file_folder(&self) -> &Path {
+        &self.file_folder
+    }
+
+    fn current_folder(&self) -> &Path {
+        &self.current_folder
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    fn find_root(&self, root: &Path) -> Result<(), (String, String)> {
+        let Err(error) = dnslab_lab::root::locate(root) else { return Ok(()) };
+        Err((error.to_string(), error.hint().unwrap_or_default().to_owned()))
+    }
+
+    fn find_address(&self, name: &str) -> Result<IpAddr, String> {
+        let found = (name, 0).to_socket_addrs().map_err(|error| format!("`{name}`: {error}"))?;
+        let first = found.map(|address| address.ip()).next();
+        first.ok_or_else(|| format!("`{name}` has no address"))
+    }
 }
 
 /// Finds and checks an experiment.
@@ -89,7 +133,8 @@ pub(crate) fn load_file(
     purpose: Purpose,
 ) -> Result<(Experiment, Source), ExperimentError> {
     let text = read(&mut file).map_err(unreadable(path))?;
-    let keys = code_keys(&text, sets);
+    // A text that is not TOML names nothing; the check says so below.
+    let keys = document(&text, sets).map(|document| document.code_keys()).unwrap_or_default();
     let place = owner::place(&file);
     let matters = !keys.is_empty() || purpose == Purpose::Resume;
     let doubt = if matters { owner::doubt(&file, place.as_deref()) } else { None };
@@ -115,16 +160,16 @@ fn check_source(
     folder: &Path,
     sets: &[String],
 ) -> Result<Experiment, ExperimentError> {
-    let current = std::env::current_dir().map_err(unreadable(Path::new(".")))?;
-    let paths = PathRules {
-        file_folder: &current.join(folder),
-        current_folder: &current,
-        is_file: &|path: &Path| path.is_file(),
-        find_root: &dnslab_lab::root::locate,
-        find_address: &find_address,
-    };
-    check(&source.text, sets, &paths)
-        .map_err(|problems| ExperimentError::Invalid { problems, source_text: source.clone() })
+    let here = Here::with_file_in(folder).map_err(unreadable(Path::new(".")))?;
+    let check = || -> Result<Experiment, Problems> { document(&source.text, sets)?.check(&here) };
+    check().map_err(|problems| ExperimentError::Invalid { problems, source_text: source.clone() })
+}
+
+/// The text of a file with the overrides of the command line.
+fn document(text: &str, sets: &[String]) -> Result<Document, Problems> {
+    let mut document = Document::of_file(text)?;
+    sets.iter().for_each(|set| document.set(set));
+    Ok(document)
 }
 
 /// The error of a file that cannot be read.

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use dnslab_lab::cpus::Cores;
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
-use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode};
+use dnslab_load::{LoadError, LoadResult, LoadSpec};
 use dnslab_measure::Histogram;
-use dnslab_traffic::{Pace, QueryList, Rate, Selection, SyntheticZone, TypeMix};
+use dnslab_settings::Load;
+use dnslab_traffic::{QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::units::share;
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
@@ -48,10 +49,6 @@ const WINDOW: u32 = 100;
 
 /// Delay of the answers to the closed loop.
 const CLOSED_DELAY: Duration = Duration::from_millis(40);
-
-/// Longest time for which the closed loop gathers: the preset of `load.horizon`, so that what is
-/// measured is what experiments use. The open loop of the other checks gathers nothing.
-const HORIZON: Duration = Duration::from_micros(20);
 
 /// Each figure is the median of this many loads: another guest of the machine may spoil one.
 const REPEATS: usize = 3;
@@ -293,32 +290,34 @@ impl<'a> Programs<'a> {
     ) -> Result<LoadResult, CalibrationError> {
         let split = cpus::split(&cpus::allowed(), &Cores::of_this_machine(), None, None)?;
         let target = self.server(transport, arguments, &split.server, repeat)?;
-        let (mode, duration, workers, horizon) = match shape {
-            Loop::Open(duration) => {
-                let mode = Mode::Open { rate: Rate::Constant(RATE), pace: Pace::Constant };
-                (mode, duration, 1, Duration::ZERO)
-            }
-            Loop::Closed => {
-                let workers = if split.load.len() > 1 { 2 } else { 1 };
-                let mode = Mode::Closed { outstanding: WINDOW / CLIENTS };
-                (mode, CLOSED_DURATION, workers, HORIZON)
-            }
-        };
-        let queries = Arc::clone(&self.queries);
-        let spec = LoadSpec {
+        let settings = Load {
+            transport,
             clients: CLIENTS,
-            mode,
-            duration,
             warm_up: Duration::from_millis(200),
             timeout: Duration::from_millis(500),
-            workers,
-            cpus: split.load,
             selection: Selection::Uniform,
+            ..Load::default()
+        };
+        let settings = match shape {
+            Loop::Open(duration) => Load {
+                rate: Some(Rate::Constant(RATE)),
+                duration,
+                horizon: Duration::ZERO,
+                ..settings
+            },
+            Loop::Closed => Load {
+                outstanding: Some(WINDOW / CLIENTS),
+                duration: CLOSED_DURATION,
+                workers: (split.load.len() > 1).then_some(2),
+                ..settings
+            },
+        };
+        let spec = LoadSpec {
+            cpus: split.load,
             seed: repeat as u64,
             expected: Some(dnslab_load::Expected { rcode: 0, answers: 1 }),
             tls: target.tls.clone(),
-            horizon,
-            ..LoadSpec::new(target.address, transport, queries)
+            ..LoadSpec::of(&settings, target.address, Arc::clone(&self.queries))
         };
         let result = dnslab_load::run(&spec, &AtomicBool::new(false), &mut |_| {})?;
         if let Some(server) = target.server {
@@ -360,9 +359,9 @@ struct Floor {
 /// The shape of a load.
 #[derive(Clone, Copy)]
 enum Loop {
-    /// [`RATE`] at a constant pace for this long, one worker, nothing gathered.
+    /// [`RATE`] at a constant pace for this long, one worker, no batching.
     Open(Duration),
-    /// [`WINDOW`] over all clients, two workers if there are CPUs for them, [`HORIZON`].
+    /// [`WINDOW`] over all clients, two workers if there are CPUs for them, batching as experiments do it.
     Closed,
 }
 
@@ -392,9 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_horizon_is_that_of_experiments() {
-        let experiment = crate::check_text("name = \"x\"\n[[variant]]\nname = \"a\"", &[]).unwrap();
-        assert_eq!(experiment.variants[0].load.horizon, HORIZON);
-        assert_eq!(WINDOW % CLIENTS, 0, "every client has the same share of the window");
+    fn every_client_has_the_same_share_of_the_window() {
+        assert_eq!(WINDOW % CLIENTS, 0);
     }
 }

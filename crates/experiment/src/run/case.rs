@@ -1,19 +1,21 @@
 //! One run of a variant: its servers start, are watched while the load is applied, and stop, and
 //! everything is in one record. When the load is applied is the round's matter.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
-use dnslab_lab::{CounterWatch, GuardProgram, Logging, RunningServer, Sampler, cpus};
-use dnslab_load::{Expected, LoadResult, LoadSpec, Mode};
+use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
+use dnslab_load::{Expected, LoadResult, LoadSpec};
 use dnslab_measure::{
     Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Caveat, ChainPart, CommonLoad,
     Connections, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts,
     http_statuses, number, unserved,
 };
+use dnslab_settings::{Queries, Variant, Verification};
 use dnslab_traffic::{QueryList, TypeMix};
 
 use super::leftovers;
@@ -24,7 +26,6 @@ use super::target::{Site, Target, TargetError, prepare};
 use super::testbed::{self, Testbed, Watch};
 use super::validity::why_invalid;
 use super::watching::NOT_COVERED;
-use crate::{Queries, Server, Variant, Verification};
 
 /// Lines of the server's log that a failed run keeps in its record.
 pub(super) const LOG_LINES: usize = 10;
@@ -111,44 +112,24 @@ impl Case<'_> {
 
     /// True if the server writes logs and has no room left for them.
     fn disk_is_full(&self) -> bool {
-        let logging = &self.variant.server.logging;
-        let folders = [Some(self.folder), logging.folder()];
-        *logging != Logging::default() && folders.into_iter().flatten().any(leftovers::is_full)
+        let folders = [Some(self.folder), self.variant.log.folder.as_deref()];
+        self.variant.writes_logs() && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
-    /// The load as it is asked for, on a server that is up.
-    fn spec(&self, target: &Target, cpus: &Cpus) -> Result<LoadSpec, QueriesError> {
+    /// The load as it is asked for, on a server at this address that is up.
+    fn spec(&self, target: SocketAddr, cpus: &Cpus) -> Result<LoadSpec, QueriesError> {
         let load = &self.variant.load;
         let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
         Ok(LoadSpec {
-            target: target.address,
-            transport: load.transport,
-            clients: load.clients,
-            mode: load.mode.clone(),
-            duration: load.duration,
-            warm_up: load.warm_up,
-            most_queries: load.most_queries,
-            timeout: load.timeout,
             workers: load.workers.unwrap_or_else(|| {
-                LoadSpec::default_workers(cpus_of_load, load.clients, &load.mode)
+                LoadSpec::default_workers(cpus_of_load, load.clients, &load.mode())
             }),
             cpus: cpus.load.clone(),
-            queries: Arc::clone(self.queries),
-            selection: load.selection,
             seed: self.seed,
             expected: Some(expected(self.variant)),
-            tls: target.tls.clone(),
-            horizon: load.horizon,
-            behaviour: load.behaviour.clone(),
-            sources: load.sources.clone(),
             subnets: subnets(self.variant)?,
-            keepalive: load.options.edns.as_ref().is_some_and(|edns| edns.keepalive),
-            cookies: load.cookies,
             tsig: tsig(self.variant)?,
-            http: load.http.clone(),
-            receive_time: load.receive_time,
-            turns: None,
-            quickack: load.quickack,
+            ..LoadSpec::of(load, target, Arc::clone(self.queries))
         })
     }
 
@@ -266,8 +247,7 @@ impl Case<'_> {
             let example = result.malformed_example.clone().unwrap_or_default();
             caveats.push(Caveat::MalformedAnswers { malformed, checked, example });
         }
-        if let Mode::Closed { outstanding } = self.variant.load.mode
-            && let window = u64::from(self.variant.load.clients) * u64::from(outstanding)
+        if let Some(window) = self.variant.load.window()
             && let Some(ns) = measured.backlog_beyond_lead_ns(window)
         {
             let text = format!(
@@ -283,9 +263,7 @@ impl Case<'_> {
             caveats.push(Caveat::LinksNotPlayed { reason });
         }
         caveats.extend(unwatched.map(|reason| Caveat::ServerNotWatched { reason }));
-        let server = &self.variant.server;
-        let unverified = server.verification == Some(Verification::Off);
-        if unverified && self.variant.load.transport.is_encrypted() {
+        if self.variant.verification() == Some(Verification::Off) {
             caveats.push(Caveat::CertificateNotVerified);
         }
     }
@@ -309,32 +287,15 @@ impl Case<'_> {
 
     fn failed(&self, started: String, reason: String, log_tail: Vec<String>) -> RunRecord {
         let load = &self.variant.load;
-        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let target = self.variant.target();
+        // Where nothing was started nobody knows an address.
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        let asked = LoadSpec::of(load, target.unwrap_or(unknown), Arc::clone(self.queries));
         let facts = LoadFacts {
-            transport: load.transport.to_string(),
-            target: match &self.variant.server.server {
-                Server::External { target, .. } => target.to_string(),
-                _ => String::new(),
-            },
-            clients: load.clients,
-            mode: load.mode.facts(load.warm_up, load.duration),
-            duration_ns: nanos(load.duration),
-            warm_up_ns: nanos(load.warm_up),
-            timeout_ns: nanos(load.timeout),
+            target: target.map_or_else(String::new, |target| target.to_string()),
             workers: load.workers.unwrap_or(0),
-            cpus: Vec::new(),
-            queries: self.queries.description().to_owned(),
             seed: self.seed,
-            send_path: String::new(),
-            horizon_ns: nanos(load.horizon),
-            behaviour: load.behaviour.to_string(),
-            tls: None,
-            http_method: None,
-            edns: String::new(),
-            receive_time: load.receive_time.to_string(),
-            sources: load.sources.as_ref().map(ToString::to_string),
-            most_queries: load.most_queries,
-            quickack: load.quickack.applies(&load.mode),
+            ..asked.facts()
         };
         let kind = self.variant.server.kind_name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };
@@ -375,15 +336,16 @@ impl Case<'_> {
 /// What a right answer to a variant's queries is: every name of the zone has an address of type A, so
 /// its answer has a record; what else is asked for may have none.
 pub(super) fn expected(variant: &Variant) -> Expected {
-    let rcode = variant.expect.rcode;
-    let has_record = rcode == 0 && variant.load.queries == Queries::Zone(TypeMix::default());
+    let rcode = variant.expect.rcode.0;
+    let has_record = rcode == 0 && variant.load.asked() == Queries::Zone(TypeMix::default());
     Expected { rcode, answers: u16::from(has_record) }
 }
 
 impl Prepared<'_> {
     /// The load as it is asked for.
     pub(super) fn spec(&self) -> Result<LoadSpec, QueriesError> {
-        self.case.spec(&self.target, &self.cpus)
+        let spec = self.case.spec(self.target.address, &self.cpus)?;
+        Ok(LoadSpec { tls: self.target.tls.clone(), ..spec })
     }
 
     /// Begins to sample what the servers use.

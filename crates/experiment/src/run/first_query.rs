@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{AskError, CertificateFault, TlsSettings, TlsSettingsError, ask};
+use dnslab_settings::{Variant, find};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{
     AnswerFault, Query, Response, ResponseOptions, Transport, check_answer, rcode, rcode_name,
@@ -14,7 +15,6 @@ use dnslab_wire::{
 
 use super::case::expected;
 use super::target::external_tls;
-use crate::{Server, Variant};
 
 /// Tries of a query over UDP, where a datagram may be lost, and of one that failed as it does while a
 /// server starts anew.
@@ -92,16 +92,11 @@ pub enum OptionForm {
 impl OptionForm {
     /// The option that sets a key to this value.
     fn option(self, key: &str, value: &str) -> String {
-        let flag = match (self, key) {
-            (Self::Flag, "server.authority") => "--authority",
-            (Self::Flag, "server.tls_name") => "--tls-name",
-            (Self::Flag, "server.zone.name") => "--zone",
-            (Self::Flag, "load.queries") => "--queries",
-            (Self::Flag, "load.http_path") => "--http-path",
-            (Self::Flag, "expect.rcode") => "--expect",
-            _ => return format!("`--set {key}={value}`"),
-        };
-        format!("`{flag} {value}`")
+        let flag = find(key).and_then(|key| key.flag);
+        match flag.filter(|_| self == Self::Flag) {
+            Some(flag) => format!("`--{} {value}`", flag.name),
+            None => format!("`--set {key}={value}`"),
+        }
     }
 
     /// The option that switches verification off, as the end of a sentence.
@@ -206,9 +201,9 @@ fn certificate_remedy(fault: &CertificateFault, form: OptionForm) -> String {
 /// # Errors
 /// When there is no answer, or only wrong ones to several queries of the load.
 pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), FirstQueryError> {
-    let Server::External { target, .. } = variant.server.server else { return Ok(()) };
+    let Some(target) = variant.target() else { return Ok(()) };
     let tls = external_tls(variant)?;
-    let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.load.tsig.is_some();
+    let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.load.is_signed();
     let places = places(queries);
     let mut first = None;
     let mut pauses = 1..TRIES;
@@ -350,7 +345,7 @@ fn answer(
 ) -> Result<Vec<u8>, AskError> {
     let load = &variant.load;
     let timeout = load.timeout.max(Duration::from_millis(100));
-    let ask = || ask(target, load.transport, query, tls, &load.http, timeout);
+    let ask = || ask(target, load.transport, query, tls, &load.http(), timeout);
     let mut tries = 1;
     loop {
         match ask() {

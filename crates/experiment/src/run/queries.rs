@@ -6,16 +6,14 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::time::Duration;
 
+use dnslab_settings::{Queries, Subnets, Variant, Zone};
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
     popular_names,
 };
 use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
-
-use crate::{Queries, Subnets, Tsig, Variant, ZoneSettings};
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -71,12 +69,11 @@ impl QueriesError {
 }
 
 /// The zone that a started server serves.
-pub(super) fn zone(settings: &ZoneSettings) -> Result<SyntheticZone, QueriesError> {
+pub(super) fn zone(settings: &Zone) -> Result<SyntheticZone, QueriesError> {
     let wrong = |reason: String| QueriesError::Zone { name: settings.name.clone(), reason };
     let name = Name::from_str(&settings.name)
         .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
-    let ttl = Duration::from_secs(settings.ttl_s.into());
-    SyntheticZone::new(name, settings.records, ttl)
+    SyntheticZone::new(name, settings.records, settings.ttl)
         .map_err(|error: ZoneError| wrong(error.to_string()))
 }
 
@@ -91,7 +88,7 @@ pub(super) struct QueryLists {
 #[derive(Clone, Debug, PartialEq)]
 struct Source {
     queries: Queries,
-    zone: ZoneSettings,
+    zone: Zone,
     options: QueryOptions,
     /// Where something is drawn: names, or the order of several types.
     seed: Option<u64>,
@@ -104,7 +101,7 @@ impl QueryLists {
         variant: &Variant,
         seed: u64,
     ) -> Result<Arc<QueryList>, QueriesError> {
-        let queries = variant.load.queries.clone();
+        let queries = variant.load.asked();
         let is_drawn = match &queries {
             Queries::Popular(_) => true,
             Queries::Zone(types) => types.weights().len() > 1,
@@ -113,8 +110,8 @@ impl QueryLists {
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
-            zone: variant.server.zone.clone(),
-            options: variant.load.options.clone(),
+            zone: variant.zone.clone(),
+            options: variant.load.query_options(),
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
@@ -128,7 +125,7 @@ impl QueryLists {
 
 fn make(
     queries: &Queries,
-    settings: &ZoneSettings,
+    settings: &Zone,
     options: &QueryOptions,
     seed: u64,
 ) -> Result<QueryList, QueriesError> {
@@ -147,7 +144,7 @@ fn make(
 
 /// The client subnets of a variant.
 pub(super) fn subnets(variant: &Variant) -> Result<Option<ClientSubnets>, QueriesError> {
-    let path = match &variant.load.subnets {
+    let path = match &variant.load.client_subnets {
         None => return Ok(None),
         Some(Subnets::Written(subnets)) => return Ok(Some(subnets.clone())),
         Some(Subnets::File(path)) => path,
@@ -160,11 +157,7 @@ pub(super) fn subnets(variant: &Variant) -> Result<Option<ClientSubnets>, Querie
 
 /// The TSIG key of a variant.
 pub(super) fn tsig(variant: &Variant) -> Result<Option<TsigKey>, QueriesError> {
-    let path = match &variant.load.tsig {
-        None => return Ok(None),
-        Some(Tsig::Written(key)) => return Ok(Some(key.clone())),
-        Some(Tsig::File(path)) => path,
-    };
+    let Some(path) = &variant.load.tsig_file else { return Ok(variant.load.tsig.clone()) };
     let text = fs::read_to_string(path).map_err(QueriesError::unreadable("TSIG key", path))?;
     let key = text.trim().parse::<TsigKey>();
     key.map(Some).map_err(|source| QueriesError::Tsig { path: path.clone(), source })

@@ -6,32 +6,23 @@ use std::sync::Arc;
 
 use dnslab_lab::ports;
 use dnslab_load::LoadSpec;
+use dnslab_settings::{Load, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::Transport;
 
 use super::testbed::has_hosts;
-use crate::{LoadSettings, Variant};
 
 /// Sockets that the clients of a load may have open at the same time.
-pub(super) fn sockets(load: &LoadSettings) -> u64 {
+pub(super) fn sockets(load: &Load) -> u64 {
     // The count depends on neither target nor queries.
     let target = SocketAddr::from(([127, 0, 0, 1], 53));
-    let queries = QueryList::from_text(&b". NS"[..], "", &load.options);
+    let queries = QueryList::from_text(&b". NS"[..], "", &load.query_options());
     let queries = Arc::new(queries.expect("the text is a constant"));
-    let spec = LoadSpec {
-        clients: load.clients,
-        mode: load.mode.clone(),
-        duration: load.duration,
-        warm_up: load.warm_up,
-        timeout: load.timeout,
-        behaviour: load.behaviour.clone(),
-        ..LoadSpec::new(target, load.transport, queries)
-    };
-    spec.sockets()
+    LoadSpec::of(load, target, queries).sockets()
 }
 
 /// Connections of a load that its server must bear at the same time.
-pub(super) fn connections(load: &LoadSettings) -> u32 {
+pub(super) fn connections(load: &Load) -> u32 {
     u32::try_from(sockets(load)).unwrap_or(u32::MAX)
 }
 
@@ -126,7 +117,7 @@ mod tests {
     fn sockets_are_those_of_the_engine() {
         let check = |lines: &str, expected: u64| {
             let text = format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n");
-            let experiment = crate::check_text(&text, &[]).unwrap();
+            let experiment = dnslab_settings::check_text(&text, &[]).unwrap();
             assert_eq!(sockets(&experiment.variants[0].load), expected, "for {lines}");
         };
         check("load.clients = 30", 30);

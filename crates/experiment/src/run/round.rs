@@ -79,8 +79,7 @@ impl Round<'_> {
         let mut told = |member: usize, interval: &Interval| observe(places[member], interval);
         pause(&members);
         let main = self.apply(&members, None, stop, &mut told);
-        let is_closed =
-            |of: &Prepared<'_>| matches!(of.case.variant.load.mode, Mode::Closed { .. });
+        let is_closed = |of: &Prepared<'_>| of.case.variant.load.rate.is_none();
         let common = self.common.filter(|_| members.iter().all(is_closed));
         let went_well =
             main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());

@@ -13,21 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
+use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
     CaseId, Caveat, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
     RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
+use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
 
 use super::first_query::{self, FirstQueryError};
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
 use super::round::CommonRate;
 use super::split::Cpus;
+use super::target::logging;
 use super::watching;
-use crate::{
-    CommonSettings, Experiment, ExperimentError, HostsChoice, Plan, Purpose, Server, Untrusted,
-    Variant,
-};
+use crate::explain::named_program;
+use crate::{ExperimentError, Plan, Purpose, Untrusted};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
@@ -183,7 +184,7 @@ impl Session {
         // anything is made.
         let mut lists = QueryLists::default();
         for variant in variants_of(&experiment, &plan) {
-            lists.of(variant, seed_of(experiment.seed, 1))?;
+            lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
             queries::subnets(variant)?;
             queries::tsig(variant)?;
         }
@@ -196,9 +197,9 @@ impl Session {
             baseline: experiment.baseline.clone(),
             variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
             skipped,
-            answered_by: experiment.answered_by,
-            margin: experiment.margin,
-            seed: experiment.seed,
+            answered_by: experiment.answered_by.map(Metric::from),
+            margin: experiment.repeat.margin,
+            seed: experiment.repeat.seed,
             started: now.clone(),
             command: options.command,
             host: host_facts(&experiment),
@@ -206,7 +207,7 @@ impl Session {
             compared: rounds::compared(&experiment),
             slice_ns: in_slices
                 .is_ok()
-                .then(|| u64::try_from(experiment.slices.slice.as_nanos()).unwrap_or(u64::MAX)),
+                .then(|| u64::try_from(experiment.repeat.slice.as_nanos()).unwrap_or(u64::MAX)),
             whole_runs_because: in_slices.err().unwrap_or_default(),
             common_rate_qps: None,
             limits: options.limits,
@@ -393,9 +394,11 @@ impl Session {
         for id in ids {
             self.results.begin_run(id)?;
         }
-        let common = self.experiment.common.zip(rate_qps);
-        let common = common.map(|(CommonSettings { duration, warm_up, .. }, rate_qps)| {
-            CommonRate { rate_qps, duration, warm_up }
+        let common = self.experiment.common_load().zip(rate_qps);
+        let common = common.map(|(&Common { duration, warm_up, .. }, rate_qps)| CommonRate {
+            rate_qps,
+            duration,
+            warm_up,
         });
         let folder = |id: &CaseId| self.results.run_path(id);
         self.play(&variants, ids, &folder, common, stop, &mut |place, interval| {
@@ -420,7 +423,7 @@ fn ask_first(
     lists: &mut QueryLists,
 ) -> Result<(), SessionError> {
     for variant in variants_of(experiment, plan) {
-        let queries = lists.of(variant, seed_of(experiment.seed, 1))?;
+        let queries = lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
         first_query::ask_first(variant, &queries).map_err(|source| {
             let variant = variant.name.clone();
             SessionError::FirstQuery { variant, source: Box::new(source) }
@@ -507,35 +510,32 @@ pub fn skipped(
 
 /// Whether the variant's servers are installed and can what they are asked for.
 fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
-    let (settings, topology) = (&variant.server, &variant.topology);
-    if topology.hosts == HostsChoice::Namespaces {
+    if variant.lab.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
         hosts::possible().map_err(lacking)?;
     }
-    let transport = variant.load.transport;
-    if transport.runs_over_tcp() && settings.process().is_some() {
+    if variant.load.transport.runs_over_tcp() && variant.target().is_none() {
         dnslab_lab::check_connections(room::connections(&variant.load))?;
     }
-    let mut asked_over = vec![(&settings.server, transport)];
-    asked_over.extend(topology.chain.iter().map(|behind| (&behind.server, behind.transport)));
-    for (place, (server, transport)) in asked_over.iter().enumerate() {
-        let Some(kind) = server.kind() else { continue };
-        let left_alone = server.named_program().filter(|_| named == NamedPrograms::LeftAlone);
-        let installed = match (left_alone.transpose()?, server.root()) {
+    let servers = variant.servers();
+    for (place, server) in servers.iter().enumerate() {
+        let Some(kind) = server.kind else { continue };
+        let left_alone = named_program(server).filter(|_| named == NamedPrograms::LeftAlone);
+        let installed = match (left_alone.transpose()?, server.root) {
             (Some((binary, Some(version))), _) => Installed { kind, binary, version },
             // Only its version would tell what it can do.
             (Some((_, None)), _) => continue,
             (None, Some(root)) => dnslab_lab::find_in_root(kind, root)?,
-            (None, None) => dnslab_lab::find(kind, server.binary())?,
+            (None, None) => dnslab_lab::find(kind, server.binary)?,
         };
-        let is_front = place == 0;
+        let is_front = server.role == ChainRole::Server;
         let needs = Needs {
-            transport: *transport,
-            upstream: asked_over.get(place + 1).map(|(_, transport)| *transport),
-            validates: is_front && settings.dnssec,
-            without_cache: is_front && settings.without_cache,
-            logging: if is_front { settings.logging.clone() } else { Logging::default() },
-            is_in_root: server.root().is_some(),
+            transport: server.transport,
+            upstream: servers.get(place + 1).map(|behind| behind.transport),
+            validates: is_front && variant.server.dnssec,
+            without_cache: is_front && !variant.server.cache,
+            logging: if is_front { logging(variant) } else { Logging::default() },
+            is_in_root: server.root.is_some(),
         };
         installed.can(&needs).map_err(LabError::Unsupported)?;
     }
@@ -550,10 +550,9 @@ fn host_facts(experiment: &Experiment) -> Vec<Fact> {
     divisions.dedup();
     facts.push(Fact { name: "CPUs of server and load".to_owned(), value: divisions.join("; ") });
     for variant in &experiment.variants {
-        let Server::External { target, name: Some(name), .. } = &variant.server.server else {
-            continue;
-        };
-        let fact = Fact { name: format!("address of {name}"), value: target.ip().to_string() };
+        let Some(name) = &variant.host_name else { continue };
+        let value = variant.server.address.ip().to_string();
+        let fact = Fact { name: format!("address of {name}"), value };
         if !facts.contains(&fact) {
             facts.push(fact);
         }

@@ -2,9 +2,9 @@
 
 use dnslab_lab::cpus::{self, Cores, CpuError, Split};
 use dnslab_lab::ports;
+use dnslab_settings::{ServerChoice, Variant};
 
 use super::watching;
-use crate::{Server, Variant};
 
 /// The CPUs of one variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +27,10 @@ impl Cpus {
     /// When a named CPU is not allowed, or nothing is left for one side.
     pub(super) fn of(variant: &Variant) -> Result<Self, CpuError> {
         let Split { server, mut load } = split(variant)?;
-        let Some(behind) = variant.topology.upstream() else {
+        if variant.upstream.kind.is_none() {
             return Ok(Self { server, load, upstream: Vec::new() });
-        };
-        let named = behind.server.process().map(|process| process.cpus.clone()).unwrap_or_default();
+        }
+        let named = variant.upstream.cpus.clone();
         if !named.is_empty() {
             // Only to check them.
             cpus::split(&cpus::allowed(), &Cores::default(), Some(&server), Some(&named))?;
@@ -71,22 +71,19 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
     let (allowed, cores) = (cpus::allowed(), Cores::of_this_machine());
     let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
     let load = named(&variant.load.cpus);
-    let Some(process) = variant.server.process() else {
+    if variant.server.kind == ServerChoice::External {
         // A server on this machine needs CPUs too, though nobody pins it here: those that it may use,
         // if somebody else has pinned it. One elsewhere leaves all of them to the load. With both
         // sides named the split only checks them.
-        let is_here = matches!(
-            &variant.server.server,
-            Server::External { target, .. } if ports::is_local(target.ip())
-        );
+        let is_here = ports::is_local(variant.server.address.ip());
         let own = if load.is_none() { watching::cpus_of(variant, &allowed) } else { None };
         let all = (load.is_some() || !is_here).then(|| allowed.clone());
         let load = load.or_else(|| if own.is_none() { all.clone() } else { None });
         let server = own.or(all);
         let Split { load, .. } = cpus::split(&allowed, &cores, server.as_deref(), load.as_deref())?;
         return Ok(Split { server: Vec::new(), load });
-    };
-    cpus::split(&allowed, &cores, named(&process.cpus).as_deref(), load.as_deref())
+    }
+    cpus::split(&allowed, &cores, named(&variant.server.cpus).as_deref(), load.as_deref())
 }
 
 #[cfg(test)]
@@ -100,7 +97,7 @@ mod tests {
                 "name = \"x\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n{lines}\n\
                  [[variant]]\nname = \"a\"\n"
             );
-            Cpus::of(&crate::check_text(&text, &[]).unwrap().variants[0])
+            Cpus::of(&dnslab_settings::check_text(&text, &[]).unwrap().variants[0])
         };
         let all = cpus::allowed();
         let Cpus { server, load, upstream } = of("").unwrap();

@@ -2,21 +2,24 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_lab::{
-    EmbeddedSettings, GuardProgram, LabError, NotFound, RunningServer, ServerKind, ServerSpec,
-    ZoneFile,
+    GuardProgram, LabError, LogDestination, LogFile, LogPrefix, Logging, NotFound, QueryLog,
+    Rotation, RunningServer, ServerSpec, ZoneFile,
 };
-use dnslab_load::{
-    AskError, HttpSettings, TlsGroup, TlsSettings, TlsSettingsError, Verification as Verify, ask,
-};
+use dnslab_load::{AskError, TlsSettings, TlsSettingsError, Verification as Verify, ask};
 use dnslab_measure::ServerFacts;
-use dnslab_traffic::{Delay, Loss, QueryList, SyntheticZone};
+use dnslab_settings::{
+    ChainServer, HttpSettings, Load, Log, LogTarget, Queries, ServerKind, Variant, Verification,
+};
+use dnslab_traffic::{QueryList, SyntheticZone};
 use dnslab_wire::units::duration;
-use dnslab_wire::{Query, QueryOptions, Response, TRUST_ANCHOR_DS, Transport, rcode_name};
+use dnslab_wire::{
+    Query, QueryOptions, Response, TRUST_ANCHOR_DS, TlsGroup, Transport, rcode_name,
+};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
@@ -25,7 +28,6 @@ use super::queries::{QueriesError, zone};
 use super::seeds::{Role, Seeds};
 use super::testbed::{READY_NAME, Testbed, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
-use crate::{Queries, Server, TlsChoice, Variant, Verification};
 
 /// How long a server may take from its start to its first right answer. BIND loads 750,000 records
 /// in some seconds.
@@ -127,33 +129,32 @@ pub(super) fn prepare(
     queries: &QueryList,
 ) -> Result<Target, TargetError> {
     let mut target = begin(variant, site, queries)?;
-    let groups = &variant.load.tls.groups;
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
     }
-    target.tls = target.tls.map(|tls| as_chosen(tls, &variant.load.tls));
-    if let Some(tls) = target.tls.as_ref().filter(|_| *groups != TlsGroup::PRESET) {
+    target.tls = target.tls.map(|tls| as_chosen(tls, &variant.load));
+    let has_own_groups = variant.load.tls_groups != TlsGroup::PRESET;
+    if let Some(tls) = target.tls.as_ref().filter(|_| has_own_groups) {
         agree(variant, site, (&target, tls), queries)?;
     }
     Ok(target)
 }
 
-/// TLS as a variant wants it.
-fn as_chosen(tls: TlsSettings, choice: &TlsChoice) -> TlsSettings {
-    let TlsChoice { versions, resumption, early_data, records, groups } = choice;
-    tls.with_versions(*versions)
-        .with_resumption(*resumption)
-        .with_early_data(*early_data)
-        .with_records(*records)
-        .with_groups(groups)
+/// TLS as a load wants it.
+fn as_chosen(tls: TlsSettings, load: &Load) -> TlsSettings {
+    tls.with_versions(load.tls_versions)
+        .with_resumption(load.resumption)
+        .with_early_data(load.early_data)
+        .with_records(load.tls_records)
+        .with_groups(&load.tls_groups)
 }
 
 /// TLS to an external server as it is preset; `None` without encryption, and for a server that is
 /// started.
 pub(super) fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
-    let Server::External { target, tls_name, .. } = &variant.server.server else { return Ok(None) };
-    let name = tls_name.clone().unwrap_or_else(|| target.ip().to_string());
-    tls(variant.load.transport, variant.server.verification.as_ref(), &name, None)
+    let Some(target) = variant.target() else { return Ok(None) };
+    let name = variant.server.tls_name.clone().unwrap_or_else(|| target.ip().to_string());
+    tls(variant.load.transport, variant.verification().as_ref(), &name, None)
 }
 
 /// Makes sure that the server has one of the groups that its clients are to offer: until here it was
@@ -165,19 +166,16 @@ fn agree(
     queries: &QueryList,
 ) -> Result<(), TargetError> {
     let load = &variant.load;
-    let asked = match variant.server.kind() {
-        Some(_) => {
-            let _visit = site.testbed.visit("client")?;
-            let question = Question::of(variant)?;
-            question.ask(target.address, load.transport, Some(tls), &load.http)
-        }
-        None => {
-            let answered = is_answered(variant, target.address, Some(tls), queries);
-            answered.map_err(|error| error.to_string())
-        }
+    let asked = if variant.target().is_none() {
+        let _visit = site.testbed.visit("client")?;
+        let question = Question::of(variant)?;
+        question.ask(target.address, load.transport, Some(tls), &load.http())
+    } else {
+        let answered = is_answered(variant, target.address, Some(tls), queries);
+        answered.map_err(|error| error.to_string())
     };
     asked.map_err(|reason| {
-        let groups: Vec<&str> = load.tls.groups.iter().map(|group| group.name()).collect();
+        let groups: Vec<&str> = load.tls_groups.iter().map(|group| group.name()).collect();
         let library = match target.facts.tls_library.as_str() {
             "" => "the server's TLS library".to_owned(),
             library => format!("the server's TLS library ({library})"),
@@ -188,14 +186,13 @@ fn agree(
 
 /// [`prepare`], with TLS as it is preset.
 fn begin(variant: &Variant, site: &Site<'_>, queries: &QueryList) -> Result<Target, TargetError> {
-    let verification = variant.server.verification.as_ref();
-    let transport = variant.load.transport;
-    if let Server::External { target, .. } = &variant.server.server {
-        return external(variant, *target, external_tls(variant)?, queries);
+    if let Some(target) = variant.target() {
+        return external(variant, target, external_tls(variant)?, queries);
     }
-    let spec = spec(variant, site)?;
+    let (transport, verification) = (variant.load.transport, variant.verification());
     let client = site.testbed.network("client");
-    start(&spec, transport, (verification, client.as_deref()), &Question::of(variant)?, site.guard)
+    let sides = (verification.as_ref(), client.as_deref());
+    start(&spec(variant, site)?, transport, sides, &Question::of(variant)?, site.guard)
 }
 
 fn external(
@@ -214,50 +211,70 @@ fn external(
 /// What is asked of the server under test.
 fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     let directory = site.folder.join("server");
-    let settings = &variant.server;
-    let kind = settings.kind().unwrap_or(ServerKind::Embedded);
-    let process = settings.process();
-    let fallback = process.map_or(Ipv4Addr::LOCALHOST.into(), |process| process.address);
-    let listen = site.testbed.listen(fallback)?;
+    let (server, front) = (&variant.server, variant.front());
+    let kind = front.kind.unwrap_or(ServerKind::Embedded);
+    let listen = site.testbed.listen(server.address.ip())?;
     let mut spec = ServerSpec::new(kind, directory, listen, &[variant.load.transport]);
     spec.upstream = site.testbed.upstream();
     if spec.upstream.is_none() {
-        let path = write_zone(&zone(&settings.zone)?, &settings.zone.name, &spec.directory)?;
-        spec.zone = Some(ZoneFile { origin: settings.zone.name.clone(), path });
+        let origin = variant.zone.name.clone();
+        let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory)?;
+        spec.zone = Some(ZoneFile { origin, path });
     }
-    spec.trust_anchor = settings.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
-    spec.without_cache = settings.without_cache;
-    spec.counts = settings.watch;
-    spec.certificate = settings.certificate;
-    spec.logging = settings.logging.clone();
+    spec.trust_anchor = server.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
+    spec.without_cache = !server.cache;
+    spec.certificate = server.certificate;
+    spec.logging = logging(variant);
     spec.network = site.testbed.network("server");
-    let threads = || u32::try_from(site.cpus.len()).unwrap_or(1);
-    spec.threads = process.and_then(|process| process.threads).unwrap_or_else(threads).max(1);
     spec.connections = super::room::connections(&variant.load);
-    spec.http_path = variant.load.http.path.clone();
-    spec.embedded.early_data = variant.load.tls.early_data;
-    spec.cpus = site.cpus.to_vec();
-    match &settings.server {
-        Server::Embedded { delay, loss, busy, .. } => {
-            give_program(&mut spec.embedded, (*delay, *loss, *busy));
-            spec.embedded.seed = Some(site.seeds.of(Role::Server));
-        }
-        Server::Installed { binary, root, extra, .. } => {
-            (spec.binary, spec.root, spec.extra) = (binary.clone(), root.clone(), extra.clone());
-        }
-        Server::External { .. } => {}
-    }
+    spec.http_path = variant.load.http_path.clone();
+    spec.embedded.early_data = variant.load.early_data;
+    spec.root = server.root.clone();
+    spec.counts = server.watch;
+    give(&mut spec, &front, site.cpus, site.seeds.of(Role::Server));
     Ok(spec)
 }
 
-/// Gives the embedded server its programs of delay, loss and CPU time.
-pub(super) fn give_program(
-    to: &mut EmbeddedSettings,
-    (delay, loss, busy): (Option<Delay>, Option<Loss>, Duration),
-) {
-    to.delay = delay.map(|delay| delay.to_string());
-    to.loss = loss.map(|loss| loss.to_string());
-    to.busy = (!busy.is_zero()).then(|| duration::write(busy));
+/// Gives a server what it has in whatever role: its CPUs, and its program and text, or the programs of the
+/// embedded server.
+pub(super) fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u64) {
+    spec.cpus = cpus.to_vec();
+    let threads = || u32::try_from(cpus.len()).unwrap_or(1);
+    spec.threads = server.threads.unwrap_or_else(threads).max(1);
+    spec.binary = server.binary.map(Path::to_owned);
+    spec.extra = server.extra.map(str::to_owned);
+    if spec.kind == ServerKind::Embedded {
+        spec.embedded.delay = server.delay.map(|delay| delay.to_string());
+        spec.embedded.loss = server.loss.map(|loss| loss.to_string());
+        spec.embedded.busy = (!server.busy.is_zero()).then(|| duration::write(server.busy));
+        spec.embedded.seed = Some(seed);
+    }
+}
+
+/// What the server under test writes of each query.
+pub(super) fn logging(variant: &Variant) -> Logging {
+    let Log { to, folder, size_mib, versions, suffix, buffered, .. } = &variant.log;
+    let to = match to {
+        LogTarget::None => None,
+        LogTarget::File => Some(LogDestination::File(LogFile {
+            folder: folder.clone(),
+            is_buffered: *buffered,
+            rotation: size_mib.map(|size_mib| Rotation {
+                size_mib,
+                versions: *versions,
+                suffix: *suffix,
+            }),
+        })),
+        LogTarget::Syslog => Some(LogDestination::Syslog),
+        LogTarget::StandardError => Some(LogDestination::StandardError),
+        LogTarget::Null => Some(LogDestination::Null),
+    };
+    let print = LogPrefix {
+        time: variant.log.print_time,
+        category: variant.log.print_category,
+        severity: variant.log.print_severity,
+    };
+    Logging { query_log: to.map(|to| QueryLog { to, print }), dnstap: variant.server.dnstap }
 }
 
 /// Writes the zone into the server's folder; its path.
@@ -321,10 +338,10 @@ impl Question {
     /// That of a variant: the SOA record of the zone; a name that an upstream knows and no load asks
     /// for, where all else would fill a cache.
     pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
-        let has_names = !matches!(variant.load.queries, Queries::Zone(_));
-        match has_names && !variant.topology.chain.is_empty() {
+        let has_names = !matches!(variant.load.asked(), Queries::Zone(_));
+        match has_names && !variant.behind().is_empty() {
             true => Self::new(READY_NAME, Rtype::A),
-            false => Self::soa(&variant.server.zone.name),
+            false => Self::soa(&variant.zone.name),
         }
     }
 

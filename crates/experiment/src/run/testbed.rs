@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dnslab_lab::hosts::{self, EndedPart, Hosts};
+use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
-    CounterWatch, GuardProgram, LabError, Ports, RunningServer, Sampler, ServerKind, ServerSpec,
-    Upstream, UpstreamTls, ZoneFile, certificate, ports,
+    CounterWatch, GuardProgram, LabError, Ports, RunningServer, Sampler, ServerSpec, Upstream,
+    UpstreamTls, ZoneFile, certificate, ports,
 };
 use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
+use dnslab_settings::{ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
@@ -20,8 +21,7 @@ use super::case::LOG_LINES;
 use super::queries::zone;
 use super::seeds::{Role, Seeds};
 use super::split::Cpus;
-use super::target::{Question, READY_WITHIN, TargetError, give_program, probe, write_zone};
-use crate::{ChainRole, ChainServer, HostsChoice, Queries, Server, UpstreamBehaviour, Variant};
+use super::target::{Question, READY_WITHIN, TargetError, give, probe, write_zone};
 
 /// Ports of a relay that shares a host with the server under test.
 const RELAY_PORTS: Ports =
@@ -63,7 +63,7 @@ impl Testbed {
     ) -> Result<Self, TargetError> {
         let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
         let mut made = Self { hosts, behind: Vec::new() };
-        for behind in variant.topology.chain.iter().rev() {
+        for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
             let server = made.start(behind, variant, queries, (cpus, seeds), folder, guard);
             let server = server.map_err(|error| error.of(place))?;
@@ -103,7 +103,7 @@ impl Testbed {
             let watched = behind.server.watched().beside_load(&cpus.load);
             let watched = match behind.role {
                 // Interrupts count once: on the CPUs of the server under test for that one.
-                ChainRole::Relay => watched.pinned_to(&[]),
+                ChainRole::Server | ChainRole::Relay => watched.pinned_to(&[]),
                 ChainRole::Upstream => watched,
             };
             Watch {
@@ -149,7 +149,7 @@ impl Testbed {
 
     /// Hosts and links, for the record; `None` where there is but one host, as was asked.
     pub(super) fn facts(&self, variant: &Variant, cpus: &Cpus) -> Option<TestbedFacts> {
-        if variant.topology.hosts == HostsChoice::Loopback {
+        if variant.lab.hosts == HostsChoice::Loopback {
             return None;
         }
         let cpus_of = |name: &str| match name {
@@ -202,42 +202,28 @@ impl Testbed {
     /// Starts one server, with those behind it running already.
     fn start(
         &self,
-        behind: &ChainServer,
+        behind: &ChainServer<'_>,
         variant: &Variant,
         queries: &QueryList,
         (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
         guard: &GuardProgram,
     ) -> Result<RunningChainServer, TargetError> {
-        let host = behind.role.host();
         let directory = folder.join(behind.role.name());
-        let process = behind.server.process();
-        let fallback = process.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |process| process.address);
-        let (address, ports) = self.listen_behind(behind.role, fallback)?;
-        let kind = behind.server.kind().unwrap_or(ServerKind::Embedded);
-        let mut spec =
-            ServerSpec::new(kind, directory.clone(), (address, ports), &transports(behind));
-        spec.network = self.network(host);
-        spec.cpus = match behind.role {
-            ChainRole::Relay => cpus.server.clone(),
-            ChainRole::Upstream => cpus.upstream.clone(),
+        let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
+        let kind = behind.kind.unwrap_or(ServerKind::Embedded);
+        let mut spec = ServerSpec::new(kind, directory.clone(), listen, &transports(behind));
+        spec.network = self.network(behind.role.host());
+        let own_cpus = match behind.role {
+            ChainRole::Server | ChainRole::Relay => &cpus.server,
+            ChainRole::Upstream => &cpus.upstream,
         };
-        let threads = process.and_then(|process| process.threads);
-        spec.threads =
-            threads.unwrap_or_else(|| u32::try_from(spec.cpus.len()).unwrap_or(1)).max(1);
         spec.upstream = self.upstream();
         spec.counts = variant.server.watch;
         give_data(&mut spec, variant, queries, &directory)?;
-        match &behind.server {
-            Server::Installed { binary, extra, .. } => {
-                (spec.binary, spec.extra) = (binary.clone(), extra.clone());
-            }
-            Server::Embedded { delay, loss, busy, .. } => {
-                give_program(&mut spec.embedded, (*delay, *loss, *busy));
-                spec.embedded.seed = Some(seeds.of(Role::Upstream));
-                self.give_behaviour(&mut spec, &behind.behaviour, variant);
-            }
-            Server::External { .. } => {}
+        give(&mut spec, behind, own_cpus, seeds.of(Role::Upstream));
+        if kind == ServerKind::Embedded {
+            self.give_behaviour(&mut spec, variant);
         }
         let question = Question::of(variant)?;
         let authority = directory.join(certificate::AUTHORITY);
@@ -265,18 +251,13 @@ impl Testbed {
     }
 
     /// How the embedded server behaves as an upstream. Without links it plays their delay itself.
-    fn give_behaviour(
-        &self,
-        spec: &mut ServerSpec,
-        behaviour: &UpstreamBehaviour,
-        variant: &Variant,
-    ) {
-        let UpstreamBehaviour { signed, queries_per_connection, idle_timeout, tickets } = behaviour;
-        spec.embedded.signed = *signed;
-        spec.embedded.queries_per_connection = *queries_per_connection;
-        spec.embedded.idle_timeout = Some(duration::write(*idle_timeout));
-        spec.embedded.no_tickets = !tickets;
-        let both_ways = Duration::from_nanos(2 * variant.topology.upstream_link.delay_ns);
+    fn give_behaviour(&self, spec: &mut ServerSpec, variant: &Variant) {
+        let upstream = &variant.upstream;
+        spec.embedded.signed = upstream.signed;
+        spec.embedded.queries_per_connection = upstream.queries_per_connection;
+        spec.embedded.idle_timeout = Some(duration::write(upstream.idle));
+        spec.embedded.no_tickets = !upstream.tickets;
+        let both_ways = 2 * variant.upstream_link.delay;
         if self.hosts.is_none() && !both_ways.is_zero() {
             spec.embedded.path_delay = Some(duration::write(both_ways));
         }
@@ -301,13 +282,13 @@ impl RunningChainServer {
 
 /// The hosts of a variant, in the order of the line.
 pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
-    let end = variant.topology.upstream().map(|_| "upstream");
+    let end = variant.upstream.kind.map(|_| "upstream");
     ["client", "server"].into_iter().chain(end).collect()
 }
 
 /// True if a variant runs on hosts of its own: it must, or it may and this user can make them.
 pub(super) fn has_hosts(variant: &Variant) -> bool {
-    match variant.topology.hosts {
+    match variant.lab.hosts {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
         HostsChoice::Auto => hosts::possible().is_ok(),
@@ -316,12 +297,23 @@ pub(super) fn has_hosts(variant: &Variant) -> bool {
 
 /// Why the links of a variant are not played here, if they shall be where that is possible.
 pub(super) fn not_played(variant: &Variant) -> Option<String> {
-    let topology = &variant.topology;
-    let has_links = !(topology.client_link.is_plain() && topology.upstream_link.is_plain());
-    if topology.hosts != HostsChoice::Auto || !has_links {
+    let has_links = !links(variant).iter().all(LinkSettings::is_plain);
+    if variant.lab.hosts != HostsChoice::Auto || !has_links {
         return None;
     }
     hosts::possible().err()
+}
+
+/// The link between the clients and the server, and that between the server and its upstream.
+fn links(variant: &Variant) -> [LinkSettings; 2] {
+    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let settings = |Link { delay, jitter, loss, rate_mbit }| LinkSettings {
+        delay_ns: ns(delay),
+        jitter_ns: ns(jitter),
+        loss,
+        rate_bps: rate_mbit.map(|mbit| u64::from(mbit) * 1_000_000),
+    };
+    [variant.client_link.link(), variant.upstream_link.link()].map(settings)
 }
 
 /// Makes the hosts of a variant, if it shall have some and can.
@@ -334,9 +326,8 @@ fn make_hosts(
     if !has_hosts(variant) {
         return Ok(None);
     }
-    let topology = &variant.topology;
-    let ipv6 = variant.server.process().is_some_and(|process| process.address.is_ipv6());
-    let links = [topology.client_link.clone(), topology.upstream_link.clone()];
+    let ipv6 = variant.server.address.ip().is_ipv6();
+    let links = links(variant);
     let (names, folder) = (names(variant), folder.join("hosts"));
     let seed = seeds.of(Role::Links);
     let made = Hosts::make(&names, &links, ipv6, seed, &cpus.load, &folder, guard)?;
@@ -357,7 +348,7 @@ pub(super) fn visit(network: Option<&Path>) -> Result<Option<Visit>, TargetError
 }
 
 /// What a server behind another one must serve: its own leg, and TCP for what UDP truncates.
-fn transports(behind: &ChainServer) -> Vec<Transport> {
+fn transports(behind: &ChainServer<'_>) -> Vec<Transport> {
     match behind.transport {
         Transport::Udp => vec![Transport::Udp, Transport::Tcp],
         other => vec![other],
@@ -374,8 +365,8 @@ fn give_data(
     if spec.upstream.is_some() {
         return Ok(());
     }
-    let settings = &variant.server.zone;
-    if let Queries::Zone(_) = variant.load.queries {
+    let settings = &variant.zone;
+    if let Queries::Zone(_) = variant.load.asked() {
         let path = write_zone(&zone(settings)?, &settings.name, directory)?;
         spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
         return Ok(());

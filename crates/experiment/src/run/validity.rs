@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{Answers, Measured, Outcomes, fell_silent};
+use dnslab_settings::Variant;
 use dnslab_wire::units::share;
 
 use super::case::expected;
-use crate::Variant;
 
 /// Why a load that was to last for `asked` does not count, as a sentence without its full stop; `None` if it
 /// does. `why` is said where nothing, or too little, was answered.
@@ -68,7 +68,7 @@ pub(super) fn why_invalid(
     }
     let (measured_for, asked) = (measured.own_ns(), asked.as_nanos());
     let due = outcomes.due + measured.warm_up.outcomes.due;
-    let sent_all = variant.load.most_queries.is_some_and(|most| due >= most);
+    let sent_all = variant.load.queries_in_all.is_some_and(|most| due >= most);
     (u128::from(measured_for) * 2 < asked && !sent_all).then(|| {
         format!(
             "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",

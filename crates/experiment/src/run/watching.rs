@@ -1,9 +1,8 @@
 //! Who watches the server under test, and why nobody does.
 
-use dnslab_lab::{ExternalServer, NotFound, Watched};
+use dnslab_lab::{ExternalServer, Identity, NotFound, Watched};
 use dnslab_measure::ServerFacts;
-
-use crate::{Server, Variant};
+use dnslab_settings::Variant;
 
 /// Why a server is not watched though it could be.
 pub(super) const SWITCHED_OFF: &str = "it was switched off (`server.watch = false`)";
@@ -28,12 +27,12 @@ pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFou
     if !variant.server.watch {
         return Ok((unknown(SWITCHED_OFF), Err(SWITCHED_OFF.to_owned())));
     }
-    let Server::External { target, identity, .. } = &variant.server.server else {
+    let Some(target) = variant.target() else {
         return Ok((unknown(NOT_COVERED), Err(NOT_COVERED.to_owned())));
     };
-    match ExternalServer::find(identity, variant.load.transport, *target) {
+    match ExternalServer::find(&identity(variant), variant.load.transport, target) {
         Ok(server) => {
-            let version = server.version(variant.load.transport, *target).unwrap_or_default();
+            let version = server.version(variant.load.transport, target).unwrap_or_default();
             Ok((ServerFacts { version, ..server.facts().clone() }, Ok(server.watched())))
         }
         Err(error) if error.is_fault() => Err(error),
@@ -41,6 +40,15 @@ pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFou
             let reason = error.to_string();
             Ok((unknown(&reason), Err(reason)))
         }
+    }
+}
+
+/// How the processes of an external server are found on this machine.
+fn identity(variant: &Variant) -> Identity {
+    match (variant.server.pid, &variant.server.unit) {
+        (Some(pid), _) => Identity::Process(pid),
+        (None, Some(unit)) => Identity::Unit(unit.clone()),
+        (None, None) => Identity::Address,
     }
 }
 
@@ -61,6 +69,6 @@ pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>
 
 /// Looks for the processes of an external server; `None` for one that dnslab starts.
 fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
-    let Server::External { target, identity, .. } = &variant.server.server else { return None };
-    Some(ExternalServer::find(identity, variant.load.transport, *target))
+    let target = variant.target()?;
+    Some(ExternalServer::find(&identity(variant), variant.load.transport, target))
 }

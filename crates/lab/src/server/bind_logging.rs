@@ -1,22 +1,20 @@
 //! The query log of BIND: its statement, and what the record says of it. Options: BIND 9 Administrator
 //! Reference Manual, chapter 8, "logging Block".
 
-use super::{
-    LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Suffix, TimeForm, Version,
-};
+use dnslab_settings::{LogSuffix, TimeForm};
+
+use super::{LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Version};
 
 /// Whether this version writes such a query log; why not, as a sentence.
 pub(super) fn is_known(version: &Version, logging: &Logging) -> Result<(), String> {
     let rotation = logging.query_log.as_ref().and_then(rotation);
-    let is_by_time = rotation.is_some_and(|rotation| rotation.suffix == Suffix::Timestamp);
-    let form = logging.query_log.as_ref().and_then(|log| log.print.time);
+    let is_by_time = rotation.is_some_and(|rotation| rotation.suffix == LogSuffix::Timestamp);
+    let form = logging.query_log.as_ref().map_or(TimeForm::None, |log| log.print.time);
     let missing = match form {
         _ if version.is_at_least(9, 12) => return Ok(()),
         _ if is_by_time => "names no old logs by time".to_owned(),
-        Some(form @ (TimeForm::Iso8601 | TimeForm::Iso8601Utc)) => {
-            format!("prints no time as {}", form.word())
-        }
-        Some(TimeForm::Local) | None => return Ok(()),
+        TimeForm::Iso8601 | TimeForm::Iso8601Utc => format!("prints no time as {form}"),
+        TimeForm::Local | TimeForm::None => return Ok(()),
     };
     Err(format!("BIND {version} {missing}: it came with 9.12"))
 }
@@ -35,10 +33,11 @@ pub(super) fn statement(log: &QueryLog) -> String {
         }
     };
     // `yes` is `local` since 9.12, and all that was there before.
-    let time = log.print.time.map(|form| match form {
-        TimeForm::Local => "yes",
-        TimeForm::Iso8601 | TimeForm::Iso8601Utc => form.word(),
-    });
+    let time = match log.print.time {
+        TimeForm::None => None,
+        TimeForm::Local => Some("yes"),
+        form => Some(form.name()),
+    };
     let is_on = |is_on: bool| is_on.then_some("yes");
     let prefix = [
         ("time", time),
@@ -59,8 +58,8 @@ pub(super) fn statement(log: &QueryLog) -> String {
 fn rotation_options(rotation: &Rotation) -> String {
     let Rotation { size_mib, versions, suffix } = rotation;
     let suffix = match suffix {
-        Suffix::Increment => "",
-        Suffix::Timestamp => " suffix timestamp",
+        LogSuffix::Increment => "",
+        LogSuffix::Timestamp => " suffix timestamp",
     };
     format!(" versions {versions} size {size_mib}m{suffix}")
 }
@@ -107,7 +106,7 @@ pub(super) fn note(log: &QueryLog) -> String {
         }
     };
     let print = &log.print;
-    let time = print.time.map(|form| format!("time ({})", form.word()));
+    let time = (print.time != TimeForm::None).then(|| format!("time ({})", print.time));
     let others = [(print.category, "category"), (print.severity, "severity")];
     let others = others.into_iter().filter(|(is_on, _)| *is_on).map(|(_, it)| it.to_owned());
     let parts: Vec<String> = time.into_iter().chain(others).collect();
@@ -134,11 +133,11 @@ mod tests {
         let cases = [
             (file(false, None, None), "file \"query.log\"; severity info; print-time yes;"),
             (
-                file(true, rotation(Suffix::Increment), None),
+                file(true, rotation(LogSuffix::Increment), None),
                 "file \"query.log\" versions 5 size 100m; buffered yes; severity info; print-time yes;",
             ),
             (
-                file(false, rotation(Suffix::Timestamp), Some("/srv/slow")),
+                file(false, rotation(LogSuffix::Timestamp), Some("/srv/slow")),
                 "file \"query-log/query.log\" versions 5 size 100m suffix timestamp; severity info; \
                  print-time yes;",
             ),
@@ -150,18 +149,17 @@ mod tests {
             let text = statement(&QueryLog { to, ..QueryLog::default() });
             assert!(text.contains(&format!("channel queries {{ {expected} }};")), "{text}");
         }
-        let print = LogPrefix { time: None, category: true, severity: true };
+        let print = LogPrefix { time: TimeForm::None, category: true, severity: true };
         let text = statement(&QueryLog { print, ..QueryLog::default() });
         assert!(
             text.contains("severity info; print-category yes; print-severity yes; }"),
             "{text}"
         );
-        let print =
-            LogPrefix { time: Some(TimeForm::Iso8601Utc), category: false, severity: false };
+        let print = LogPrefix { time: TimeForm::Iso8601Utc, category: false, severity: false };
         let utc = QueryLog { print, ..QueryLog::default() };
         assert!(statement(&utc).contains("severity info; print-time iso8601-utc; }"));
         let old = Version { text: "9.11.1".to_owned(), numbers: [9, 11, 1] };
-        let to = file(false, rotation(Suffix::Timestamp), None);
+        let to = file(false, rotation(LogSuffix::Timestamp), None);
         let query_log = Some(QueryLog { to, ..QueryLog::default() });
         assert_eq!(
             is_known(&old, &Logging { query_log, dnstap: false }).unwrap_err(),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use dnslab_wire::Transport;
 
-use super::{Logging, ServerKind, ServerSpec};
+use super::{Logging, ServerKind, ServerSpec, adapter};
 use crate::users::User;
 use crate::{LabError, NotInstalled, asked, cache, privileges};
 
@@ -102,7 +102,7 @@ impl Installed {
     /// # Errors
     /// When it does not: why, as a sentence.
     pub fn supports(&self, transport: Transport) -> Result<(), String> {
-        self.kind.adapter().supports(&self.version, transport)
+        adapter(self.kind).supports(&self.version, transport)
     }
 
     /// Whether it can be started as `spec` has it.
@@ -110,7 +110,7 @@ impl Installed {
     /// # Errors
     /// When it cannot: what and why, as a sentence.
     pub fn can_start(&self, spec: &ServerSpec) -> Result<(), String> {
-        self.kind.adapter().takes(spec)?;
+        adapter(self.kind).takes(spec)?;
         Needs::of(spec).try_for_each(|needs| self.can(&needs))
     }
 
@@ -119,7 +119,7 @@ impl Installed {
     /// # Errors
     /// When it cannot: what and why, as a sentence.
     pub fn can(&self, needs: &Needs) -> Result<(), String> {
-        let adapter = self.kind.adapter();
+        let adapter = adapter(self.kind);
         self.supports(needs.transport)?;
         if let Some(transport) = needs.upstream {
             adapter.forwards(&self.version, transport)?;
@@ -144,7 +144,7 @@ impl Installed {
 /// # Errors
 /// When there is none, with the package to install; when it does not say its version.
 pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabError> {
-    let adapter = kind.adapter();
+    let adapter = adapter(kind);
     let binary = match (binary, kind) {
         (Some(path), _) => named_program(kind, path)?,
         (None, ServerKind::Embedded) => {
@@ -208,7 +208,7 @@ fn looked_in() -> Vec<String> {
 
 /// Looks for the server's own program.
 fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
-    let adapter = kind.adapter();
+    let adapter = adapter(kind);
     look_up(adapter.program().as_ref()).ok_or_else(|| {
         LabError::NotInstalled(NotInstalled {
             kind: kind.name(),

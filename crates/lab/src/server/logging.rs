@@ -4,6 +4,8 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
+use dnslab_settings::{LogSuffix, TimeForm};
+
 /// What a server writes of each query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
@@ -54,24 +56,14 @@ pub struct Rotation {
     /// Old files that are kept, at least 1.
     pub versions: u32,
     /// How old files are named.
-    pub suffix: Suffix,
-}
-
-/// How the old files of a log are named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Suffix {
-    /// By their age: `.0` is the youngest, and all are renamed each time.
-    #[default]
-    Increment,
-    /// By the time at which they were ended.
-    Timestamp,
+    pub suffix: LogSuffix,
 }
 
 /// What stands before the message of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPrefix {
-    /// The time, and how it is written; `None` for no time.
-    pub time: Option<TimeForm>,
+    /// How the time is written.
+    pub time: TimeForm,
     /// The category, `queries`.
     pub category: bool,
     /// The severity, `info`.
@@ -81,39 +73,7 @@ pub struct LogPrefix {
 impl Default for LogPrefix {
     /// The local time alone.
     fn default() -> Self {
-        Self { time: Some(TimeForm::Local), category: false, severity: false }
-    }
-}
-
-/// How the time of a line is written (BIND's `print-time`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeForm {
-    /// As people of the place write it: `22-Nov-2026 23:14:17.123`.
-    Local,
-    /// ISO 8601, local: `2026-11-22T23:14:17.123`.
-    Iso8601,
-    /// ISO 8601 in UTC: `2026-11-22T23:14:17.123Z`.
-    Iso8601Utc,
-}
-
-impl TimeForm {
-    /// All forms.
-    const ALL: [Self; 3] = [Self::Local, Self::Iso8601, Self::Iso8601Utc];
-
-    /// Its word, in an experiment as in `named.conf`.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Iso8601 => "iso8601",
-            Self::Iso8601Utc => "iso8601-utc",
-        }
-    }
-
-    /// The form with this word.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.word() == word)
+        Self { time: TimeForm::Local, category: false, severity: false }
     }
 }
 

@@ -27,11 +27,10 @@ mod stubby;
 mod unbound;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::str::FromStr;
 
+pub(crate) use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use crate::LabError;
@@ -40,152 +39,32 @@ pub use installed::{Installed, Needs, Version, find, named_program};
 pub(crate) use installed::{ask_version, is_executable, look_up};
 pub use logging::{
     DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,
-    Rotation, SYSLOG_SOCKET, Suffix, TimeForm,
+    Rotation, SYSLOG_SOCKET,
 };
 pub use spec::{
     EmbeddedSettings, Ports, ServerSpec, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
 };
 
-/// The servers that dnslab can start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ServerKind {
-    /// dnslab's own responder, `dnslab serve`.
-    Embedded,
-    /// ISC BIND, `named`.
-    Bind,
-    /// Knot DNS, `knotd`.
-    Knot,
-    /// NLnet Labs NSD, `nsd`.
-    Nsd,
-    /// PowerDNS Authoritative Server, `pdns_server`.
-    PowerDnsAuthoritative,
-    /// NLnet Labs Unbound, `unbound`.
-    Unbound,
-    /// CZ.NIC's Knot Resolver, `kresd`.
-    KnotResolver,
-    /// Simon Kelley's `dnsmasq`.
-    Dnsmasq,
-    /// The stub resolver of the getdns project, `stubby`.
-    Stubby,
-    /// CoreDNS, `coredns`.
-    CoreDns,
-    /// PowerDNS's load balancer, `dnsdist`.
-    Dnsdist,
-    /// PowerDNS Recursor, `pdns_recursor`.
-    PowerDnsRecursor,
+/// The name of a server as its makers write it.
+#[must_use]
+pub fn title(kind: ServerKind) -> &'static str {
+    adapter(kind).title()
 }
 
-/// The text names no server that dnslab can start.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown server `{text}`: it is one of {}", ServerKind::names(), text = .0)]
-pub struct UnknownServer(
-    /// The text.
-    pub String,
-);
-
-impl ServerKind {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::Embedded,
-        Self::Bind,
-        Self::Knot,
-        Self::Nsd,
-        Self::PowerDnsAuthoritative,
-        Self::Unbound,
-        Self::KnotResolver,
-        Self::Dnsmasq,
-        Self::Stubby,
-        Self::CoreDns,
-        Self::Dnsdist,
-        Self::PowerDnsRecursor,
-    ];
-
-    /// True for servers that dnslab starts with a zone.
-    #[must_use]
-    pub fn serves_zones(self) -> bool {
-        matches!(
-            self,
-            Self::Embedded | Self::Bind | Self::Knot | Self::Nsd | Self::PowerDnsAuthoritative
-        )
-    }
-
-    /// True for servers that dnslab starts with another one behind them.
-    #[must_use]
-    pub fn forwards(self) -> bool {
-        !matches!(self, Self::Embedded | Self::Knot | Self::Nsd | Self::PowerDnsAuthoritative)
-    }
-
-    /// Their names, for messages.
-    fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
-    }
-
-    /// The name in experiment files and records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Bind => "bind",
-            Self::Knot => "knot",
-            Self::Nsd => "nsd",
-            Self::PowerDnsAuthoritative => "pdns-auth",
-            Self::Unbound => "unbound",
-            Self::KnotResolver => "knot-resolver",
-            Self::Dnsmasq => "dnsmasq",
-            Self::Stubby => "stubby",
-            Self::CoreDns => "coredns",
-            Self::Dnsdist => "dnsdist",
-            Self::PowerDnsRecursor => "pdns-recursor",
-        }
-    }
-
-    /// Its name as its makers write it.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        self.adapter().title()
-    }
-
-    /// Name of its program.
-    pub(crate) fn program(self) -> &'static str {
-        self.adapter().program()
-    }
-
-    /// Argument that makes the program say its version.
-    pub(crate) fn version_argument(self) -> &'static str {
-        self.adapter().version_argument()
-    }
-
-    /// The adapter.
-    pub(crate) fn adapter(self) -> &'static dyn Adapter {
-        match self {
-            Self::Embedded => &embedded::Embedded,
-            Self::Bind => &bind::Bind,
-            Self::Knot => &knot::Knot,
-            Self::Nsd => &nsd::Nsd,
-            Self::PowerDnsAuthoritative => &pdns_auth::PowerDnsAuthoritative,
-            Self::Unbound => &unbound::Unbound,
-            Self::KnotResolver => &knot_resolver::KnotResolver,
-            Self::Dnsmasq => &dnsmasq::Dnsmasq,
-            Self::Stubby => &stubby::Stubby,
-            Self::CoreDns => &coredns::CoreDns,
-            Self::Dnsdist => &dnsdist::Dnsdist,
-            Self::PowerDnsRecursor => &pdns_recursor::PowerDnsRecursor,
-        }
-    }
-}
-
-impl fmt::Display for ServerKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for ServerKind {
-    type Err = UnknownServer;
-
-    fn from_str(text: &str) -> Result<Self, UnknownServer> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        kind.ok_or_else(|| UnknownServer(text.to_owned()))
+pub(crate) fn adapter(kind: ServerKind) -> &'static dyn Adapter {
+    match kind {
+        ServerKind::Embedded => &embedded::Embedded,
+        ServerKind::Bind => &bind::Bind,
+        ServerKind::Knot => &knot::Knot,
+        ServerKind::Nsd => &nsd::Nsd,
+        ServerKind::PowerDnsAuthoritative => &pdns_auth::PowerDnsAuthoritative,
+        ServerKind::Unbound => &unbound::Unbound,
+        ServerKind::KnotResolver => &knot_resolver::KnotResolver,
+        ServerKind::Dnsmasq => &dnsmasq::Dnsmasq,
+        ServerKind::Stubby => &stubby::Stubby,
+        ServerKind::CoreDns => &coredns::CoreDns,
+        ServerKind::Dnsdist => &dnsdist::Dnsdist,
+        ServerKind::PowerDnsRecursor => &pdns_recursor::PowerDnsRecursor,
     }
 }
 
@@ -373,7 +252,7 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
         value: binary.display().to_string(),
         reason: "the path must be UTF-8".to_owned(),
     })?;
-    Ok(spec.kind.adapter().render(spec, program))
+    Ok(adapter(spec.kind).render(spec, program))
 }
 
 /// Checks that a server started here may open a socket for each of so many connections over TCP: at

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
 use dnslab_measure::Tls as Agreed;
-use dnslab_transport::TlsGroup;
+use dnslab_transport::group_name;
 use rustls::{ClientConnection, HandshakeKind as Kind};
 
 use super::certificate;
@@ -156,7 +156,7 @@ impl TlsSession {
             version: version.to_owned(),
             cipher_suite,
             verified: self.verified,
-            group: group.map(|group| TlsGroup::name_of(group.name())).unwrap_or_default(),
+            group: group.map(|group| group_name(group.name())).unwrap_or_default(),
             certificate: connection.peer_certificates().and_then(certificate::facts),
         };
         Handshake { duration, kind, agreed }

@@ -4,22 +4,13 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_VARIANTS};
 use serde::Serialize;
 
 use super::{ResultsError, Session};
 use crate::{
     Bottleneck, Caveat, ChainPart, CounterSeries, Measured, ResourceSeries, RunRecord, visible,
 };
-
-/// Variants of an experiment. A page of more has no reader, and what is computed for each pair of them
-/// takes its time.
-pub const MAX_VARIANTS: usize = 1_000;
-
-/// Runs of an experiment. All records are held at once when the report is made.
-pub const MAX_RUNS: usize = 5_000;
-
-/// Pairs of variants that are compared: all of forty variants.
-pub const MAX_PAIRS: usize = 2_000;
 
 /// What a session file may be, and that of a search: those of [`MAX_RUNS`] with long names. Both list
 /// runs; a step of a search has some thirty values.

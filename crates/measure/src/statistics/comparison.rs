@@ -1,5 +1,6 @@
 //! A variant against another one, in one of four words.
 
+use dnslab_settings::Figure;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Paired, rejected};
@@ -35,6 +36,22 @@ pub enum Metric {
     PeakMemory,
     /// TLS handshakes for each answered query, full and resumed; less is better.
     HandshakesPerQuery,
+}
+
+impl From<Figure> for Metric {
+    fn from(figure: Figure) -> Self {
+        match figure {
+            Figure::Qps => Self::AnsweredQps,
+            Figure::Mean => Self::LatencyMean,
+            Figure::P50 => Self::LatencyP50,
+            Figure::P95 => Self::LatencyP95,
+            Figure::P99 => Self::LatencyP99,
+            Figure::CpuPerQuery => Self::ServerCpuPerQuery,
+            Figure::LogPerQuery => Self::LogOctetsPerQuery,
+            Figure::Memory => Self::PeakMemory,
+            Figure::Handshakes => Self::HandshakesPerQuery,
+        }
+    }
 }
 
 impl Metric {

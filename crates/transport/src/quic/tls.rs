@@ -18,7 +18,7 @@ use rustls::{CipherSuite, HandshakeKind};
 use rustls_pki_types::{CertificateDer, ServerName};
 
 use super::QuicError;
-use crate::TlsGroup;
+use crate::group_name;
 
 /// The only version spoken: QUIC version 1 (RFC 9000, section 15).
 pub(super) const VERSION: u32 = 1;
@@ -161,7 +161,7 @@ impl Session for TlsSession {
         Some(Box::new(HandshakeFacts {
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
             cipher_suite: suite.map(|suite| format!("{:?}", suite.suite())).unwrap_or_default(),
-            group: group.map(|group| TlsGroup::name_of(group.name())).unwrap_or_default(),
+            group: group.map(|group| group_name(group.name())).unwrap_or_default(),
             certificates: self.connection.peer_certificates().unwrap_or_default().to_vec(),
         }))
     }

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use dnslab_lab::certificate::{self, CertificateFiles, CertificateKind};
+use dnslab_lab::CertificateKind;
+use dnslab_lab::certificate::{self, CertificateFiles};
 use dnslab_lab::{Ports, ports};
 use dnslab_wire::Transport;
 

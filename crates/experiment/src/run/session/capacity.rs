@@ -9,24 +9,24 @@ use dnslab_measure::{
     CAPACITY_FORMAT, Capacity, CaseId, Caveat, End, Interval, Judged, Objective, Phase, RateSearch,
     ResultsDirectory, RunRecord, Sought, Step, StepFigures, Threshold,
 };
+use dnslab_settings::{Draft, Experiment, Variant};
+use dnslab_traffic::Rate;
 
 use super::{Session, SessionError, SessionOptions, seed_of};
 use crate::capacity::{Next, Search, Spread, Sweep};
 use crate::run::case::Case;
 use crate::run::round::Round;
-use crate::{Experiment, ExperimentError, Source, Variant, check_text};
+use crate::{ExperimentError, Here, Source};
 
 /// What a search is made of.
 #[derive(Clone, Debug)]
 pub struct CapacityPlan {
     /// Who is asked, as the user wrote it.
     pub target: String,
-    /// An experiment file without variants and without a load's rate or window.
-    pub text: String,
-    /// Overrides of the command line, as `key=value`.
-    pub overrides: Vec<String>,
-    /// Load threads, if their number is given; no more are used than there are clients.
-    pub workers: Option<u32>,
+    /// An experiment of one variant, to which each step gives its own name, and its own rate or window.
+    pub draft: Draft,
+    /// The machine that it is checked on.
+    pub here: Here,
     /// What is looked for.
     pub sought: Sought,
 }
@@ -219,7 +219,7 @@ impl CapacitySession {
         let folder = session.results.begin_run(id).map_err(SessionError::from)?;
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
         // No two runs get the same arrivals: what is odd about one would be so in all.
-        let seed = seed_of(session.experiment.seed, number);
+        let seed = seed_of(session.experiment.repeat.seed, number);
         let queries = session.lists.borrow_mut().of(variant, seed).map_err(SessionError::from)?;
         let case = Case {
             variant,
@@ -230,7 +230,7 @@ impl CapacitySession {
             folder: Path::new(&folder),
             guard: &session.guard,
         };
-        let slices = session.experiment.slices;
+        let slices = session.experiment.slices();
         let round = Round { cases: vec![case], slices, common: None, seed };
         let mut records = round.run(stop, &mut |_, interval| observer.interval(interval));
         Ok(records.pop().expect("one case has one record"))
@@ -277,38 +277,35 @@ impl CapacityPlan {
     /// The experiment of one step, with one variant. It lasts longer than asked if the objective
     /// needs more queries than come about at this rate.
     fn experiment(&self, at: f64) -> Result<Experiment, SessionError> {
-        let experiment = self.experiment_with(at, "")?;
-        let Sought::Rate(search) = &self.sought else { return Ok(experiment) };
-        let needed = Duration::from_secs_f64((search.objective.least_queries() / at).ceil());
-        if needed <= experiment.variants[0].load.duration {
-            return Ok(experiment);
-        }
-        self.experiment_with(at, &format!("load.duration = \"{}s\"\n", needed.as_secs()))
-    }
-
-    /// The same with these lines in the variant.
-    fn experiment_with(&self, at: f64, lines: &str) -> Result<Experiment, SessionError> {
-        let own = match &self.sought {
-            Sought::Rate(_) => {
-                // The name of a folder has no point.
-                let name = format!("rate-{at}").replace('.', "-");
+        let mut draft = self.draft.clone();
+        let variant = &mut draft.variants[0];
+        let load = &mut variant.load;
+        let name = match &self.sought {
+            Sought::Rate(search) => {
+                load.rate.set(Some(Rate::Constant(at)));
                 // How much may be lost is the objective's matter; a rate beyond the capacity loses more.
-                format!("name = \"{name}\"\nload.rate = {at:?}\nexpect.lost_limit = 1.0\n")
+                variant.expect.lost_limit.set(1.0);
+                let needed =
+                    Duration::from_secs_f64((search.objective.least_queries() / at).ceil());
+                if needed > load.duration.value {
+                    load.duration.set(needed);
+                }
+                // The name of a folder has no point.
+                format!("rate-{at}").replace('.', "-")
             }
             Sought::Window(sweep) => {
                 let Spread { clients, outstanding } = Spread::of(at as u64, sweep.clients);
-                let workers = self.workers.map_or_else(String::new, |workers| {
-                    format!("load.workers = {}\n", workers.min(clients))
-                });
-                format!(
-                    "name = \"window-{at}\"\nload.clients = {clients}\n\
-                     load.outstanding = {outstanding}\n{workers}"
-                )
+                load.clients.set(clients);
+                load.outstanding.set(Some(outstanding));
+                if let Some(workers) = load.workers.value {
+                    load.workers.set(Some(workers.min(clients)));
+                }
+                format!("window-{at}")
             }
         };
-        let text = format!("{}\n[[variant]]\n{own}{lines}", self.text);
-        check_text(&text, &self.overrides).map_err(|problems| {
-            let source_text = Source { name: "<arguments>".to_owned(), text, untrusted: None };
+        draft.rename(0, &name);
+        draft.check(&self.here).map_err(|problems| {
+            let source_text = Source::of_arguments();
             ExperimentError::Invalid { problems, source_text }.into()
         })
     }

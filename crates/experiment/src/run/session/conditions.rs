@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
-use dnslab_lab::ServerKind;
+use dnslab_lab::title;
 use dnslab_measure::{Fact, Session};
+use dnslab_settings::{Experiment, HostsChoice, ServerKind, Subnets, Variant};
 use dnslab_wire::units::octets;
 use sha2::{Digest as _, Sha256};
 
 use super::super::queries::QueriesError;
-use crate::{Experiment, HostsChoice, Queries, Subnets, Variant, installed};
+use crate::installed;
 
 /// Facts of the host that a figure depends on and that do not change by themselves. Others of
 /// [`dnslab_lab::host::facts`] do (steal since the start, limits of the shell), or are a matter of
@@ -51,10 +52,10 @@ impl fmt::Display for Difference {
 pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
-        if let Queries::File(path) = &variant.load.queries {
+        if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
         }
-        if let Some(Subnets::File(path)) = &variant.load.subnets {
+        if let Some(Subnets::File(path)) = &variant.load.client_subnets {
             note(&mut facts, "client subnets", path)?;
         }
     }
@@ -68,16 +69,14 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
 fn servers(experiment: &Experiment) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
-        let chain = variant.topology.chain.iter().map(|behind| &behind.server);
-        for server in std::iter::once(&variant.server.server).chain(chain) {
+        for server in variant.servers() {
             // dnslab's own version is compared anyway.
-            let Some(kind) = server.kind().filter(|kind| *kind != ServerKind::Embedded) else {
+            let Some(kind) = server.kind.filter(|kind| *kind != ServerKind::Embedded) else {
                 continue;
             };
-            let from =
-                server.root().or(server.binary()).map(|path| format!(" ({})", path.display()));
-            let name = format!("{}{}", kind.title(), from.unwrap_or_default());
-            let fact = Fact { name, value: installed(server) };
+            let from = server.root.or(server.binary).map(|path| format!(" ({})", path.display()));
+            let name = format!("{}{}", title(kind), from.unwrap_or_default());
+            let fact = Fact { name, value: installed(&server) };
             if !facts.contains(&fact) {
                 facts.push(fact);
             }
@@ -89,7 +88,7 @@ fn servers(experiment: &Experiment) -> Vec<Fact> {
 /// Where the servers are, if that is left to what this user may: no two runs of one experiment may
 /// differ in it.
 fn hosts(experiment: &Experiment) -> Option<Fact> {
-    let is_auto = |variant: &Variant| variant.topology.hosts == HostsChoice::Auto;
+    let is_auto = |variant: &Variant| variant.lab.hosts == HostsChoice::Auto;
     if !experiment.variants.iter().any(is_auto) {
         return None;
     }
@@ -256,7 +255,7 @@ mod tests {
              name = \"b\"\nload.transport = \"tcp\"\n",
             path.display()
         );
-        let experiment = crate::check_text(&text, &[]).unwrap();
+        let experiment = dnslab_settings::check_text(&text, &[]).unwrap();
         let found = inputs(&experiment).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].name, format!("query file {}", path.display()));

@@ -6,7 +6,6 @@ use dnslab_lab::hosts::NamedHosts;
 use dnslab_measure::CaseId;
 
 use super::{Session, SessionError, seed_of};
-use crate::Server;
 use crate::run::case::Case;
 use crate::run::split::Cpus;
 use crate::run::target::Target;
@@ -32,7 +31,7 @@ impl Session {
         let names = || self.facts.variants.join(", ");
         let found = self.experiment.variant(variant);
         let found = found.ok_or_else(|| wrong(format!("there is none; there are {}", names())))?;
-        let seed = seed_of(self.experiment.seed, 1);
+        let seed = seed_of(self.experiment.repeat.seed, 1);
         let queries = self.lists.borrow_mut().of(found, seed)?;
         let folder = self.results.begin_scratch("kept")?;
         let id = CaseId { variant: found.name.clone(), repetition: 1 };
@@ -49,7 +48,7 @@ impl Session {
         let (testbed, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;
         let named = testbed.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
         let named = named.map_err(|error| wrong(error.to_string()))?;
-        let is_external = matches!(found.server.server, Server::External { .. });
+        let is_external = found.target().is_some();
         Ok(KeptTestbed { named, target, testbed, is_external })
     }
 }

@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_lab::Logging;
-use dnslab_load::{Mode, check_sockets};
+use dnslab_load::check_sockets;
 use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
+use dnslab_settings::{Alternate, Experiment, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::Case;
 use crate::run::room;
 use crate::run::round::{CommonRate, Round};
 use crate::run::testbed::has_hosts;
-use crate::{Alternate, Experiment, Server, Variant};
 
 /// The load of the trial that finds the common rate: long enough for a rate within some percent, which
 /// is then halved and rounded.
@@ -35,7 +34,7 @@ pub(super) fn in_slices(
 ) -> Result<Result<(), String>, SessionError> {
     let runs = |variant: &&Variant| !skipped.iter().any(|skip| skip.variant == variant.name);
     let variants: Vec<&Variant> = experiment.variants.iter().filter(runs).collect();
-    if experiment.alternate == Alternate::Runs || variants.len() < 2 {
+    if experiment.repeat.alternate == Alternate::Runs || variants.len() < 2 {
         return Ok(Err(String::new()));
     }
     let apart = variants.iter().find_map(|variant| Some((*variant, apart(variant)?)));
@@ -45,7 +44,7 @@ pub(super) fn in_slices(
         (None, Err(error)) => (variants[0].name.clone(), format!("all loads together: {error}")),
         (None, Ok(())) => return Ok(Ok(())),
     };
-    match (experiment.alternate, reason) {
+    match (experiment.repeat.alternate, reason) {
         (Alternate::Slices, (variant, reason)) => {
             let hint = "remove `repeat.alternate`, or set it to \"runs\"";
             let reason = format!("it cannot take turns in slices: {reason}\n  hint:    {hint}");
@@ -58,21 +57,21 @@ pub(super) fn in_slices(
 /// Why the servers of a variant cannot be up beside others without changing what is measured.
 fn apart(variant: &Variant) -> Option<&'static str> {
     let (server, load) = (&variant.server, &variant.load);
-    if matches!(server.server, Server::External { .. }) {
+    if variant.target().is_some() {
         Some(
             "one server that runs already is all variants' server, and its CPU time is that of all",
         )
     } else if has_hosts(variant) {
         Some("it has hosts of its own")
-    } else if !variant.topology.chain.is_empty() {
+    } else if !variant.behind().is_empty() {
         Some("its server forwards, and its cache fills from the start of the load on")
-    } else if matches!(&server.server, Server::Embedded { delay: Some(_), .. }) {
+    } else if server.delay.is_some() {
         Some("its answers are delayed on purpose, and may come after its turn")
-    } else if server.logging != Logging::default() {
+    } else if variant.writes_logs() {
         Some("its server writes logs, also behind its own turns")
-    } else if load.most_queries.is_some() {
+    } else if load.queries_in_all.is_some() {
         Some("its load ends after a number of queries")
-    } else if matches!(&load.mode, Mode::Open { rate, .. } if !rate.is_constant()) {
+    } else if load.rate.as_ref().is_some_and(|rate| !rate.is_constant()) {
         Some("its rate changes with time")
     } else {
         None
@@ -81,14 +80,14 @@ fn apart(variant: &Variant) -> Option<&'static str> {
 
 /// Which variants are compared with which; none where all are compared with the baseline.
 pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
-    if experiment.variants.iter().all(|variant| variant.compared_with.is_none()) {
+    if experiment.variants.iter().all(|variant| variant.compare.with.is_none()) {
         return Vec::new();
     }
     let of = |variant: &Variant| -> Vec<Compared> {
-        let own = match &variant.compared_with {
+        let own = match &variant.compare.with {
             None if variant.name == experiment.baseline => Vec::new(),
             None => vec![experiment.baseline.clone()],
-            Some(names) => names.clone(),
+            Some(names) => names.0.clone(),
         };
         let name = &variant.name;
         own.into_iter().map(|against| Compared { variant: name.clone(), against }).collect()
@@ -126,12 +125,12 @@ impl Session {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<Option<f64>, SessionError> {
-        let Some(common) = self.experiment.common else { return Ok(None) };
-        let is_open = |variant: &Variant| matches!(variant.load.mode, Mode::Open { .. });
+        let Some(common) = self.experiment.common_load() else { return Ok(None) };
+        let is_open = |variant: &Variant| variant.load.rate.is_some();
         if self.experiment.variants.iter().any(is_open) {
             return Ok(None);
         }
-        if let Some(known) = common.rate_qps.map(f64::from).or(self.facts.common_rate_qps) {
+        if let Some(known) = common.rate.map(f64::from).or(self.facts.common_rate_qps) {
             self.facts.common_rate_qps = Some(known);
             return Ok(Some(known));
         }
@@ -197,7 +196,7 @@ impl Session {
         observe: &mut dyn FnMut(usize, &Interval),
     ) -> Result<Vec<RunRecord>, SessionError> {
         let repetition = ids.first().map_or(0, |id| id.repetition);
-        let seed = seed_of(self.experiment.seed, repetition);
+        let seed = seed_of(self.experiment.repeat.seed, repetition);
         let queries: Vec<_> = variants
             .iter()
             .map(|variant| Ok(self.lists.borrow_mut().of(variant, seed)?))
@@ -217,7 +216,7 @@ impl Session {
             }
         };
         let cases = (0..ids.len()).map(case).collect();
-        let slices = self.experiment.slices;
+        let slices = self.experiment.slices();
         let round = Round { cases, slices, common, seed };
         Ok(round.run(stop, observe))
     }

@@ -164,7 +164,7 @@ fn the_experiment_of_a_stranger_is_no_link() {
 fn a_query_file_that_is_gone_ends_it_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut experiment = begin(folder.path()).experiment().clone();
-    experiment.variants[0].load.queries = crate::Queries::File(folder.path().join("none"));
+    experiment.variants[0].load.queries = Some(folder.path().join("none"));
     let results = folder.path().join("other");
     let options = SessionOptions {
         results: results.clone(),

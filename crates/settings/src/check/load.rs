@@ -1,0 +1,252 @@
+//! The load of a variant, checked.
+
+use dnslab_wire::{Method, Transport};
+
+use super::Check;
+use crate::key::Field;
+use crate::{
+    HostsChoice, LoadDraft, Mode, Records, ServerChoice, ServerKind, Subnets, TlsVersions,
+    VariantDraft,
+};
+
+/// Queries outstanding on one connection over QUIC that Knot DNS answers.
+const STREAMS_OF_KNOT: u32 = 9;
+
+impl Check<'_> {
+    /// What is sent, when, by whom and how.
+    pub(super) fn load(&mut self, draft: &mut VariantDraft) {
+        let load = &mut draft.load;
+        if !load.rate.is_written() && load.pace.is_written() {
+            self.problem(
+                "`load.pace` needs `load.rate`: a closed loop has no pace",
+                [load.pace.mark("no rate to pace")],
+                "add for example `load.rate = 50_000`, or remove `load.pace`",
+            );
+            load.pace.forget();
+        }
+        if let Mode::Closed { outstanding } = load.checked().mode() {
+            load.outstanding.value = load.rate.value.is_none().then_some(outstanding);
+        }
+        self.workers(load);
+        self.queries(load);
+        self.tls(draft);
+        self.streams_of_knot(draft);
+        self.sources(draft);
+        let (load, upstream) = (&mut draft.load, &draft.upstream);
+        // Who asks a forwarder wants to know, and not only what it happens to know.
+        load.recursion_desired.value.get_or_insert(upstream.kind.value.is_some());
+        self.edns_options(load);
+        load.edns_payload.value = load.checked().query_options().edns.map(|edns| edns.payload_size);
+        if load.checked().is_signed()
+            && draft.server.kind.value == ServerChoice::Started(ServerKind::Embedded)
+        {
+            self.problem(
+                "the embedded server has no TSIG keys: it signs no answer",
+                [load
+                    .tsig
+                    .mark("signed queries")
+                    .or_else(|| load.tsig_file.mark("signed queries"))],
+                "take another `server.kind`; give an installed server the key with `server.extra`",
+            );
+        }
+    }
+
+    /// Worker threads: at most one per client, and one for each CPU that they are pinned to.
+    fn workers(&mut self, load: &mut LoadDraft) {
+        let LoadDraft { workers, cpus, clients, .. } = load;
+        let pinned = u32::try_from(cpus.value.len()).unwrap_or(u32::MAX);
+        let wanted = workers.value.or((pinned > 0).then_some(pinned));
+        let is_broken = workers.is_broken() || cpus.is_broken() || clients.is_broken();
+        let most = clients.value;
+        match (workers.value, wanted) {
+            _ if is_broken => {}
+            (Some(count), _) if pinned > 0 && pinned != count => self.problem(
+                format!("{count} workers cannot be pinned to {pinned} CPUs, one for each"),
+                [cpus.mark("the CPUs"), workers.mark("the workers")],
+                "remove `load.workers`, or name one CPU for each",
+            ),
+            (_, Some(count)) if count > most => self.problem(
+                format!("{count} workers for {most} clients: some would have none"),
+                [
+                    workers.mark("the workers").or_else(|| cpus.mark("the workers")),
+                    clients.mark("the clients"),
+                ],
+                format!("take at least {count} clients, or at most {most} workers"),
+            ),
+            _ => {}
+        }
+        workers.value = wanted;
+    }
+
+    /// What is asked: a file has types of its own. What else comes from files must be there.
+    fn queries(&mut self, load: &mut LoadDraft) {
+        self.file(&mut load.queries, "query file");
+        self.file(&mut load.tsig_file, "file with a TSIG key");
+        if let (Some(Subnets::File(path)), Some(place)) =
+            (&load.client_subnets.value, Field::place(&load.client_subnets))
+        {
+            let whole = self.file_at(path, &place.clone(), "file of client subnets");
+            load.client_subnets.value = Some(Subnets::File(whole));
+        }
+        if !load.types.is_written() {
+            return;
+        }
+        if load.queries.value.is_some() {
+            self.problem(
+                "`load.types` is for the names of the zone: a query file names the type of each query",
+                [load.types.mark("types"), load.queries.mark("a query file")],
+                "remove one of them",
+            );
+        } else if load.popular_names.value.is_some() {
+            self.problem(
+                "`load.types` is for the names of the zone: popular names are asked for their addresses, \
+                 type A",
+                [load.types.mark("types")],
+                "remove it",
+            );
+        }
+    }
+
+    /// What clients make of TLS.
+    fn tls(&mut self, draft: &mut VariantDraft) {
+        let VariantDraft { load, server, .. } = draft;
+        let LoadDraft { tls_versions: versions, tls_groups: groups, early_data, .. } = load;
+        let transport = load.transport.value;
+        let is_old = versions.value == TlsVersions::V12;
+        if is_old && groups.value.iter().all(|group| group.is_hybrid()) {
+            self.problem(
+                "the group x25519mlkem768 came with TLS 1.3: TLS 1.2 has no use for it",
+                [groups.mark(""), versions.mark("")],
+                "offer another group too, or let clients offer TLS 1.3",
+            );
+        }
+        let is_nsd = server.kind.value == ServerChoice::Started(ServerKind::Nsd);
+        if is_nsd && load.tls_records.value == Records::Shared {
+            self.problem(
+                "NSD cannot be asked with shared TLS records: it answers only the first query of a record \
+                 until more data comes (seen with NSD 4.6)",
+                [load.tls_records.mark(""), server.kind.mark("")],
+                "remove `load.tls_records`, or choose another server",
+            );
+        }
+        if is_old && transport.is_quic() {
+            self.problem(
+                format!(
+                    "`{transport}` cannot have TLS 1.2: QUIC has TLS 1.3 alone (RFC 9001, section 4.2)"
+                ),
+                [versions.mark(""), load.transport.mark("")],
+                "write \"1.3\"",
+            );
+        }
+        if !early_data.value {
+            return;
+        }
+        if is_old {
+            self.problem(
+                "early data came with TLS 1.3 (RFC 8446, section 2.3): TLS 1.2 has none",
+                [early_data.mark(""), versions.mark("")],
+                "remove `load.early_data`, or let clients offer TLS 1.3",
+            );
+        }
+        if !load.resumption.value {
+            self.problem(
+                "early data needs a ticket of an earlier connection (RFC 8446, section 2.3), and without \
+                 `load.resumption` none is kept",
+                [early_data.mark(""), load.resumption.mark("")],
+                "remove `load.early_data`, or let clients keep tickets",
+            );
+        }
+        if transport.is_http() && load.http_method.value == Method::Post {
+            self.problem(
+                format!(
+                    "`{transport}` cannot have early data by POST: what can be replayed must be a safe \
+                     method (RFC 8470, section 4)"
+                ),
+                [early_data.mark(""), load.http_method.mark("")],
+                "write `load.http_method = \"get\"`, or remove `load.early_data`",
+            );
+        }
+    }
+
+    /// Knot DNS and queries outstanding together on one connection over QUIC.
+    fn streams_of_knot(&mut self, draft: &VariantDraft) {
+        let VariantDraft { load, server, .. } = draft;
+        let Some(outstanding) = load.outstanding.value else { return };
+        let together = outstanding.div_ceil(load.connections.value.max(1));
+        let is_knot = server.kind.value == ServerChoice::Started(ServerKind::Knot);
+        if is_knot && load.transport.value == Transport::Doq && together > STREAMS_OF_KNOT {
+            self.problem(
+                format!(
+                    "Knot DNS cannot be asked {together} queries at a time on one connection over `doq`: it \
+                     counts answers that were not acknowledged yet against 10, and answers nothing beyond \
+                     them (seen with Knot DNS 3.4)"
+                ),
+                [load.outstanding.mark(""), load.connections.mark(""), server.kind.mark("")],
+                format!(
+                    "write `load.outstanding = {STREAMS_OF_KNOT}` or less, or divide them among more \
+                     `load.connections`"
+                ),
+            );
+        }
+    }
+
+    /// Sources that cannot reach the server.
+    fn sources(&mut self, draft: &VariantDraft) {
+        let VariantDraft { load, server, lab, .. } = draft;
+        let Some(sources) = &load.sources.value else { return };
+        let target = server.address.value.ip();
+        let is_apart = lab.hosts.value == HostsChoice::Namespaces;
+        // All are of one family.
+        let first = sources.get(0);
+        let family = |is_ipv4: bool| if is_ipv4 { "an IPv4 address" } else { "an IPv6 address" };
+        let (reason, help) = if first.is_ipv4() != target.is_ipv4() {
+            let (from, to) = (family(first.is_ipv4()), family(target.is_ipv4()));
+            let reason = format!("{first} is {from}, {target} {to}");
+            (reason, "name sources of the server's address family")
+        } else if first.is_loopback() && !target.is_loopback() {
+            let reason = format!(
+                "{first} is a loopback address, which no other host answers, and {target} is none"
+            );
+            (reason, "name addresses of this machine that the server can answer to")
+        } else if first.is_loopback() && is_apart {
+            let reason = format!(
+                "{first} is a loopback address, which no other host answers, and the server has a host of \
+                 its own"
+            );
+            let help =
+                "name addresses that are free, e.g. \"10.99.0.0/24\": the clients' host gets them";
+            (reason, help)
+        } else {
+            return;
+        };
+        let other = if is_apart { lab.hosts.mark("the server") } else { None };
+        let other = other.or_else(|| server.address.mark("the server").filter(|_| !is_apart));
+        self.problem(
+            format!("`load.sources` cannot reach the server: {reason}"),
+            [load.sources.mark("the sources"), other],
+            help,
+        );
+    }
+
+    /// EDNS options that a key of their own sends (IANA DNS EDNS0 Option Codes): given as an option too,
+    /// they would stand twice in a query.
+    fn edns_options(&mut self, load: &LoadDraft) {
+        let label = "and once for this";
+        let of_keys = [
+            (8, "load.client_subnets", load.client_subnets.mark(label)),
+            (10, "load.cookies", load.cookies.mark(label).filter(|_| load.cookies.value)),
+            (11, "load.keepalive", load.keepalive.mark(label).filter(|_| load.keepalive.value)),
+            (12, "load.padding", load.padding.mark(label).filter(|_| load.padding.value > 0)),
+        ];
+        for option in &load.edns_options.value {
+            let own = of_keys.iter().find(|(code, _, mark)| *code == option.code && mark.is_some());
+            if let Some((code, path, mark)) = own {
+                self.problem(
+                    format!("queries would carry EDNS option {code} twice"),
+                    [load.edns_options.mark("once here"), mark.clone()],
+                    format!("remove the option, or `{path}`"),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! From the experiment as written to the experiment as checked.
+
+mod load;
+mod server;
+
+pub use server::is_name;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use dnslab_wire::Transport;
+use dnslab_wire::units::duration;
+
+use crate::document::{Document, Layer};
+use crate::key::{Field, Setting, Unused, When};
+use crate::problem::shown;
+use crate::suggestion::closest_word;
+use crate::{
+    CommonDraft, Experiment, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Origin, Place, Problem,
+    Problems, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant, VariantDraft, VariantNames,
+    Written, find,
+};
+
+/// What the check asks of the machine that it runs on. Nothing by default: relative paths stay as they are,
+/// every file is there, and no name has an address.
+pub trait Machine {
+    /// Folder that relative paths in the file start from.
+    fn file_folder(&self) -> &Path {
+        Path::new("")
+    }
+
+    /// Folder that relative paths on the command line start from.
+    fn current_folder(&self) -> &Path {
+        Path::new("")
+    }
+
+    /// Whether a file is there.
+    fn is_file(&self, path: &Path) -> bool {
+        let _ = path;
+        true
+    }
+
+    /// Looks for a root folder, by its path or its name.
+    ///
+    /// # Errors
+    /// When it is not there: why, and what to do about it.
+    fn find_root(&self, root: &Path) -> Result<(), (String, String)> {
+        let _ = root;
+        Ok(())
+    }
+
+    /// The address of a host, by its name.
+    ///
+    /// # Errors
+    /// When it has none: why.
+    fn find_address(&self, name: &str) -> Result<IpAddr, String> {
+        Err(format!("no name is looked up here, so `{name}` is unknown"))
+    }
+}
+
+/// A machine of which nothing is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyMachine;
+
+impl Machine for AnyMachine {}
+
+/// Checks the text of an experiment file with the overrides of the command line.
+///
+/// Looks at no other file: relative paths stay as they are, and whether files exist is not asked. Never
+/// panics, whatever the text.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
+    let mut document = Document::of_file(text)?;
+    sets.iter().for_each(|set| document.set(set));
+    document.check(&AnyMachine)
+}
+
+/// An experiment as written, with the layers of each variant put together; values of the program's can be
+/// put into it before it is checked.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The experiment as a whole.
+    pub top: TopDraft,
+    /// The load at one rate for all variants.
+    pub common: CommonDraft,
+    /// How often, in which order.
+    pub repeat: RepeatDraft,
+    /// The variants, in the order of the file.
+    pub variants: Vec<VariantDraft>,
+    document: Document,
+}
+
+impl Document {
+    /// Puts the layers of each variant together.
+    #[must_use]
+    pub fn draft(self) -> Draft {
+        let variants = self.variants.iter().map(|variant| {
+            let name = variant.name.as_deref().unwrap_or_default();
+            VariantDraft::of(name, &self.entries, &variant.entries)
+        });
+        Draft {
+            top: TopDraft::of(&self.entries),
+            common: CommonDraft::of(&self.entries),
+            repeat: RepeatDraft::of(&self.entries),
+            variants: variants.collect(),
+            document: self,
+        }
+    }
+
+    /// Checks the experiment.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once.
+    pub fn check(self, machine: &dyn Machine) -> Result<Experiment, Problems> {
+        self.draft().check(machine)
+    }
+}
+
+impl Draft {
+    /// Gives another name to the variant at this place.
+    pub fn rename(&mut self, place: usize, name: &str) {
+        name.clone_into(&mut self.variants[place].name);
+        self.document.variants[place].name = Some(name.to_owned());
+    }
+
+    /// Checks the experiment.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once.
+    pub fn check(mut self, machine: &dyn Machine) -> Result<Experiment, Problems> {
+        let problems = std::mem::take(&mut self.document.problems);
+        let mut check = Check { machine, problems, uses: vec![], names: vec![] };
+        let experiment = check.experiment(self);
+        match Problems::of(check.problems) {
+            Some(problems) => Err(problems),
+            None => Ok(experiment),
+        }
+    }
+}
+
+/// A place where a key was written, and whether one of the variants under it uses it.
+#[derive(Debug)]
+struct Use {
+    place: Place,
+    /// True if this variant uses it.
+    is_used: bool,
+    /// What is wrong if none does.
+    message: String,
+    /// The label of the place then.
+    label: &'static str,
+    /// What to do about it.
+    help: String,
+}
+
+/// A check in progress. Its methods go on after a problem, with the default in the place of what is
+/// wrong, so that all problems come to light.
+struct Check<'a> {
+    machine: &'a dyn Machine,
+    /// What was wrong so far.
+    problems: Vec<Problem>,
+    /// Keys that only some variants use, and whether one does.
+    uses: Vec<Use>,
+    /// Host names that were looked up, and what came of it.
+    names: Vec<(String, Result<IpAddr, String>)>,
+}
+
+impl Check<'_> {
+    fn experiment(&mut self, draft: Draft) -> Experiment {
+        let Draft { top, common, mut repeat, variants: mut drafts, document } = draft;
+        if !top.name.is_written() {
+            self.problem("the experiment has no name", [], "add `name = \"...\"` at the top");
+        }
+        let mut held: Vec<Place> = Vec::new();
+        let variants: Vec<Variant> = drafts
+            .iter_mut()
+            .map(|draft| {
+                self.exclusives(draft);
+                held.extend(draft.fields().iter().filter_map(|field| field.place().cloned()));
+                self.fit(draft);
+                self.server(draft);
+                self.load(draft);
+                self.chain(draft);
+                self.compared_with(draft, &document);
+                draft.checked()
+            })
+            .collect();
+        if document.variants.is_empty() && !document.has_unreadable_variant {
+            let help = "add at least one, for example:\n\n[[variant]]\nname = \"udp\"\n\
+                        load.transport = \"udp\"";
+            self.problem("the experiment has no variant", [], help);
+        }
+        self.variant_names(&document);
+        self.size(&repeat, &variants);
+        self.slices(&mut repeat);
+        self.unused();
+        self.idle_overrides(&document, &held);
+        let top_values = top.checked();
+        Experiment {
+            name: top_values.name,
+            question: top_values.question,
+            baseline: self.baseline(&top, &document),
+            answered_by: top_values.answered_by,
+            repeat: repeat.checked(),
+            common: common.checked(),
+            variants,
+        }
+    }
+
+    /// Notes a problem. The first place is that of the culprit; a field that nobody wrote has none.
+    fn problem<const MARKS: usize>(
+        &mut self,
+        message: impl Into<String>,
+        marks: [Option<Mark>; MARKS],
+        help: impl Into<String>,
+    ) {
+        let marks = marks.into_iter().flatten().collect();
+        let problem = Problem { message: message.into(), marks, help: None };
+        self.problems.push(problem.help(help));
+    }
+
+    /// Decides between keys that exclude each other, before anything else is made of them.
+    fn exclusives(&mut self, draft: &mut VariantDraft) {
+        let (server, load) = (&mut draft.server, &mut draft.load);
+        let has_rate = load.rate.is_written();
+        if exclude(&mut load.outstanding, &mut load.rate) {
+            self.problem(
+                "`load.outstanding` and `load.rate` exclude each other",
+                [load.rate.mark("open loop"), load.outstanding.mark("closed loop")],
+                "keep `outstanding` to send when an answer comes, or `rate` to send by the clock",
+            );
+        }
+        if load.rate.is_written() {
+            load.outstanding.value = None;
+            load.pace.value.get_or_insert_default();
+        } else if has_rate {
+            // The pace belongs to the rate that another layer displaced.
+            load.pace.forget();
+        }
+        if exclude(&mut load.queries, &mut load.popular_names) {
+            self.problem(
+                "`load.queries` and `load.popular_names` exclude each other",
+                [load.popular_names.mark("made-up names"), load.queries.mark("a query file")],
+                "remove one of them",
+            );
+        }
+        if exclude(&mut load.tsig, &mut load.tsig_file) {
+            self.problem(
+                "`load.tsig` and `load.tsig_file` exclude each other",
+                [load.tsig_file.mark("a file with a key"), load.tsig.mark("a key")],
+                "keep one of them",
+            );
+        }
+        if exclude(&mut server.binary, &mut server.root) {
+            let root = server.root.mark("has the server's program in it");
+            self.problem(
+                "`server.binary` and `server.root` exclude each other",
+                [server.binary.mark("a program of this system"), root],
+                "remove one of them",
+            );
+        }
+        if exclude(&mut server.pid, &mut server.unit) {
+            self.problem(
+                "`server.pid` and `server.unit` exclude each other",
+                [server.pid.mark("one process"), server.unit.mark("all processes of a unit")],
+                "remove one of them",
+            );
+        }
+        if exclude(&mut server.query_log, &mut draft.log.to) {
+            let switch = server.query_log.mark("into a file, or not at all");
+            self.problem(
+                "`server.query_log` and `server.log.to` say the same",
+                [switch, draft.log.to.mark("where to")],
+                "remove `server.query_log`",
+            );
+        }
+        if server.query_log.value && draft.log.to.value == LogTarget::None {
+            draft.log.to.value = LogTarget::File;
+        }
+    }
+
+    /// Keys that mean nothing to the variant: a problem where that is a slip. Each gets its default.
+    fn fit(&mut self, draft: &mut VariantDraft) {
+        let variant = draft.checked();
+        let kind_place = Field::place(&draft.server.kind).cloned();
+        let knows_kind = !draft.server.kind.is_broken();
+        let knows_transport = !draft.load.transport.is_broken();
+        for field in draft.fields() {
+            let (key, place) = (field.key(), field.place().cloned());
+            for when in key.when {
+                // What is written as it is by default is no slip.
+                let says_something = field.is_broken() || !field.is_default();
+                let place = place.as_ref().filter(|_| says_something);
+                match (when, place) {
+                    (When::Server(fits), Some(place)) if knows_kind => {
+                        let kind = variant.server.kind.started();
+                        if !fits(kind) {
+                            self.unfit(key.path, place, (kind, kind_place.as_ref()), *fits);
+                        }
+                    }
+                    (When::Transport { uses, why }, Some(place))
+                        if knows_transport && !field.is_broken() =>
+                    {
+                        let with = Transport::ALL.into_iter().filter(|it| uses(*it));
+                        let with: Vec<&str> = with.map(Transport::name).collect();
+                        let with = match with.as_slice() {
+                            [only] => format!("the transport {only}"),
+                            _ => format!("one of the transports {}", with.join(", ")),
+                        };
+                        self.uses.push(Use {
+                            place: place.clone(),
+                            is_used: uses(variant.load.transport),
+                            message: format!("`{}` has no effect: {why}", key.path),
+                            label: "no load here uses it",
+                            help: format!("remove it, or choose {with}"),
+                        });
+                    }
+                    (When::Variant(uses), Some(place)) if !field.is_broken() => {
+                        let unused = uses(&variant).err();
+                        let is_used = unused.is_none();
+                        let Unused { why, help } = unused.unwrap_or_default();
+                        let message = format!("`{}` has no effect: {why}", key.path);
+                        let label = "no variant here uses it";
+                        let place = place.clone();
+                        self.uses.push(Use { place, is_used, message, label, help });
+                    }
+                    _ => {}
+                }
+            }
+            if !key.is_used(&variant) {
+                field.forget();
+            }
+        }
+    }
+
+    /// A key that another kind of server would understand.
+    fn unfit(
+        &mut self,
+        path: &str,
+        place: &Place,
+        (kind, kind_place): (Option<ServerKind>, Option<&Place>),
+        fits: fn(Option<ServerKind>) -> bool,
+    ) {
+        let all = ServerKind::ALL.into_iter().map(Some).chain([None]);
+        let names: Vec<&str> = all.filter(|kind| fits(*kind)).map(ServerChoice::name_of).collect();
+        let names = names.join(", ");
+        let why = if kind_place.is_some() { "" } else { ", the default" };
+        let word = ServerChoice::name_of(kind);
+        self.problem(
+            format!("`{path}` does not fit a server of kind `{word}`{why}"),
+            [
+                Some(place.mark(format!("only for {names}"))),
+                kind_place.map(|place| place.mark("the kind")),
+            ],
+            format!(
+                "remove it, or write it only in variants whose `server.kind` is one of: {names}"
+            ),
+        );
+    }
+
+    /// Problems of the keys that no variant uses.
+    fn unused(&mut self) {
+        let uses = std::mem::take(&mut self.uses);
+        let is_used = |one: &Use| uses.iter().any(|it| it.place == one.place && it.is_used);
+        for (at, one) in uses.iter().enumerate() {
+            let is_first = !uses[..at].iter().any(|earlier| earlier.place == one.place);
+            if is_first && !is_used(one) {
+                self.problem(
+                    one.message.as_str(),
+                    [Some(one.place.mark(one.label))],
+                    one.help.as_str(),
+                );
+            }
+        }
+    }
+
+    /// An override that no variant takes would be lost without a word.
+    fn idle_overrides(&mut self, document: &Document, held: &[Place]) {
+        for (path, entry) in &document.entries {
+            let reaches_variants = find(path).is_some_and(crate::Key::is_overridable);
+            let is_set = entry.layer == Layer::CommandLine;
+            let is_idle = reaches_variants && !document.variants.is_empty();
+            if is_set && is_idle && !held.contains(&entry.place) {
+                self.problem(
+                    format!("`--set {path}` has no effect: every variant overrides it"),
+                    [Some(entry.place.mark("reaches no variant"))],
+                    format!("`--set variant.NAME.{path}=...` reaches into one variant"),
+                );
+            }
+        }
+    }
+
+    /// The guard leaves something of each slice.
+    fn slices(&mut self, repeat: &mut RepeatDraft) {
+        let RepeatDraft { slice, guard, .. } = repeat;
+        let is_broken = slice.is_broken() || guard.is_broken();
+        let mark = guard.mark("here").or_else(|| slice.mark("here"));
+        if guard.value >= slice.value && mark.is_some() && !is_broken {
+            let (guard, slice) = (duration::write(guard.value), duration::write(slice.value));
+            self.problem(
+                format!("a guard of {guard} leaves nothing of a slice of {slice}"),
+                [mark],
+                "make `repeat.slice` some ten times as long as `repeat.guard`",
+            );
+        }
+    }
+
+    /// The variants that a variant is compared with are others of the same experiment.
+    fn compared_with(&mut self, draft: &mut VariantDraft, document: &Document) {
+        let mark = draft.compare.with.mark("no such variant");
+        let Some(VariantNames(wanted)) = &mut draft.compare.with.value else { return };
+        wanted.retain(|name| *name != draft.name);
+        let names: Vec<&str> = document.names().collect();
+        for name in wanted.iter().filter(|name| !names.contains(&name.as_str())) {
+            let message = format!("`{}` in `compare.with` is not a variant", shown(name));
+            self.problem(message, [mark.clone()], near_name(name, &names));
+        }
+    }
+
+    /// Not more runs and pairs than a report can hold.
+    fn size(&mut self, repeat: &RepeatDraft, variants: &[Variant]) {
+        let runs = variants.len() * repeat.runs.value as usize;
+        if runs > MAX_RUNS {
+            self.problem(
+                format!("{runs} runs are more than a report can hold"),
+                [repeat.runs.mark("of each variant")],
+                format!("at most {MAX_RUNS}: lower `repeat.runs`, or name fewer variants"),
+            );
+        }
+        let pairs = variants.iter().map(|it| it.compare.with.as_ref().map_or(1, |it| it.0.len()));
+        let pairs: usize = pairs.sum();
+        if pairs > MAX_PAIRS {
+            let message = format!("{pairs} pairs of variants are more than a report can compare");
+            self.problem(message, [], format!("at most {MAX_PAIRS}: name fewer in `compare.with`"));
+        }
+    }
+
+    /// No name is there twice.
+    fn variant_names(&mut self, document: &Document) {
+        for (at, variant) in document.variants.iter().enumerate() {
+            let Some(name) = &variant.name else { continue };
+            let earlier = document.variants[..at].iter();
+            if let Some(first) = earlier.into_iter().find(|it| it.name.as_ref() == Some(name)) {
+                let mark = |place: &Option<Place>, label: &str| Some(place.as_ref()?.mark(label));
+                self.problem(
+                    format!("two variants are called `{name}`"),
+                    [mark(&variant.name_place, "the second"), mark(&first.name_place, "the first")],
+                    format!("results are kept by name: call one `{name}-2`"),
+                );
+            }
+        }
+    }
+
+    /// The variant that the others are compared with.
+    fn baseline(&mut self, top: &TopDraft, document: &Document) -> String {
+        let names: Vec<&str> = document.names().collect();
+        let Some(baseline) = &top.baseline.value else {
+            return names.first().copied().unwrap_or_default().to_owned();
+        };
+        // A variant whose name is wrong itself may be the one that is meant.
+        let all_named = names.len() == document.variants.len();
+        if all_named && !names.is_empty() && !names.contains(&baseline.as_str()) {
+            let message = format!("the baseline `{}` is not a variant", shown(baseline));
+            let mark = top.baseline.mark("no such variant");
+            self.problem(message, [mark], near_name(baseline, &names));
+        }
+        baseline.clone()
+    }
+
+    /// The folder that a relative path written at this place starts from.
+    fn folder_of(&self, place: &Place) -> &Path {
+        match place.origin {
+            Origin::File => self.machine.file_folder(),
+            Origin::CommandLine(_) | Origin::Option(_) => self.machine.current_folder(),
+        }
+    }
+
+    /// The whole path of a file, from the folder that it starts from; a problem if there is none.
+    fn file(&mut self, field: &mut Written<Option<PathBuf>>, what: &str) {
+        if let (Some(path), Some(place)) = (&field.value, Field::place(field)) {
+            field.value = Some(self.file_at(path, &place.clone(), what));
+        }
+    }
+
+    fn file_at(&mut self, path: &Path, place: &Place, what: &str) -> PathBuf {
+        let whole = self.folder_of(place).join(path);
+        if !self.machine.is_file(&whole) {
+            let message = format!("there is no {what} `{}`", shown(&path.to_string_lossy()));
+            let help = format!("looked for {}", whole.display());
+            self.problem(message, [Some(place.mark("no such file"))], help);
+        }
+        whole
+    }
+}
+
+/// Of two keys that exclude each other, that of the later layer holds, and the other is forgotten. True if
+/// both were written in the same layer.
+fn exclude<A: Setting, B: Setting>(first: &mut Written<A>, second: &mut Written<B>) -> bool {
+    match (first.layer(), second.layer()) {
+        (Some(a), Some(b)) if a == b => return true,
+        (Some(a), Some(b)) if a > b => second.forget(),
+        (Some(_), Some(_)) => first.forget(),
+        _ => {}
+    }
+    false
+}
+
+/// What to do about a name that is not that of a variant.
+fn near_name(name: &str, names: &[&str]) -> String {
+    let list = names.join(", ");
+    match closest_word(name, names.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"? The variants are {list}"),
+        None => format!("the variants are {list}"),
+    }
+}

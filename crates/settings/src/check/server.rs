@@ -1,0 +1,353 @@
+//! The servers of a variant, checked.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use dnslab_wire::Transport;
+
+use super::{Check, Use};
+use crate::key::Field;
+use crate::{
+    Host, HostAddress, HostsChoice, Queries, ServerChoice, ServerKind, VariantDraft, Written,
+};
+
+impl Check<'_> {
+    /// The server under test.
+    pub(super) fn server(&mut self, draft: &mut VariantDraft) {
+        let server = &mut draft.server;
+        for binary in [&mut server.binary, &mut draft.relay.binary, &mut draft.upstream.binary] {
+            self.binary(binary);
+        }
+        self.root(&mut server.root);
+        self.file(&mut server.authority, "authority file");
+        server.query_log.forget();
+        if let (Some(folder), Some(place)) =
+            (&draft.log.folder.value, Field::place(&draft.log.folder))
+        {
+            // Whether it is there is asked when the plan is made: a variant whose disk is missing is left
+            // out.
+            draft.log.folder.value = Some(self.folder_of(place).join(folder));
+        }
+        match draft.server.kind.value {
+            ServerChoice::Started(_) => self.started(draft),
+            ServerChoice::External => self.external(draft),
+        }
+        if draft.lab.hosts.value != HostsChoice::Loopback
+            && draft.server.kind.value == ServerChoice::External
+        {
+            let mark = draft.lab.hosts.mark("makes hosts");
+            self.problem("an external server has no host here", [mark], "remove `lab.hosts`");
+        }
+    }
+
+    /// Where a started server listens.
+    fn started(&mut self, draft: &mut VariantDraft) {
+        let address = &mut draft.server.address;
+        if let Host::Name(_) = address.value.host {
+            self.problem(
+                "a started server needs an address to listen on, not a host name",
+                [address.mark("a name")],
+                "write \"127.0.0.1\", or ask the server that runs there: `server.kind = \"external\"`",
+            );
+        }
+        let ip = address.value.ip();
+        if address.value.port.take().is_some() {
+            self.problem(
+                "`server.address` has a port, but a started server gets a free one",
+                [address.mark("has a port")],
+                format!("write \"{ip}\" alone"),
+            );
+        }
+    }
+
+    /// A program: a path, which must be there, or a bare name, which the search path finds.
+    fn binary(&mut self, field: &mut Written<Option<std::path::PathBuf>>) {
+        if field.value.as_ref().is_some_and(|path| path.to_string_lossy().contains('/')) {
+            self.file(field, "program");
+        }
+    }
+
+    /// A root folder: a path, or the name of one in the cache. Either must be there.
+    fn root(&mut self, field: &mut Written<Option<std::path::PathBuf>>) {
+        let (Some(root), Some(place)) = (&field.value, Field::place(field)) else { return };
+        let is_name = is_name(root);
+        let root = if is_name { root.clone() } else { self.folder_of(place).join(root) };
+        if let Err((message, help)) = self.machine.find_root(&root) {
+            self.problem(message, [field.mark("no root folder")], help);
+        }
+        field.value = Some(root);
+    }
+
+    /// A server that runs already: where it answers on the transport of the load, and what its certificate
+    /// is verified by.
+    fn external(&mut self, draft: &mut VariantDraft) {
+        let transport = draft.load.transport.value;
+        let server = &mut draft.server;
+        if !server.address.is_written() && server.kind.is_written() {
+            self.problem(
+                "an external server needs `server.address`",
+                [server.kind.mark("runs already, but where?")],
+                "add for example `server.address = \"192.0.2.1\"`",
+            );
+        }
+        if let Some(unit) = &server.unit.value
+            && (unit.is_empty() || unit.contains('/'))
+        {
+            self.problem(
+                "`server.unit` must be the name of a unit",
+                [server.unit.mark("no name of a unit")],
+                "write for example \"named.service\"",
+            );
+        }
+        self.plain_port(draft);
+        self.verification(draft);
+        let server = &mut draft.server;
+        let port = server.port_for(transport).value.unwrap_or(transport.default_port());
+        let ports =
+            [&mut server.port, &mut server.dot_port, &mut server.doh_port, &mut server.doq_port];
+        ports.into_iter().for_each(|port| port.value = None);
+        server.port_for(transport).value = Some(port);
+        let (address, name) = self.look_up(&draft.server.address);
+        draft.server.address.value = HostAddress { host: Host::Address(address), port: None };
+        if transport.is_encrypted() && draft.server.tls_name.value.is_none() {
+            draft.server.tls_name.value = name.clone();
+        }
+        draft.host_name = name;
+    }
+
+    /// The port for UDP and TCP, by itself or behind the address. Where every load is encrypted, most likely
+    /// the port for that was meant, and silence would measure another server.
+    fn plain_port(&mut self, draft: &mut VariantDraft) {
+        let transport = draft.load.transport.value;
+        let server = &mut draft.server;
+        let (port, address) = (&server.port, &server.address);
+        let behind = address.value.port;
+        let is_twice = behind.is_some() && port.is_written() && port.layer() == address.layer();
+        if is_twice {
+            self.problem(
+                "the port of the server is written twice",
+                [port.mark("here"), address.mark("and here")],
+                "remove `server.port`, or the port from `server.address`",
+            );
+        }
+        let is_behind = behind.is_some() && address.layer() > port.layer();
+        let place = if is_behind { Field::place(address) } else { Field::place(port) }.cloned();
+        if is_behind {
+            server.port.value = behind;
+        }
+        if let Some(place) = place.filter(|_| server.port.value.is_some()) {
+            let what = in_words(transport);
+            let key = server.port_for(transport).key().path;
+            self.uses.push(Use {
+                place,
+                is_used: !transport.is_encrypted(),
+                message: format!("the port is for UDP and TCP, but all load on it is {what}"),
+                label: "not used",
+                help: format!("write the port for it as `{key}`"),
+            });
+        }
+    }
+
+    /// The address of a host, and its name if it was written by name. A name is looked up once, so that
+    /// all variants ask the same address.
+    fn look_up(&mut self, written: &Written<HostAddress>) -> (IpAddr, Option<String>) {
+        let Host::Name(name) = &written.value.host else { return (written.value.ip(), None) };
+        let found = match self.names.iter().find(|(known, _)| known == name) {
+            Some((_, found)) => found.clone(),
+            None => {
+                let found = self.machine.find_address(name);
+                self.names.push((name.clone(), found.clone()));
+                found
+            }
+        };
+        let address = found.unwrap_or_else(|reason| {
+            self.problem(
+                format!("`server.address` cannot be looked up: {reason}"),
+                [written.mark("no address")],
+                "write its address, or mend its name",
+            );
+            written.value.ip()
+        });
+        (address, Some(name.clone()))
+    }
+
+    /// How the certificate of an external server is verified: of `server.authority` and `server.insecure`
+    /// that of the later layer holds.
+    fn verification(&mut self, draft: &mut VariantDraft) {
+        if !draft.load.transport.value.is_encrypted() {
+            return;
+        }
+        let server = &mut draft.server;
+        let (authority, insecure) = (&server.authority, &server.insecure);
+        if authority.value.is_some() && insecure.value {
+            if authority.layer() == insecure.layer() {
+                self.problem(
+                    "`server.authority` and `server.insecure` exclude each other",
+                    [insecure.mark("verifies nothing"), authority.mark("verifies")],
+                    "remove `server.insecure` to verify",
+                );
+            }
+            match authority.layer() > insecure.layer() {
+                true => server.insecure.value = false,
+                false => server.authority.value = None,
+            }
+        } else if authority.value.is_none() && !insecure.value && !authority.is_broken() {
+            let what = in_words(draft.load.transport.value);
+            let kind = server.kind.mark("a server that dnslab made no certificate for");
+            self.problem(
+                "nothing says how to verify the certificate of the external server",
+                [draft.load.transport.mark(what), kind],
+                "add `server.authority = \"ca.pem\"`, or `server.insecure = true` to accept any",
+            );
+        }
+    }
+
+    /// The servers behind the one under test, and the links between their hosts.
+    pub(super) fn chain(&mut self, draft: &mut VariantDraft) {
+        let VariantDraft { server, relay, upstream, load, client_link, upstream_link, .. } = draft;
+        let kind = server.kind.value.started();
+        let kind_name = ServerChoice::name_of(kind);
+        if upstream.kind.value.is_some() && !kind.is_some_and(ServerKind::forwards) {
+            self.problem(
+                format!("a server of kind `{kind_name}` forwards nothing"),
+                [upstream.kind.mark("nobody asks it")],
+                "remove the upstream, or choose a `server.kind` that forwards",
+            );
+        }
+        if upstream.kind.value.is_none() && kind.is_some_and(|kind| !kind.serves_zones()) {
+            self.problem(
+                format!("a server of kind `{kind_name}` needs an upstream"),
+                [server.kind.mark("has no zone of its own")],
+                "add for example `upstream.kind = \"embedded\"`",
+            );
+        }
+        if relay.kind.value.is_some() && upstream.kind.value.is_none() {
+            let mark = relay.kind.mark("has nothing behind it");
+            self.problem("a relay needs an upstream", [mark], "add `upstream.kind`");
+        }
+        if let Some(kind) = relay.kind.value.filter(|kind| !kind.forwards()) {
+            self.problem(
+                format!("a server of kind `{kind}` cannot be a relay: it forwards nothing"),
+                [relay.kind.mark("a relay forwards")],
+                "choose another kind",
+            );
+        }
+        if let Some(kind) = upstream.kind.value.filter(|kind| !kind.serves_zones()) {
+            self.problem(
+                format!("a server of kind `{kind}` cannot end the chain"),
+                [upstream.kind.mark("would itself need an upstream")],
+                "the upstream is one of embedded, bind, knot, nsd",
+            );
+        }
+        let knows_all = upstream.kind.value == Some(ServerKind::Embedded);
+        if load.popular_names.value.is_some() && load.queries.value.is_none() && !knows_all {
+            self.problem(
+                "popular names need a server that knows them",
+                [load.popular_names.mark("which server should know them?")],
+                "add an upstream of kind \"embedded\": it knows every name",
+            );
+        }
+        if upstream.signed.value && matches!(load.checked().asked(), Queries::Zone(_)) {
+            self.problem(
+                "the names of the synthetic zone are not signed",
+                [upstream.signed.mark("signs no zone")],
+                "ask for `load.popular_names`, or for the names of a file (`load.queries`)",
+            );
+        }
+        if server.dnssec.value && !upstream.signed.value {
+            self.problem(
+                "a server that validates needs an upstream with signatures",
+                [server.dnssec.mark("nothing to validate")],
+                "add `upstream.signed = true`, with an upstream of kind \"embedded\"",
+            );
+        }
+        for (delay, jitter) in [
+            (&client_link.delay, &mut client_link.jitter),
+            (&upstream_link.delay, &mut upstream_link.jitter),
+        ] {
+            if jitter.value > delay.value {
+                self.problem(
+                    "the jitter of a link is larger than its delay",
+                    [jitter.mark("would arrive before it was sent")],
+                    "make it at most the delay",
+                );
+                jitter.value = delay.value;
+            }
+        }
+    }
+}
+
+/// True for the name of a root folder in the cache; a path has `/`.
+#[must_use]
+pub fn is_name(root: &Path) -> bool {
+    root.to_str().is_some_and(|text| !text.is_empty() && !text.contains('/') && text != ".")
+}
+
+/// What an operator calls the transport.
+fn in_words(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Udp => "UDP",
+        Transport::Tcp => "TCP",
+        Transport::Dot => "DNS over TLS",
+        Transport::Doh2 | Transport::Doh3 => "DNS over HTTPS",
+        Transport::Doq => "DNS over QUIC",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::super::Machine;
+    use super::*;
+    use crate::{Document, Variant};
+
+    /// Knows one name, and remembers which were asked for.
+    #[derive(Default)]
+    struct Names(RefCell<Vec<String>>);
+
+    impl Machine for Names {
+        fn find_address(&self, name: &str) -> Result<IpAddr, String> {
+            self.0.borrow_mut().push(name.to_owned());
+            match name {
+                "ns1.example" => Ok("192.0.2.7".parse().unwrap()),
+                other => Err(format!("`{other}` is unknown")),
+            }
+        }
+    }
+
+    /// Checks an external server at this address, asked over UDP and over TLS; the variants, and the
+    /// names that were looked up.
+    fn external(address: &str) -> (Result<Vec<Variant>, String>, Vec<String>) {
+        let names = Names::default();
+        let text = format!(
+            "name = \"x\"\n[server]\nkind = \"external\"\naddress = \"{address}\"\ninsecure = true\n\
+             [[variant]]\nname = \"udp\"\n[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n"
+        );
+        let variants = Document::of_file(&text)
+            .and_then(|document| document.check(&names))
+            .map(|experiment| experiment.variants)
+            .map_err(|problems| problems.as_slice()[0].message.clone());
+        (variants, names.0.into_inner())
+    }
+
+    #[test]
+    fn a_name_is_looked_up_once_and_verified() {
+        let (variants, asked) = external("ns1.example:5300");
+        assert_eq!(asked, ["ns1.example"]);
+        let variants = variants.unwrap();
+        let of = |variant: &Variant| {
+            let target = variant.target().unwrap().to_string();
+            (target, variant.host_name.clone(), variant.server.tls_name.clone())
+        };
+        let name = Some("ns1.example".to_owned());
+        assert_eq!(of(&variants[0]), ("192.0.2.7:5300".to_owned(), name.clone(), None));
+        assert_eq!(of(&variants[1]), ("192.0.2.7:853".to_owned(), name.clone(), name));
+        let (variants, asked) = external("192.0.2.1");
+        assert_eq!((of(&variants.unwrap()[1]).2, asked), (None, Vec::new()));
+        let (variants, asked) = external("nowhere.example");
+        let message = "`server.address` cannot be looked up: `nowhere.example` is unknown";
+        assert_eq!(variants.unwrap_err(), message);
+        assert_eq!(asked.len(), 1, "a name that is not found is looked up once, too");
+    }
+}

@@ -1,0 +1,561 @@
+//! An experiment as written: every value read by the kind of its key, every problem kept with its place.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::keys::{VARIANT_NAME, keys};
+use crate::problem::shown;
+use crate::reading::{Fault, Syntax};
+use crate::suggestion::{closest_group, closest_key, closest_word};
+use crate::{FlagForm, Key, Kind, MAX_VARIANTS, Origin, Place, Problem, Problems, Value};
+
+/// One key with the value that was written for it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// The value; `None` if it could not be read, which is a problem already noted.
+    pub(crate) value: Option<Value>,
+    /// Where the value stands.
+    pub(crate) place: Place,
+    /// How near to the run it was written.
+    pub(crate) layer: Layer,
+}
+
+/// Where a value was written; a later layer wins over an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// At the top of the file, or by an option of its own.
+    File,
+    /// By `--set key=value`.
+    CommandLine,
+    /// In a `[[variant]]`.
+    Variant,
+    /// By `--set variant.NAME.key=value`, or by the program.
+    VariantCommandLine,
+}
+
+/// Entries by the path of their key.
+pub(crate) type Entries = BTreeMap<&'static str, Entry>;
+
+/// A `[[variant]]` as written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WrittenVariant {
+    /// Its name; `None` if it has no readable one.
+    pub(crate) name: Option<String>,
+    /// Where the name stands.
+    pub(crate) name_place: Option<Place>,
+    /// What it overrides.
+    pub(crate) entries: Entries,
+}
+
+/// An experiment as written: a file, and values of the command line on top of it.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// Keys at the top.
+    pub(crate) entries: Entries,
+    /// The variants, in the order of the file.
+    pub(crate) variants: Vec<WrittenVariant>,
+    /// True if something stands for a variant that is none.
+    pub(crate) has_unreadable_variant: bool,
+    /// What was wrong so far.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// The key with this path.
+#[must_use]
+pub fn find(path: &str) -> Option<&'static Key> {
+    keys().find(|key| key.path == path)
+}
+
+/// True if keys lie below this path, e.g. `server.zone`.
+pub(crate) fn is_group(path: &str) -> bool {
+    keys().any(|key| {
+        key.path.strip_prefix(path).is_some_and(|rest| !path.is_empty() && rest.starts_with('.'))
+    })
+}
+
+impl Document {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A text that is not TOML gives the parser's problems only: what is left of it would bring about
+    /// others that are none. All other problems come with those of the check.
+    pub fn of_file(text: &str) -> Result<Self, Problems> {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        // After any other error the parser may have lost the borders of tables, and see keys twice.
+        let is_twice = |error: &&toml::de::Error| error.message().starts_with("duplicate key");
+        let all_twice = errors.iter().all(|error| is_twice(&error));
+        let told = errors.iter().filter(|error| all_twice || !is_twice(error));
+        if let Some(problems) = Problems::of(told.map(|error| not_toml(error, text)).collect()) {
+            return Err(problems);
+        }
+        let mut walk = Walk { entries: Entries::new(), problems: Vec::new(), scope: Layer::File };
+        let mut document = Self::default();
+        for (key, value) in table.get_ref() {
+            if key.get_ref() == "variant" {
+                let found = walk.problems.len();
+                document.variants = read_variants(value, &mut walk.problems);
+                document.has_unreadable_variant = walk.problems.len() > found;
+            } else {
+                walk.visit("", key, value);
+            }
+        }
+        (document.entries, document.problems) = (walk.entries, walk.problems);
+        Ok(document)
+    }
+
+    /// An experiment of one variant, which options describe.
+    #[must_use]
+    pub fn of_options(variant: &str) -> Self {
+        let variant =
+            WrittenVariant { name: Some(variant.to_owned()), ..WrittenVariant::default() };
+        Self { variants: vec![variant], ..Self::default() }
+    }
+
+    /// Takes the option of a key, with the value that was given for it, if one was.
+    ///
+    /// # Panics
+    /// When the key has no option.
+    pub fn option(&mut self, key: &'static Key, value: Option<&str>) {
+        let flag = key.flag.expect("the key has an option");
+        let option = format!("--{}", flag.name);
+        let (text, from) = match value {
+            Some(value) => (format!("{option}={value}"), option.len() + 1),
+            None => (option.clone(), 0),
+        };
+        let value = match (flag.form, value) {
+            (FlagForm::Switch(value) | FlagForm::Optional(value), None) => value,
+            (FlagForm::OnOff, Some("on")) => "true",
+            (FlagForm::OnOff, Some("off")) => "false",
+            (_, value) => value.unwrap_or_default(),
+        };
+        let place = Place { span: from..text.len(), origin: Origin::Option(text) };
+        let read = read(key, value, Syntax::Option(&option));
+        let entry = self.entry(read, place, Layer::File);
+        self.entries.insert(key.path, entry);
+    }
+
+    /// Takes one `--set`; what is wrong with it becomes a problem.
+    ///
+    /// The value is TOML; what is not TOML is taken as text, so that nobody has to quote quotes for
+    /// the shell. `variant.NAME.key=value` reaches into one variant.
+    pub fn set(&mut self, set: &str) {
+        if let Err(problem) = self.try_set(set) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// [`Document::set`], with the problem that kept the whole from being understood.
+    fn try_set(&mut self, set: &str) -> Result<(), Problem> {
+        let place = |from: usize, to: usize| Place {
+            origin: Origin::CommandLine(set.to_owned()),
+            span: from..to,
+        };
+        let Some((path, text)) = set.split_once('=') else {
+            let message = format!("`{}` has no `=`", shown(set));
+            return Err(Problem::new(message, place(0, set.len()).mark("no value"))
+                .help("write `--set key=value`, for example `--set load.duration=10s`"));
+        };
+        let (key_place, value_place) = (place(0, path.len()), place(path.len() + 1, set.len()));
+        let full_path = path.trim();
+        let within = full_path.strip_prefix("variant.").and_then(|rest| rest.split_once('.'));
+        let (variant, path) = match within {
+            Some((name, path)) => (Some(self.variant_at(name, &key_place)?), path),
+            None => (None, full_path),
+        };
+        let key = find(path).ok_or_else(|| unknown_key(path, key_place.clone()))?;
+        if variant.is_some() && !key.is_overridable() {
+            let help = format!("write `--set {}=...`", key.path);
+            return Err(not_overridable(key, key_place).help(help));
+        }
+        let layer = variant.map_or(Layer::CommandLine, |_| Layer::VariantCommandLine);
+        let entry = self.entry(read(key, text, Syntax::Set(full_path)), value_place, layer);
+        let entries = match variant {
+            Some(at) => &mut self.variants[at].entries,
+            None => &mut self.entries,
+        };
+        entries.insert(key.path, entry);
+        Ok(())
+    }
+
+    /// An entry of what was read; a fault becomes a problem.
+    fn entry(&mut self, read: Result<Value, Fault>, place: Place, layer: Layer) -> Entry {
+        let value = read.map_err(|fault| self.problems.push(fault.at(&place))).ok();
+        Entry { value, place, layer }
+    }
+
+    /// Where the variant called `name` is in the list.
+    fn variant_at(&self, name: &str, place: &Place) -> Result<usize, Problem> {
+        let names: Vec<&str> = self.names().collect();
+        let found = self.variants.iter().position(|variant| variant.name.as_deref() == Some(name));
+        found.ok_or_else(|| {
+            let message = format!("there is no variant `{}`", shown(name));
+            let help = match closest_word(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `variant.{near}`?"),
+                None => format!("the variants are {}", names.join(", ")),
+            };
+            Problem::new(message, place.mark("no such variant")).help(help)
+        })
+    }
+
+    /// The names of the variants that have one.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.variants.iter().filter_map(|variant| variant.name.as_deref())
+    }
+
+    /// The keys that are code ([`Key::is_code`]) and have a value that is written in the file itself, each
+    /// once, in the order of the reference. Values of the command line are the user's own.
+    #[must_use]
+    pub fn code_keys(&self) -> Vec<&'static str> {
+        let of_variants = self.variants.iter().map(|variant| &variant.entries);
+        let all: Vec<&Entries> = std::iter::once(&self.entries).chain(of_variants).collect();
+        let is_in_file = |path: &str| {
+            let mut entries = all.iter().filter_map(|entries| entries.get(path));
+            entries.any(|entry| entry.place.origin == Origin::File)
+        };
+        let code = keys().filter(|key| key.is_code);
+        code.map(|key| key.path).filter(|path| is_in_file(path)).collect()
+    }
+}
+
+impl Fault {
+    /// The fault as a problem at its place.
+    fn at(self, place: &Place) -> Problem {
+        Problem::new(self.message, place.mark(self.label)).help(self.help)
+    }
+}
+
+/// Reads `text` as TOML if it is one value, and else, or where the key takes text, as text.
+fn read(key: &Key, text: &str, syntax: Syntax<'_>) -> Result<Value, Fault> {
+    let text = text.trim();
+    // `--set server.cpus=0,1` needs no brackets.
+    let document = match key.kind {
+        Kind::Cpus if !text.starts_with('[') => format!("value = [{text}]"),
+        _ => format!("value = {text}"),
+    };
+    let parsed = DeTable::parse(&document).ok();
+    // A line break in the text could smuggle in a second key.
+    let single = parsed.as_ref().filter(|table| table.get_ref().len() == 1);
+    let written = single.and_then(|table| table.get_ref().values().next()).map(|it| it.get_ref());
+    match written {
+        Some(value) if value.is_str() || !key.kind.is_text() => key.read(value, syntax),
+        _ => key.read(&DeValue::String(text.into()), syntax),
+    }
+}
+
+/// A piece of the experiment file.
+fn in_file(span: Range<usize>) -> Place {
+    Place { origin: Origin::File, span }
+}
+
+/// The problem of a text that is no TOML, with a hint when a value lacks its quotes.
+fn not_toml(error: &toml::de::Error, text: &str) -> Problem {
+    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let span = error.span().unwrap_or(0..0);
+    let line_start = text[..floor(text, span.start)].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[line_start..].lines().next().unwrap_or("");
+    let bare = line.split_once('=').map(|(_, value)| value.split('#').next().unwrap_or("").trim());
+    let needs_quotes = bare.filter(|value| {
+        let starts = value.starts_with(|first: char| first.is_ascii_alphanumeric());
+        let word = |letter: char| letter.is_ascii_alphanumeric() || ".%:-_/".contains(letter);
+        starts && value.chars().all(word)
+    });
+    let problem = Problem::new(format!("the file is not TOML: {message}"), in_file(span).mark(""));
+    match needs_quotes {
+        Some(value) => {
+            problem.help(format!("text and values with a unit need quotes: \"{value}\""))
+        }
+        None => problem,
+    }
+}
+
+/// The nearest border of a character at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+fn read_variants(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Vec<WrittenVariant> {
+    let mut variants = Vec::new();
+    let not_a_list = |span: Range<usize>| {
+        Problem::new("`variant` must be a list of tables", in_file(span).mark("not a list"))
+            .help("begin each variant with a line `[[variant]]`, in two pairs of brackets")
+    };
+    let DeValue::Array(list) = value.get_ref() else {
+        problems.push(not_a_list(value.span()));
+        return variants;
+    };
+    if list.len() > MAX_VARIANTS {
+        let count = list.len();
+        let message = format!("{count} variants are more than a report can tell apart");
+        let mark = in_file(value.span()).mark("");
+        let help = format!("at most {MAX_VARIANTS} fit; divide them among several experiments");
+        problems.push(Problem::new(message, mark).help(help));
+        return variants;
+    }
+    for entry in list.iter() {
+        match entry.get_ref() {
+            DeValue::Table(table) => variants.push(read_variant(table, entry.span(), problems)),
+            _ => problems.push(not_a_list(entry.span())),
+        }
+    }
+    variants
+}
+
+/// Reads one variant, whose table stands at `span`.
+fn read_variant(
+    table: &DeTable<'_>,
+    span: Range<usize>,
+    problems: &mut Vec<Problem>,
+) -> WrittenVariant {
+    let mut walk = Walk { entries: Entries::new(), problems: Vec::new(), scope: Layer::Variant };
+    let mut variant = WrittenVariant::default();
+    let mut named = false;
+    for (key, value) in table {
+        if key.get_ref() != VARIANT_NAME.path {
+            walk.visit("", key, value);
+            continue;
+        }
+        named = true;
+        let entry = walk.read(&VARIANT_NAME, value);
+        if let Some(Value::Text(text)) = entry.value {
+            (variant.name, variant.name_place) = (Some(text), Some(entry.place));
+        }
+    }
+    if !named {
+        let mark = in_file(span).mark("this variant");
+        problems.push(Problem::new("a variant has no name", mark).help("add `name = \"...\"`"));
+    }
+    problems.append(&mut walk.problems);
+    WrittenVariant { entries: walk.entries, ..variant }
+}
+
+/// A walk over the tables of the file.
+struct Walk {
+    /// What was read.
+    entries: Entries,
+    /// What was wrong.
+    problems: Vec<Problem>,
+    /// [`Layer::File`] or [`Layer::Variant`].
+    scope: Layer,
+}
+
+impl Walk {
+    /// Visits one key below the path `above` (empty at the top). The depth is that of the keys, three at
+    /// most.
+    fn visit(&mut self, above: &str, key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>) {
+        let path = match above {
+            "" => key.get_ref().to_string(),
+            _ => format!("{above}.{}", key.get_ref()),
+        };
+        if let Some(known) = find(&path) {
+            if self.scope == Layer::Variant && !known.is_overridable() {
+                self.problems.push(not_overridable(known, in_file(key.span())));
+                return;
+            }
+            let entry = self.read(known, value);
+            self.entries.insert(known.path, entry);
+        } else if is_group(&path) {
+            match value.get_ref() {
+                DeValue::Table(table) => {
+                    for (key, value) in table {
+                        self.visit(&path, key, value);
+                    }
+                }
+                _ => {
+                    let mark = in_file(value.span()).mark("not a table");
+                    let message = format!("`{path}` must be a table of keys");
+                    let help = format!("for example {}", example_below(&path));
+                    self.problems.push(Problem::new(message, mark).help(help));
+                }
+            }
+        } else {
+            let is_table = value.get_ref().is_table();
+            let problem = unknown_key(&path, in_file(key.span()));
+            self.problems.push(match closest_group(&path).filter(|_| is_table) {
+                Some(group) => problem.help(format!("did you mean `{group}`?")),
+                None => problem,
+            });
+        }
+    }
+
+    /// Reads a value; a fault becomes a problem.
+    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Entry {
+        let place = in_file(value.span());
+        let read = key.read(value.get_ref(), Syntax::File);
+        let value = read.map_err(|fault| self.problems.push(fault.at(&place))).ok();
+        Entry { value, place, layer: self.scope }
+    }
+}
+
+/// The first key below a group, written whole: `server.kind = "embedded"`.
+fn example_below(group: &str) -> String {
+    let below = |key: &&Key| key.path.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'));
+    keys()
+        .find(below)
+        .map_or_else(String::new, |key| format!("`{} = {}`", key.path, key.kind.example()))
+}
+
+/// The problem of a key that there is not.
+fn unknown_key(path: &str, place: Place) -> Problem {
+    let problem = Problem::new(format!("unknown key `{}`", shown(path)), place.mark("unknown key"));
+    // The likeness of `variants` to the keys is small, the slip frequent.
+    if path == "variants" {
+        return problem.help("did you mean `[[variant]]`?");
+    }
+    match closest_key(path) {
+        Some(key) => problem.help(format!("did you mean `{}`?", key.path)),
+        None => problem.help("docs/EXPERIMENT.md lists all keys"),
+    }
+}
+
+/// The problem of a variant that overrides what belongs to the whole.
+fn not_overridable(key: &Key, place: Place) -> Problem {
+    let message = format!("`{}` belongs to the whole experiment", key.path);
+    Problem::new(message, place.mark("not in a variant"))
+        .help(format!("write `{}` above the first `[[variant]]`", key.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dnslab_traffic::Rate;
+    use dnslab_wire::EdnsOption;
+
+    use super::*;
+    use crate::{DefaultValue, Host, HostAddress};
+
+    #[test]
+    fn paths_are_groups_or_keys() {
+        assert!(is_group("server") && is_group("server.zone"));
+        assert!(!is_group("load.clients") && !is_group("serv") && !is_group(""));
+        for key in keys() {
+            assert!(!is_group(key.path), "`{}` is a key and a group", key.path);
+            assert_eq!(keys().filter(|other| other.path == key.path).count(), 1);
+        }
+    }
+
+    /// A new key that takes text or a path is put into one of the two lists by whoever adds it.
+    #[test]
+    fn keys_that_are_code_are_known() {
+        let harmless = [
+            "question",
+            "baseline",
+            // Files that are read.
+            "server.authority",
+            "load.queries",
+            "load.tsig_file",
+            // Read by a parser of dnslab's own.
+            "server.unit",
+        ];
+        let code = [
+            "server.binary",
+            "server.root",
+            "server.extra",
+            "server.log.folder",
+            "relay.binary",
+            "relay.extra",
+            "upstream.binary",
+            "upstream.extra",
+        ];
+        for key in keys().filter(|key| matches!(key.kind, Kind::Text | Kind::Path)) {
+            let is_known = harmless.contains(&key.path) != code.contains(&key.path);
+            assert!(is_known, "`{}` is in none of the lists, or in both", key.path);
+        }
+        let found: Vec<&str> = keys().filter(|key| key.is_code).map(|key| key.path).collect();
+        assert_eq!(found, code);
+    }
+
+    #[test]
+    fn code_in_the_file_is_told_from_that_of_the_command_line() {
+        let text = "name = \"x\"\n[server]\nkind = \"bind\"\nbinary = \"./named\"\n\
+                    [[variant]]\nname = \"a\"\nserver.extra = \"x\"\nupstream.extra = \"\"\n\
+                    [[variant]]\nname = \"b\"\nserver.extra = 7\n";
+        let check = |text: &str, sets: &[&str], expected: &[&str]| {
+            let mut document = Document::of_file(text).unwrap();
+            sets.iter().for_each(|set| document.set(set));
+            assert_eq!(document.code_keys(), expected, "{sets:?}");
+        };
+        check(text, &[], &["server.binary", "server.extra", "upstream.extra"]);
+        check(text, &["server.binary=named"], &["server.extra", "upstream.extra"]);
+        // One of the two that the file has is left.
+        let both = ["server.binary=named", "variant.a.server.extra=y"];
+        check(text, &both, &["server.extra", "upstream.extra"]);
+        let all = ["server.binary", "server.extra", "upstream.extra"];
+        check(text, &["server.root=./x"], &all);
+        check("name = \"x\"", &["server.extra=y"], &[]);
+    }
+
+    #[test]
+    fn defaults_and_examples_can_be_read() {
+        for key in keys() {
+            let default = key.default_value();
+            assert_eq!(default.is_some(), matches!(key.default, DefaultValue::Value(_)), "{key:?}");
+            for text in default.iter().flat_map(|it| [key.kind.write(it), key.kind.shown(it)]) {
+                let value = DeValue::parse(&text).unwrap();
+                assert_eq!(key.read(value.get_ref(), Syntax::File).ok(), default, "{text}");
+            }
+            let example = key.kind.example();
+            let value = DeValue::parse(&example).unwrap();
+            let is_read = key.read(value.get_ref(), Syntax::File).is_ok();
+            assert!(is_read || matches!(key.kind, Kind::Parsed(_)), "{example} for {key:?}");
+        }
+    }
+
+    #[test]
+    fn bare_words_are_text() {
+        let check = |path: &str, text: &str, expected: Value| {
+            let read = read(find(path).unwrap(), text, Syntax::Set(path));
+            assert_eq!(read, Ok(expected), "for `{path}={text}`");
+        };
+        check("server.kind", "bind", Value::Text("bind".into()));
+        check("server.kind", "\"bind\"", Value::Text("bind".into()));
+        check("load.duration", "120s", Value::Duration(Duration::from_secs(120)));
+        check("load.clients", "1_000", Value::Count(1_000));
+        check("load.rate", "50000", Value::Rate(Rate::Constant(50_000.0)));
+        let steps = Rate::Steps { rates: vec![1.0, 2.5], every: Duration::from_secs(5) };
+        check("load.rate", "steps:1,2.5/5s", Value::Rate(steps));
+        let option = |code, data: &[u8]| EdnsOption { code, data: data.to_vec() };
+        let two = Value::EdnsOptions(vec![option(65_001, &[0xc0, 0xff, 0xee]), option(3, &[])]);
+        check("load.edns_options", "65001:c0FFee,3:", two.clone());
+        check("load.edns_options", "[\"65001:c0ffee\", \"3:\"]", two);
+        check("load.padding", "true", Value::Count(128));
+        check("load.padding", "468", Value::Count(468));
+        check("load.tls_versions", "1.2", Value::Text("1.2".into()));
+        check("load.http_path", "/dns-query", Value::Text("/dns-query".into()));
+        check("server.cpus", "0,1", Value::Cpus(vec![0, 1]));
+        check("server.cpus", "[0, 1]", Value::Cpus(vec![0, 1]));
+        check("server.cpus", "3", Value::Cpus(vec![3]));
+        let of = |host, port| Value::Address(HostAddress { host, port });
+        check("server.address", "::1", of(Host::Address("::1".parse().unwrap()), None));
+        let name = Host::Name("ns1.example".to_owned());
+        check("server.address", "ns1.example:5300", of(name, Some(5300)));
+        check("name", "2024", Value::Text("2024".into()));
+        check("repeat.margin", "5%", Value::Share(0.05));
+        check("server.extra", "a = 1\nb = 2", Value::Text("a = 1\nb = 2".into()));
+        check("load.dnssec_ok", "true", Value::Boolean(true));
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        let check = |path: &str, text: &str| {
+            assert!(read(find(path).unwrap(), text, Syntax::Set(path)).is_err(), "{path}={text}");
+        };
+        check("load.clients", "0");
+        check("load.clients", "many");
+        check("load.clients", "4\nx = 5");
+        check("load.clients", "");
+        check("load.duration", "10");
+        check("server.cpus", "0,0");
+        check("load.dnssec_ok", "yes");
+        check("load.rate", "ramp:1/5s");
+        check("load.edns_options", "65536:00");
+        check("load.edns_options", "1:0");
+        check("load.padding", "0");
+        check("load.http_path", "dns");
+        check("load.tsig", "c2VjcmV0");
+    }
+}

@@ -1,0 +1,489 @@
+//! The experiment as checked, in which every variant is complete, and what follows from its keys.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dnslab_traffic::{ClientBehaviour, Delay, Loss, Quota, SlicePlan, Truncated, TypeMix};
+use dnslab_wire::{Edns, Method, QueryOptions, Transport};
+
+use crate::document::Entries;
+use crate::key::{Field, Fields as _};
+use crate::{
+    ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, Figure, Key,
+    Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Mode, QuotaKind, Relay, RelayDraft,
+    Repeat, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream, UpstreamDraft,
+    UpstreamLink, UpstreamLinkDraft, Value, Written, Zone, ZoneDraft,
+};
+
+/// An experiment that can be planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Its name, fit for the name of a folder.
+    pub name: String,
+    /// The question that it answers.
+    pub question: String,
+    /// Name of the variant that the others are compared with; one of the variants.
+    pub baseline: String,
+    /// The figure that answers the question; `None` if the load decides.
+    pub answered_by: Option<Figure>,
+    /// How often, in which order.
+    pub repeat: Repeat,
+    /// The load at one rate for all.
+    pub common: Common,
+    /// The variants in the order of the file, at least one, each with a name of its own.
+    pub variants: Vec<Variant>,
+}
+
+/// Makes the struct of a variant and its draft of the groups of keys that a variant may override.
+macro_rules! variant {
+    ($($(#[$of_group:meta])* $group:ident: $type:ident, $draft:ident;)+) => {
+        /// One case of the experiment, complete in itself. What means nothing to it has its default.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Variant {
+            /// Its name, fit for the name of a folder.
+            pub name: String,
+            /// The host name that the address of an external server was found under; `None` if the address
+            /// was written.
+            pub host_name: Option<String>,
+            $($(#[$of_group])* pub $group: $type,)+
+        }
+
+        /// A variant as written.
+        #[derive(Clone, Debug)]
+        pub struct VariantDraft {
+            pub(crate) name: String,
+            pub(crate) host_name: Option<String>,
+            $($(#[$of_group])* pub $group: $draft,)+
+        }
+
+        impl Variant {
+            /// The keys that a variant may override.
+            pub(crate) const KEYS: [&'static [Key]; [$(stringify!($group)),+].len()] =
+                [$($type::KEYS),+];
+
+            /// Everything that it is made of, as keys that mean something to it with their values.
+            fn lines(&self) -> Lines {
+                let values = [$(self.$group.values()),+];
+                let groups = Self::KEYS.into_iter().zip(values);
+                let lines = groups.flat_map(|(keys, values)| lines(keys, values));
+                lines.filter(|(key, _)| key.is_used(self) && !key.is_short_form).collect()
+            }
+        }
+
+        impl VariantDraft {
+            /// What holds for a variant of this name: its own entries on those of the experiment.
+            pub(crate) fn of(name: &str, experiment: &Entries, variant: &Entries) -> Self {
+                let mut entries = experiment.clone();
+                entries.extend(variant.iter().map(|(path, entry)| (*path, entry.clone())));
+                Self { name: name.to_owned(), host_name: None, $($group: $draft::of(&entries),)+ }
+            }
+
+            /// The values alone.
+            pub(crate) fn checked(&self) -> Variant {
+                Variant {
+                    name: self.name.clone(),
+                    host_name: self.host_name.clone(),
+                    $($group: self.$group.checked(),)+
+                }
+            }
+
+            pub(crate) fn fields(&mut self) -> Vec<&mut dyn Field> {
+                let mut fields = Vec::new();
+                $(fields.extend(self.$group.fields());)+
+                fields
+            }
+        }
+    };
+}
+
+variant! {
+    /// The server under test.
+    server: Server, ServerDraft;
+    /// What it writes of each query.
+    log: Log, LogDraft;
+    /// The zone that it, or its upstream, serves, and that names are taken from.
+    zone: Zone, ZoneDraft;
+    /// The relay behind it.
+    relay: Relay, RelayDraft;
+    /// The end of the chain.
+    upstream: Upstream, UpstreamDraft;
+    /// On which hosts all of them are.
+    lab: Lab, LabDraft;
+    /// The link between the clients and the server.
+    client_link: ClientLink, ClientLinkDraft;
+    /// The link between the server and its upstream.
+    upstream_link: UpstreamLink, UpstreamLinkDraft;
+    /// The load.
+    load: Load, LoadDraft;
+    /// What a right answer is.
+    expect: Expect, ExpectDraft;
+    /// What it is compared with.
+    compare: Compare, CompareDraft;
+}
+
+/// Keys with their values as TOML, in the order of the file.
+type Lines = Vec<(&'static Key, String)>;
+
+fn lines(keys: &'static [Key], values: Vec<Option<Value>>) -> Lines {
+    let line = |(key, value): (&'static Key, Option<Value>)| Some((key, key.kind.write(&value?)));
+    keys.iter().zip(values).filter_map(line).collect()
+}
+
+/// One `path = value` a line.
+fn push_lines<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a (&'static Key, String)>) {
+    for (key, value) in lines {
+        writeln!(text, "{} = {value}", key.path).expect("writing to a string does not fail");
+    }
+}
+
+impl Experiment {
+    /// The variant of this name.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// The slices, where variants alternate in slices: the guard is their lead.
+    #[must_use]
+    pub fn slices(&self) -> SlicePlan {
+        let Repeat { slice, guard: lead, .. } = self.repeat;
+        SlicePlan { slice, lead, tail: Duration::ZERO, mirrored: true }
+    }
+
+    /// The load at one rate for all; `None` without.
+    #[must_use]
+    pub fn common_load(&self) -> Option<&Common> {
+        Some(&self.common).filter(|common| !common.duration.is_zero())
+    }
+
+    /// The experiment as a file, with the overrides of the command line folded in and the defaults
+    /// written out. Reading it gives the same experiment.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text =
+            String::from("# The experiment as it ran, with every setting written out.\n");
+        let top = Top {
+            name: self.name.clone(),
+            question: self.question.clone(),
+            baseline: Some(self.baseline.clone()),
+            answered_by: self.answered_by,
+        };
+        push_lines(&mut text, &lines(Top::KEYS, top.values()));
+        let variants: Vec<Lines> = self.variants.iter().map(Variant::lines).collect();
+        let is_shared = |(key, value): &&(&Key, String)| {
+            let has = |(other, its): &(&Key, String)| other.path == key.path && its == value;
+            variants.iter().all(|lines| lines.iter().any(has))
+        };
+        let shared: Lines = variants.iter().take(1).flatten().filter(is_shared).cloned().collect();
+        text.push('\n');
+        push_lines(&mut text, &shared);
+        text.push('\n');
+        push_lines(&mut text, &lines(Common::KEYS, self.common.values()));
+        push_lines(&mut text, &lines(Repeat::KEYS, self.repeat.values()));
+        for (variant, lines) in self.variants.iter().zip(&variants) {
+            let name = toml::Value::String(variant.name.clone());
+            text.push_str(&format!("\n[[variant]]\nname = {name}\n"));
+            push_lines(&mut text, lines.iter().filter(|line| !is_shared(line)));
+        }
+        text
+    }
+}
+
+/// How the certificate of a server is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// Against the authority that dnslab makes for the run.
+    RunAuthority,
+    /// Against the authority in this PEM file.
+    Authority(PathBuf),
+    /// Not at all.
+    Off,
+}
+
+/// Which place a server has in a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainRole {
+    /// Under test, at its front.
+    Server,
+    /// Between the server under test and its upstream, on the host of the former.
+    Relay,
+    /// The end of the chain, on a host of its own.
+    Upstream,
+}
+
+impl ChainRole {
+    /// The word of the experiment file and of records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Relay => "relay",
+            Self::Upstream => "upstream",
+        }
+    }
+
+    /// The host that it is on.
+    #[must_use]
+    pub fn host(self) -> &'static str {
+        match self {
+            Self::Server | Self::Relay => "server",
+            Self::Upstream => "upstream",
+        }
+    }
+}
+
+/// A server of a variant, whatever its role.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChainServer<'a> {
+    /// Its role.
+    pub role: ChainRole,
+    /// Which server; `None` for one that runs already.
+    pub kind: Option<ServerKind>,
+    /// How whoever is before it asks it.
+    pub transport: Transport,
+    /// Threads; `None` for the number of its CPUs.
+    pub threads: Option<u32>,
+    /// CPUs to pin it to, each once; empty to let dnslab choose.
+    pub cpus: &'a [usize],
+    /// The program; `None` to find it. A name without `/` is looked up on the search path.
+    pub binary: Option<&'a Path>,
+    /// Root folder that it is taken from and runs in; `None` for the system's. A name without `/` is one in
+    /// the cache. Never together with `binary`.
+    pub root: Option<&'a Path>,
+    /// Text appended to its configuration.
+    pub extra: Option<&'a str>,
+    /// Delay program of the embedded server.
+    pub delay: Option<Delay>,
+    /// Its loss program.
+    pub loss: Option<Loss>,
+    /// CPU time that each of its answers costs beside what it needs; 0 for none.
+    pub busy: Duration,
+}
+
+impl Variant {
+    /// The server under test.
+    #[must_use]
+    pub fn front(&self) -> ChainServer<'_> {
+        let server = &self.server;
+        ChainServer {
+            role: ChainRole::Server,
+            kind: server.kind.started(),
+            transport: self.load.transport,
+            threads: server.threads,
+            cpus: &server.cpus,
+            binary: server.binary.as_deref(),
+            root: server.root.as_deref(),
+            extra: server.extra.as_deref(),
+            delay: server.delay,
+            loss: server.loss,
+            busy: server.busy,
+        }
+    }
+
+    /// The servers behind the one under test, in the order of the chain; none for an authoritative server.
+    #[must_use]
+    pub fn behind(&self) -> Vec<ChainServer<'_>> {
+        let (relay, upstream) = (&self.relay, &self.upstream);
+        let relay = relay.kind.map(|kind| ChainServer {
+            role: ChainRole::Relay,
+            kind: Some(kind),
+            transport: relay.transport,
+            threads: relay.threads,
+            cpus: &[],
+            binary: relay.binary.as_deref(),
+            root: None,
+            extra: relay.extra.as_deref(),
+            delay: None,
+            loss: None,
+            busy: Duration::ZERO,
+        });
+        let upstream = upstream.kind.map(|kind| ChainServer {
+            role: ChainRole::Upstream,
+            kind: Some(kind),
+            transport: upstream.transport,
+            threads: upstream.threads,
+            cpus: &upstream.cpus,
+            binary: upstream.binary.as_deref(),
+            root: None,
+            extra: upstream.extra.as_deref(),
+            delay: upstream.delay,
+            loss: upstream.loss,
+            busy: upstream.busy,
+        });
+        relay.into_iter().chain(upstream).collect()
+    }
+
+    /// All servers, the one under test first.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ChainServer<'_>> {
+        std::iter::once(self.front()).chain(self.behind()).collect()
+    }
+
+    /// Where an external server answers; `None` for one that is started.
+    #[must_use]
+    pub fn target(&self) -> Option<SocketAddr> {
+        let (server, transport) = (&self.server, self.load.transport);
+        let port = server.port_for(transport).unwrap_or(transport.default_port());
+        (server.kind == ServerChoice::External).then(|| (server.address.ip(), port).into())
+    }
+
+    /// How the certificate is verified; `None` if the transport has none.
+    #[must_use]
+    pub fn verification(&self) -> Option<Verification> {
+        let Server { kind, insecure, authority, .. } = &self.server;
+        self.load.transport.is_encrypted().then(|| match (kind, authority) {
+            (ServerChoice::Started(_), _) if !insecure => Verification::RunAuthority,
+            (ServerChoice::External, Some(path)) => Verification::Authority(path.clone()),
+            _ => Verification::Off,
+        })
+    }
+
+    /// True if the server under test writes something for each query.
+    #[must_use]
+    pub fn writes_logs(&self) -> bool {
+        self.log.to != LogTarget::None || self.server.dnstap
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queries {
+    /// The names of the zone, for these types.
+    Zone(TypeMix),
+    /// The lines of a query file in the format of dnsperf.
+    File(PathBuf),
+    /// The addresses of so many popular names in as many domains ([`dnslab_traffic::popular_names`]).
+    Popular(u32),
+}
+
+impl Server {
+    /// The word for its kind.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        ServerChoice::name_of(self.kind.started())
+    }
+
+    /// The port that was written for a transport.
+    #[must_use]
+    pub fn port_for(&self, transport: Transport) -> Option<u16> {
+        match transport {
+            Transport::Udp | Transport::Tcp => self.port,
+            Transport::Dot => self.dot_port,
+            Transport::Doh2 | Transport::Doh3 => self.doh_port,
+            Transport::Doq => self.doq_port,
+        }
+    }
+}
+
+impl ServerDraft {
+    /// The port for a transport.
+    pub fn port_for(&mut self, transport: Transport) -> &mut Written<Option<u16>> {
+        match transport {
+            Transport::Udp | Transport::Tcp => &mut self.port,
+            Transport::Dot => &mut self.dot_port,
+            Transport::Doh2 | Transport::Doh3 => &mut self.doh_port,
+            Transport::Doq => &mut self.doq_port,
+        }
+    }
+}
+
+/// How DNS messages become HTTP requests (RFC 8484).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// GET or POST.
+    pub method: Method,
+    /// Path of the resource, without the variable `dns`.
+    pub path: String,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Load::default().http()
+    }
+}
+
+impl Load {
+    /// What decides when a query is sent.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match &self.rate {
+            Some(rate) => Mode::Open { rate: rate.clone(), pace: self.pace.unwrap_or_default() },
+            None => Mode::Closed { outstanding: self.outstanding.unwrap_or(1) },
+        }
+    }
+
+    /// Queries that a closed loop keeps outstanding over all clients; `None` for an open loop.
+    #[must_use]
+    pub fn window(&self) -> Option<u64> {
+        match self.mode() {
+            Mode::Closed { outstanding } => Some(u64::from(self.clients) * u64::from(outstanding)),
+            Mode::Open { .. } => None,
+        }
+    }
+
+    /// True if queries are signed.
+    #[must_use]
+    pub fn is_signed(&self) -> bool {
+        self.tsig.is_some() || self.tsig_file.is_some()
+    }
+
+    /// When clients connect, how often, and for how long.
+    #[must_use]
+    pub fn behaviour(&self) -> ClientBehaviour {
+        let quota = match self.connection_quota {
+            QuotaKind::Exact => Quota::Exact,
+            QuotaKind::Random => Quota::Random,
+        };
+        ClientBehaviour {
+            connections: self.connections,
+            queries_per_connection: self.queries_per_connection.map(quota),
+            idle: self.idle,
+            connect: self.connect,
+            truncated: self.truncated,
+        }
+    }
+
+    /// Flags and EDNS of the queries. What lives in the OPT record (RFC 6891) asks for one.
+    #[must_use]
+    pub fn query_options(&self) -> QueryOptions {
+        let edns = Edns {
+            dnssec_ok: self.dnssec_ok,
+            options: self.edns_options.clone(),
+            padding: (self.padding > 0).then_some(self.padding),
+            keepalive: self.keepalive,
+            ..Edns::default()
+        };
+        let clients_add = self.cookies || self.client_subnets.is_some();
+        let is_wanted = self.edns_payload.is_some() || edns != Edns::default() || clients_add;
+        let payload_size = self.edns_payload.unwrap_or(edns.payload_size);
+        QueryOptions {
+            recursion_desired: self.recursion_desired.unwrap_or(false),
+            edns: is_wanted.then_some(Edns { payload_size, ..edns }),
+        }
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub fn asked(&self) -> Queries {
+        match (&self.queries, self.popular_names) {
+            (Some(path), _) => Queries::File(path.clone()),
+            (None, Some(count)) => Queries::Popular(count),
+            (None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),
+        }
+    }
+
+    /// Method and path of HTTP.
+    #[must_use]
+    pub fn http(&self) -> HttpSettings {
+        HttpSettings { method: self.http_method, path: self.http_path.clone() }
+    }
+
+    /// True if clients have connections over TCP.
+    #[must_use]
+    pub fn has_tcp(&self) -> bool {
+        let asks_again = self.truncated == Truncated::AskOverTcp;
+        self.transport.runs_over_tcp() || self.transport == Transport::Udp && asks_again
+    }
+}

@@ -1,0 +1,440 @@
+//! One key: what it is called, what it means, what may be written; and the fields of structs that are keys.
+
+use std::fmt;
+
+use dnslab_wire::Transport;
+
+use crate::document::{Entries, Layer};
+use crate::{Kind, Mark, Place, ServerKind, Value, Variant};
+
+/// One key of an experiment file.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Dotted path from the top of the file, e.g. `load.clients`.
+    pub path: &'static str,
+    meaning: &'static str,
+    /// What may be written, and within which bounds.
+    pub kind: Kind,
+    /// What holds when nothing is written.
+    pub default: DefaultValue,
+    /// Where it means something; everywhere if there is nothing here.
+    pub when: &'static [When],
+    /// The option of `dnslab load` and `dnslab capacity` that sets it.
+    pub flag: Option<Flag>,
+    /// True if its value is code: it names a program, a root folder whose programs are run or a folder that
+    /// is written to, or is text of a configuration, which may name programs in its turn.
+    pub is_code: bool,
+    /// True if it says what another key says in more words, which is written in its place.
+    pub is_short_form: bool,
+}
+
+/// What holds when a key is not written.
+#[derive(Clone, Copy, Debug)]
+pub enum DefaultValue {
+    /// The key must be written.
+    Required,
+    /// This value.
+    Value(fn() -> Option<Value>),
+    /// No value; what that means, in words.
+    Absent(&'static str),
+}
+
+/// Where a key means something.
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    /// With loads over some transports.
+    Transport {
+        /// Tells which.
+        uses: fn(Transport) -> bool,
+        /// Why the others do not use it.
+        why: &'static str,
+    },
+    /// With some kinds of server; `None` is one that runs already.
+    Server(fn(Option<ServerKind>) -> bool),
+    /// With variants that this function takes.
+    Variant(fn(&Variant) -> Result<(), Unused>),
+}
+
+/// Why a key means nothing to a variant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unused {
+    /// Why, as half a sentence.
+    pub why: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// An option of a command line that sets a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// What stands for its value in the help.
+    pub value_name: &'static str,
+    /// The heading that it stands under in the help; empty for none.
+    pub heading: &'static str,
+    /// How it is written.
+    pub form: FlagForm,
+    /// True if a search for the capacity decides it, so that only `dnslab load` has the option.
+    pub is_searched: bool,
+    /// An option that it cannot be together with.
+    pub conflict: Option<&'static str>,
+}
+
+/// How an option is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlagForm {
+    /// With the value: `--clients 4`.
+    Value,
+    /// By itself, for this value: `--cookies`.
+    Switch(&'static str),
+    /// With the value, or by itself for this value: `--padding=468`.
+    Optional(&'static str),
+    /// With `on` or `off`.
+    OnOff,
+    /// With one entry of a list, as often as there are entries.
+    Repeated,
+}
+
+impl Key {
+    /// A key with a default, which has a value unless it is said to be absent.
+    pub(crate) const fn new(
+        path: &'static str,
+        meaning: &'static str,
+        kind: Kind,
+        default: fn() -> Option<Value>,
+    ) -> Self {
+        let default = DefaultValue::Value(default);
+        Self {
+            path,
+            meaning,
+            kind,
+            default,
+            when: &[],
+            flag: None,
+            is_code: false,
+            is_short_form: false,
+        }
+    }
+
+    /// It must be written.
+    pub(crate) const fn required(self) -> Self {
+        Self { default: DefaultValue::Required, ..self }
+    }
+
+    /// It has no value when none is written; what that means.
+    pub(crate) const fn absent(self, words: &'static str) -> Self {
+        Self { default: DefaultValue::Absent(words), ..self }
+    }
+
+    pub(crate) const fn kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The bounds of a count.
+    pub(crate) const fn count(self, least: u64, most: u64) -> Self {
+        self.kind(Kind::Count { least, most })
+    }
+
+    /// The bounds of a duration.
+    pub(crate) const fn lasting(
+        self,
+        least: std::time::Duration,
+        most: std::time::Duration,
+    ) -> Self {
+        self.kind(Kind::Duration { least, most, whole_seconds: false })
+    }
+
+    pub(crate) const fn when(self, when: &'static [When]) -> Self {
+        Self { when, ..self }
+    }
+
+    pub(crate) const fn code(self) -> Self {
+        Self { is_code: true, ..self }
+    }
+
+    pub(crate) const fn short_form(self) -> Self {
+        Self { is_short_form: true, ..self }
+    }
+
+    /// An option with a value.
+    pub(crate) const fn flag(self, name: &'static str, value_name: &'static str) -> Self {
+        let (heading, form) = ("", FlagForm::Value);
+        let flag = Flag { name, value_name, heading, form, is_searched: false, conflict: None };
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// How the option is written, where that is not with the value.
+    pub(crate) const fn form(self, form: FlagForm) -> Self {
+        self.with_flag(Flag { form, ..self.own_flag() })
+    }
+
+    /// The heading of the option in the help.
+    pub(crate) const fn under(self, heading: &'static str) -> Self {
+        self.with_flag(Flag { heading, ..self.own_flag() })
+    }
+
+    /// A search for the capacity decides it.
+    pub(crate) const fn searched(self) -> Self {
+        self.with_flag(Flag { is_searched: true, ..self.own_flag() })
+    }
+
+    /// The option cannot be together with this one.
+    pub(crate) const fn conflicts(self, other: &'static str) -> Self {
+        self.with_flag(Flag { conflict: Some(other), ..self.own_flag() })
+    }
+
+    const fn own_flag(&self) -> Flag {
+        self.flag.expect("the row names the option first")
+    }
+
+    const fn with_flag(self, flag: Flag) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// What it is for, in one line without a full stop.
+    #[must_use]
+    pub fn meaning(&self) -> &'static str {
+        self.meaning.trim()
+    }
+
+    /// The value that holds when the key is not written, if it has one.
+    #[must_use]
+    pub fn default_value(&self) -> Option<Value> {
+        match self.default {
+            DefaultValue::Value(value) => value(),
+            DefaultValue::Required | DefaultValue::Absent(_) => None,
+        }
+    }
+
+    /// The last part of the path, e.g. `clients`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+
+    /// True if a variant may have its own value. The name, the question, the baseline, the common
+    /// load and the repetition belong to the experiment as a whole.
+    #[must_use]
+    pub fn is_overridable(&self) -> bool {
+        let of_all = ["repeat.", "common."];
+        self.path.contains('.') && !of_all.iter().any(|group| self.path.starts_with(group))
+    }
+
+    /// True if it means something to a variant.
+    #[must_use]
+    pub fn is_used(&self, variant: &Variant) -> bool {
+        self.when.iter().all(|when| match when {
+            When::Transport { uses, .. } => uses(variant.load.transport),
+            When::Server(fits) => fits(variant.server.kind.started()),
+            When::Variant(uses) => uses(variant).is_ok(),
+        })
+    }
+}
+
+/// A Rust type that is the value of a key.
+pub trait Setting: Clone + fmt::Debug + PartialEq + Sized {
+    /// What may be written, unless a key has bounds of its own.
+    const KIND: Kind;
+
+    /// The value as read; `None` if it is of another kind, which the kind of the key rules out.
+    fn of(value: &Value) -> Option<Self>;
+
+    /// The value to be written; `None` if there is nothing to write.
+    fn value(&self) -> Option<Value>;
+
+    /// What stands for a key that has no value; `None` if it must have one.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// A field of a draft: its value, and where that comes from.
+#[derive(Clone, Debug)]
+pub struct Written<T> {
+    /// The value. The default stands in for one that could not be read, so that the rest can be checked.
+    pub value: T,
+    key: &'static Key,
+    origin: Option<Provenance>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug)]
+struct Provenance {
+    place: Option<Place>,
+    layer: Layer,
+    is_broken: bool,
+}
+
+/// A field of a draft of whatever type.
+pub(crate) trait Field {
+    fn key(&self) -> &'static Key;
+
+    /// Where it was written, if it was.
+    fn place(&self) -> Option<&Place>;
+
+    /// True if what was written could not be read, which is a problem already noted.
+    fn is_broken(&self) -> bool;
+
+    /// True if the value is what holds without it.
+    fn is_default(&self) -> bool;
+
+    /// Forgets what was written.
+    fn forget(&mut self);
+}
+
+/// A draft as a list of its fields, in the order of the keys.
+pub(crate) trait Fields {
+    fn fields(&mut self) -> Vec<&mut dyn Field>;
+}
+
+impl<T: Setting> Written<T> {
+    /// What was written for the key, else its default.
+    pub(crate) fn of(key: &'static Key, default: T, entries: &Entries) -> Self {
+        let entry = entries.get(key.path);
+        let value = entry.and_then(|entry| T::of(entry.value.as_ref()?)).unwrap_or(default);
+        let origin = entry.map(|entry| Provenance {
+            place: Some(entry.place.clone()),
+            layer: entry.layer,
+            is_broken: entry.value.is_none(),
+        });
+        Self { value, key, origin }
+    }
+
+    /// True if a value was written, in whatever layer.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    /// The layer that the value is from; `None` for a default.
+    #[must_use]
+    pub fn layer(&self) -> Option<Layer> {
+        self.origin.as_ref().map(|origin| origin.layer)
+    }
+
+    /// The place with something to say beside it; `None` if nobody wrote it.
+    pub(crate) fn mark(&self, label: impl Into<String>) -> Option<Mark> {
+        Some(Field::place(self)?.mark(label))
+    }
+
+    /// Puts a value of the program's in the place of whatever was written.
+    pub fn set(&mut self, value: T) {
+        self.value = value;
+        let layer = Layer::VariantCommandLine;
+        self.origin = Some(Provenance { place: None, layer, is_broken: false });
+    }
+
+    /// [`Written::set`] where nothing was written.
+    pub fn set_default(&mut self, value: T) {
+        if !self.is_written() {
+            self.set(value);
+        }
+    }
+}
+
+impl<T: Setting> Field for Written<T> {
+    fn key(&self) -> &'static Key {
+        self.key
+    }
+
+    fn place(&self) -> Option<&Place> {
+        self.origin.as_ref()?.place.as_ref()
+    }
+
+    fn is_broken(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.is_broken)
+    }
+
+    fn is_default(&self) -> bool {
+        self.value.value() == self.key.default_value()
+    }
+
+    fn forget(&mut self) {
+        let default = self.key.default_value();
+        let default = default.map_or_else(T::absent, |value| T::of(&value));
+        self.value = default.expect("a key that can be forgotten has a default");
+        self.origin = None;
+    }
+}
+
+/// Makes a struct of rows, each of which states one key: its meaning, its name, its type, its default,
+/// and what else is to be said of it, by the methods of [`Key`]. Beside the struct it makes the draft, in
+/// which each field knows where it was written.
+macro_rules! settings {
+    (
+        $(#[$of_struct:meta])*
+        pub struct $name:ident, draft $draft:ident, at $path:literal {
+            $(
+                $(#[doc = $meaning:literal])+
+                $field:ident: $type:ty = $default:expr
+                    $(, $option:ident $(($($argument:expr),* $(,)?))?)*;
+            )+
+        }
+    ) => {
+        $(#[$of_struct])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $meaning])+ pub $field: $type,)+
+        }
+
+        impl $name {
+            /// Its keys, in the order of the fields.
+            pub const KEYS: &'static [Key] = &[$(
+                Key::new(
+                    concat!($path, stringify!($field)),
+                    concat!($($meaning),+),
+                    <$type as Setting>::KIND,
+                    || {
+                        let default: $type = $default;
+                        Setting::value(&default)
+                    },
+                )$(.$option($($($argument),*)?))*,
+            )+];
+
+            /// The values of its keys, in the same order.
+            pub(crate) fn values(&self) -> Vec<Option<Value>> {
+                vec![$(Setting::value(&self.$field)),+]
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        #[doc = concat!("[`", stringify!($name), "`] as written.")]
+        #[derive(Clone, Debug)]
+        pub struct $draft {
+            $($(#[doc = $meaning])+ pub $field: Written<$type>,)+
+        }
+
+        impl $draft {
+            pub(crate) fn of(entries: &Entries) -> Self {
+                let mut keys = $name::KEYS.iter();
+                let $name { $($field),+ } = $name::default();
+                Self {
+                    $($field: Written::of(
+                        keys.next().expect("each field has its key"), $field, entries,
+                    ),)+
+                }
+            }
+
+            /// The values alone.
+            #[must_use]
+            pub fn checked(&self) -> $name {
+                $name { $($field: self.$field.value.clone(),)+ }
+            }
+
+        }
+
+        impl Fields for $draft {
+            fn fields(&mut self) -> Vec<&mut dyn Field> {
+                vec![$(&mut self.$field),+]
+            }
+        }
+    };
+}
+
+pub(crate) use settings;

@@ -1,0 +1,612 @@
+//! The keys, each stated once.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dnslab_traffic::{
+    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, Truncated, TypeMix,
+};
+use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
+
+use crate::document::Entries;
+use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
+use crate::{
+    Alternate, CertificateKind, Figure, HostAddress, HostsChoice, Kind, LogSuffix, LogTarget,
+    MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice, ServerKind, Subnets,
+    TimeForm, TlsVersions, Value, Variant, VariantNames,
+};
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Most of what is counted by 32 bits.
+const MANY: u64 = u32::MAX as u64;
+
+/// Headings of the options in the help.
+const CLIENTS: &str = "Clients";
+const TLS_AND_HTTP: &str = "TLS and HTTP";
+const QUERIES: &str = "Queries";
+
+const HTTP: When =
+    When::Transport { uses: Transport::is_http, why: "only DNS over HTTPS has requests" };
+const TLS: When =
+    When::Transport { uses: Transport::is_encrypted, why: "only encrypted transports have TLS" };
+const DOT: When = When::Transport {
+    uses: |transport| transport == Transport::Dot,
+    why: "HTTP/2 has frames of its own, and QUIC no TLS records",
+};
+const PADDED: When = When::Transport {
+    uses: Transport::is_encrypted,
+    why: "in the clear it hides nothing, and must not be sent (RFC 7830, section 6)",
+};
+const KEPT_ALIVE: When = When::Transport {
+    uses: |transport| matches!(transport, Transport::Tcp | Transport::Dot),
+    why: "it is for TCP and DoT: UDP and DoQ must not have it (RFC 7828, section 3.2.1; RFC 9250, \
+          section 5.5.2), and HTTP keeps connections in its own way",
+};
+const TRUNCATING: When =
+    When::Transport { uses: is_udp, why: "only answers over UDP are truncated" };
+const STAMPED: When = When::Transport { uses: is_udp, why: "the kernel stamps datagrams only" };
+
+fn is_udp(transport: Transport) -> bool {
+    transport == Transport::Udp
+}
+
+/// Servers that dnslab starts.
+const STARTED: When = When::Server(|kind| kind.is_some());
+/// Servers that somebody else wrote and dnslab starts.
+const INSTALLED: When = When::Server(|kind| kind.is_some_and(|kind| kind != ServerKind::Embedded));
+/// The responder.
+const EMBEDDED: When = When::Server(|kind| kind == Some(ServerKind::Embedded));
+/// Servers that run already.
+const EXTERNAL: When = When::Server(|kind| kind.is_none());
+/// Servers that ask others.
+const FORWARDING: When = When::Server(|kind| kind.is_some_and(ServerKind::forwards));
+
+/// The key is used if the condition holds; else why it is not, and what to do about it.
+fn used_if(condition: bool, why: &str, help: &str) -> Result<(), Unused> {
+    let unused = || Unused { why: why.to_owned(), help: help.to_owned() };
+    condition.then_some(()).ok_or_else(unused)
+}
+
+const LOGGED: When = When::Variant(|variant| {
+    let help = "add `server.log.to`, or remove it";
+    used_if(variant.log.to != LogTarget::None, "there is no query log", help)
+});
+const LOGGED_TO_A_FILE: When = When::Variant(|variant| {
+    let help = "add `server.log.to = \"file\"`";
+    used_if(variant.log.to == LogTarget::File, "no query log goes into a file", help)
+});
+const ROTATED: When = When::Variant(|variant| {
+    let is_rotated = variant.log.to == LogTarget::File && variant.log.size_mib.is_some();
+    used_if(is_rotated, "no file is rotated", "add `server.log.size_mib`, or remove it")
+});
+const WITH_RELAY: When = When::Variant(|variant| {
+    let help = "add `relay.kind`, or remove it";
+    used_if(variant.relay.kind.is_some(), "there is no relay", help)
+});
+const WITH_UPSTREAM: When = When::Variant(|variant| {
+    let help = "add `upstream.kind`, or remove it";
+    used_if(variant.upstream.kind.is_some(), "there is no upstream", help)
+});
+const INSTALLED_UPSTREAM: When = When::Variant(|variant| {
+    let (why, help) = match variant.upstream.kind {
+        None => ("there is no upstream", "add `upstream.kind`, or remove it"),
+        Some(_) => {
+            ("the embedded server is dnslab itself", "remove it, or choose another `upstream.kind`")
+        }
+    };
+    let is_installed = variant.upstream.kind.is_some_and(|kind| kind != ServerKind::Embedded);
+    used_if(is_installed, why, help)
+});
+const EMBEDDED_UPSTREAM: When = When::Variant(|variant| {
+    let kind = variant.upstream.kind;
+    let why = match kind {
+        Some(kind) => format!("an upstream of kind `{kind}` does not know it"),
+        None => "there is no upstream".to_owned(),
+    };
+    let help = "only for `upstream.kind = \"embedded\"`";
+    used_if(kind == Some(ServerKind::Embedded), &why, help)
+});
+const BETWEEN_HOSTS: When = When::Variant(|variant| {
+    let why = "links need hosts, and all is on the loopback interface";
+    let has_hosts = variant.lab.hosts != HostsChoice::Loopback;
+    used_if(has_hosts, why, "add `lab.hosts = \"auto\"`, or remove it")
+});
+const OVER_TCP: When = When::Variant(|variant| {
+    let why = "only TCP has acknowledgements that the client's kernel delays";
+    let help = "remove it, or choose one of the transports tcp, dot, doh2";
+    used_if(variant.load.has_tcp(), why, help)
+});
+const WITH_QUOTA: When = When::Variant(|variant| {
+    let why = "no client closes a connection after a number of queries";
+    let help = "remove it, or write for example `load.queries_per_connection = 20`";
+    used_if(variant.load.queries_per_connection.is_some(), why, help)
+});
+
+/// How queries travel from one server to the next.
+const LEG: Kind = Kind::Choice(&["udp", "tcp", "dot"]);
+
+/// All keys, in the order of the file.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    let groups = [Top::KEYS].into_iter().chain(Variant::KEYS);
+    groups.chain([Common::KEYS, Repeat::KEYS]).flatten()
+}
+
+/// The name of a variant: the one key that is found in a `[[variant]]` only.
+pub static VARIANT_NAME: Key = Key::new(
+    "name",
+    "Name of the variant, different from all others; it becomes the name of a folder",
+    Kind::FolderName,
+    || None,
+)
+.required();
+
+settings! {
+    /// The experiment as a whole.
+    pub struct Top, draft TopDraft, at "" {
+        /// Name of the experiment; it becomes part of the name of the results directory
+        name: String = String::new(), kind(Kind::FolderName), required;
+        /// The question that the experiment answers; the first line of the report
+        question: String = "What differs between the variants?".to_owned();
+        /// Name of the variant that the others are compared with
+        baseline: Option<String> = None, absent("the first variant");
+        /// The figure that answers the question. The report begins with it, and in its error rate it
+        /// weighs as much as all other figures together
+        answered_by: Option<Figure> = None,
+            absent("the answered rate of clients that wait for their answers; the latency of one query \
+                    after the other, and of a given rate through a chain; else the CPU time per query");
+    }
+}
+
+settings! {
+    /// The server under test.
+    pub struct Server, draft ServerDraft, at "server." {
+        /// Which server is measured: dnslab's own responder, an installed server that dnslab starts and
+        /// stops, or one that runs already. Servers that forward need an upstream
+        kind: ServerChoice = ServerChoice::Started(ServerKind::Embedded);
+        /// IPv4 or IPv6 address that the server listens on; an external server must have one, or a host
+        /// name, with or without the port for UDP and TCP
+        address: HostAddress = HostAddress::LOCAL;
+        /// Port of an external server for UDP and TCP; started servers get a free one
+        port: Option<u16> = None, count(1, 65_535), absent("53"), when(&[EXTERNAL]);
+        /// Port of an external server for DNS over TLS; started servers get a free one
+        dot_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]);
+        /// Port of an external server for DNS over HTTPS, with HTTP/2 and with HTTP/3; started servers
+        /// get a free one for each
+        doh_port: Option<u16> = None, count(1, 65_535), absent("443"), when(&[EXTERNAL]);
+        /// Port of an external server for DNS over QUIC; started servers get a free one
+        doq_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]);
+        /// Name that an external server's certificate must have, also sent as SNI and as the host of HTTP
+        /// requests
+        tls_name: Option<String> = None, kind(Kind::DomainName), absent("its address"),
+            when(&[EXTERNAL]), flag("tls-name", "NAME");
+        /// PEM file of the authority that signed an external server's certificate
+        authority: Option<PathBuf> = None, absent("none"), when(&[EXTERNAL]), flag("authority", "FILE");
+        /// Accept any certificate; the results then carry a caveat
+        insecure: bool = false, flag("insecure", ""), form(FlagForm::Switch("true")),
+            conflicts("authority");
+        /// Process of an external server on this machine, whose CPU and memory are watched with those of
+        /// its children
+        pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
+        /// systemd unit of an external server on this machine, e.g. `named.service`, whose CPU and memory
+        /// are watched
+        unit: Option<String> = None, absent("found by the port"), when(&[EXTERNAL]);
+        /// Sample what the servers use while the load runs, and read what they count themselves; without,
+        /// only the load is measured, and the results carry a caveat
+        watch: bool = true;
+        /// Threads that a started server is configured for
+        threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
+            when(&[STARTED]);
+        /// CPUs that a started server is pinned to
+        cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none"),
+            when(&[STARTED]);
+        /// Certificate that dnslab makes for a server that it starts: keys and signatures of ECDSA with
+        /// P-256, those of RSA with 2048 bits, or P-256 with an intermediate authority, whose certificate
+        /// the server sends too
+        certificate: CertificateKind = CertificateKind::EcdsaP256, when(&[STARTED, TLS]);
+        /// Program of an installed server, e.g. a build of your own
+        binary: Option<PathBuf> = None, absent("found on the search path"), when(&[INSTALLED]), code;
+        /// Root folder that an installed server is taken from and runs in by chroot, as root: a path with
+        /// `/`, or the name of what `dnslab lab get` has fetched, e.g. `bind-9.16`
+        root: Option<PathBuf> = None, absent("the system's"), when(&[INSTALLED]), code;
+        /// Text appended to the configuration of an installed server, in that server's own language. What
+        /// stands there in a block `options` of BIND's goes into its one block of options
+        extra: Option<String> = None, absent("nothing"), when(&[INSTALLED]), code;
+        /// An installed server writes a line for each query into a file; its size is measured. The same as
+        /// `server.log.to = "file"`
+        query_log: bool = false, when(&[INSTALLED]), short_form;
+        /// An installed server writes dnstap messages of queries and answers into a file; its size is
+        /// measured
+        dnstap: bool = false, when(&[INSTALLED]);
+        /// A forwarder keeps answers, as it does by default; without, each query goes upstream (coredns,
+        /// dnsmasq, stubby, dnsdist)
+        cache: bool = true, when(&[FORWARDING]);
+        /// A forwarder validates what its upstream says (RFC 4035)
+        dnssec: bool = false, when(&[FORWARDING]);
+        /// Delay program of the embedded server: `5ms`, `uniform:1ms..9ms`, or what else
+        /// `dnslab serve --delay` reads
+        delay: Option<Delay> = None, absent("none"), when(&[EMBEDDED]);
+        /// Loss program of the embedded server, e.g. `1%`
+        loss: Option<Loss> = None, absent("none"), when(&[EMBEDDED]);
+        /// CPU time that each answer of the embedded server costs beside what it needs, e.g. `200ns`
+        busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED]);
+    }
+}
+
+settings! {
+    /// What the server under test writes of each query.
+    pub struct Log, draft LogDraft, at "server.log." {
+        /// Where an installed server writes a line for each query: into a file, to the syslog daemon at
+        /// /dev/log, to standard error (a pipe that dnslab reads into a file), or to BIND's channel null,
+        /// which formats it and drops it. The size of what is written is measured, but for syslog
+        to: LogTarget = LogTarget::None, when(&[INSTALLED]);
+        /// Existing folder in which the file of the query log is written, e.g. on another disk; what is
+        /// written there is removed after the run
+        folder: Option<PathBuf> = None, absent("the run's folder"), when(&[INSTALLED, LOGGED_TO_A_FILE]),
+            code;
+        /// Size of the file from which on a new one is begun, in units of 1,048,576 octets
+        size_mib: Option<u32> = None, count(1, 1_000_000), absent("no rotation"),
+            when(&[INSTALLED, LOGGED_TO_A_FILE]);
+        /// Old files that are kept where the file is rotated
+        versions: u32 = 5, count(1, 10_000), when(&[INSTALLED, ROTATED]);
+        /// How old files are named: by their age, or by their time
+        suffix: LogSuffix = LogSuffix::Increment, when(&[INSTALLED, ROTATED]);
+        /// The file is written when a buffer is full, not after each line
+        buffered: bool = false, when(&[INSTALLED, LOGGED_TO_A_FILE]);
+        /// The time that stands before each line
+        print_time: TimeForm = TimeForm::Local, when(&[INSTALLED, LOGGED]);
+        /// The category stands before each line
+        print_category: bool = false, when(&[INSTALLED, LOGGED]);
+        /// The severity stands before each line
+        print_severity: bool = false, when(&[INSTALLED, LOGGED]);
+    }
+}
+
+settings! {
+    /// The zone that is served and asked for.
+    pub struct Zone, draft ZoneDraft, at "server.zone." {
+        /// Name of the zone that is served and asked for
+        name: String = "melmac.univ".to_owned(), kind(Kind::DomainName), flag("zone", "NAME"),
+            conflicts("queries");
+        /// Address records in the zone
+        records: u32 = 1_000, count(1, 10_000_000), flag("records", "N");
+        /// Time to live of the records
+        ttl: Duration = SECOND, kind(Kind::Duration {
+            least: Duration::ZERO,
+            // RFC 2181, section 8.
+            most: Duration::from_secs(2_147_483_647),
+            whole_seconds: true,
+        });
+    }
+}
+
+settings! {
+    /// A forwarder between the server under test and its upstream.
+    pub struct Relay, draft RelayDraft, at "relay." {
+        /// A further forwarder between the server and its upstream, on the server's host: dnsmasq with
+        /// stubby behind it, say
+        kind: Option<ServerKind> = None, absent("no relay");
+        /// How the server's queries travel to the relay
+        transport: Transport = Transport::Udp, kind(LEG), when(&[WITH_RELAY]);
+        /// Threads that the relay is configured for
+        threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
+            when(&[WITH_RELAY]);
+        /// Program of the relay
+        binary: Option<PathBuf> = None, absent("found on the search path"), when(&[WITH_RELAY]), code;
+        /// Text appended to the configuration of the relay, in its own language
+        extra: Option<String> = None, absent("nothing"), when(&[WITH_RELAY]), code;
+    }
+}
+
+settings! {
+    /// The server that a forwarder asks.
+    pub struct Upstream, draft UpstreamDraft, at "upstream." {
+        /// The server that a forwarder asks, at the end of the chain. The embedded one plays a resolver
+        /// that knows every name of the load
+        kind: Option<ServerKind> = None, absent("no upstream: the server is authoritative");
+        /// How queries travel to the upstream
+        transport: Transport = Transport::Udp, kind(LEG), when(&[WITH_UPSTREAM]);
+        /// Threads that the upstream is configured for
+        threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
+            when(&[WITH_UPSTREAM]);
+        /// CPUs that the upstream is pinned to
+        cpus: Vec<usize> = Vec::new(),
+            absent("half of those left to the load, or the only one, shared with it"),
+            when(&[WITH_UPSTREAM]);
+        /// Program of the upstream
+        binary: Option<PathBuf> = None, absent("found on the search path"), when(&[INSTALLED_UPSTREAM]),
+            code;
+        /// Text appended to the configuration of the upstream, in its own language
+        extra: Option<String> = None, absent("nothing"), when(&[INSTALLED_UPSTREAM]), code;
+        /// How long an embedded upstream takes for its answers: `5ms`, `uniform:1ms..20ms`, or what else
+        /// `dnslab serve --delay` reads
+        delay: Option<Delay> = None, absent("none"), when(&[EMBEDDED_UPSTREAM]);
+        /// Share of the queries that an embedded upstream never answers, e.g. `1%`
+        loss: Option<Loss> = None, absent("none"), when(&[EMBEDDED_UPSTREAM]);
+        /// CPU time that each answer of an embedded upstream costs beside what it needs
+        busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED_UPSTREAM]);
+        /// An embedded upstream has signatures for all its names (RFC 4035)
+        signed: bool = false, when(&[EMBEDDED_UPSTREAM]);
+        /// An embedded upstream closes a connection after so many answers
+        queries_per_connection: Option<u32> = None, count(1, MANY), absent("no limit"),
+            when(&[EMBEDDED_UPSTREAM]);
+        /// An embedded upstream closes a connection that has been idle for so long
+        idle: Duration = Duration::from_secs(10),
+            lasting(Duration::from_millis(10), Duration::from_secs(3_600)), when(&[EMBEDDED_UPSTREAM]);
+        /// An embedded upstream hands out tickets, so that TLS sessions can be resumed
+        tickets: bool = true, when(&[EMBEDDED_UPSTREAM]);
+    }
+}
+
+settings! {
+    /// The hosts of all servers.
+    pub struct Lab, draft LabDraft, at "lab." {
+        /// Where clients, server and upstream are: all on the loopback interface, each in a network
+        /// namespace (takes root's privileges), or in namespaces where that is possible
+        hosts: HostsChoice = HostsChoice::Loopback;
+    }
+}
+
+/// What a link does to packets, alike in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// How long a packet takes from one end to the other.
+    pub delay: Duration,
+    /// By how much that varies to either side; at most the delay.
+    pub jitter: Duration,
+    /// Share of the packets that are lost, in [0, 1].
+    pub loss: f64,
+    /// Megabits per second; `None` without a bound.
+    pub rate_mbit: Option<u32>,
+}
+
+/// The keys of a link between two hosts. Those of both links are the same, their words are not.
+macro_rules! link {
+    ($name:ident, $draft:ident, $path:literal, $what:literal, $delay:literal, $loss:literal, $rate:literal) => {
+        settings! {
+            #[doc = $what]
+            pub struct $name, draft $draft, at $path {
+                #[doc = $delay]
+                delay: Duration = Duration::ZERO, lasting(Duration::ZERO, MINUTE), when(&[BETWEEN_HOSTS]);
+                /// By how much that varies to either side; at most the delay
+                jitter: Duration = Duration::ZERO, lasting(Duration::ZERO, MINUTE), when(&[BETWEEN_HOSTS]);
+                #[doc = $loss]
+                loss: f64 = 0.0, when(&[BETWEEN_HOSTS]);
+                #[doc = $rate]
+                rate_mbit: Option<u32> = None, count(1, 400_000), absent("no bound"),
+                    when(&[BETWEEN_HOSTS]);
+            }
+        }
+
+        impl $name {
+            /// The link, whichever it is.
+            #[must_use]
+            pub fn link(&self) -> Link {
+                let Self { delay, jitter, loss, rate_mbit } = *self;
+                Link { delay, jitter, loss, rate_mbit }
+            }
+        }
+    };
+}
+
+link! {
+    ClientLink, ClientLinkDraft, "link.server.",
+    "The link between the clients and the server under test.",
+    "How long a packet takes between the clients and the server, one way; links need hosts",
+    "Share of the packets between the clients and the server that is lost, in each direction",
+    "Megabits per second between the clients and the server, in each direction"
+}
+
+link! {
+    UpstreamLink, UpstreamLinkDraft, "link.upstream.",
+    "The link between the server under test and its upstream.",
+    "How long a packet takes between the server and its upstream, one way. Without namespaces an embedded upstream answers later by twice as long",
+    "Share of the packets between the server and its upstream that is lost, in each direction",
+    "Megabits per second between the server and its upstream, in each direction"
+}
+
+settings! {
+    /// What is sent, when, by whom and how; by and large in the order in which one thinks of it.
+    pub struct Load, draft LoadDraft, at "load." {
+        /// How queries travel: UDP, TCP, DNS over TLS, DNS over HTTPS with HTTP/2, DNS over QUIC, or DNS
+        /// over HTTPS with HTTP/3
+        transport: Transport = Transport::Udp, flag("transport", "TRANSPORT");
+        /// Simulated clients, each with sockets, tickets and cookies of its own
+        clients: u32 = 100, count(1, 1_000_000), flag("clients", "N");
+        /// Closed loop: queries that each client keeps outstanding
+        outstanding: Option<u32> = None, count(1, 65_535), absent("1, if there is no `load.rate`"),
+            flag("outstanding", "N"), searched;
+        /// Open loop: intended rate over all clients, which does not wait for the server; steps of equal
+        /// length or a ramp, too, counted from the start of the warm-up, the last rate going on
+        rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched;
+        /// Open loop: equal gaps between the queries, or those of a Poisson process
+        pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE");
+        /// Length of the measured window; with `load.queries_in_all`, the longest
+        duration: Duration = Duration::from_secs(10), lasting(MS, WEEK), flag("duration", "DURATION"),
+            searched;
+        /// Queries after which the load ends, warm-up included: with as many names, each is asked once
+        queries_in_all: Option<u64> = None, count(1, i64::MAX as u64),
+            absent("the load ends by the clock");
+        /// Load before the measured window, kept apart
+        warm_up: Duration = Duration::from_secs(2), lasting(Duration::ZERO, WEEK),
+            flag("warm-up", "DURATION");
+        /// A query without an answer for this long has timed out
+        timeout: Duration = Duration::from_secs(2),
+            // Durations are recorded up to 100 s; a longer time-out could not be told from it.
+            lasting(MS, Duration::from_secs(100)), flag("timeout", "DURATION");
+        /// Threads of the load generator, at most one per client
+        workers: Option<u32> = None, count(1, 1_024),
+            absent("one for each CPU that is left to the load; in a closed loop no more than leave each a \
+                    window of five queries"),
+            flag("workers", "N");
+        /// CPUs that the workers are pinned to, one for each
+        cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none");
+        /// Batching: how long sends and receives wait at most to be done in one system call
+        horizon: Duration = Duration::from_micros(20), lasting(Duration::ZERO, SECOND);
+        /// UDP: when a datagram has come, by the clock of the generator once it has read it, or by the
+        /// time stamp of the kernel
+        receive_time: ReceiveTime = ReceiveTime::User, when(&[STAMPED]), flag("receive-time", "CLOCK"),
+            under(CLIENTS);
+        /// TCP, DoT and DoH2: when clients acknowledge at once what comes (TCP_QUICKACK, tcp(7)). By
+        /// default the acknowledgement waits for the client's next query, 40 ms at most, and answers of a
+        /// server with Nagle's algorithm wait for it. In a closed loop the next query follows at once:
+        /// `open-loop` is for the rate that is asked, or the common one, only
+        quickack: Quickack = Quickack::Never, when(&[OVER_TCP]), flag("quickack", ""),
+            form(FlagForm::Switch("always")), under(CLIENTS);
+        /// Addresses of this machine that the clients send from, in turn: a prefix (`"127.0.1.0/24"`), a
+        /// range (`"127.0.0.1-127.0.0.9"`) or a list with commas; each has its own ports
+        sources: Option<SourceAddresses> = None, absent("chosen by the kernel"),
+            flag("sources", "ADDRESSES"), under(CLIENTS);
+        /// Connections of each client, used in turn; with UDP, sockets
+        connections: u32 = 1, count(1, 1_000), flag("connections", "N"), under(CLIENTS);
+        /// A client closes a connection after so many queries, and opens another; with UDP, it takes
+        /// another source port
+        queries_per_connection: Option<u32> = None, count(1, MANY), absent("no limit"),
+            flag("queries-per-connection", "N"), under(CLIENTS);
+        /// What `load.queries_per_connection` is: the mean of a number that is drawn anew for each
+        /// connection (geometric distribution), so that clients come and go independently of each other,
+        /// or the exact number, with which clients that begin together also reconnect together
+        connection_quota: QuotaKind = QuotaKind::Random, when(&[WITH_QUOTA]),
+            flag("connection-quota", "HOW"), under(CLIENTS);
+        /// A client closes a connection that was idle for so long; with UDP, its next query comes from
+        /// another source port, as those of real clients do
+        idle: Option<Duration> = None, lasting(MS, DAY), absent("never"), flag("idle", "DURATION"),
+            under(CLIENTS);
+        /// When a client opens its connections: all before its first query, or each when a query needs
+        /// it. One that was closed is opened again at once, or with `load.idle` when a query needs it
+        connect: Connect = Connect::AtStart, flag("connect", "WHEN"), under(CLIENTS);
+        /// UDP: truncated answers are counted as they are, or asked again over TCP as real clients do
+        /// (RFC 7766, section 5)
+        truncated: Truncated = Truncated::Count, when(&[TRUNCATING]), flag("truncated", "WHAT"),
+            under(CLIENTS);
+        /// Versions of TLS that clients offer; QUIC has 1.3 alone (RFC 9001, section 4.2)
+        tls_versions: TlsVersions = TlsVersions::Both, when(&[TLS]), flag("tls-versions", "VERSIONS"),
+            under(TLS_AND_HTTP);
+        /// Key exchange groups that clients offer, the one they prefer first: it has a key share in the
+        /// first packet. `x25519mlkem768` is the hybrid with ML-KEM-768 (draft-ietf-tls-ecdhe-mlkem) and
+        /// needs TLS 1.3. With it first, `x25519` has a key share too, if it is offered
+        tls_groups: Vec<TlsGroup> = TlsGroup::PRESET.to_vec(), when(&[TLS]), flag("tls-groups", "GROUPS"),
+            under(TLS_AND_HTTP);
+        /// DNS over TLS: each query has a TLS record of its own, as those of real clients, or queries that
+        /// are sent together share one
+        tls_records: Records = Records::PerQuery, when(&[DOT]), flag("tls-records", "HOW"),
+            under(TLS_AND_HTTP);
+        /// Clients keep session tickets, each its own, and resume with them (RFC 8446, section 2.2); over
+        /// QUIC they keep the server's tokens, too (RFC 9000, section 8.1.3)
+        resumption: bool = true, when(&[TLS]), flag("resumption", "on|off"), form(FlagForm::OnOff),
+            under(TLS_AND_HTTP);
+        /// Clients with a ticket send queries with the first packet (0-RTT: RFC 8446, section 2.3); over
+        /// HTTP by GET alone (RFC 8470, section 4)
+        early_data: bool = false, when(&[TLS]), flag("early-data", ""), form(FlagForm::Switch("true")),
+            under(TLS_AND_HTTP);
+        /// DNS over HTTPS: the method of the requests (RFC 8484, section 4.1)
+        http_method: Method = Method::Post, kind(Kind::Choice(&["post", "get"])), when(&[HTTP]),
+            flag("http-method", "METHOD"), under(TLS_AND_HTTP);
+        /// DNS over HTTPS: the path that is asked for, without `{?dns}`
+        http_path: String = "/dns-query".to_owned(), kind(Kind::HttpPath), when(&[HTTP]),
+            flag("http-path", "PATH"), under(TLS_AND_HTTP);
+        /// Query file in the format of dnsperf: a name and a type on each line
+        queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE");
+        /// Ask for the addresses of so many made-up names in as many domains, of which an embedded
+        /// upstream knows everything
+        popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone");
+        /// Types that the names of the zone are asked for, with their weights, e.g.
+        /// `"A:70,AAAA:25,HTTPS:5"`
+        types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES);
+        /// Which query comes next: the following one, or any with equal chance
+        selection: Selection = Selection::InOrder;
+        /// Set the RD bit (RFC 1035, section 4.1.1); a forwarder may refuse queries without it
+        recursion_desired: Option<bool> = None,
+            absent("`true` if the server has an upstream, else `false`"), flag("recursion-desired", ""),
+            form(FlagForm::Switch("true")), under(QUERIES);
+        /// Send an OPT record with this UDP payload size in octets (RFC 6891, section 6.2.3)
+        edns_payload: Option<u16> = None, count(512, 65_535),
+            absent("1232 where another key asks for an OPT record, else no OPT record"),
+            flag("edns-payload", "OCTETS"), under(QUERIES);
+        /// Set the DO bit (RFC 3225)
+        dnssec_ok: bool = false, flag("dnssec-ok", ""), form(FlagForm::Switch("true")), under(QUERIES);
+        /// EDNS options that every query carries, as code and octets in hexadecimal
+        edns_options: Vec<EdnsOption> = Vec::new(), absent("none"), flag("edns-option", "CODE:HEX"),
+            form(FlagForm::Repeated), under(QUERIES);
+        /// Pad queries to a multiple of so many octets (RFC 7830), `true` for 128 (RFC 8467, section 4.1);
+        /// on encrypted transports only
+        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED]), flag("padding", "OCTETS"),
+            form(FlagForm::Optional("true")), under(QUERIES);
+        /// TCP and DoT: ask with each query for the server's idle time-out (RFC 7828)
+        keepalive: bool = false, when(&[KEPT_ALIVE]), flag("keepalive", ""),
+            form(FlagForm::Switch("true")), under(QUERIES);
+        /// Send DNS cookies; each client has its own, and keeps the server's (RFC 7873)
+        cookies: bool = false, flag("cookies", ""), form(FlagForm::Switch("true")), under(QUERIES);
+        /// Client subnets that the clients claim to come from, in turn (RFC 7871): one
+        /// (`"192.0.2.0/24"`), all of a length in a prefix (`"10.0.0.0/8 by /24"`), or a file with one on
+        /// each line
+        client_subnets: Option<Subnets> = None, absent("none"), flag("client-subnets", "SUBNETS"),
+            under(QUERIES);
+        /// TSIG key (RFC 8945) that queries are signed with, as dnsperf has it:
+        /// `"[algorithm:]name:secret"`, the algorithm hmac-sha256 unless another one is named. The secret
+        /// is written to no result, so that such an experiment cannot be resumed
+        tsig: Option<TsigKey> = None, absent("none"), flag("tsig", "[ALGORITHM:]NAME:SECRET"),
+            under(QUERIES);
+        /// File with the TSIG key in the form of `load.tsig`
+        tsig_file: Option<PathBuf> = None, absent("none"), flag("tsig-file", "FILE"), under(QUERIES);
+    }
+}
+
+settings! {
+    /// What a right answer is.
+    pub struct Expect, draft ExpectDraft, at "expect." {
+        /// Response code of a right answer
+        rcode: Rcode = Rcode(0), flag("expect", "RCODE");
+        /// Share of wrong answers beyond which a run is invalid
+        wrong_limit: f64 = 0.001;
+        /// Share of unanswered queries beyond which a run is invalid
+        lost_limit: f64 = 0.5;
+    }
+}
+
+settings! {
+    /// What a variant is compared with.
+    pub struct Compare, draft CompareDraft, at "compare." {
+        /// Names of the variants that a variant is compared with, separated by commas; `-` for none, as
+        /// for one that others are compared with
+        with: Option<VariantNames> = None, absent("the baseline");
+    }
+}
+
+settings! {
+    /// A load at one rate for all variants.
+    pub struct Common, draft CommonDraft, at "common." {
+        /// Length of the common load of each variant: after its closed loop, each is asked at one and the
+        /// same rate by the clock (Poisson), so that latencies can be compared; 0 for none
+        duration: Duration = Duration::ZERO, lasting(Duration::ZERO, WEEK);
+        /// Rate of the common load, queries per second over all clients
+        rate: Option<u32> = None, count(1, 1_000_000_000),
+            absent("half of what the slowest variant answers in a short trial, in two digits");
+        /// Common load before its measured window
+        warm_up: Duration = Duration::from_millis(200), lasting(Duration::ZERO, WEEK);
+    }
+}
+
+settings! {
+    /// How often, in which order.
+    pub struct Repeat, draft RepeatDraft, at "repeat." {
+        /// Rounds: runs of each variant, every time with servers that are freshly started
+        runs: u32 = 5, count(1, MAX_RUNS as u64);
+        /// How the variants of a round alternate: `slices` has all their servers up together, and the
+        /// load goes to them in turns; with `runs` one whole run follows another. `auto` takes slices
+        /// where servers can be up together without changing what is measured
+        alternate: Alternate = Alternate::Auto;
+        /// Length of one turn
+        slice: Duration = Duration::from_millis(50), lasting(Duration::from_millis(5), MINUTE);
+        /// Beginning of each turn that is not counted; shorter than a slice
+        guard: Duration = Duration::from_millis(10), lasting(Duration::ZERO, Duration::from_secs(30));
+        /// Seed of the order of the runs and of everything drawn at random
+        seed: u64 = 1, count(0, i64::MAX as u64), flag("seed", "N");
+        /// Relative difference below which a difference does not matter
+        margin: f64 = 0.02;
+    }
+}

@@ -1,0 +1,344 @@
+//! What may be written as the value of a key: how it is described, read and written.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use dnslab_traffic::Rate;
+use dnslab_wire::EdnsOption;
+use dnslab_wire::units::{duration, number, share};
+use serde_json::json;
+
+/// What may be written as the value of a key, and within which bounds (both included).
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A whole number; TOML lets one write `200_000`.
+    Count {
+        /// Smallest.
+        least: u64,
+        /// Largest.
+        most: u64,
+    },
+    /// A number and a unit in quotes.
+    Duration {
+        /// Shortest.
+        least: Duration,
+        /// Longest.
+        most: Duration,
+        /// DNS counts it in seconds, so parts of a second cannot be kept.
+        whole_seconds: bool,
+    },
+    /// Queries per second, above 0 and at most [`Kind::MAX_RATE`], or in quotes how they change: [`Rate`].
+    Rate,
+    /// A share: a number in [0, 1] or a percentage in quotes.
+    Share,
+    /// Any text.
+    Text,
+    /// Text that this function reads.
+    Parsed(fn(&str) -> Result<(), Unread>),
+    /// Text that is safe as the name of a folder: `a-z`, `0-9` and `-`, at most [`Kind::MAX_FOLDER`] of
+    /// them.
+    FolderName,
+    /// A domain name below the root, of letters, digits, `-` and `_`.
+    DomainName,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of different words of these, at least one; their order means something.
+    Words(&'static [&'static str]),
+    /// A list of different CPU numbers, at most [`Kind::MAX_CPU`].
+    Cpus,
+    /// A path, relative to the folder of the experiment file.
+    Path,
+    /// `true` or `false`.
+    Boolean,
+    /// An IP address or a host name, with or without a port.
+    Address,
+    /// A list of EDNS options, each as code and octets in hexadecimal.
+    EdnsOptions,
+    /// `true`, `false`, or a number of octets up to [`Kind::MAX_PADDING`].
+    Padding,
+    /// The path of an HTTP resource, with its first `/`.
+    HttpPath,
+}
+
+/// One value, read by the kind of its key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Of [`Kind::Count`], and of [`Kind::Padding`]: the size of a block in octets, 0 for none.
+    Count(u64),
+    /// Of [`Kind::Duration`].
+    Duration(Duration),
+    /// Of [`Kind::Share`], in [0, 1].
+    Share(f64),
+    /// Of [`Kind::Rate`].
+    Rate(Rate),
+    /// Of every kind that is written as text.
+    Text(String),
+    /// Of [`Kind::Words`].
+    Words(Vec<String>),
+    /// Of [`Kind::Cpus`].
+    Cpus(Vec<usize>),
+    /// Of [`Kind::Boolean`].
+    Boolean(bool),
+    /// Of [`Kind::Address`].
+    Address(HostAddress),
+    /// Of [`Kind::EdnsOptions`].
+    EdnsOptions(Vec<EdnsOption>),
+}
+
+/// Where a server is: its host, and its port if one was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAddress {
+    /// The host.
+    pub host: Host,
+    /// The port behind it, not 0.
+    pub port: Option<u16>,
+}
+
+/// A host, by its address or its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Its address.
+    Address(IpAddr),
+    /// Its name, to be looked up.
+    Name(String),
+}
+
+/// A number as [`number::read`] takes it, from 0 on.
+const NUMBER: &str = r"\+?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)([eE][+-]?[0-9_]+)?";
+
+/// Why a text cannot be read, for [`Kind::Parsed`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// What is wrong; `None` where it is only that it cannot be read.
+    pub message: Option<&'static str>,
+    /// A few words to stand below the text.
+    pub label: &'static str,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl Kind {
+    /// The highest rate in queries per second: one query in each nanosecond of the schedule.
+    pub const MAX_RATE: f64 = 1e9;
+
+    /// Most letters in the name of a folder; file systems take 255, and a run number is added.
+    pub const MAX_FOLDER: usize = 64;
+
+    /// Largest block that queries are padded to, octets: no path takes larger datagrams unfragmented,
+    /// and the recommended sizes are 128 and 468 (RFC 8467, section 4.1).
+    pub const MAX_PADDING: u16 = 4_096;
+
+    /// Block that queries are padded to unless another one is named, octets (RFC 8467, section 4.1).
+    pub const PADDING: u16 = 128;
+
+    /// Most letters in a path of HTTP.
+    pub const MAX_PATH: usize = 512;
+
+    /// Highest CPU number; Linux is built for at most 8,192 CPUs.
+    pub const MAX_CPU: u64 = 8_191;
+
+    /// Most octets of EDNS options, with their codes and lengths: the rest of a message holds a name, and
+    /// what else is added.
+    pub(crate) const MAX_OPTION_OCTETS: usize = 32_768;
+
+    /// The kind with its article, for "must be ...".
+    pub(crate) fn noun(&self) -> &'static str {
+        match self {
+            Self::Count { .. } => "a whole number",
+            Self::Duration { .. } => "a duration",
+            Self::Rate => "a rate in queries per second",
+            Self::Share => "a share",
+            Self::Text | Self::Parsed(_) => "text",
+            Self::FolderName => "a name",
+            Self::DomainName => "a domain name",
+            Self::Choice(_) => "a word",
+            Self::Words(_) => "a list of words",
+            Self::Cpus => "a list of CPU numbers",
+            Self::Path | Self::HttpPath => "a path",
+            Self::Boolean => "true or false",
+            Self::Address => "an IP address or a host name",
+            Self::EdnsOptions => "a list of EDNS options",
+            Self::Padding => "true, false or a number of octets",
+        }
+    }
+
+    /// A right value as TOML.
+    #[must_use]
+    pub fn example(&self) -> String {
+        match self {
+            Self::Count { least, most } => 1_000.clamp(*least, *most).to_string(),
+            Self::Duration { most, .. } => {
+                format!("\"{}\"", duration::write(Duration::from_secs(10).min(*most)))
+            }
+            Self::Rate => "50_000".to_owned(),
+            Self::Share => "\"2%\"".to_owned(),
+            Self::Text | Self::Parsed(_) => "\"...\"".to_owned(),
+            Self::FolderName => "\"two-threads\"".to_owned(),
+            Self::DomainName => "\"melmac.univ\"".to_owned(),
+            Self::Choice(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
+            Self::Words(words) => format!("[\"{}\"]", words.first().unwrap_or(&"")),
+            Self::Cpus => "[0, 1]".to_owned(),
+            Self::Path => "\"queries.txt\"".to_owned(),
+            Self::Boolean => "true".to_owned(),
+            Self::Address => "\"192.0.2.1\"".to_owned(),
+            Self::EdnsOptions => "[\"65001:c0ffee\"]".to_owned(),
+            Self::Padding => "128".to_owned(),
+            Self::HttpPath => "\"/dns-query\"".to_owned(),
+        }
+    }
+
+    /// The kind with its bounds, for the reference.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let quoted = |words: &[&str]| {
+            words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            // Nobody reads nineteen digits.
+            Self::Count { least, most } if *most > u64::from(u32::MAX) => {
+                format!("count from {least}")
+            }
+            Self::Count { least, most } => format!("count, {least} to {}", number::count(*most)),
+            Self::Duration { least, most, whole_seconds } => {
+                let whole = if *whole_seconds { ", whole seconds" } else { "" };
+                let (least, most) = (duration::write(*least), duration::write(*most));
+                format!("duration, {least} to {most}{whole}")
+            }
+            Self::Rate => "queries per second, above 0; or `\"steps:10000,20000/5s\"`, \
+                           `\"ramp:1000..100000/30s\"`"
+                .to_owned(),
+            Self::Share => "share, 0 to 1 or `\"0%\"` to `\"100%\"`".to_owned(),
+            Self::Text | Self::Parsed(_) => "text".to_owned(),
+            Self::FolderName => "name of `a-z`, `0-9`, `-`".to_owned(),
+            Self::DomainName => "domain name".to_owned(),
+            Self::Choice(words) => quoted(words),
+            Self::Words(words) => format!("list of {}", quoted(words)),
+            Self::Cpus => "list of CPU numbers".to_owned(),
+            Self::Path => "path".to_owned(),
+            Self::Boolean => "`true` or `false`".to_owned(),
+            Self::Address => "IP address or host name".to_owned(),
+            Self::EdnsOptions => "list of `\"CODE:HEX\"`".to_owned(),
+            Self::Padding => {
+                format!(
+                    "`true`, `false`, or octets, 1 to {}",
+                    number::count(Self::MAX_PADDING.into())
+                )
+            }
+            Self::HttpPath => "path that begins with `/`".to_owned(),
+        }
+    }
+
+    /// The JSON schema of a value.
+    pub(crate) fn schema(&self) -> serde_json::Value {
+        match self {
+            Self::Count { least, most } => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Self::Duration { .. } => json!({
+                "type": "string",
+                "pattern": format!(r"^\s*{NUMBER}\s*(ns|us|ms|s|m|h)\s*$"),
+            }),
+            Self::Rate => json!({ "anyOf": [
+                { "type": "number", "exclusiveMinimum": 0, "maximum": Self::MAX_RATE },
+                { "type": "string", "pattern": format!(r"^\s*({NUMBER}|steps:.*/.*|ramp:.*\.\..*/.*)\s*$") },
+            ]}),
+            Self::Share => json!({ "anyOf": [
+                { "type": "number", "minimum": 0, "maximum": 1 },
+                { "type": "string", "pattern": format!(r"^\s*{NUMBER}\s*%?\s*$") },
+            ]}),
+            Self::Text | Self::Parsed(_) | Self::Path | Self::Address | Self::DomainName => {
+                json!({ "type": "string", "minLength": 1 })
+            }
+            Self::FolderName => json!({
+                "type": "string", "pattern": "^[a-z0-9-]+$", "maxLength": Self::MAX_FOLDER,
+            }),
+            Self::Choice(words) => json!({ "enum": words }),
+            Self::Words(words) => json!({
+                "type": "array",
+                "minItems": 1,
+                "uniqueItems": true,
+                "items": { "enum": words },
+            }),
+            Self::Cpus => json!({
+                "type": "array",
+                "uniqueItems": true,
+                "items": { "type": "integer", "minimum": 0, "maximum": Self::MAX_CPU },
+            }),
+            Self::Boolean => json!({ "type": "boolean" }),
+            Self::EdnsOptions => json!({
+                "type": "array",
+                "items": { "type": "string", "pattern": "^[0-9]+:([0-9a-fA-F]{2})*$" },
+            }),
+            Self::Padding => json!({ "anyOf": [
+                { "type": "boolean" },
+                { "type": "integer", "minimum": 1, "maximum": Self::MAX_PADDING },
+            ]}),
+            Self::HttpPath => json!({ "type": "string", "pattern": "^/[A-Za-z0-9._~/-]*$" }),
+        }
+    }
+
+    /// True if a value without quotes is text, on a command line.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(
+            self,
+            Self::Text
+                | Self::Parsed(_)
+                | Self::FolderName
+                | Self::DomainName
+                | Self::Choice(_)
+                | Self::Path
+                | Self::HttpPath
+                | Self::Address
+        )
+    }
+
+    /// A value of this kind as TOML that reads back as the same.
+    #[must_use]
+    pub fn write(&self, value: &Value) -> String {
+        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let list = |texts: &[String]| {
+            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+            format!("[{}]", texts.join(", "))
+        };
+        match value {
+            Value::Count(0) if matches!(self, Self::Padding) => "false".to_owned(),
+            Value::Count(count) => count.to_string(),
+            Value::Duration(duration) => quoted(&match self {
+                Self::Duration { whole_seconds: true, .. } => format!("{}s", duration.as_secs()),
+                _ => duration::write(*duration),
+            }),
+            // The shortest form that reads back as the same number.
+            Value::Share(number) | Value::Rate(Rate::Constant(number)) => format!("{number:?}"),
+            Value::Rate(changing) => quoted(&changing.to_string()),
+            Value::Text(text) => quoted(text),
+            Value::Words(words) => list(words),
+            Value::Cpus(cpus) => format!("{cpus:?}"),
+            Value::Boolean(value) => value.to_string(),
+            Value::Address(HostAddress { host, port }) => quoted(&match (host, port) {
+                (Host::Address(address), None) => address.to_string(),
+                (Host::Address(address), Some(port)) => {
+                    SocketAddr::new(*address, *port).to_string()
+                }
+                (Host::Name(name), None) => name.clone(),
+                (Host::Name(name), Some(port)) => format!("{name}:{port}"),
+            }),
+            Value::EdnsOptions(options) => {
+                let hex = |data: &[u8]| -> String {
+                    data.iter().map(|octet| format!("{octet:02x}")).collect()
+                };
+                let option = |it: &EdnsOption| format!("{}:{}", it.code, hex(&it.data));
+                list(&options.iter().map(option).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// A value as people write it: shares in percent, digits in groups.
+    #[must_use]
+    pub fn shown(&self, value: &Value) -> String {
+        match value {
+            Value::Share(share) => format!("\"{}\"", share::write(*share)),
+            Value::Count(count) if *count > 0 => number::count(*count).replace(',', "_"),
+            _ => self.write(value),
+        }
+    }
+}

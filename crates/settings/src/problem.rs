@@ -1,0 +1,152 @@
+//! What can be wrong with an experiment: problems with their places.
+
+use std::fmt;
+use std::ops::Range;
+
+/// One thing that is wrong with an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, as a lowercase fragment with the culprit and its value.
+    pub message: String,
+    /// Where; the first is the culprit, the others are what it clashes with.
+    pub marks: Vec<Mark>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// A marked piece of the experiment as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The piece.
+    pub place: Place,
+    /// What to say beside it; may be empty.
+    pub label: String,
+}
+
+/// A piece of the experiment as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The text that the piece is in.
+    pub origin: Origin,
+    /// The piece, octets from the start of that text, on borders of characters.
+    pub span: Range<usize>,
+}
+
+/// A text that the experiment was written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The experiment file.
+    File,
+    /// One `--set`, and what followed it.
+    CommandLine(String),
+    /// An option of a command, with its value.
+    Option(String),
+}
+
+impl Place {
+    /// This place with something to say beside it.
+    pub(crate) fn mark(&self, label: impl Into<String>) -> Mark {
+        Mark { place: self.clone(), label: label.into() }
+    }
+}
+
+impl Problem {
+    /// A problem at one place.
+    pub(crate) fn new(message: impl Into<String>, mark: Mark) -> Self {
+        Self { message: message.into(), marks: vec![mark], help: None }
+    }
+
+    /// Says what to do about it.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Line of the culprit in the experiment file `text`, from 1; `None` if it is on the command
+    /// line.
+    #[must_use]
+    pub fn line(&self, text: &str) -> Option<usize> {
+        let place = &self.marks.first()?.place;
+        match place.origin {
+            Origin::File => Some(text.get(..place.span.start)?.matches('\n').count() + 1),
+            Origin::CommandLine(_) | Origin::Option(_) => None,
+        }
+    }
+
+    /// Where the problem stands in the order of reading: the file from the top, then the command
+    /// line.
+    fn position(&self) -> (bool, usize) {
+        self.marks.first().map_or((true, usize::MAX), |mark| {
+            (mark.place.origin != Origin::File, mark.place.span.start)
+        })
+    }
+}
+
+/// Everything that is wrong with an experiment, at least one problem, each once, in the order of
+/// reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Puts the problems in order; `None` if there are none.
+    #[must_use]
+    pub fn of(mut problems: Vec<Problem>) -> Option<Self> {
+        problems.sort_by_key(Problem::position);
+        let mut once: Vec<Problem> = Vec::with_capacity(problems.len());
+        for problem in problems {
+            // What is wrong at the top is found again in every variant.
+            if !once.contains(&problem) {
+                once.push(problem);
+            }
+        }
+        (!once.is_empty()).then_some(Self(once))
+    }
+
+    /// The problems.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Problem] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "; " };
+            write!(formatter, "{comma}{}", problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// A value as it is shown in a message: on one line, without control characters, cut when long.
+pub(crate) fn shown(value: &str) -> String {
+    /// More than this would push the reason off the line.
+    const LONGEST: usize = 60;
+    let mut text: String = value.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if value.chars().nth(LONGEST).is_some() {
+        text.push_str("...");
+    }
+    // Quotes are no control characters.
+    text.replace("\\\"", "\"").replace("\\'", "'")
+}
+
+/// A reason that repeats what was written, without line breaks and other control characters.
+#[must_use]
+pub fn on_one_line(reason: &str) -> String {
+    reason.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_on_one_line() {
+        assert_eq!(shown("10 \"s\""), "10 \"s\"");
+        assert_eq!(shown("a\nb\u{1b}[31m"), "a\\nb\\u{1b}[31m");
+        assert_eq!(shown(&"x".repeat(100)).len(), 63);
+    }
+}

@@ -1,0 +1,102 @@
+//! The keys as a JSON schema, for editors.
+
+use serde_json::{Map, Value, json};
+
+use crate::keys::{VARIANT_NAME, keys};
+use crate::{DefaultValue, Key};
+
+/// The JSON schema (draft 2020-12) of an experiment file, with a line break at the end.
+///
+/// It knows names, types, bounds and meanings; what only makes sense together is left to the
+/// check, but for a rate and a window in one table.
+#[must_use]
+pub fn schema() -> String {
+    let mut experiment = Node::default();
+    let mut variant = Node::default();
+    variant.insert(VARIANT_NAME.path, &VARIANT_NAME);
+    for key in keys() {
+        experiment.insert(key.path, key);
+        if key.is_overridable() {
+            variant.insert(key.path, key);
+        }
+    }
+    let mut whole = experiment.schema();
+    whole["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    whole["title"] = json!("dnslab experiment");
+    let mut variant = variant.schema();
+    variant["description"] = json!("One case: overrides keys of the experiment");
+    whole["properties"]["variant"] = json!({
+        "description": "The cases that are compared",
+        "type": "array",
+        "minItems": 1,
+        "items": variant,
+    });
+    if let Some(required) = whole["required"].as_array_mut() {
+        required.push(json!("variant"));
+    }
+    let mut text = serde_json::to_string_pretty(&whole).expect("a schema has string keys only");
+    text.push('\n');
+    text
+}
+
+/// A table of the file: keys, and tables below it.
+#[derive(Default)]
+struct Node<'a> {
+    /// Keys by their last part.
+    keys: Vec<(&'a str, &'a Key)>,
+    /// Tables by their name.
+    tables: Vec<(&'a str, Node<'a>)>,
+}
+
+impl<'a> Node<'a> {
+    /// Puts a key at the path below this table.
+    fn insert(&mut self, path: &'a str, key: &'a Key) {
+        let Some((table, rest)) = path.split_once('.') else {
+            self.keys.push((path, key));
+            return;
+        };
+        let at = self.tables.iter().position(|(name, _)| *name == table).unwrap_or_else(|| {
+            self.tables.push((table, Self::default()));
+            self.tables.len() - 1
+        });
+        self.tables[at].1.insert(rest, key);
+    }
+
+    /// The schema of this table.
+    fn schema(&self) -> Value {
+        let mut properties = Map::new();
+        for (name, key) in &self.keys {
+            properties.insert((*name).to_owned(), key_schema(key));
+        }
+        for (name, table) in &self.tables {
+            properties.insert((*name).to_owned(), table.schema());
+        }
+        let mut schema = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": properties,
+        });
+        let is_required = |key: &Key| matches!(key.default, DefaultValue::Required);
+        let required: Vec<&str> =
+            self.keys.iter().filter(|(_, key)| is_required(key)).map(|(name, _)| *name).collect();
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        let has = |path| self.keys.iter().any(|(_, key)| key.path == path);
+        if has("load.rate") && has("load.outstanding") {
+            schema["not"] = json!({ "required": ["rate", "outstanding"] });
+        }
+        schema
+    }
+}
+
+/// The schema of one key.
+fn key_schema(key: &Key) -> Value {
+    let mut schema = key.kind.schema();
+    schema["description"] = json!(key.meaning());
+    let default = key.default_value().map(|value| key.kind.write(&value));
+    if let Some(default) = default.and_then(|text| text.parse::<toml::Value>().ok()) {
+        schema["default"] = json!(default);
+    }
+    schema
+}

@@ -1,0 +1,160 @@
+//! What somebody most likely meant who wrote a word that is not known: only what is a slip of the
+//! fingers. Words that look alike and mean something else (`load.pcap`, `load.pace`) puzzle more than
+//! they help.
+
+use crate::Key;
+use crate::keys::keys;
+
+/// Words of the field. Who writes one of them means it, whatever is near in its letters.
+const FIELD_WORDS: [&str; 33] = [
+    "a", "aaaa", "cache", "core", "cpu", "doh", "doq", "dot", "file", "host", "http", "key", "log",
+    "loss", "mode", "name", "path", "pcap", "pod", "port", "qps", "quic", "rate", "rcode", "size",
+    "soa", "tcp", "time", "tls", "trace", "ttl", "type", "udp",
+];
+
+/// Letters from which on two slips are taken for slips.
+const LONG: usize = 7;
+
+/// Letters of the shortest word that may have a slip in it.
+const SHORT: usize = 3;
+
+/// A right last part in another group than the one that was written is further than any slip.
+const OTHER_GROUP: usize = 6;
+
+/// How many slips lie between a word and a known one; `None` if they are two words.
+///
+/// A slip is a letter too many, too few, another one, or two that changed places. Case, and the
+/// difference of `-`, `_` and nothing, are none.
+fn slips(written: &str, known: &str) -> Option<usize> {
+    let plain = |word: &str| word.to_lowercase().replace(['-', '_'], "");
+    let (written, known) = (plain(written), plain(known));
+    if written == known {
+        return Some(0);
+    }
+    // One word, perhaps in the plural, or with a version.
+    let is_longer = known.starts_with(&written) || written.starts_with(&known);
+    if FIELD_WORDS.contains(&written.as_str()) && !is_longer {
+        return None;
+    }
+    let most = match known.chars().count() {
+        0..SHORT => 0,
+        SHORT..LONG => 1,
+        _ => 2,
+    };
+    let slips = strsim::osa_distance(&written, &known);
+    (slips <= most).then_some(slips)
+}
+
+/// The word of `words` that somebody who wrote `word` most likely meant.
+#[must_use]
+pub fn closest_word<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = words.into_iter().filter_map(|known| Some((slips(word, known)?, known)));
+    near.min_by_key(|(slips, _)| *slips).map(|(_, known)| known)
+}
+
+/// The key that somebody who wrote `path` most likely meant: a slip in its last part, or in its
+/// group; or the right last part without its group, or in another one.
+pub(crate) fn closest_key(path: &str) -> Option<&'static Key> {
+    let (group, last) = split(path);
+    let distance = |key: &Key| {
+        let (known_group, known_last) = split(key.path);
+        let of_last = slips(last, known_last)?;
+        let of_group = match path_slips(group, known_group) {
+            Some(slips) => slips,
+            // `zone.ttl` for `server.zone.ttl`.
+            None if is_end_of(group, known_group) => 1,
+            None if of_last == 0 => OTHER_GROUP,
+            None => return None,
+        };
+        Some(of_group + of_last)
+    };
+    let near = keys().filter_map(|key| Some((distance(key)?, key)));
+    near.min_by_key(|(distance, _)| *distance).map(|(_, key)| key)
+}
+
+/// The table of keys that somebody who wrote a table at `path` most likely meant.
+pub(crate) fn closest_group(path: &str) -> Option<&'static str> {
+    let groups = keys().filter_map(|key| Some(key.path.rsplit_once('.')?.0));
+    let near = groups.filter_map(|group| Some((path_slips(path, group)?, group)));
+    near.min_by_key(|(slips, _)| *slips).map(|(_, group)| group)
+}
+
+/// The group of a path, which may be empty, and its last part.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}
+
+/// The slips between two paths of as many parts.
+fn path_slips(written: &str, known: &str) -> Option<usize> {
+    let (written, known) = (written.split('.'), known.split('.'));
+    if written.clone().count() != known.clone().count() {
+        return None;
+    }
+    written.zip(known).map(|(written, known)| slips(written, known)).sum()
+}
+
+/// True if `group` is the last part of `known`, or nothing.
+fn is_end_of(group: &str, known: &str) -> bool {
+    group.is_empty() || known.strip_suffix(group).is_some_and(|before| before.ends_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_find_their_key() {
+        let check = |written: &str, meant: Option<&str>| {
+            assert_eq!(closest_key(written).map(|key| key.path), meant, "for `{written}`");
+        };
+        check("load.clinets", Some("load.clients"));
+        check("load.client", Some("load.clients"));
+        check("clients", Some("load.clients"));
+        check("load.warmup", Some("load.warm_up"));
+        check("load.warm-up", Some("load.warm_up"));
+        check("laod.duration", Some("load.duration"));
+        check("server.zone.record", Some("server.zone.records"));
+        check("server.delai", Some("server.delay"));
+        check("runs", Some("repeat.runs"));
+        check("zone.ttl", Some("server.zone.ttl"));
+        check("load.kind", Some("server.kind"));
+    }
+
+    #[test]
+    fn other_words_find_no_key() {
+        for written in [
+            "xyzzy",
+            "load.pcap",
+            "load.time",
+            "load.trace",
+            "load.colour",
+            "load.percentile",
+            "server.pod",
+            "server.image",
+        ] {
+            assert_eq!(closest_key(written).map(|key| key.path), None, "for `{written}`");
+        }
+    }
+
+    #[test]
+    fn slips_find_their_word() {
+        let check = |written: &str, meant: Option<&str>| {
+            assert_eq!(
+                closest_word(written, ["udp", "tcp", "dot", "doh2"]),
+                meant,
+                "for `{written}`"
+            );
+        };
+        check("upd", Some("udp"));
+        check("UDP", Some("udp"));
+        check("doh", Some("doh2"));
+        check("DoH-2", Some("doh2"));
+        // Another transport, and no slip.
+        check("doq", None);
+        check("https", None);
+        assert_eq!(closest_group("laod"), Some("load"));
+        assert_eq!(closest_group("sever.zone"), Some("server.zone"));
+        assert_eq!(closest_group("xyzzy"), None);
+        assert_eq!(closest_word("encrypton", ["encryption", "forwarding"]), Some("encryption"));
+    }
+}

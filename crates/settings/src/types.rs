@@ -1,0 +1,384 @@
+//! The Rust types of values.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use dnslab_traffic::{
+    ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
+    SourceAddresses, Truncated, TypeMix,
+};
+use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
+
+use crate::key::Setting;
+use crate::problem::on_one_line;
+use crate::{
+    Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Kind, LogSuffix, LogTarget,
+    Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions, Unread, Value,
+};
+
+/// A type that has a variant of [`Value`] for itself.
+macro_rules! as_it_is {
+    ($($type:ty: $kind:expr, $of:ident;)+) => {$(
+        impl Setting for $type {
+            const KIND: Kind = $kind;
+
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    Value::$of(value) => Some(value.clone()),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<Value> {
+                Some(Value::$of(self.clone()))
+            }
+        }
+    )+};
+}
+
+as_it_is! {
+    u64: Kind::Count { least: 0, most: u64::MAX }, Count;
+    Duration: Kind::Duration { least: Duration::ZERO, most: Duration::MAX, whole_seconds: false }, Duration;
+    f64: Kind::Share, Share;
+    Rate: Kind::Rate, Rate;
+    String: Kind::Text, Text;
+    bool: Kind::Boolean, Boolean;
+    HostAddress: Kind::Address, Address;
+}
+
+/// A list: without an entry it is as if it were not written.
+macro_rules! lists {
+    ($($type:ty: $kind:ident;)+) => {$(
+        impl Setting for Vec<$type> {
+            const KIND: Kind = Kind::$kind;
+
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    Value::$kind(list) => Some(list.clone()),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<Value> {
+                (!self.is_empty()).then(|| Value::$kind(self.clone()))
+            }
+
+            fn absent() -> Option<Self> {
+                Some(Vec::new())
+            }
+        }
+    )+};
+}
+
+lists! {
+    usize: Cpus;
+    EdnsOption: EdnsOptions;
+}
+
+/// Numbers within 64 bits, of which the key of each takes fewer.
+macro_rules! counts {
+    ($($type:ty),+) => {$(
+        impl Setting for $type {
+            const KIND: Kind = Kind::Count { least: 0, most: <$type>::MAX as u64 };
+
+            fn of(value: &Value) -> Option<Self> {
+                <$type>::try_from(u64::of(value)?).ok()
+            }
+
+            fn value(&self) -> Option<Value> {
+                Some(Value::Count((*self).into()))
+            }
+        }
+    )+};
+}
+
+counts!(u16, u32);
+
+/// One of a few words.
+macro_rules! choices {
+    ($($type:ty),+ $(,)?) => {$(
+        impl Setting for $type {
+            const KIND: Kind = Kind::Choice(&Self::NAMES);
+
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Text(word) => word.parse().ok(),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<Value> {
+                Some(Value::Text(self.name().to_owned()))
+            }
+        }
+    )+};
+}
+
+choices! {
+    Alternate, CertificateKind, Connect, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace,
+    Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, TimeForm, TlsVersions, Transport,
+    Truncated,
+}
+
+/// Text that `FromStr` reads and `Display` writes.
+macro_rules! texts {
+    ($($type:ty),+ $(,)?) => {$(
+        impl Setting for $type {
+            const KIND: Kind = Kind::Parsed(read::<$type>);
+
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Text(text) => text.parse().ok(),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<Value> {
+                Some(Value::Text(self.to_string()))
+            }
+        }
+    )+};
+}
+
+texts!(Delay, Loss, SourceAddresses, Subnets, TypeMix, VariantNames);
+
+/// Whether a text can be read.
+fn read<T>(text: &str) -> Result<(), Unread>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    let unread = |error: T::Err| Unread {
+        message: None,
+        label: "here",
+        help: on_one_line(&error.to_string()),
+    };
+    text.parse::<T>().map(drop).map_err(unread)
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const KIND: Kind = T::KIND;
+
+    fn of(value: &Value) -> Option<Self> {
+        T::of(value).map(Some)
+    }
+
+    fn value(&self) -> Option<Value> {
+        self.as_ref()?.value()
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl Setting for PathBuf {
+    const KIND: Kind = Kind::Path;
+
+    fn of(value: &Value) -> Option<Self> {
+        String::of(value).map(Self::from)
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Text(self.to_string_lossy().into_owned()))
+    }
+}
+
+impl Setting for Vec<TlsGroup> {
+    const KIND: Kind = Kind::Words(&TlsGroup::NAMES);
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Words(words) => words.iter().map(|word| word.parse().ok()).collect(),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Words(self.iter().map(ToString::to_string).collect()))
+    }
+}
+
+/// Which server is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerChoice {
+    /// One that dnslab starts.
+    Started(ServerKind),
+    /// One that runs already.
+    External,
+}
+
+impl ServerChoice {
+    /// The word for a server that runs already.
+    const EXTERNAL: &'static str = "external";
+
+    const NAMES: [&'static str; ServerKind::ALL.len() + 1] = {
+        let mut names = [Self::EXTERNAL; ServerKind::ALL.len() + 1];
+        let mut at = 0;
+        while at < ServerKind::ALL.len() {
+            names[at] = ServerKind::NAMES[at];
+            at += 1;
+        }
+        names
+    };
+
+    /// The kind, if dnslab starts it.
+    #[must_use]
+    pub fn started(self) -> Option<ServerKind> {
+        match self {
+            Self::Started(kind) => Some(kind),
+            Self::External => None,
+        }
+    }
+
+    /// The word for a kind, or for a server that runs already.
+    #[must_use]
+    pub fn name_of(kind: Option<ServerKind>) -> &'static str {
+        kind.map_or(Self::EXTERNAL, ServerKind::name)
+    }
+}
+
+impl Setting for ServerChoice {
+    const KIND: Kind = Kind::Choice(&Self::NAMES);
+
+    fn of(value: &Value) -> Option<Self> {
+        Some(ServerKind::of(value).map_or(Self::External, Self::Started))
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Text(Self::name_of(self.started()).to_owned()))
+    }
+}
+
+impl HostAddress {
+    /// The loopback interface of this host.
+    pub(crate) const LOCAL: Self =
+        Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: None };
+
+    /// The address; that of the loopback interface for a name, which the check looks up.
+    #[must_use]
+    pub fn ip(&self) -> IpAddr {
+        match self.host {
+            Host::Address(address) => address,
+            Host::Name(_) => Ipv4Addr::LOCALHOST.into(),
+        }
+    }
+}
+
+/// The response code of a right answer (RFC 1035, section 4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rcode(
+    /// The code, 0 to 10.
+    pub u8,
+);
+
+impl Rcode {
+    const NAMES: [&'static str; 11] = dnslab_wire::rcode::first_names();
+}
+
+impl Setting for Rcode {
+    const KIND: Kind = Kind::Choice(&Self::NAMES);
+
+    fn of(value: &Value) -> Option<Self> {
+        let Value::Text(name) = value else { return None };
+        let place = Self::NAMES.iter().position(|known| known == name)?;
+        u8::try_from(place).ok().map(Self)
+    }
+
+    fn value(&self) -> Option<Value> {
+        Self::NAMES.get(usize::from(self.0)).map(|name| Value::Text((*name).to_owned()))
+    }
+}
+
+/// Client subnets, and where they come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subnets {
+    /// Written in the experiment.
+    Written(ClientSubnets),
+    /// The lines of a file.
+    File(PathBuf),
+}
+
+impl FromStr for Subnets {
+    type Err = ClientSubnetsError;
+
+    fn from_str(text: &str) -> Result<Self, ClientSubnetsError> {
+        // A path may have a `/` too; what stands before the first is an address in a subnet only.
+        let before = text.split(['/', ',', ' ']).next().unwrap_or_default();
+        match before.parse::<IpAddr>() {
+            Ok(_) => text.parse().map(Self::Written),
+            Err(_) => Ok(Self::File(PathBuf::from(text))),
+        }
+    }
+}
+
+impl fmt::Display for Subnets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Written(subnets) => subnets.fmt(formatter),
+            Self::File(path) => path.display().fmt(formatter),
+        }
+    }
+}
+
+/// Names of variants; none stands for a comparison with nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariantNames(
+    /// The names.
+    pub Vec<String>,
+);
+
+impl VariantNames {
+    /// What is written for none.
+    const NONE: &'static str = "-";
+}
+
+impl FromStr for VariantNames {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let names = text.split(',').map(|name| name.trim().to_owned());
+        Ok(Self(if text.trim() == Self::NONE { Vec::new() } else { names.collect() }))
+    }
+}
+
+impl fmt::Display for VariantNames {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.is_empty() {
+            true => formatter.write_str(Self::NONE),
+            false => formatter.write_str(&self.0.join(", ")),
+        }
+    }
+}
+
+/// What stands in the place of a secret in the experiment as run. `<` is not in base64, so that no
+/// secret ends with it.
+const SECRET_NOT_KEPT: &str = ":<secret not kept>";
+
+impl Setting for TsigKey {
+    const KIND: Kind = Kind::Parsed(|text| {
+        match text.ends_with(SECRET_NOT_KEPT) {
+        true => Err(Unread {
+            message: Some("the secret of the TSIG key is not here: results do not hold it"),
+            label: "without its secret",
+            help: "begin anew with the key in a file, `load.tsig_file`: such an experiment can be resumed"
+                .to_owned(),
+        }),
+        false => read::<Self>(text),
+    }
+    });
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Text(format!("{self}{SECRET_NOT_KEPT}")))
+    }
+}

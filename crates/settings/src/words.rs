@@ -1,0 +1,263 @@
+//! Words that are values of keys.
+
+use dnslab_traffic::{Pace, Rate};
+use dnslab_wire::words;
+
+words! {
+    /// The servers that dnslab can start.
+    pub enum ServerKind as "server" {
+        /// dnslab's own responder, `dnslab serve`.
+        Embedded = "embedded",
+        /// ISC BIND, `named`.
+        Bind = "bind",
+        /// Knot DNS, `knotd`.
+        Knot = "knot",
+        /// NLnet Labs NSD, `nsd`.
+        Nsd = "nsd",
+        /// PowerDNS Authoritative Server, `pdns_server`.
+        PowerDnsAuthoritative = "pdns-auth",
+        /// NLnet Labs Unbound, `unbound`.
+        Unbound = "unbound",
+        /// CZ.NIC's Knot Resolver, `kresd`.
+        KnotResolver = "knot-resolver",
+        /// Simon Kelley's `dnsmasq`.
+        Dnsmasq = "dnsmasq",
+        /// The stub resolver of the getdns project, `stubby`.
+        Stubby = "stubby",
+        /// CoreDNS, `coredns`.
+        CoreDns = "coredns",
+        /// PowerDNS's load balancer, `dnsdist`.
+        Dnsdist = "dnsdist",
+        /// PowerDNS Recursor, `pdns_recursor`.
+        PowerDnsRecursor = "pdns-recursor",
+    }
+}
+
+impl ServerKind {
+    /// True for servers that dnslab starts with a zone.
+    #[must_use]
+    pub fn serves_zones(self) -> bool {
+        use ServerKind::{Bind, Embedded, Knot, Nsd, PowerDnsAuthoritative};
+        matches!(self, Embedded | Bind | Knot | Nsd | PowerDnsAuthoritative)
+    }
+
+    /// True for servers that dnslab starts with another one behind them.
+    #[must_use]
+    pub fn forwards(self) -> bool {
+        use ServerKind::{Embedded, Knot, Nsd, PowerDnsAuthoritative};
+        !matches!(self, Embedded | Knot | Nsd | PowerDnsAuthoritative)
+    }
+}
+
+words! {
+    /// Keys and signatures of the certificates that are made.
+    #[derive(Default)]
+    pub enum CertificateKind as "kind of certificate" {
+        /// Authority and server have keys of ECDSA with P-256.
+        #[default]
+        EcdsaP256 = "ecdsa-p256",
+        /// Authority and server have RSA keys of 2048 bits.
+        Rsa2048 = "rsa-2048",
+        /// Keys of ECDSA with P-256, and an intermediate authority between the server and the one that
+        /// clients trust. The server sends its certificate too, as those with certificates of public
+        /// authorities must.
+        Chain = "chain",
+    }
+}
+
+words! {
+    /// On which hosts the servers run.
+    #[derive(Default)]
+    pub enum HostsChoice as "choice of hosts" {
+        /// All on the loopback interface of this host.
+        #[default]
+        Loopback = "loopback",
+        /// Clients, server and upstream each in a network namespace.
+        Namespaces = "namespaces",
+        /// Namespaces where this user may make them, else the loopback interface.
+        Auto = "auto",
+    }
+}
+
+words! {
+    /// How the variants of a round alternate.
+    #[derive(Default)]
+    pub enum Alternate as "way to alternate" {
+        /// In slices where servers can be up together without changing what is measured.
+        #[default]
+        Auto = "auto",
+        /// In slices.
+        Slices = "slices",
+        /// One whole run after another.
+        Runs = "runs",
+    }
+}
+
+words! {
+    /// When the clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
+    /// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
+    #[derive(Default)]
+    pub enum Quickack as "use of quick acknowledgements" {
+        /// Never, as is the kernel's default.
+        #[default]
+        Never = "never",
+        /// In an open loop. In a closed one the next query follows an answer at once, and carries the
+        /// acknowledgement for nothing.
+        OpenLoop = "open-loop",
+        /// In every loop.
+        Always = "always",
+    }
+}
+
+impl Quickack {
+    /// Whether clients of such a loop acknowledge at once.
+    #[must_use]
+    pub fn applies(self, mode: &Mode) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OpenLoop => matches!(mode, Mode::Open { .. }),
+            Self::Always => true,
+        }
+    }
+}
+
+/// How queries are paced.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mode {
+    /// A window of outstanding queries per client; the next is sent when one ends.
+    Closed {
+        /// Outstanding queries per client, at least 1.
+        outstanding: u32,
+    },
+    /// A schedule that does not wait for the server.
+    Open {
+        /// Queries per second over all clients, and how that changes with time.
+        rate: Rate,
+        /// How the due instants are spread.
+        pace: Pace,
+    },
+}
+
+words! {
+    /// Whose clock says when a datagram came.
+    #[derive(Default)]
+    pub enum ReceiveTime as "receive time" {
+        /// Ours, read once for each batch after it was read from the kernel: what a client sees, with
+        /// the wait for its CPU and for the batch.
+        #[default]
+        User = "user",
+        /// The kernel's, stamped when the datagram came to the host (`SO_TIMESTAMPNS`, socket(7)):
+        /// without what the generator itself adds after it. UDP only.
+        Kernel = "kernel",
+    }
+}
+
+words! {
+    /// Versions of TLS that are offered.
+    #[derive(Default)]
+    pub enum TlsVersions as "versions of TLS" {
+        /// Both; the server chooses, and most choose 1.3.
+        #[default]
+        Both = "both",
+        /// TLS 1.2 alone (RFC 5246).
+        V12 = "1.2",
+        /// TLS 1.3 alone (RFC 8446).
+        V13 = "1.3",
+    }
+}
+
+words! {
+    /// How the queries of DNS over TLS are put into TLS records (RFC 8446, section 5.1).
+    #[derive(Default)]
+    pub enum Records as "use of TLS records" {
+        /// A record of its own for each query, as real clients send them. Queries that are due together
+        /// still leave in one write.
+        #[default]
+        PerQuery = "per-query",
+        /// All queries of a batch in one record, as large as records get. NSD 4.6 answers only the first
+        /// query of a record until more data comes.
+        Shared = "shared",
+    }
+}
+
+words! {
+    /// Where a query log goes.
+    #[derive(Default)]
+    pub enum LogTarget as "target of a query log" {
+        /// There is none.
+        #[default]
+        None = "none",
+        /// A file of the server's folder, or of a folder of its own.
+        File = "file",
+        /// syslog(3).
+        Syslog = "syslog",
+        /// Standard error.
+        StandardError = "stderr",
+        /// Nowhere: the line is formatted and dropped.
+        Null = "null",
+    }
+}
+
+words! {
+    /// How the old files of a log are named.
+    #[derive(Default)]
+    pub enum LogSuffix as "suffix of old logs" {
+        /// By their age: `.0` is the youngest, and all are renamed each time.
+        #[default]
+        Increment = "increment",
+        /// By the time at which they were ended.
+        Timestamp = "timestamp",
+    }
+}
+
+words! {
+    /// How the time of a line is written (BIND's `print-time`).
+    #[derive(Default)]
+    pub enum TimeForm as "form of the time" {
+        /// Not at all.
+        None = "none",
+        /// As people of the place write it: `22-Nov-2026 23:14:17.123`.
+        #[default]
+        Local = "local",
+        /// ISO 8601, local: `2026-11-22T23:14:17.123`.
+        Iso8601 = "iso8601",
+        /// ISO 8601 in UTC: `2026-11-22T23:14:17.123Z`.
+        Iso8601Utc = "iso8601-utc",
+    }
+}
+
+words! {
+    /// What a quota of queries is.
+    #[derive(Default)]
+    pub enum QuotaKind as "kind of quota" {
+        /// The mean of a number that is drawn for each connection.
+        #[default]
+        Random = "random",
+        /// The number itself.
+        Exact = "exact",
+    }
+}
+
+words! {
+    /// The figure that answers a question.
+    pub enum Figure as "figure" {
+        /// The answered rate.
+        Qps = "qps",
+        /// The mean latency.
+        Mean = "mean",
+        /// The 0.5 quantile of the latency.
+        P50 = "p50",
+        /// The 0.95 quantile.
+        P95 = "p95",
+        /// The 0.99 quantile.
+        P99 = "p99",
+        /// CPU time of the servers for each answered query.
+        CpuPerQuery = "cpu_per_query",
+        /// Octets of logs for each query.
+        LogPerQuery = "log_per_query",
+        /// Memory of the servers.
+        Memory = "memory",
+        /// Handshakes in a second.
+        Handshakes = "handshakes",
+    }
+}

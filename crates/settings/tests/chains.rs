@@ -1,0 +1,148 @@
+//! Chains of servers and their hosts, as they may and may not be written.
+
+use std::time::Duration;
+
+use dnslab_settings::{
+    ChainRole, HostsChoice, Link, Log, LogTarget, Queries, ServerKind, Variant, check_text,
+};
+use dnslab_wire::Transport;
+
+fn text(lines: &str) -> String {
+    format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n")
+}
+
+fn checked(lines: &str) -> Variant {
+    let text = text(lines);
+    check_text(&text, &[]).unwrap_or_else(|it| panic!("{lines}: {it}")).variants.remove(0)
+}
+
+const FORWARDER: &str = "server.kind = \"unbound\"\nupstream.kind = \"embedded\"\n";
+
+#[test]
+fn a_chain_has_its_order_and_its_presets() {
+    let variant = checked(
+        "server.kind = \"unbound\"\nrelay.kind = \"unbound\"\nupstream.kind = \"bind\"\n\
+         upstream.transport = \"dot\"\nlab.hosts = \"namespaces\"\nlink.upstream.delay = \"10ms\"\n\
+         link.upstream.rate_mbit = 100\nserver.address = \"::1\"",
+    );
+    let roles: Vec<_> = variant.behind().iter().map(|it| (it.role, it.transport)).collect();
+    let expected = [(ChainRole::Relay, Transport::Udp), (ChainRole::Upstream, Transport::Dot)];
+    assert_eq!(roles, expected);
+    assert_eq!(variant.lab.hosts, HostsChoice::Namespaces);
+    let plain = Link { delay: Duration::ZERO, jitter: Duration::ZERO, loss: 0.0, rate_mbit: None };
+    let slow = Link { delay: Duration::from_millis(10), rate_mbit: Some(100), ..plain };
+    assert_eq!((variant.client_link.link(), variant.upstream_link.link()), (plain, slow));
+    assert_eq!(variant.upstream.kind, Some(ServerKind::Bind));
+    assert!(variant.server.address.ip().is_ipv6());
+    assert!(checked("").behind().is_empty());
+}
+
+#[test]
+fn popular_names_are_asked_for_once_each() {
+    let variant = checked(&format!(
+        "{FORWARDER}load.popular_names = 2_000\nload.queries_in_all = 2_000\n\
+         upstream.queries_per_connection = 200\nupstream.signed = true\nserver.dnssec = true"
+    ));
+    assert_eq!(variant.load.asked(), Queries::Popular(2_000));
+    assert_eq!(variant.load.queries_in_all, Some(2_000));
+    let upstream = &variant.upstream;
+    assert_eq!(upstream.queries_per_connection, Some(200));
+    assert!(upstream.signed && upstream.tickets && variant.server.dnssec);
+}
+
+#[test]
+fn what_cannot_stand_in_a_chain_is_told() {
+    for (lines, expected) in [
+        ("server.kind = \"unbound\"", "a server of kind `unbound` needs an upstream"),
+        ("upstream.kind = \"bind\"", "a server of kind `embedded` forwards nothing"),
+        ("server.kind = \"nsd\"\nupstream.kind = \"bind\"", "of kind `nsd` forwards nothing"),
+        ("server.kind = \"unbound\"\nupstream.kind = \"unbound\"", "cannot end the chain"),
+        ("server.kind = \"bind\"\nrelay.kind = \"unbound\"", "a relay needs an upstream"),
+        (&format!("{FORWARDER}relay.kind = \"knot\""), "cannot be a relay"),
+        ("upstream.threads = 2", "`upstream.threads` has no effect: there is no upstream"),
+        ("relay.extra = \"x\"", "`relay.extra` has no effect: there is no relay"),
+        (
+            "server.kind = \"unbound\"\nupstream.kind = \"bind\"\nupstream.busy = \"1us\"",
+            "`upstream.busy` has no effect: an upstream of kind `bind` does not know it",
+        ),
+        (
+            "server.kind = \"unbound\"\nupstream.kind = \"bind\"\nupstream.delay = \"5ms\"",
+            "`upstream.delay` has no effect: an upstream of kind `bind` does not know it",
+        ),
+        (
+            &format!("{FORWARDER}upstream.binary = \"./named\""),
+            "`upstream.binary` has no effect: the embedded server is dnslab itself",
+        ),
+        ("link.server.delay = \"5ms\"", "`link.server.delay` has no effect: links need hosts"),
+        (
+            "lab.hosts = \"auto\"\nlink.server.jitter = \"5ms\"",
+            "the jitter of a link is larger than its delay",
+        ),
+        (
+            "server.kind = \"external\"\nserver.address = \"192.0.2.1\"\nlab.hosts = \"auto\"",
+            "an external server has no host here",
+        ),
+        ("load.popular_names = 5", "popular names need a server that knows them"),
+        (&format!("{FORWARDER}upstream.signed = true"), "synthetic zone are not signed"),
+        (&format!("{FORWARDER}server.dnssec = true"), "needs an upstream with signatures"),
+        ("server.dnssec = true", "`server.dnssec` does not fit a server of kind `embedded`"),
+        ("server.dnstap = true", "`server.dnstap` does not fit a server of kind `embedded`"),
+        ("server.log.to = \"null\"", "`server.log.to` does not fit a server of kind `embedded`"),
+        (
+            "server.kind = \"bind\"\nserver.query_log = true\nserver.log.to = \"syslog\"",
+            "`server.query_log` and `server.log.to` say the same",
+        ),
+        (
+            "server.kind = \"bind\"\nserver.log.to = \"syslog\"\nserver.log.size_mib = 5",
+            "`server.log.size_mib` has no effect: no query log goes into a file",
+        ),
+        (
+            "server.kind = \"bind\"\nserver.log.to = \"file\"\nserver.log.versions = 3",
+            "`server.log.versions` has no effect: no file is rotated",
+        ),
+        (
+            "server.kind = \"bind\"\nserver.log.print_time = \"none\"",
+            "`server.log.print_time` has no effect: there is no query log",
+        ),
+        (
+            &format!("{FORWARDER}load.popular_names = 5\nload.queries = \"q\""),
+            "`load.queries` and `load.popular_names` exclude each other",
+        ),
+        (
+            &format!("{FORWARDER}load.popular_names = 5\nload.types = \"AAAA\""),
+            "`load.types` is for the names of the zone: popular names",
+        ),
+    ] {
+        let problems = check_text(&text(lines), &[]).unwrap_err();
+        let all: Vec<&str> = problems.as_slice().iter().map(|it| it.message.as_str()).collect();
+        assert!(all.iter().any(|it| it.contains(expected)), "{lines}\n{all:?}");
+    }
+}
+
+/// The short key for a query log and the long one are the same, and the later layer holds.
+#[test]
+fn a_query_log_is_a_file_unless_it_is_told_otherwise() {
+    let logs = |lines: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let text = text(&format!("server.kind = \"bind\"\n{lines}"));
+        let experiment = check_text(&text, &sets).unwrap();
+        experiment.variants[0].log.clone()
+    };
+    let file = logs("server.query_log = true", &[]);
+    assert_eq!(file, Log { to: LogTarget::File, ..Log::default() });
+    assert_eq!(logs("server.log.to = \"file\"", &[]), file);
+    assert_eq!(logs("server.log.to = \"syslog\"", &["server.query_log=true"]), file);
+    assert_eq!(logs("server.log.to = \"syslog\"", &["server.query_log=false"]), Log::default());
+    let syslog = logs("server.query_log = true", &["server.log.to=syslog"]);
+    assert_eq!(syslog.to, LogTarget::Syslog);
+}
+
+/// What is written for all variants is a slip only if none of them uses it.
+#[test]
+fn keys_that_one_variant_uses_are_right() {
+    let text = "name = \"x\"\nupstream.tickets = false\n\
+                [[variant]]\nname = \"alone\"\nserver.kind = \"bind\"\n\
+                [[variant]]\nname = \"chain\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n";
+    let experiment = check_text(text, &[]).unwrap();
+    assert!(!experiment.variants[1].upstream.tickets);
+}
