@@ -15,7 +15,7 @@ use crate::users::User;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Octets of each of its outputs that are read: `knotc -f stats` has some kilobytes.
-const MOST: u64 = 1 << 20;
+const MAX_COUNT: u64 = 1 << 20;
 
 /// Time between two looks whether a program that has said everything has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) struct Said {
     /// It exited with status 0.
     pub(crate) succeeded: bool,
-    /// Its standard output, of [`MOST`] octets at most.
+    /// Its standard output, of [`MAX_COUNT`] octets at most.
     pub(crate) output: String,
     /// Its standard error, likewise.
     pub(crate) error: String,
@@ -65,7 +65,7 @@ fn read(output: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut octets = Vec::new();
-        output.take(MOST).read_to_end(&mut octets).ok();
+        output.take(MAX_COUNT).read_to_end(&mut octets).ok();
         sender.send(String::from_utf8_lossy(&octets).into_owned()).ok();
     });
     receiver
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn who_says_too_much_is_cut() {
         let said = ask(shell("head -c 3000000 /dev/zero; true"), None).unwrap();
-        assert_eq!(said.output.len() as u64, MOST);
+        assert_eq!(said.output.len() as u64, MAX_COUNT);
     }
 
     #[test]

@@ -28,10 +28,10 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 
 /// Octets read at once, and most of what is looked for.
 const CHUNK: usize = 1 << 20;
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 /// Octets of a file that are looked through at most; CoreDNS has 70 MB.
-const MOST: u64 = 1 << 30;
+const MAX_COUNT: u64 = 1 << 30;
 
 /// Name and version of the library that the process `pid` of such a server has TLS from, e.g.
 /// `OpenSSL 3.0.17`; empty if it is unknown.
@@ -100,11 +100,11 @@ fn open(pid: u32, range: &str, path: &str) -> io::Result<File> {
 }
 
 /// What follows the first occurrence of `words` that has a version or a build behind it, at most
-/// [`LONGEST`] octets; `None` if they are not there.
+/// [`MAX_LENGTH`] octets; `None` if they are not there.
 fn find(file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let mut file = file.take(MOST);
+    let mut file = file.take(MAX_COUNT);
     let is_text = words != GO_BUILD;
-    let mut window = Vec::with_capacity(CHUNK + 2 * LONGEST);
+    let mut window = Vec::with_capacity(CHUNK + 2 * MAX_LENGTH);
     loop {
         let came = (&mut file).take(CHUNK as u64).read_to_end(&mut window)?;
         let last = window.len().saturating_sub(words.len());
@@ -114,18 +114,18 @@ fn find(file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
             }
             let rest = &window[place..];
             // Whether it is cut short by the window is seen again with the next one.
-            if rest.len() < words.len() + LONGEST && came > 0 {
+            if rest.len() < words.len() + MAX_LENGTH && came > 0 {
                 break;
             }
             let Some(rest) = rest.strip_prefix(words) else { continue };
             if !is_text || rest.first().is_some_and(u8::is_ascii_digit) {
-                return Ok(Some(rest[..rest.len().min(LONGEST)].to_vec()));
+                return Ok(Some(rest[..rest.len().min(MAX_LENGTH)].to_vec()));
             }
         }
         if came == 0 {
             return Ok(None);
         }
-        window.drain(..window.len().saturating_sub(words.len() + LONGEST));
+        window.drain(..window.len().saturating_sub(words.len() + MAX_LENGTH));
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn words_are_found_across_reads() {
         use std::io::Write as _;
-        for before in [0, 1, CHUNK - LONGEST - 20, CHUNK - 9, CHUNK - 1, CHUNK, 2 * CHUNK - 3] {
+        for before in [0, 1, CHUNK - MAX_LENGTH - 20, CHUNK - 9, CHUNK - 1, CHUNK, 2 * CHUNK - 3] {
             let mut file = tempfile::tempfile().unwrap();
             let filler: Vec<u8> = b"OpenSSL x".iter().copied().cycle().take(before).collect();
             file.write_all(&filler).unwrap();

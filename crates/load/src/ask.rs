@@ -10,8 +10,8 @@ use dnslab_wire::{Additions, Query, Response, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
 
-use crate::channel::{self, Channel, ChannelEnd, ClientTls, Delivery, Route, Scratch};
 use crate::clock::{Clock, Nanos, nanos};
+use crate::connection::{self, ClientTls, Connection, ConnectionEnd, Delivery, Route, Scratch};
 use crate::kernel::Kernel;
 use crate::runtime::{Path, Runtime as _};
 use crate::{CertificateFault, HttpSettings, ReceiveTime, TlsSettings};
@@ -59,7 +59,7 @@ pub enum AskError {
     },
 }
 
-/// Asks one query over a channel of the engine and gives back the whole answer. Waits for `timeout`
+/// Asks one query over a connection of the engine and gives back the whole answer. Waits for `timeout`
 /// at each step (opening, answer). `http` is for the transports over it.
 ///
 /// # Errors
@@ -93,10 +93,10 @@ pub fn ask(
         receive_time: ReceiveTime::User,
         quickack: false,
     };
-    let channel =
-        channel::open(&mut kernel, &route, clock.now()).map_err(|end| failed(as_io(end)))?;
+    let connection =
+        connection::open(&mut kernel, &route, clock.now()).map_err(|end| failed(as_io(end)))?;
     let asking = Asking {
-        channel,
+        connection,
         kernel,
         scratch: Scratch::default(),
         timeout: nanos(timeout),
@@ -120,7 +120,7 @@ fn answers(octets: &[u8], query: &Query) -> bool {
         .is_ok_and(|response| response.id == ID && query.is_answered_by(&response))
 }
 
-/// The message id; one query per channel needs no other.
+/// The message id; one query per connection needs no other.
 const ID: u16 = 0x1ab1;
 
 /// Why an exchange has no message.
@@ -139,9 +139,9 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// A channel on which one query is asked.
+/// A connection on which one query is asked.
 struct Asking {
-    channel: Box<dyn Channel<Kernel>>,
+    connection: Box<dyn Connection<Kernel>>,
     kernel: Kernel,
     scratch: Scratch<Kernel>,
     /// Longest time for each step.
@@ -160,9 +160,12 @@ impl Asking {
         let mut has_other = false;
         let mut deadline = self.kernel.now() + self.timeout;
         loop {
-            if !is_sent && self.channel.is_open() {
-                is_sent =
-                    self.channel.send(&self.kernel, &outbox, &mut self.scratch).map_err(as_io)? > 0;
+            if !is_sent && self.connection.is_open() {
+                is_sent = self
+                    .connection
+                    .send(&self.kernel, &outbox, &mut self.scratch)
+                    .map_err(as_io)?
+                    > 0;
                 deadline = self.kernel.now() + self.timeout;
             }
             self.wait(deadline)?;
@@ -171,9 +174,9 @@ impl Asking {
                 Ok(octets) if !answers(&octets, query) => has_other = true,
                 content => came = Some(content),
             };
-            let advanced = self.channel.advance(&self.kernel, &mut self.scratch, &mut deliver);
+            let advanced = self.connection.advance(&self.kernel, &mut self.scratch, &mut deliver);
             if let Some(came) = came {
-                self.channel.close(self.kernel.now(), &mut self.scratch);
+                self.connection.close(self.kernel.now(), &mut self.scratch);
                 return came;
             }
             advanced.map_err(as_io)?;
@@ -189,17 +192,17 @@ impl Asking {
         }
     }
 
-    /// Waits until the socket is ready, a timer of the channel is due, or the time is over.
+    /// Waits until the socket is ready, a timer of the connection is due, or the time is over.
     fn wait(&self, deadline: Nanos) -> io::Result<()> {
-        let until = self.channel.next_timer().map_or(deadline, |timer| timer.min(deadline));
+        let until = self.connection.next_timer().map_or(deadline, |timer| timer.min(deadline));
         let left = until.saturating_sub(self.kernel.now());
         let left = Timespec {
             tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (left % 1_000_000_000) as _,
         };
         let mut interest = PollFlags::IN;
-        interest.set(PollFlags::OUT, self.channel.wants_to_write());
-        let watched = self.channel.socket();
+        interest.set(PollFlags::OUT, self.connection.wants_to_write());
+        let watched = self.connection.socket();
         let socket = watched.as_fd();
         let mut ready = [PollFd::from_borrowed_fd(socket, interest)];
         match poll(&mut ready, Some(&left)) {
@@ -211,7 +214,7 @@ impl Asking {
     }
 }
 
-/// The error that waits at a socket: channels over UDP make nothing of an ICMP message, for which a
+/// The error that waits at a socket: connections over UDP make nothing of an ICMP message, for which a
 /// query among many is lost; here it says that nobody is there.
 fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
     match socket_error(socket)? {
@@ -242,10 +245,10 @@ fn content(delivery: Delivery<'_>) -> Result<Vec<u8>, Trouble> {
     }
 }
 
-/// The end of a channel as the error of an exchange.
-fn as_io(end: ChannelEnd) -> io::Error {
+/// The end of a connection as the error of an exchange.
+fn as_io(end: ConnectionEnd) -> io::Error {
     match end {
-        ChannelEnd::Connect(error) | ChannelEnd::Broken(error) => error,
+        ConnectionEnd::Connect(error) | ConnectionEnd::Broken(error) => error,
         other => io::Error::other(other.to_string()),
     }
 }

@@ -11,11 +11,11 @@ use dnslab_traffic::QueryList;
 use dnslab_wire::{Additions, Cookie, Transport};
 
 use crate::Expected;
-use crate::channel::{Delivery, Received};
 use crate::clock::Nanos;
+use crate::connection::{Delivery, Received};
+use crate::connection_slot::ConnectionSlot;
 use crate::in_flight::{Entry, InFlightTable, Known};
 use crate::kernel::Kernel;
-use crate::lane::Lane;
 use crate::recorder::{AnswerFacts, Phases, Recorder};
 use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::sample::Sample;
@@ -129,7 +129,7 @@ impl Counts {
 /// A worker at the instant when it has read the answers to all queries of a list.
 pub struct Reading {
     matcher: ResponseMatcher<'static>,
-    lane: Lane<Kernel>,
+    slot: ConnectionSlot<Kernel>,
     recorder: Recorder,
     /// The answers, in the order of the list.
     messages: Vec<Vec<u8>>,
@@ -150,10 +150,10 @@ impl Reading {
         // The matcher borrows the list, as those of all workers do; here it lasts as long as the
         // process, which ends after one count.
         let queries: &'static QueryList = Box::leak(Box::new(queries));
-        let mut lane = Lane::new(0, Transport::Udp, 0);
+        let mut slot = ConnectionSlot::new(0, Transport::Udp, 0);
         let additions = Additions { cookie: cookie.as_ref(), subnet: None };
         let messages = (0..queries.len()).map(|number| {
-            let id = lane.table.insert(entry(number)).expect("there are more ids than queries");
+            let id = slot.table.insert(entry(number)).expect("there are more ids than queries");
             let mut message = Vec::new();
             queries.get(number).append_to(id, &additions, &mut message);
             answer(message)
@@ -173,7 +173,7 @@ impl Reading {
             malformed_example: None,
             signatures: Signatures::default(),
         };
-        Self { matcher, lane, recorder: Recorder::new(PHASES, None, false), messages }
+        Self { matcher, slot, recorder: Recorder::new(PHASES, None, false), messages }
     }
 
     /// Every message is judged and booked.
@@ -181,7 +181,7 @@ impl Reading {
         for (number, octets) in (0..).zip(&self.messages) {
             let at = entry(number).sent + 200_000;
             let delivery = Delivery::Message(Received { octets, at });
-            self.matcher.receive(&mut self.lane, &mut self.recorder, black_box(delivery));
+            self.matcher.receive(&mut self.slot, &mut self.recorder, black_box(delivery));
         }
     }
 

@@ -17,8 +17,8 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::aggregator::{Aggregator, Reports, observe_all};
 use crate::clock::{Clock, Nanos, instant_in, nanos, sleep_until};
+use crate::connection_slot::ConnectionSlot;
 use crate::kernel::Kernel;
-use crate::lane::Lane;
 use crate::query_source::QuerySource;
 use crate::recorder::Phases;
 use crate::response_matcher::{ResponseMatcher, Signatures};
@@ -26,7 +26,7 @@ use crate::result::finish;
 use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::tls::ClientTls;
-use crate::worker::{Orders, Worker, WorkerEnd};
+use crate::worker::{Job, Worker, WorkerEnd};
 use crate::{LoadError, LoadResult, LoadSpec, Mode, TlsSettings};
 
 /// Files that the process needs besides the sockets of the clients.
@@ -186,7 +186,7 @@ fn file_limit() -> u64 {
 }
 
 /// Sockets that each worker may have open at once; at least one, so that none waits for ever.
-fn most_open(workers: u32) -> usize {
+fn max_open(workers: u32) -> usize {
     let files = file_limit().saturating_sub(OTHER_FILES) / u64::from(workers);
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
@@ -224,7 +224,7 @@ impl Start<'_> {
     /// The thread's whole life. All workers wait for each other, so that the timeline begins when
     /// the slowest is ready; one that fails does not leave the others waiting.
     fn work(&self, stop: &AtomicBool, reports: Reports) -> Result<WorkerEnd, LoadError> {
-        let prepared = self.pin().map(|()| (self.lanes(), self.cookies()));
+        let prepared = self.pin().map(|()| (self.slots(), self.cookies()));
         self.barrier.wait();
         self.barrier.wait();
         let prepared = prepared?;
@@ -235,19 +235,19 @@ impl Start<'_> {
         worker.run().map_err(LoadError::Worker)
     }
 
-    /// The worker of these lanes and cookies, with all that it needs to know.
+    /// The worker of these slots and cookies, with all that it needs to know.
     pub(crate) fn worker<'s, R: Runtime>(
         &'s self,
         runtime: R,
-        (lanes, cookies): (Vec<Lane<R>>, Vec<Cookie>),
+        (slots, cookies): (Vec<ConnectionSlot<R>>, Vec<Cookie>),
         stop: &'s AtomicBool,
         reports: Reports,
     ) -> Worker<'s, R> {
         let spec = self.spec;
-        let orders = self.orders(stop, reports);
+        let job = self.job(stop, reports);
         let matcher = ResponseMatcher {
             queries: &spec.queries,
-            timeout: orders.timeout,
+            timeout: job.timeout,
             expected: spec.expected,
             retries_over_tcp: spec.retries_over_tcp(),
             reads_options: spec.sends_options(),
@@ -259,10 +259,10 @@ impl Start<'_> {
             malformed_example: None,
             signatures: Signatures::default(),
         };
-        Worker::new(runtime, orders, matcher, self.query_source(), lanes)
+        Worker::new(runtime, job, matcher, self.query_source(), slots)
     }
 
-    fn orders<'s>(&'s self, stop: &'s AtomicBool, reports: Reports) -> Orders<'s> {
+    fn job<'s>(&'s self, stop: &'s AtomicBool, reports: Reports) -> Job<'s> {
         let (spec, behaviour) = (self.spec, &self.spec.behaviour);
         let tls = spec.tls.as_ref().filter(|_| spec.transport.is_encrypted());
         let opens_at_start = behaviour.connect == Connect::AtStart;
@@ -271,8 +271,8 @@ impl Start<'_> {
             true => self.time_to_connect(),
             false => (0, 0),
         };
-        let lanes = u64::from(self.client_count() * behaviour.connections);
-        Orders {
+        let slots = u64::from(self.client_count() * behaviour.connections);
+        Job {
             phases: self.phases,
             target: spec.target,
             transport: spec.transport,
@@ -281,19 +281,19 @@ impl Start<'_> {
             shard: self.shard,
             shards: spec.workers,
             clients: self.client_count(),
-            most_queries: self.most_queries(),
+            max_queries: self.max_queries(),
             quota: behaviour.queries_per_connection,
             seed: spec.seed,
             idle: behaviour.idle.map_or(Nanos::MAX, nanos),
             opens_at_start,
             connects_from,
-            connect_gap: (connects_until - connects_from) / lanes.max(1),
+            connect_gap: (connects_until - connects_from) / slots.max(1),
             sends_from: match spec.mode {
                 Mode::Closed { .. } => connects_until,
                 Mode::Open { .. } => 0,
             },
             keeps_open: opens_at_start && behaviour.idle.is_none(),
-            most_open: most_open(spec.workers),
+            max_open: max_open(spec.workers),
             sources: spec.sources.as_ref(),
             subnets: spec.subnets.as_ref(),
             tsig: spec.tsig.as_ref(),
@@ -351,10 +351,10 @@ impl Start<'_> {
     }
 
     /// Queries after which this worker has done its part.
-    fn most_queries(&self) -> u64 {
+    fn max_queries(&self) -> u64 {
         let (shard, shards) = (u64::from(self.shard), u64::from(self.spec.workers));
         self.spec
-            .most_queries
+            .max_queries
             .map_or(u64::MAX, |most| most / shards + u64::from(shard < most % shards))
     }
 
@@ -363,9 +363,9 @@ impl Start<'_> {
         (self.spec.clients - self.shard).div_ceil(self.spec.workers)
     }
 
-    /// The lanes of this worker's clients: see [`Worker`]. A client's window is divided among its
+    /// The slots of this worker's clients: see [`Worker`]. A client's window is divided among its
     /// connections.
-    pub(crate) fn lanes<R: Runtime>(&self) -> Vec<Lane<R>> {
+    pub(crate) fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
         let (spec, clients) = (self.spec, self.client_count());
         let connections = spec.behaviour.connections;
         let outstanding = match spec.mode {
@@ -375,10 +375,10 @@ impl Start<'_> {
         let usual = (0..connections).flat_map(|connection| {
             let widest = outstanding / connections;
             let widest = widest + u32::from(connection < outstanding % connections);
-            (0..clients).map(move |client| Lane::new(client, spec.transport, widest))
+            (0..clients).map(move |client| ConnectionSlot::new(client, spec.transport, widest))
         });
         let retries = if spec.retries_over_tcp() { clients } else { 0 };
-        let retries = (0..retries).map(|client| Lane::new(client, Transport::Tcp, 0));
+        let retries = (0..retries).map(|client| ConnectionSlot::new(client, Transport::Tcp, 0));
         usual.chain(retries).collect()
     }
 
@@ -401,8 +401,8 @@ impl Start<'_> {
             Mode::Closed { .. } => QuerySource::Closed { picker },
             Mode::Open { rate, pace } => {
                 let schedule = Schedule::new(rate, *pace, spec.seed, shard, shards);
-                let lanes = self.client_count() * spec.behaviour.connections;
-                let arrivals = Arrivals::new(schedule, lanes, picker);
+                let slots = self.client_count() * spec.behaviour.connections;
+                let arrivals = Arrivals::new(schedule, slots, picker);
                 let arrivals = match &spec.turns {
                     Some(turns) => arrivals.in_turns(turns.clone()),
                     None => arrivals,

@@ -74,7 +74,7 @@ const REMEMBERED: usize = 256;
 const PAST: usize = 4;
 
 /// Ids are 16 bits wide (RFC 1035, section 4.1.1).
-const MOST: usize = 1 << 16;
+const MAX_IDS: usize = 1 << 16;
 
 impl InFlightTable {
     /// A table without memory; it has some from its first query until it is released.
@@ -91,7 +91,7 @@ impl InFlightTable {
 
     /// Makes room for `expected` queries in flight, and the past of three times as many.
     pub(crate) fn expect(&mut self, expected: usize) {
-        let size = expected.saturating_mul(PAST).clamp(1, MOST).next_power_of_two();
+        let size = expected.saturating_mul(PAST).clamp(1, MAX_IDS).next_power_of_two();
         if size > self.slots.len() {
             self.grow_to(size);
         }
@@ -112,7 +112,7 @@ impl InFlightTable {
     #[inline]
     pub(crate) fn insert(&mut self, entry: Entry) -> Option<u16> {
         if self.free_count == 0 {
-            if self.slots.len() == MOST {
+            if self.slots.len() == MAX_IDS {
                 return None;
             }
             self.grow_to((self.slots.len() * 2).max(PAST));
@@ -367,14 +367,14 @@ mod tests {
     fn all_ids_can_be_in_flight_and_no_more() {
         let mut table = table(1);
         let ids: std::collections::HashSet<u16> =
-            (0..MOST as u32).map(|n| table.insert(entry(n)).unwrap()).collect();
-        assert_eq!(ids.len(), MOST);
+            (0..MAX_IDS as u32).map(|n| table.insert(entry(n)).unwrap()).collect();
+        assert_eq!(ids.len(), MAX_IDS);
         assert_eq!(table.insert(entry(0)), None);
         table.answered(17);
         assert_eq!(table.insert(entry(0)), Some(17));
         let mut ended = 0;
         table.drain(|_| ended += 1);
-        assert_eq!((ended, table.len()), (MOST, 0));
+        assert_eq!((ended, table.len()), (MAX_IDS, 0));
     }
 
     proptest! {

@@ -17,13 +17,13 @@ mod ask;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
-mod channel;
 mod clock;
+mod connection;
+mod connection_slot;
 mod engine;
 mod error;
 mod in_flight;
 mod kernel;
-mod lane;
 mod network;
 mod query_source;
 mod recorder;

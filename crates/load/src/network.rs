@@ -6,7 +6,7 @@ use crate::clock::Nanos;
 use crate::recorder::Phases;
 
 /// Longest time until the next look, so that the caller comes back in any case.
-const LONGEST: Nanos = 1_000_000_000;
+const MAX_LENGTH: Nanos = 1_000_000_000;
 
 /// The counters at the two ends of the measured window, as far as it has come.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl NetworkWindow {
     pub(crate) fn look(&mut self, phases: &Phases, now: Nanos) -> Nanos {
         let began = self.began.take_from(phases.measured_from, now);
         let ended = self.ended.take_from(phases.until, now);
-        began.min(ended).min(LONGEST)
+        began.min(ended).min(MAX_LENGTH)
     }
 
     /// What was counted in the window; up to now, if its end was not seen.
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(window.look(&PHASES, 100), 200);
         assert!(matches!(window.began, Reading::Taken(Some(_))));
         drop_one();
-        assert_eq!(window.look(&PHASES, 300), LONGEST);
+        assert_eq!(window.look(&PHASES, 300), MAX_LENGTH);
         drop_one();
         let at_end = window.clone().drops();
         assert!(at_end.udp_no_port >= 1, "{at_end:?}");

@@ -15,7 +15,7 @@ pub(crate) enum QuerySource {
     },
     /// A schedule that does not wait for the server.
     Open {
-        /// What is due, when, on which of the worker's lanes.
+        /// What is due, when, on which of the worker's slots.
         arrivals: Box<Peekable<Arrivals>>,
     },
 }

@@ -8,8 +8,8 @@ use dnslab_measure::{
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
 
-use crate::channel::HandshakeKind;
 use crate::clock::Nanos;
+use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
 
 /// When the phases of a load begin and end, nanoseconds since it began.

@@ -5,10 +5,10 @@ use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
 
-use crate::channel::{Delivery, Received};
 use crate::clock::{self, Nanos};
+use crate::connection::{Delivery, Received};
+use crate::connection_slot::{ConnectionSlot, Pending};
 use crate::in_flight::{Entry, Known};
-use crate::lane::{Lane, Pending};
 use crate::recorder::{AnswerFacts, Loss, Recorder, Stray};
 use crate::runtime::Runtime;
 use crate::sample::Sample;
@@ -106,17 +106,17 @@ impl Signatures {
 }
 
 impl ResponseMatcher<'_> {
-    /// Books what came of a query on a lane.
+    /// Books what came of a query on a slot.
     #[inline]
     pub(crate) fn receive<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         delivery: Delivery<'_>,
     ) {
         match delivery {
-            Delivery::Message(message) => self.receive_message(lane, recorder, message),
-            other => self.receive_no_message(lane, recorder, other),
+            Delivery::Message(message) => self.receive_message(slot, recorder, message),
+            other => self.receive_no_message(slot, recorder, other),
         }
     }
 
@@ -124,7 +124,7 @@ impl ResponseMatcher<'_> {
     #[inline(never)]
     fn receive_no_message<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         delivery: Delivery<'_>,
     ) {
@@ -134,7 +134,7 @@ impl ResponseMatcher<'_> {
         else {
             return;
         };
-        let Known::InFlight(entry) = lane.table.look_up(id) else { return };
+        let Known::InFlight(entry) = slot.table.look_up(id) else { return };
         match delivery {
             Delivery::Message(_) => {}
             Delivery::Refused { at, status, .. } => {
@@ -142,17 +142,17 @@ impl ResponseMatcher<'_> {
                 if status > 0 {
                     recorder.refused_by_http(entry.due, at, status);
                 }
-                lane.table.answered(id);
-                lane.forget_signature(id);
+                slot.table.answered(id);
+                slot.forget_signature(id);
                 recorder.lost(entry.due, at, Loss::Refused);
             }
             Delivery::NotProcessed { .. } => {
                 recorder.connections(entry.sent).not_processed += 1;
-                self.take_back(lane, recorder, id, &entry, Loss::ConnectionLost);
+                self.take_back(slot, recorder, id, &entry, Loss::ConnectionLost);
             }
             // The early data that the request was part of has been accepted, so the handshake is over
             // on this side, and what is sent from here on is no early data.
-            Delivery::TooEarly { .. } => self.take_back(lane, recorder, id, &entry, Loss::Refused),
+            Delivery::TooEarly { .. } => self.take_back(slot, recorder, id, &entry, Loss::Refused),
         }
     }
 
@@ -160,23 +160,23 @@ impl ResponseMatcher<'_> {
     #[inline]
     fn receive_message<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
     ) {
         let Ok(response) = Response::parse(message.octets) else {
-            return self.receive_malformed(lane, recorder, message);
+            return self.receive_malformed(slot, recorder, message);
         };
-        match lane.table.look_up(response.id) {
+        match slot.table.look_up(response.id) {
             Known::InFlight(entry) if self.is_answer(&entry, &response) => {
                 if message.at.saturating_sub(entry.sent) >= self.timeout {
-                    lane.table.timed_out(response.id);
-                    lane.forget_signature(response.id);
+                    slot.table.timed_out(response.id);
+                    slot.forget_signature(response.id);
                     recorder.lost(entry.due, message.at, Loss::TimedOut);
                     recorder.stray(message.at, Stray::Late);
                     return;
                 }
-                self.receive_answer(lane, recorder, message, &response, &entry);
+                self.receive_answer(slot, recorder, message, &response, &entry);
             }
             Known::Answered(entry) if self.is_answer(&entry, &response) => {
                 recorder.stray(message.at, Stray::Duplicate);
@@ -192,7 +192,7 @@ impl ResponseMatcher<'_> {
     #[inline]
     fn receive_answer<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
         response: &Response<'_>,
@@ -200,7 +200,7 @@ impl ResponseMatcher<'_> {
     ) {
         let Received { octets, at } = message;
         // First of all: what is not known to be the server's must teach nothing.
-        if lane.signed.is_some() && !self.is_signed_well(lane, recorder, message, response.id) {
+        if slot.signed.is_some() && !self.is_signed_well(slot, recorder, message, response.id) {
             return;
         }
         let mut rcode = u16::from(response.rcode);
@@ -209,7 +209,7 @@ impl ResponseMatcher<'_> {
             && let Some(options) = ResponseOptions::read(octets)
         {
             rcode = options.rcode;
-            if let Some(cookie) = self.cookies.get_mut(lane.client as usize) {
+            if let Some(cookie) = self.cookies.get_mut(slot.client as usize) {
                 finding = cookie.learn(&options);
             }
             if finding == CookieFinding::WrongClientCookie {
@@ -219,15 +219,15 @@ impl ResponseMatcher<'_> {
             }
             // Elsewhere the option has no meaning: UDP has no connection (RFC 7828, section 3.2.1),
             // and QUIC and HTTP have words of their own (RFC 9250, section 5.5.2).
-            let may_have_it = matches!(lane.transport, Transport::Tcp | Transport::Dot);
+            let may_have_it = matches!(slot.transport, Transport::Tcp | Transport::Dot);
             if let Some(keepalive) = options.keepalive.filter(|_| may_have_it) {
-                lane.server_idle = clock::nanos(keepalive);
+                slot.server_idle = clock::nanos(keepalive);
             }
         }
-        lane.table.answered(response.id);
-        lane.forget_signature(response.id);
+        slot.table.answered(response.id);
+        slot.forget_signature(response.id);
         let refused_cookie = rcode == BADCOOKIE && finding == CookieFinding::Learned;
-        if let Some(over_tcp) = self.retry(lane.transport, entry, response, refused_cookie)
+        if let Some(over_tcp) = self.retry(slot.transport, entry, response, refused_cookie)
             && self.ask_again(entry, over_tcp)
         {
             recorder.asked_again(entry.due, response.truncated);
@@ -243,9 +243,9 @@ impl ResponseMatcher<'_> {
         if !facts.wrong && self.sample.takes_next() {
             self.check_in_full(recorder, (entry.due, entry.query), message);
         }
-        if entry.sent < lane.followed_at {
+        if entry.sent < slot.followed_at {
             let since = |instant| at.saturating_sub(instant);
-            recorder.overtaken(entry.due, since(entry.sent), since(lane.followed_at));
+            recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
         }
         recorder.answered(entry, at, facts);
     }
@@ -276,15 +276,15 @@ impl ResponseMatcher<'_> {
     #[inline(never)]
     fn is_signed_well<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
         id: u16,
     ) -> bool {
-        let verified = self.check_signature(lane, message, id);
+        let verified = self.check_signature(slot, message, id);
         match verified {
             Ok(()) => self.signatures.has_good = true,
-            Err(fault) => self.receive_ill_signed(lane, recorder, message, id, fault),
+            Err(fault) => self.receive_ill_signed(slot, recorder, message, id, fault),
         }
         verified.is_ok()
     }
@@ -292,11 +292,11 @@ impl ResponseMatcher<'_> {
     /// Verifies the signature of an answer if its query was signed (RFC 8945, section 5.4).
     fn check_signature<R: Runtime>(
         &self,
-        lane: &Lane<R>,
+        slot: &ConnectionSlot<R>,
         message: Received<'_>,
         id: u16,
     ) -> Result<(), TsigFault> {
-        let Some(signed) = lane.signed.as_ref().and_then(|signed| signed.get(&id)) else {
+        let Some(signed) = slot.signed.as_ref().and_then(|signed| signed.get(&id)) else {
             return Ok(());
         };
         signed.verify(message.octets, (self.origin_unix_ns + message.at) / 1_000_000_000)
@@ -308,26 +308,26 @@ impl ResponseMatcher<'_> {
     /// the query has been refused.
     fn receive_ill_signed<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
         id: u16,
         fault: TsigFault,
     ) {
-        let Known::InFlight(entry) = lane.table.look_up(id) else { return };
+        let Known::InFlight(entry) = slot.table.look_up(id) else { return };
         recorder.bad_signature(message.at);
         let refusal = fault.refusal();
         let signatures = &mut self.signatures;
         if signatures.example.is_none() || refusal.is_some() && !signatures.is_refusal {
-            let signed = lane.signed.as_ref().and_then(|signed| signed.get(&id));
+            let signed = slot.signed.as_ref().and_then(|signed| signed.get(&id));
             let key = signed.map(|signed| signed.key_name()).unwrap_or_default();
             let query = self.queries.get(entry.query);
             signatures.example = Some(format!("{fault} (key `{key}`, query {query})"));
             signatures.is_refusal = refusal.is_some();
         }
         let Some(refusal) = refusal else { return };
-        lane.table.answered(id);
-        lane.forget_signature(id);
+        slot.table.answered(id);
+        slot.forget_signature(id);
         recorder.refused_signature(entry.due, refusal);
         recorder.lost(entry.due, message.at, Loss::Refused);
         signatures.refused = signatures.refused.saturating_add(1);
@@ -337,14 +337,14 @@ impl ResponseMatcher<'_> {
     /// often is lost in this way.
     fn take_back<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         id: u16,
         entry: &Entry,
         loss: Loss,
     ) {
-        lane.table.take_back(id);
-        lane.forget_signature(id);
+        slot.table.take_back(id);
+        slot.forget_signature(id);
         if self.ask_again(entry, false) {
             recorder.asked_again(entry.due, false);
         } else {
@@ -366,22 +366,22 @@ impl ResponseMatcher<'_> {
     #[inline(never)]
     fn receive_malformed<R: Runtime>(
         &mut self,
-        lane: &mut Lane<R>,
+        slot: &mut ConnectionSlot<R>,
         recorder: &mut Recorder,
         message: Received<'_>,
     ) {
         let in_flight =
-            Response::id_of(message.octets).and_then(|id| match lane.table.look_up(id) {
+            Response::id_of(message.octets).and_then(|id| match slot.table.look_up(id) {
                 Known::InFlight(entry) => Some((id, entry)),
                 _ => None,
             });
         match in_flight {
-            Some((id, _)) if self.check_signature(lane, message, id).is_err() => {
-                self.receive_ill_signed(lane, recorder, message, id, TsigFault::Malformed);
+            Some((id, _)) if self.check_signature(slot, message, id).is_err() => {
+                self.receive_ill_signed(slot, recorder, message, id, TsigFault::Malformed);
             }
             Some((id, entry)) => {
-                lane.table.answered(id);
-                lane.forget_signature(id);
+                slot.table.answered(id);
+                slot.forget_signature(id);
                 recorder.lost(entry.due, message.at, Loss::Malformed);
             }
             None => recorder.stray(message.at, Stray::Unexpected),

@@ -96,9 +96,9 @@ pub(crate) fn finish(
     }
     measured.warm_up.outcomes.check()?;
     measured.counters.outcomes.check()?;
-    let sent_all = spec.most_queries.is_some_and(|most| due(&measured) >= most);
+    let sent_all = spec.max_queries.is_some_and(|most| due(&measured) >= most);
     let cut_short = until < phases.until && !sent_all;
-    let send_path = send_path.unwrap_or("none: no channel was open at the end").to_owned();
+    let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
     let facts = LoadFacts { send_path, ..spec.facts() };
     Ok(LoadResult {
         origin,
@@ -198,7 +198,7 @@ impl LoadSpec {
             edns: edns(self),
             receive_time: self.receive_time.to_string(),
             sources: self.sources.as_ref().map(ToString::to_string),
-            most_queries: self.most_queries,
+            max_queries: self.max_queries,
             quickack: self.quickack.applies(&self.mode)
                 && (self.transport.runs_over_tcp() || self.retries_over_tcp()),
         }

@@ -34,7 +34,7 @@ pub struct LoadSpec {
     pub warm_up: Duration,
     /// Queries after which the load ends, before its time is over: counted from its start, and divided
     /// among the workers; `None` for no bound.
-    pub most_queries: Option<u64>,
+    pub max_queries: Option<u64>,
     /// A query without an answer for this long has timed out.
     pub timeout: Duration,
     /// Worker threads; at least 1, and no more than clients.
@@ -105,7 +105,7 @@ impl LoadSpec {
             mode: settings.mode(),
             duration: settings.duration,
             warm_up: settings.warm_up,
-            most_queries: settings.queries_in_all,
+            max_queries: settings.queries_in_all,
             timeout: settings.timeout,
             workers: settings.workers.unwrap_or(1),
             cpus: settings.cpus.clone(),

@@ -39,7 +39,7 @@ fn serve() {
 
 /// The most octets that were in use at the end of an interval of the measured window, and how many
 /// clients were connected when it began.
-fn most_octets(spec: &LoadSpec) -> (usize, u32) {
+fn max_octets(spec: &LoadSpec) -> (usize, u32) {
     let (before, mut most) = (ALLOCATOR.allocated(), 0);
     let result = run(spec, &AtomicBool::new(false), &mut |progress| {
         if let Progress::Interval(interval) = progress
@@ -77,7 +77,7 @@ fn a_client_takes_no_more_than_stated() {
     let addresses: Vec<SocketAddr> =
         server.words.iter().map(|address| address.parse().unwrap()).collect();
     // The first load of a process makes what lasts; a worker's own buffers are not the clients'.
-    most_octets(&quiet(addresses[0], Transport::Udp, 1, Connect::OnDemand));
+    max_octets(&quiet(addresses[0], Transport::Udp, 1, Connect::OnDemand));
     let mut failed = false;
     for (name, transport, clients, connect, most) in [
         ("not connected", Transport::Tcp, 10_000, Connect::OnDemand, 1 << 10),
@@ -85,8 +85,8 @@ fn a_client_takes_no_more_than_stated() {
         ("DoT, with tickets", Transport::Dot, 1_000, Connect::AtStart, 24 << 10),
     ] {
         let target = addresses[usize::from(transport == Transport::Dot)];
-        let (one, _) = most_octets(&quiet(target, transport, 1, Connect::OnDemand));
-        let (all, connected) = most_octets(&quiet(target, transport, clients, connect));
+        let (one, _) = max_octets(&quiet(target, transport, 1, Connect::OnDemand));
+        let (all, connected) = max_octets(&quiet(target, transport, clients, connect));
         let each = all.saturating_sub(one) / clients as usize;
         println!("{name}: {:.2} KiB for each client", each as f64 / 1024.0);
         let expected = if connect == Connect::AtStart { clients } else { connected };

@@ -17,7 +17,7 @@ const DIGITS: u8 = 3;
 
 /// Octets of the encoding before compression, at most: each of the 27,648 counts of these bounds takes up to
 /// nine. A histogram of anything more is not ours.
-const LARGEST: u64 = 256 * 1024;
+const MAX_SIZE: u64 = 256 * 1024;
 
 /// Octets of the base64 text, at most; what cannot be compressed grows a little.
 const MAX_TEXT: usize = 400 * 1024;
@@ -258,9 +258,9 @@ fn inflate(octets: &[u8]) -> Result<Vec<u8>, HistogramError> {
         octets.strip_prefix(&COMPRESSED).ok_or_else(|| encoding("it is not compressed"))?;
     let compressed = compressed.get(4..).ok_or_else(|| encoding("it ends early"))?;
     let mut encoded = Vec::new();
-    let read = ZlibDecoder::new(compressed).take(LARGEST + 1).read_to_end(&mut encoded);
+    let read = ZlibDecoder::new(compressed).take(MAX_SIZE + 1).read_to_end(&mut encoded);
     read.map_err(|error| encoding(&error.to_string()))?;
-    if encoded.len() as u64 > LARGEST {
+    if encoded.len() as u64 > MAX_SIZE {
         return Err(HistogramError::TooLarge);
     }
     Ok(encoded)

@@ -264,7 +264,7 @@ pub struct LoadFacts {
     /// Queries after which the load ended before its time was over; `None` without a bound and in records
     /// that do not have it.
     #[serde(default)]
-    pub most_queries: Option<u64>,
+    pub max_queries: Option<u64>,
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
     #[serde(default)]
     pub sources: Option<String>,

@@ -44,7 +44,7 @@ struct Silence {
 #[must_use]
 pub fn fell_silent(load: &LoadFacts, measured: &Measured) -> Option<String> {
     // A load of so many queries ends with the last of them, and waits for that alone.
-    let ends_by_count = load.most_queries.is_some();
+    let ends_by_count = load.max_queries.is_some();
     let Silence { from_ns, length_ns, is_at_end, .. } =
         silence(measured, load.window(), load.timeout_ns)
             .filter(|silence| !(silence.is_at_end && ends_by_count))?;

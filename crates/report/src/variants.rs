@@ -21,9 +21,9 @@ pub(crate) fn asks_one_by_one(variant: &VariantSummary) -> bool {
 /// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many
 /// others: `a, b, c, d and 5 others`.
 pub(crate) fn listed(names: &[&str]) -> String {
-    const MOST: usize = 8;
+    const MAX_COUNT: usize = 8;
     const TOLD: usize = 4;
-    if names.len() > MOST {
+    if names.len() > MAX_COUNT {
         return format!("{} and {} others", names[..TOLD].join(", "), names.len() - TOLD);
     }
     match names {

@@ -124,9 +124,9 @@ impl std::error::Error for Problems {}
 /// A value as it is shown in a message: on one line, without control characters, cut when long.
 pub(crate) fn shown(value: &str) -> String {
     /// More than this would push the reason off the line.
-    const LONGEST: usize = 60;
-    let mut text: String = value.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if value.chars().nth(LONGEST).is_some() {
+    const MAX_LENGTH: usize = 60;
+    let mut text: String = value.chars().take(MAX_LENGTH).flat_map(char::escape_debug).collect();
+    if value.chars().nth(MAX_LENGTH).is_some() {
         text.push_str("...");
     }
     // Quotes are no control characters.

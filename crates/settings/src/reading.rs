@@ -293,17 +293,17 @@ impl Reader<'_> {
     /// A domain name below the root (RFC 1035, section 2.3.1, and `_`).
     fn domain_name(&self, text: &str) -> Result<String, Fault> {
         /// Names of a zone have a label more; 255 octets is the whole (RFC 1035, section 2.3.4).
-        const LONGEST: usize = 190;
+        const MAX_LENGTH: usize = 190;
         let name = text.strip_suffix('.').unwrap_or(text);
         let legal = |label: &str| {
             let letter = |octet: u8| octet.is_ascii_alphanumeric() || b"-_".contains(&octet);
             (1..=63).contains(&label.len()) && label.bytes().all(letter)
         };
-        if name.len() <= LONGEST && name.split('.').all(legal) {
+        if name.len() <= MAX_LENGTH && name.split('.').all(legal) {
             return Ok(name.to_ascii_lowercase());
         }
         let help = format!(
-            "it takes labels of letters, digits, `-` and `_`, 1 to 63 long and {LONGEST} in all, \
+            "it takes labels of letters, digits, `-` and `_`, 1 to 63 long and {MAX_LENGTH} in all, \
              for example \"melmac.univ\""
         );
         let what = format!("is not a domain name: `{}`", shown(text));

@@ -31,13 +31,13 @@ impl ProgramError {
 }
 
 /// Longer ones are taken for mistakes.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_LENGTH: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads a duration, at most a day.
 fn duration(text: &str) -> Result<Duration, ProgramError> {
     let read = duration::read(text);
     let reason = match read {
-        Ok(duration) if duration <= LONGEST => return Ok(duration),
+        Ok(duration) if duration <= MAX_LENGTH => return Ok(duration),
         Err(Fault::NoUnit) => "a number and one of ns, us, ms, s, m, h is expected, as in `5ms`",
         Err(Fault::NoNumber) => "the part before the unit is no number",
         Ok(_) | Err(Fault::OutOfRange) => "it must lie between 0 and 24 hours",

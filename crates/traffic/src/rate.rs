@@ -84,7 +84,7 @@ const HIGHEST: f64 = 1e9;
 const LOWEST: f64 = 1e-6;
 
 /// The longest step or ramp: a week. Over a longer one, due times would be off by a nanosecond.
-const LONGEST: Duration = Duration::from_secs(7 * 86_400);
+const MAX_LENGTH: Duration = Duration::from_secs(7 * 86_400);
 
 impl Rate {
     /// Says what makes this rate impossible, if something does; a rate read from text is possible.
@@ -104,7 +104,7 @@ impl Rate {
             return Err(RateError::Nothing(self.to_string()));
         }
         match duration {
-            Some(wrong) if wrong.is_zero() || wrong > LONGEST => {
+            Some(wrong) if wrong.is_zero() || wrong > MAX_LENGTH => {
                 Err(RateError::Duration(duration::write(wrong)))
             }
             _ => Ok(()),

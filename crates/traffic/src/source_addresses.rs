@@ -65,7 +65,7 @@ pub enum SourceAddressesError {
 }
 
 /// The most addresses of one range that are of use.
-const MOST: u64 = 1 << 32;
+const MAX_COUNT: u64 = 1 << 32;
 
 impl SourceAddresses {
     /// The address of this client, counted from 0: after the last comes the first again.
@@ -140,7 +140,7 @@ fn range(text: &str) -> Result<Range, SourceAddressesError> {
     } else {
         (address(text)?, 1)
     };
-    Ok(Range { first, count: count.min(MOST), text: text.to_owned() })
+    Ok(Range { first, count: count.min(MAX_COUNT), text: text.to_owned() })
 }
 
 /// The first address of a network that a host can have, and how many there are.
@@ -203,11 +203,11 @@ mod tests {
         check("127.0.1.0/31", 2, &[(0, "127.0.1.0"), (1, "127.0.1.1")]);
         check("127.0.1.5/32", 1, &[(3, "127.0.1.5")]);
         check("10.0.0.255-10.0.1.0,10.9.0.0/30", 4, &[(1, "10.0.1.0"), (3, "10.9.0.2")]);
-        check("0.0.0.0/0", MOST - 2, &[(u32::MAX, "0.0.0.2")]);
-        check("2001:db8::/64", MOST, &[(0, "2001:db8::1"), (u32::MAX, "2001:db8::1:0:0")]);
+        check("0.0.0.0/0", MAX_COUNT - 2, &[(u32::MAX, "0.0.0.2")]);
+        check("2001:db8::/64", MAX_COUNT, &[(0, "2001:db8::1"), (u32::MAX, "2001:db8::1:0:0")]);
         check("::1-::3", 3, &[(2, "::3")]);
-        check("::/0", MOST, &[(1, "::2")]);
-        check("::-ffff::", MOST, &[(1, "::1")]);
+        check("::/0", MAX_COUNT, &[(1, "::2")]);
+        check("::-ffff::", MAX_COUNT, &[(1, "::1")]);
     }
 
     #[test]

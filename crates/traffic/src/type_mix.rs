@@ -33,7 +33,7 @@ pub enum TypeMixError {
         String,
     ),
     /// Not a weight.
-    #[error("`{weight}` is no weight for type {rtype}: write a whole number from 1 to {MOST}")]
+    #[error("`{weight}` is no weight for type {rtype}: write a whole number from 1 to {MAX_COUNT}")]
     Weight {
         /// The type.
         rtype: Rtype,
@@ -49,7 +49,7 @@ pub enum TypeMixError {
 }
 
 /// The highest weight: with it, a ten-thousandth can be said.
-const MOST: u32 = 10_000;
+const MAX_COUNT: u32 = 10_000;
 
 impl Default for TypeMix {
     /// Only A.
@@ -121,7 +121,7 @@ impl FromStr for TypeMix {
             let weight = weight
                 .parse()
                 .ok()
-                .filter(|weight| is_number && (1..=MOST).contains(weight))
+                .filter(|weight| is_number && (1..=MAX_COUNT).contains(weight))
                 .ok_or_else(|| TypeMixError::Weight { rtype, weight: weight.to_owned() })?;
             if weights.iter().any(|(known, _)| *known == rtype) {
                 return Err(TypeMixError::Twice(rtype));

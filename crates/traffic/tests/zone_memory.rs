@@ -16,13 +16,13 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 #[derive(Debug, Default)]
 struct Watch {
     octets: usize,
-    most_in_use: usize,
+    max_in_use: usize,
 }
 
 impl Write for Watch {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         self.octets += octets.len();
-        self.most_in_use = self.most_in_use.max(ALLOCATOR.allocated());
+        self.max_in_use = self.max_in_use.max(ALLOCATOR.allocated());
         Ok(octets.len())
     }
 
@@ -37,7 +37,7 @@ fn write(format: &ZoneFormat, records: u32) -> Watch {
     let before = ALLOCATOR.allocated();
     let mut watch = Watch::default();
     zone.write_as(format, &mut watch).unwrap();
-    watch.most_in_use -= before;
+    watch.max_in_use -= before;
     watch
 }
 
@@ -56,7 +56,7 @@ fn a_hundred_times_the_records_take_no_more_memory() {
         let (few, many) = (write(&format, 20_000), write(&format, 2_000_000));
         assert!(many.octets > 90 * few.octets, "{format:?}: {few:?} {many:?}");
         // The larger zone's names have a digit more; beside that they need the same.
-        assert!(many.most_in_use <= few.most_in_use + 64, "{format:?}: {few:?} {many:?}");
-        assert!(few.most_in_use < 100_000, "{format:?}: {few:?}");
+        assert!(many.max_in_use <= few.max_in_use + 64, "{format:?}: {few:?} {many:?}");
+        assert!(few.max_in_use < 100_000, "{format:?}: {few:?}");
     }
 }

@@ -88,12 +88,12 @@ pub struct Announced {
 
 impl Announced {
     /// Characters of what the other side said that are kept.
-    const LONGEST: usize = 200;
+    const MAX_LENGTH: usize = 200;
 
     /// An error code with additional debug data, which is text in practice.
     fn new(reason: h2::Reason, data: &[u8]) -> Self {
         let text = String::from_utf8_lossy(data);
-        let said = text.chars().filter(|one| !one.is_control()).take(Self::LONGEST).collect();
+        let said = text.chars().filter(|one| !one.is_control()).take(Self::MAX_LENGTH).collect();
         Self { reason, said }
     }
 }

@@ -25,12 +25,12 @@ const LENGTHS: [u8; 257] = [
 ];
 
 /// Bits of the longest code.
-const LONGEST: usize = 30;
+const MAX_LENGTH: usize = 30;
 
 /// The code, arranged by length.
 struct Code {
     /// For each length: its first code, how many there are, and the place of its first symbol.
-    rows: [(u32, u32, usize); LONGEST + 1],
+    rows: [(u32, u32, usize); MAX_LENGTH + 1],
     /// All symbols, by length and then by value.
     symbols: [u16; 257],
 }
@@ -40,9 +40,9 @@ static CODE: Code = arrange();
 
 /// Derives the code from the lengths.
 const fn arrange() -> Code {
-    let mut code = Code { rows: [(0, 0, 0); LONGEST + 1], symbols: [0; 257] };
+    let mut code = Code { rows: [(0, 0, 0); MAX_LENGTH + 1], symbols: [0; 257] };
     let (mut length, mut next, mut place) = (1, 0_u32, 0);
-    while length <= LONGEST {
+    while length <= MAX_LENGTH {
         next <<= 1;
         code.rows[length] = (next, 0, place);
         let mut symbol = 0;

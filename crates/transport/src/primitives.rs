@@ -13,7 +13,7 @@ pub(crate) struct Unreadable;
 /// than any length or index here are no numbers.
 pub(crate) fn take_number(octets: &mut &[u8], bits: u32) -> Result<usize, Unreadable> {
     /// Above any length of a section that is taken.
-    const LARGEST: usize = 1 << 24;
+    const MAX_SIZE: usize = 1 << 24;
     let (first, mut rest) = octets.split_first().ok_or(Unreadable)?;
     let most = (1_usize << bits) - 1;
     let mut number = usize::from(*first) & most;
@@ -23,7 +23,7 @@ pub(crate) fn take_number(octets: &mut &[u8], bits: u32) -> Result<usize, Unread
         rest = after;
         number += usize::from(next & 0x7f) << shift;
         shift += 7;
-        if number > LARGEST || shift > 28 {
+        if number > MAX_SIZE || shift > 28 {
             return Err(Unreadable);
         }
         if next & 0x80 == 0 {

@@ -9,7 +9,7 @@ use crate::edns::{CLIENT_SUBNET, OPTION_HEADER, push_option_header};
 /// Octets of the option's data before the address: family and both prefix lengths.
 const FIXED: usize = 4;
 /// The most octets of a whole client subnet option.
-pub(crate) const LONGEST: usize = OPTION_HEADER + FIXED + 16;
+pub(crate) const MAX_LENGTH: usize = OPTION_HEADER + FIXED + 16;
 
 /// A client subnet: the content of the option of a query (RFC 7871, section 6). The scope prefix
 /// length is 0, as it must be in queries.
@@ -162,7 +162,7 @@ mod tests {
             let mut option = Vec::new();
             subnet.push_option(&mut option);
             assert_eq!(option.len(), subnet.option_length());
-            assert!(option.len() <= LONGEST);
+            assert!(option.len() <= MAX_LENGTH);
             assert_eq!(option[..4], [0, 8, 0, data.len() as u8], "{text}");
             assert_eq!(&option[4..], data, "{text}");
         };

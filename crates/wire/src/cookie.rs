@@ -10,7 +10,7 @@ const SHORTEST_SERVER: usize = 8;
 /// The most octets of a server cookie (RFC 7873, section 4).
 const MAX_SERVER: usize = 32;
 /// The most octets of a whole COOKIE option.
-pub(crate) const LONGEST: usize = OPTION_HEADER + CLIENT + MAX_SERVER;
+pub(crate) const MAX_LENGTH: usize = OPTION_HEADER + CLIENT + MAX_SERVER;
 
 /// What one client knows of the cookies between it and one server. It takes 41 octets, wherever it
 /// is kept.

@@ -99,7 +99,8 @@ pub(crate) const HEADER: usize = 12;
 const OPT_FIXED: usize = 11;
 
 /// The most octets that a client can add: an OPT record too, if there was none, and a signature.
-const MAX_ADDITIONS: usize = OPT_FIXED + cookie::LONGEST + client_subnet::LONGEST + tsig::LONGEST;
+const MAX_ADDITIONS: usize =
+    OPT_FIXED + cookie::MAX_LENGTH + client_subnet::MAX_LENGTH + tsig::MAX_LENGTH;
 
 impl Query {
     /// Encodes a query of class IN.

@@ -17,7 +17,7 @@ use resumed::Resumed;
 
 /// The most octets of a TSIG record (RFC 8945, section 4.2): a name, the fixed parts, the longest
 /// name of an algorithm, and the longest signature, of SHA-512.
-pub(crate) const LONGEST: usize = 255 + 10 + 13 + 16 + 64;
+pub(crate) const MAX_LENGTH: usize = 255 + 10 + 13 + 16 + 64;
 
 /// Seconds since 1970 have 48 bits in a TSIG record (RFC 8945, section 4.2).
 const TIME_BITS: u64 = (1 << 48) - 1;

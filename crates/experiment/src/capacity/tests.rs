@@ -62,7 +62,7 @@ fn settings(seed: u64) -> RateSearch {
 /// The most steps that a search can take: three at each rate of ramp and bisection, the repeats with
 /// all rates that can be added, and the confirmation of rates down to the lowest. (Failures, which
 /// only delay, are not counted.)
-fn most_steps(settings: &RateSearch) -> usize {
+fn max_steps(settings: &RateSearch) -> usize {
     let ramp = (settings.max_qps / settings.from_qps).log2().ceil() + 2.0;
     let bracket = (RAMP.ln() / (1.0 + settings.tolerance).ln()).log2().ceil() + 1.0;
     let down = (ramp * RAMP.ln() / (1.0 + settings.tolerance).ln()).log2().ceil() + 2.0;
@@ -87,7 +87,7 @@ fn search(settings: RateSearch, mut run: impl FnMut(f64) -> Judged) -> Capacity 
                 steps.push(Step { case, phase, at, judged, figures: None });
             }
         }
-        assert!(steps.len() <= 2 * most_steps(&settings), "it does not end");
+        assert!(steps.len() <= 2 * max_steps(&settings), "it does not end");
     };
     let (target, format) = (String::new(), CAPACITY_FORMAT);
     Capacity { format, target, sought: Sought::Rate(settings), steps, end: Some(end) }

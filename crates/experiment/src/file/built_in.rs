@@ -25,7 +25,7 @@ pub const BUILT_IN: [(&str, &str); 10] = [
 ];
 
 /// Octets of an experiment file, at most: one of a thousand variants in which each overrides many keys.
-const LARGEST: u64 = 16 << 20;
+const MAX_SIZE: u64 = 16 << 20;
 
 /// The text of an experiment and what it is called in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,9 +147,9 @@ pub(crate) fn load_file(
 
 fn read(file: &mut File) -> io::Result<String> {
     let mut text = String::new();
-    let length = file.take(LARGEST + 1).read_to_string(&mut text)?;
-    if length as u64 > LARGEST {
-        return Err(io::Error::other(format!("it has more than {LARGEST} octets")));
+    let length = file.take(MAX_SIZE + 1).read_to_string(&mut text)?;
+    if length as u64 > MAX_SIZE {
+        return Err(io::Error::other(format!("it has more than {MAX_SIZE} octets")));
     }
     Ok(text)
 }

@@ -341,7 +341,7 @@ fn answer(
     target: SocketAddr,
     tls: Option<&TlsSettings>,
     query: &Query,
-    most_tries: u32,
+    max_tries: u32,
 ) -> Result<Vec<u8>, AskError> {
     let load = &variant.load;
     let timeout = load.timeout.max(Duration::from_millis(100));
@@ -350,7 +350,7 @@ fn answer(
     loop {
         match ask() {
             Err(error)
-                if is_silence(&error) && load.transport == Transport::Udp && tries < most_tries =>
+                if is_silence(&error) && load.transport == Transport::Udp && tries < max_tries =>
             {
                 tries += 1;
             }

@@ -23,7 +23,7 @@ use crate::sys;
 pub(crate) const LINK: &str = "link";
 
 /// Longest packet that a host sends into a TUN device: 1,500 octets by default, a jumbo frame at most.
-const LONGEST: usize = 9_216;
+const MAX_LENGTH: usize = 9_216;
 
 /// Packets taken from one side before the other has its turn.
 const BATCH: usize = 64;
@@ -68,7 +68,7 @@ fn run(spec: &LinkSpec) -> io::Result<std::convert::Infallible> {
     }
     set_current_timer_slack(NonZeroU64::new(1)).ok();
     let mut queues = [0, 1].map(|way| Queue::new(spec.settings.clone(), spec.seed ^ way));
-    let mut buffer = vec![0; LONGEST];
+    let mut buffer = vec![0; MAX_LENGTH];
     let mut alarm = Alarm::default();
     loop {
         wait(&devices, &queues, &mut alarm)?;

@@ -13,7 +13,7 @@ use domain::rdata::Txt;
 use super::control::PATIENCE;
 
 /// Octets of an answer over UDP without EDNS (RFC 1035, section 4.2.1).
-const LARGEST: usize = 512;
+const MAX_SIZE: usize = 512;
 
 /// Asks the server at `address` for the texts at `name`, one a record.
 ///
@@ -47,7 +47,7 @@ fn exchange(address: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     socket.connect(address)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.send(query)?;
-    let mut answer = vec![0; LARGEST];
+    let mut answer = vec![0; MAX_SIZE];
     let length = socket.recv(&mut answer)?;
     answer.truncate(length);
     Ok(answer)
@@ -73,7 +73,7 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
         let thread = std::thread::spawn(move || {
-            let mut octets = [0; LARGEST];
+            let mut octets = [0; MAX_SIZE];
             let (length, client) = server.recv_from(&mut octets).unwrap();
             let query = Message::from_octets(&octets[..length]).unwrap();
             let question = query.sole_question().unwrap();

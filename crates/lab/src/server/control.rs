@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Octets of an answer that are read at most: BIND's statistics, the longest, have about 20 kB.
-const MOST: usize = 1 << 20;
+const MAX_COUNT: usize = 1 << 20;
 
 /// Connects to the Unix socket `name` in `directory`, whose path may be longer than the 107 octets
 /// that the kernel takes (unix(7)): so it is named by way of a file descriptor.
@@ -43,7 +43,7 @@ pub(super) fn ask(directory: &Path, name: &str, command: &str) -> Result<String,
 /// Reads from a socket that waits for [`PATIENCE`] at most, until it ends or `is_whole` says so of the text.
 ///
 /// # Errors
-/// When the other side takes too long, also by sending little at a time, or sends more than [`MOST`] octets.
+/// When the other side takes too long, also by sending little at a time, or sends more than [`MAX_COUNT`] octets.
 pub(super) fn read_answer(
     mut socket: impl Read,
     is_whole: impl Fn(&str) -> bool,
@@ -57,7 +57,7 @@ pub(super) fn read_answer(
         if length == 0 || is_whole(&text) {
             return Ok(text.into_owned());
         }
-        if octets.len() > MOST {
+        if octets.len() > MAX_COUNT {
             return Err(io::Error::other("the answer does not end"));
         }
         if Instant::now() > late {

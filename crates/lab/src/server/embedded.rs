@@ -21,7 +21,7 @@ const COUNTERS: &str = "counters.json";
 const NAMES: &str = "names.txt";
 
 /// Octets of its counters, at most: a few for each transport.
-const LARGEST: u64 = 1 << 20;
+const MAX_SIZE: u64 = 1 << 20;
 
 /// The adapter of `dnslab serve`.
 pub(super) struct Embedded;
@@ -119,7 +119,7 @@ impl Adapter for Embedded {
         let path = access.directory.join(COUNTERS);
         let mut text = String::new();
         open_regular(&path, File::options().read(true))
-            .and_then(|file| file.take(LARGEST).read_to_string(&mut text))
+            .and_then(|file| file.take(MAX_SIZE).read_to_string(&mut text))
             .map_err(|error| format!("its file {COUNTERS}: {error}"))?;
         let json = serde_json::from_str(&text)
             .map_err(|error| format!("its file {COUNTERS} is no JSON: {error}"))?;

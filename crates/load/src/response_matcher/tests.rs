@@ -7,19 +7,19 @@ use crate::recorder::Phases;
 /// An OPT record that says: idle connections are closed at once (RFC 7828, section 3.1).
 const KEEPALIVE: &[u8] = &[0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 6, 0, 11, 0, 2, 0, 0];
 
-/// What a lane of this transport learns of the server's idle time from an answer, and how many
+/// What a slot of this transport learns of the server's idle time from an answer, and how many
 /// queries are still in flight then.
 fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     let options = QueryOptions { edns: Some(Edns::default()), ..QueryOptions::default() };
     let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
-    let mut lane = Lane::<Kernel>::new(0, transport, 0);
+    let mut slot = ConnectionSlot::<Kernel>::new(0, transport, 0);
     let entry = Entry { due: 1, sent: 1, query: 0, sent_before: 0 };
-    let id = lane.table.insert(entry).unwrap();
+    let id = slot.table.insert(entry).unwrap();
     let mut message = Vec::new();
     queries.get(0).append_to(id, &Additions::default(), &mut message);
     if let Some(key) = key {
         let signed = key.sign(&mut message.clone(), 0);
-        lane.signed.get_or_insert_default().insert(id, signed);
+        slot.signed.get_or_insert_default().insert(id, signed);
     }
     // The OPT record of the query is the last.
     message.truncate(message.len() - 11);
@@ -42,11 +42,11 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     let phases = Phases { measured_from: 0, until: 100, interval: 100, timeout: 1_000 };
     let received = Received { octets: &message, at: 2 };
     matcher.receive(
-        &mut lane,
+        &mut slot,
         &mut Recorder::new(phases, None, false),
         Delivery::Message(received),
     );
-    (lane.server_idle, lane.table.len())
+    (slot.server_idle, slot.table.len())
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn an_answer_that_is_not_signed_well_says_nothing_of_idle_times() {
     assert_eq!(idle_time(Transport::Tcp, Some(&key)), (Nanos::MAX, 1));
 }
 
-/// Two queries are sent on a lane, at 0 and 20 ms, and the answer to the first comes at `first_ms`, that to
+/// Two queries are sent on a slot, at 0 and 20 ms, and the answer to the first comes at `first_ms`, that to
 /// the second 50 us after it: how many count as overtaken, and as come at once after the next query.
 fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64) {
     const MILLISECOND: Nanos = 1_000_000;
     let options = QueryOptions::default();
     let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
-    let mut lane = Lane::<Kernel>::new(0, transport, 0);
+    let mut slot = ConnectionSlot::<Kernel>::new(0, transport, 0);
     let mut recorder = Recorder::new(
         Phases {
             measured_from: 0,
@@ -98,8 +98,8 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
     };
     recorder.note_round_trip(MILLISECOND / 10);
     let mut send = |sent| {
-        let id = lane.table.insert(Entry { due: sent, sent, query: 0, sent_before: 0 }).unwrap();
-        lane.note_sent(sent, 1, follows);
+        let id = slot.table.insert(Entry { due: sent, sent, query: 0, sent_before: 0 }).unwrap();
+        slot.note_sent(sent, 1, follows);
         let mut message = Vec::new();
         queries.get(0).append_to(id, &Additions::default(), &mut message);
         message[2] |= 0x80;
@@ -108,7 +108,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
     let answers = [send(0), send(20 * MILLISECOND)];
     for (octets, at) in answers.iter().zip([first_ms * MILLISECOND, 20 * MILLISECOND + 50_000]) {
         let delivery = Delivery::Message(Received { octets, at });
-        matcher.receive(&mut lane, &mut recorder, delivery);
+        matcher.receive(&mut slot, &mut recorder, delivery);
     }
     let answers = recorder.into_counters().1.answers;
     (answers.overtaken, answers.after_next_query)

@@ -119,7 +119,7 @@ impl Scenario {
             duration: Duration::from_millis(random.random_range(20..150)),
             warm_up: Duration::from_millis(random.random_range(0..50)),
             timeout: Duration::from_millis(random.random_range(10..100)),
-            most_queries: random.random_bool(0.2).then(|| random.random_range(1..200)),
+            max_queries: random.random_bool(0.2).then(|| random.random_range(1..200)),
             selection: if random.random() { Selection::InOrder } else { Selection::Uniform },
             seed,
             tls: transport.is_encrypted().then(|| tls(resumption, early_data)),
@@ -149,7 +149,7 @@ impl Scenario {
         let (_aggregator, mut reports) = Aggregator::new(0, 1, phases, None);
         let start = Start { spec, shard: 0, phases, barrier: &barrier, origin: &origin };
         let reports = reports.pop().expect("one worker has one");
-        let prepared = (start.lanes(), start.cookies());
+        let prepared = (start.slots(), start.cookies());
         let worker = start.worker(Simulated(Rc::clone(&net)), prepared, &stop, reports);
         stop.store(self.interrupted, Ordering::Relaxed);
         let end = worker.run().expect("the simulated kernel has all that is needed");

@@ -10,8 +10,8 @@ use rustls::{ClientConnection, HandshakeKind as Kind};
 use super::certificate;
 use super::client::ClientTls;
 use super::tickets::TicketStore;
-use crate::channel::{ChannelEnd, Handshake, HandshakeKind};
 use crate::clock::Nanos;
+use crate::connection::{ConnectionEnd, Handshake, HandshakeKind};
 
 /// A TLS connection of one client: octets in the clear on one side, records on the other.
 pub(crate) struct TlsSession {
@@ -80,19 +80,19 @@ impl TlsSession {
     ///
     /// # Errors
     /// When the connection is at its end.
-    pub(crate) fn write(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+    pub(crate) fn write(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         if let Some(early) = &mut self.early {
             early.octets.extend_from_slice(plain);
             if let Some(mut writer) = self.connection.early_data() {
                 let unsent = &early.octets[early.sent..];
-                early.sent += writer.write(unsent).map_err(ChannelEnd::Broken)?;
+                early.sent += writer.write(unsent).map_err(ConnectionEnd::Broken)?;
             }
             self.pour(write);
             return Ok(());
         }
         let mut rest = plain;
         while !rest.is_empty() {
-            let taken = self.connection.writer().write(rest).map_err(ChannelEnd::Broken)?;
+            let taken = self.connection.writer().write(rest).map_err(ConnectionEnd::Broken)?;
             rest = &rest[taken..];
             self.pour(write);
         }
@@ -109,19 +109,22 @@ impl TlsSession {
         read: &[u8],
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
-    ) -> Result<(), ChannelEnd> {
+    ) -> Result<(), ConnectionEnd> {
         self.tickets.enter(self.client);
         let mut rest = read;
         while !rest.is_empty() {
-            self.connection.read_tls(&mut rest).map_err(ChannelEnd::Broken)?;
+            self.connection.read_tls(&mut rest).map_err(ConnectionEnd::Broken)?;
             let state = self.connection.process_new_packets();
             self.pour(write);
             let state = state?;
             let start = plain.len();
             plain.resize(start + state.plaintext_bytes_to_read(), 0);
-            self.connection.reader().read_exact(&mut plain[start..]).map_err(ChannelEnd::Broken)?;
+            self.connection
+                .reader()
+                .read_exact(&mut plain[start..])
+                .map_err(ConnectionEnd::Broken)?;
             if state.peer_has_closed() {
-                return Err(ChannelEnd::Closed);
+                return Err(ConnectionEnd::Closed);
             }
             if self.early.is_some() && self.is_established() {
                 self.settle_early_data(write)?;
@@ -164,7 +167,7 @@ impl TlsSession {
 
     /// At the end of the handshake: sends again what the server did not accept, and what was too
     /// much before.
-    fn settle_early_data(&mut self, write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+    fn settle_early_data(&mut self, write: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         let Some(early) = self.early.take() else { return Ok(()) };
         let accepted = self.connection.is_early_data_accepted();
         self.early_accepted = accepted && early.sent > 0;

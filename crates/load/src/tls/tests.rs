@@ -10,7 +10,7 @@ use rustls::{ServerConfig, ServerConnection};
 use rustls_pki_types::PrivateKeyDer;
 
 use super::{ClientTls, TlsSession, TlsSettings, TlsVersions, Verification};
-use crate::channel::{ChannelEnd, HandshakeKind};
+use crate::connection::{ConnectionEnd, HandshakeKind};
 
 /// A server that takes so much early data, octets.
 fn server(early_data: u32) -> Arc<ServerConfig> {
@@ -140,7 +140,7 @@ fn octets_that_are_no_tls_end_the_connection() {
     let (mut plain, mut write) = (Vec::new(), Vec::new());
     session.begin(&mut write);
     let end = session.read(b"HTTP/1.1 400 Bad Request\r\n", &mut plain, &mut write).unwrap_err();
-    assert!(matches!(end, ChannelEnd::Tls(_)), "{end}");
+    assert!(matches!(end, ConnectionEnd::Tls(_)), "{end}");
     assert!(plain.is_empty());
 }
 

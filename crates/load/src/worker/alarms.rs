@@ -1,44 +1,44 @@
-//! What happens because time has passed: time-outs, channels' timers, idle lanes.
+//! What happens because time has passed: time-outs, connections' timers, idle slots.
 
 use std::cmp::Reverse;
 
 use super::Worker;
 use crate::ReceiveTime;
-use crate::channel::ChannelEnd;
 use crate::clock::Nanos;
+use crate::connection::ConnectionEnd;
 use crate::recorder::Loss;
 use crate::runtime::Runtime;
 
 impl<R: Runtime> Worker<'_, R> {
-    /// Looks after a lane at `at` at the latest. A lane has one alarm, for whatever it waits for;
+    /// Looks after a slot at `at` at the latest. A slot has one alarm, for whatever it waits for;
     /// what is armed for later than that is found again when the alarm goes off.
     #[inline]
     pub(super) fn arm(&mut self, number: u32, at: Nanos) {
-        let lane = &mut self.lanes[number as usize];
-        if at < lane.alarm {
-            lane.alarm = at;
+        let slot = &mut self.slots[number as usize];
+        if at < slot.alarm {
+            slot.alarm = at;
             self.alarms.push(Reverse((at, number)));
         }
     }
 
-    /// Serves the lanes whose alarm has gone off.
+    /// Serves the slots whose alarm has gone off.
     pub(super) fn serve_alarms(&mut self, now: Nanos) {
         while let Some(Reverse((at, number))) = self.alarms.peek().copied()
             && at <= now
         {
             self.alarms.pop();
             // An earlier alarm took this one's place.
-            if self.lanes[number as usize].alarm == at {
-                self.lanes[number as usize].alarm = Nanos::MAX;
+            if self.slots[number as usize].alarm == at {
+                self.slots[number as usize].alarm = Nanos::MAX;
                 self.look_at_the_time(number, now);
             }
         }
     }
 
-    /// Gives up what has waited for the time-out, sends what a channel's timer wants sent, and arms
+    /// Gives up what has waited for the time-out, sends what a connection's timer wants sent, and arms
     /// the next alarm.
     fn look_at_the_time(&mut self, number: u32, now: Nanos) {
-        let timeout = self.orders.timeout;
+        let timeout = self.job.timeout;
         if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
             // This thread may have been away from its CPU, and what it waits for be there.
             self.advance(number);
@@ -46,12 +46,12 @@ impl<R: Runtime> Worker<'_, R> {
         if self.is_attempt_late(number, now) {
             // A lost SYN would keep its client away for seconds, and nobody would be told. Queries
             // that went as early data end with the attempt.
-            if let Some(channel) = &mut self.lanes[number as usize].channel {
+            if let Some(connection) = &mut self.slots[number as usize].connection {
                 // Over QUIC the server may have what it takes for a connection.
-                channel.close(now, &mut self.scratch);
+                connection.close(now, &mut self.scratch);
             }
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            self.end_channel(number, &ChannelEnd::Connect(error));
+            self.end_connection(number, &ConnectionEnd::Connect(error));
         }
         let oldest = self.expire(number, now);
         self.give_up_unsent(number, now);
@@ -59,10 +59,10 @@ impl<R: Runtime> Worker<'_, R> {
         if timer.is_some_and(|at| at <= now) {
             self.advance(number);
         }
-        let lane = &self.lanes[number as usize];
-        let connecting = lane.is_new.then(|| lane.connecting_since + timeout);
-        let unsent = lane.pending.front().and_then(|pending| pending.due);
-        let sent = oldest.filter(|_| lane.table.len() > 0).map(|sent| sent + timeout);
+        let slot = &self.slots[number as usize];
+        let connecting = slot.is_new.then(|| slot.connecting_since + timeout);
+        let unsent = slot.pending.front().and_then(|pending| pending.due);
+        let sent = oldest.filter(|_| slot.table.len() > 0).map(|sent| sent + timeout);
         let timer = self.timer_of(number);
         let unsent = unsent.map(|due| due + timeout);
         let idle = self.idle_end(number);
@@ -78,37 +78,40 @@ impl<R: Runtime> Worker<'_, R> {
         self.list_client_of_retry(number);
     }
 
-    /// The lane's attempt to connect has taken the whole time-out.
+    /// The slot's attempt to connect has taken the whole time-out.
     fn is_attempt_late(&self, number: u32, now: Nanos) -> bool {
-        let lane = &self.lanes[number as usize];
-        lane.is_new && lane.connecting_since + self.orders.timeout <= now
+        let slot = &self.slots[number as usize];
+        slot.is_new && slot.connecting_since + self.job.timeout <= now
     }
 
     /// A query in flight has waited for the time-out, but the kernel, whose clock counts, may have
     /// had its answer before.
     fn may_have_come_in_time(&mut self, number: u32, now: Nanos) -> bool {
-        if self.orders.receive_time == ReceiveTime::User {
+        if self.job.receive_time == ReceiveTime::User {
             return false;
         }
-        let oldest = self.lanes[number as usize].table.expire(None, |_, _| {});
-        oldest.is_some_and(|sent| sent + self.orders.timeout <= now)
+        let oldest = self.slots[number as usize].table.expire(None, |_, _| {});
+        oldest.is_some_and(|sent| sent + self.job.timeout <= now)
     }
 
     fn timer_of(&self, number: u32) -> Option<Nanos> {
-        self.lanes[number as usize].channel.as_ref().and_then(|channel| channel.next_timer())
+        self.slots[number as usize]
+            .connection
+            .as_ref()
+            .and_then(|connection| connection.next_timer())
     }
 
     /// Ends the queries in flight that have waited for the time-out; when the oldest of the others
     /// was sent.
     fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
-        let lane = &mut self.lanes[number as usize];
+        let slot = &mut self.slots[number as usize];
         let (recorder, unsettled) = (&mut self.recorder, &mut self.unsettled);
-        let (table, channel, signed) = (&mut lane.table, &mut lane.channel, &mut lane.signed);
+        let (table, connection, signed) = (&mut slot.table, &mut slot.connection, &mut slot.signed);
         let mut expired = 0;
-        let oldest = table.expire(now.checked_sub(self.orders.timeout), |id, entry| {
+        let oldest = table.expire(now.checked_sub(self.job.timeout), |id, entry| {
             expired += 1;
-            if let Some(channel) = channel {
-                channel.forget(now, id);
+            if let Some(connection) = connection {
+                connection.forget(now, id);
             }
             if let Some(signed) = signed {
                 signed.remove(&id);
@@ -118,7 +121,7 @@ impl<R: Runtime> Worker<'_, R> {
         });
         if expired > 0 {
             let home = self.home(number);
-            let home = &mut self.lanes[home as usize];
+            let home = &mut self.slots[home as usize];
             home.timed_out_in_a_row = home.timed_out_in_a_row.saturating_add(expired as u32);
             home.timed_out_at = now;
             self.close_places(number, expired);
@@ -129,42 +132,42 @@ impl<R: Runtime> Worker<'_, R> {
 
     /// Gives up queries that have waited for the time-out without being sent.
     fn give_up_unsent(&mut self, number: u32, now: Nanos) {
-        let timeout = self.orders.timeout;
-        while let Some(pending) = self.lanes[number as usize].pending.front().copied()
+        let timeout = self.job.timeout;
+        while let Some(pending) = self.slots[number as usize].pending.front().copied()
             && pending.due.is_some_and(|due| due + timeout <= now)
         {
-            self.lanes[number as usize].pending.pop_front();
+            self.slots[number as usize].pending.pop_front();
             self.give_up(pending, now);
         }
     }
 
-    /// When an idle lane is to be closed; `None` if it is not idle, or is never closed for it.
+    /// When an idle slot is to be closed; `None` if it is not idle, or is never closed for it.
     fn idle_end(&self, number: u32) -> Option<Nanos> {
-        let lane = &self.lanes[number as usize];
-        let limit = lane.longest_idle(self.orders.idle);
-        let is_idle = !lane.is_new && lane.is_open() && lane.is_idle();
-        (is_idle && limit < Nanos::MAX).then(|| lane.active_at.saturating_add(limit))
+        let slot = &self.slots[number as usize];
+        let limit = slot.longest_idle(self.job.idle);
+        let is_idle = !slot.is_new && slot.is_open() && slot.is_idle();
+        (is_idle && limit < Nanos::MAX).then(|| slot.active_at.saturating_add(limit))
     }
 
-    /// Notes that a lane is idle, if it is one that is closed for it.
+    /// Notes that a slot is idle, if it is one that is closed for it.
     pub(super) fn note_idle(&mut self, number: u32) {
         let Some(end) = self.idle_end(number) else { return };
         self.arm(number, end);
-        let lane = &mut self.lanes[number as usize];
-        if !lane.idle_listed {
-            lane.idle_listed = true;
-            self.idle.push_back((lane.active_at, number));
+        let slot = &mut self.slots[number as usize];
+        if !slot.idle_listed {
+            slot.idle_listed = true;
+            self.idle.push_back((slot.active_at, number));
         }
     }
 
-    /// Closes the lane that has been idle for longest; false if none is idle.
+    /// Closes the slot that has been idle for longest; false if none is idle.
     pub(super) fn close_longest_idle(&mut self, now: Nanos) -> bool {
         while let Some((since, number)) = self.idle.pop_front() {
-            self.lanes[number as usize].idle_listed = false;
+            self.slots[number as usize].idle_listed = false;
             if self.idle_end(number).is_none() {
                 continue;
             }
-            if self.lanes[number as usize].active_at == since {
+            if self.slots[number as usize].active_at == since {
                 self.close(number, now);
                 return true;
             }

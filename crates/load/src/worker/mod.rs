@@ -2,8 +2,8 @@
 
 mod alarms;
 mod drains;
-mod lanes;
 mod sending;
+mod slots;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,9 +11,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::aggregator::Reports;
-use crate::channel::{ClientTls, Scratch};
 use crate::clock::{Nanos, ThreadTime};
-use crate::lane::Lane;
+use crate::connection::{ClientTls, Scratch};
+use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::{Phases, Recorder};
 use crate::response_matcher::ResponseMatcher;
@@ -25,7 +25,7 @@ use dnslab_traffic::{ClientSubnets, Quota, SourceAddresses, Turns};
 use dnslab_wire::{Transport, TsigKey};
 
 /// What a worker needs to know, fixed for its whole life.
-pub(crate) struct Orders<'a> {
+pub(crate) struct Job<'a> {
     pub(crate) phases: Phases,
     pub(crate) target: SocketAddr,
     pub(crate) transport: Transport,
@@ -39,16 +39,16 @@ pub(crate) struct Orders<'a> {
     /// How many clients it has.
     pub(crate) clients: u32,
     /// Queries after which it ends.
-    pub(crate) most_queries: u64,
+    pub(crate) max_queries: u64,
     /// Queries on one connection, or from one UDP socket, before it is closed; and the seed that random
     /// ones are drawn with.
     pub(crate) quota: Option<Quota>,
     pub(crate) seed: u64,
     /// A client closes what has been idle for so long; [`Nanos::MAX`] for never.
     pub(crate) idle: Nanos,
-    /// Clients open their lanes when the load begins, without something to send.
+    /// Clients open their slots when the load begins, without something to send.
     pub(crate) opens_at_start: bool,
-    /// When the first lane is opened at the start, and the time between two of them.
+    /// When the first slot is opened at the start, and the time between two of them.
     pub(crate) connects_from: Nanos,
     pub(crate) connect_gap: Nanos,
     /// Closed loop: nothing is sent before.
@@ -56,7 +56,7 @@ pub(crate) struct Orders<'a> {
     /// And again when they are lost.
     pub(crate) keeps_open: bool,
     /// Sockets that this worker may have open at once.
-    pub(crate) most_open: usize,
+    pub(crate) max_open: usize,
     pub(crate) sources: Option<&'a SourceAddresses>,
     pub(crate) subnets: Option<&'a ClientSubnets>,
     pub(crate) tsig: Option<&'a TsigKey>,
@@ -70,7 +70,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) reports: Reports,
 }
 
-impl Orders<'_> {
+impl Job<'_> {
     /// The load may send now: its clients have had their time to connect, and it takes no turns, or this
     /// one is its own.
     #[inline]
@@ -114,7 +114,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) served_clients: Option<u32>,
     /// Clients whose last queries all timed out, more than chance explains.
     pub(crate) forsaken_clients: u32,
-    /// Time in the measured window in which lanes waited to be opened while as many as may be were on
+    /// Time in the measured window in which slots waited to be opened while as many as may be were on
     /// their way.
     pub(crate) held: Nanos,
     /// Answers that its UDP sockets dropped, from at most an interval before the measured window
@@ -122,7 +122,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) drops: u64,
     /// Slept to gather in the measured window.
     pub(crate) pauses: Pauses,
-    /// Which system calls carried the messages; `None` if no channel was ever opened.
+    /// Which system calls carried the messages; `None` if no connection was ever opened.
     pub(crate) send_path: Option<&'static str>,
     /// What TLS agreed on first.
     pub(crate) agreed: Option<Tls>,
@@ -131,7 +131,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) malformed_example: Option<String>,
     /// The first thing that was wrong with a signature.
     pub(crate) signature_example: Option<String>,
-    /// The last reason for which a channel ended.
+    /// The last reason for which a connection ended.
     pub(crate) last_end: Option<String>,
 }
 
@@ -148,34 +148,34 @@ const MAX_WAIT: Nanos = 50_000_000;
 
 pub(crate) struct Worker<'a, R: Runtime> {
     runtime: R,
-    orders: Orders<'a>,
+    job: Job<'a>,
     matcher: ResponseMatcher<'a>,
     query_source: QuerySource,
     /// For each client its connections, the first ones of all clients first; then, if truncated
     /// answers are asked again over TCP, one more of each client for that. Behind them, those that
-    /// wait for the last answers of channels that have had their share.
-    lanes: Vec<Lane<R>>,
+    /// wait for the last answers of connections that have had their share.
+    slots: Vec<ConnectionSlot<R>>,
     /// How many belong to clients; the others are drains.
     regular: usize,
     /// Drains that wait for nothing any more.
     free_drains: Vec<u32>,
     /// Lanes that must be looked after.
     listed: Vec<u32>,
-    /// When to look after which lane because of the time; those that are not the alarm of their
-    /// lane any more are passed over.
+    /// When to look after which slot because of the time; those that are not the alarm of their
+    /// slot any more are passed over.
     alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Lanes to open, the first that wanted it first.
     to_open: VecDeque<u32>,
-    /// The last round began then and left lanes waiting to be opened, since as many as may be were on
+    /// The last round began then and left slots waiting to be opened, since as many as may be were on
     /// their way.
     held_since: Option<Nanos>,
-    /// For how long lanes waited for that in the measured window.
+    /// For how long slots waited for that in the measured window.
     held: Nanos,
-    /// Idle lanes, the longest idle first, with the instant since when.
+    /// Idle slots, the longest idle first, with the instant since when.
     idle: VecDeque<(Nanos, u32)>,
-    /// Channels that are there.
+    /// Connections that are there.
     open: usize,
-    /// Channels that are there and were not open yet.
+    /// Connections that are there and were not open yet.
     connecting: usize,
     /// Clients that could send when the measured window began.
     open_clients: u32,
@@ -196,7 +196,7 @@ pub(crate) struct Worker<'a, R: Runtime> {
     /// By how much a sleep is longer than asked.
     oversleep: Nanos,
     /// The longest time for which a client whose queries timed out was not answered, and then was.
-    longest_silence: Nanos,
+    max_silence: Nanos,
     /// How often that befell a client, and the queries that timed out then.
     silences: u64,
     timed_out_in_silences: u64,
@@ -220,24 +220,24 @@ pub(crate) struct Worker<'a, R: Runtime> {
 impl<'a, R: Runtime> Worker<'a, R> {
     pub(crate) fn new(
         runtime: R,
-        orders: Orders<'a>,
+        job: Job<'a>,
         mut matcher: ResponseMatcher<'a>,
         query_source: QuerySource,
-        lanes: Vec<Lane<R>>,
+        slots: Vec<ConnectionSlot<R>>,
     ) -> Self {
         matcher.origin_unix_ns = runtime.wall_clock().saturating_sub(runtime.now());
         let is_paced = matches!(query_source, QuerySource::Open { .. });
-        let recorder = Recorder::new(orders.phases, orders.turns.cloned(), is_paced);
-        let until = orders.phases.until;
-        let most_queries = orders.most_queries;
+        let recorder = Recorder::new(job.phases, job.turns.cloned(), is_paced);
+        let until = job.phases.until;
+        let max_queries = job.max_queries;
         Self {
             runtime,
             mixed_lengths: sending::are_mixed(matcher.queries.iter()),
-            orders,
+            job,
             matcher,
             query_source,
-            regular: lanes.len(),
-            lanes,
+            regular: slots.len(),
+            slots,
             free_drains: Vec::new(),
             listed: Vec::new(),
             alarms: BinaryHeap::new(),
@@ -248,7 +248,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             open: 0,
             connecting: 0,
             open_clients: 0,
-            left: most_queries,
+            left: max_queries,
             unsettled: 0,
             recorder,
             outbox: SendBatch::default(),
@@ -257,7 +257,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             until,
             woke: 0,
             oversleep: 0,
-            longest_silence: 0,
+            max_silence: 0,
             silences: 0,
             timed_out_in_silences: 0,
             pauses: Pauses::default(),
@@ -278,9 +278,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// # Errors
     /// When the kernel lacks what the loop stands on.
     pub(crate) fn run(mut self) -> std::io::Result<WorkerEnd> {
-        for number in 0..self.lanes.len() as u32 {
-            let gaps = u64::from(number).saturating_mul(self.orders.connect_gap);
-            self.lanes[number as usize].reconnect_at = self.orders.connects_from + gaps;
+        for number in 0..self.slots.len() as u32 {
+            let gaps = u64::from(number).saturating_mul(self.job.connect_gap);
+            self.slots[number as usize].reconnect_at = self.job.connects_from + gaps;
             self.list(number);
         }
         let mut ready = Vec::new();
@@ -313,31 +313,31 @@ impl<'a, R: Runtime> Worker<'a, R> {
         Ok(self.finish())
     }
 
-    /// The lane on which a client asks again over TCP.
-    fn retry_lane(&self, client: u32) -> u32 {
-        self.regular as u32 - self.orders.clients + client
+    /// The slot on which a client asks again over TCP.
+    fn retry_slot(&self, client: u32) -> u32 {
+        self.regular as u32 - self.job.clients + client
     }
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
     fn note_phase(&mut self, now: Nanos) {
-        let is_over = self.orders.stop.load(Ordering::Relaxed)
+        let is_over = self.job.stop.load(Ordering::Relaxed)
             || self.matcher.signatures.are_hopeless()
             || self.has_done_its_part();
         if is_over && now < self.until {
             self.until = now;
             self.recorder.cut_short(now);
         }
-        let soon = now + self.orders.phases.interval;
-        if self.drops_before.is_none() && soon >= self.orders.phases.measured_from {
+        let soon = now + self.job.phases.interval;
+        if self.drops_before.is_none() && soon >= self.job.phases.measured_from {
             self.drops_before = Some(self.drops());
         }
-        if self.begins.is_none() && now >= self.orders.phases.measured_from {
+        if self.begins.is_none() && now >= self.job.phases.measured_from {
             self.begins = Some(now);
             self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
-            let firsts = &self.lanes[..self.orders.clients as usize];
+            let firsts = &self.slots[..self.job.clients as usize];
             // A client that connects on query_source, or is between two connections, is where it wants to be.
-            let keeps_open = self.orders.keeps_open && self.orders.quota.is_none();
-            let could_send = |lane: &&Lane<R>| lane.is_open() || !keeps_open;
+            let keeps_open = self.job.keeps_open && self.job.quota.is_none();
+            let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
@@ -356,13 +356,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
     }
 
-    /// Closed loop: looks after all lanes when a turn of this load begins, since their windows are to
+    /// Closed loop: looks after all slots when a turn of this load begins, since their windows are to
     /// be filled.
     fn note_turn(&mut self, now: Nanos) {
-        let has_turn = self.orders.has_turn(now);
+        let has_turn = self.job.has_turn(now);
         let is_closed = matches!(self.query_source, QuerySource::Closed { .. });
         if has_turn && !self.had_turn && is_closed {
-            (0..self.lanes.len() as u32).for_each(|number| self.list(number));
+            (0..self.slots.len() as u32).for_each(|number| self.list(number));
         }
         match (has_turn, self.had_turn) {
             (true, false) if self.begins.is_some() && self.ends.is_none() => {
@@ -378,30 +378,32 @@ impl<'a, R: Runtime> Worker<'a, R> {
     fn has_done_its_part(&self) -> bool {
         self.left == 0
             && self.unsettled == 0
-            && self.lanes.iter().all(|lane| lane.pending.is_empty())
+            && self.slots.iter().all(|slot| slot.pending.is_empty())
     }
 
     /// Answers that the sockets have dropped so far.
     fn drops(&self) -> u64 {
-        let open = |lane: &Lane<R>| lane.channel.as_ref().map_or(0, |channel| channel.drops());
-        self.lanes.iter().map(|lane| lane.drops + open(lane)).sum()
+        let open = |slot: &ConnectionSlot<R>| {
+            slot.connection.as_ref().map_or(0, |connection| connection.drops())
+        };
+        self.slots.iter().map(|slot| slot.drops + open(slot)).sum()
     }
 
-    /// Sees to it that a lane is looked after in this round, or the next.
+    /// Sees to it that a slot is looked after in this round, or the next.
     fn list(&mut self, number: u32) {
-        let lane = &mut self.lanes[number as usize];
-        if !lane.listed {
-            lane.listed = true;
+        let slot = &mut self.slots[number as usize];
+        if !slot.listed {
+            slot.listed = true;
             self.listed.push(number);
         }
     }
 
     fn report_interval(&mut self, now: Nanos) {
-        while let Some(interval) =
-            self.recorder.finished_interval(now, || self.orders.reports.spare())
+        while let Some(interval) = self.recorder.finished_interval(now, || self.job.reports.spare())
         {
-            self.send_path = self.lanes.iter().find_map(Lane::send_path).or(self.send_path);
-            self.orders.reports.send(interval);
+            self.send_path =
+                self.slots.iter().find_map(ConnectionSlot::send_path).or(self.send_path);
+            self.job.reports.send(interval);
             self.matcher.sample.look(now);
         }
     }
@@ -412,10 +414,10 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
     fn wait(&mut self, now: Nanos, ready: &mut Vec<u32>) -> std::io::Result<()> {
         // While others have their turn, what is left comes one by one.
-        if self.orders.horizon > 0 && self.unsettled > 0 && self.had_turn {
+        if self.job.horizon > 0 && self.unsettled > 0 && self.had_turn {
             // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
             // round itself took as long, and more has gathered already.
-            let horizon = self.orders.horizon;
+            let horizon = self.job.horizon;
             let taken = self.runtime.now().saturating_sub(self.woke);
             let pause = match &self.query_source {
                 QuerySource::Closed { .. } if taken < horizon => {
@@ -428,10 +430,10 @@ impl<'a, R: Runtime> Worker<'a, R> {
             };
             self.pause(pause);
         }
-        let interval = self.orders.phases.interval;
+        let interval = self.job.phases.interval;
         let mut wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
-        earlier(self.orders.next_turn(now).filter(|_| !self.had_turn));
+        earlier(self.job.next_turn(now).filter(|_| !self.had_turn));
         earlier(self.query_source.next_due().filter(|_| now < self.until && self.left > 0));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
@@ -456,7 +458,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         let over = slept.saturating_sub(pause);
         // A moving mean over about eight sleeps; one long wait for the CPU must not weigh more.
-        let over = over.min(self.orders.horizon);
+        let over = over.min(self.job.horizon);
         self.oversleep = self.oversleep - self.oversleep / 8 + over / 8;
     }
 
@@ -467,11 +469,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
         self.say_good_bye();
         let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
-            send_path: self.lanes.iter().find_map(Lane::send_path).or(self.send_path),
-            clients: self.orders.clients,
+            send_path: self.slots.iter().find_map(ConnectionSlot::send_path).or(self.send_path),
+            clients: self.job.clients,
             open_clients: self.open_clients,
             // A client at the end of its quota is between two connections.
-            served_clients: (self.orders.keeps_open && self.orders.quota.is_none())
+            served_clients: (self.job.keeps_open && self.job.quota.is_none())
                 .then(|| self.served_clients()),
             forsaken_clients: self.forsaken_clients(),
             held: self.held,
@@ -479,7 +481,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             pauses: self.pauses,
             recorder: self.recorder,
             time: self.time,
-            elapsed: self.orders.own_between(from, to),
+            elapsed: self.job.own_between(from, to),
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.matcher.wrong_example,

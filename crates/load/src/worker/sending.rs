@@ -3,18 +3,18 @@
 use dnslab_wire::{Additions, Query, Transport};
 
 use super::Worker;
-use crate::channel::ChannelEnd;
 use crate::clock::Nanos;
+use crate::connection::ConnectionEnd;
+use crate::connection_slot::Pending;
 use crate::in_flight::Entry;
-use crate::lane::Pending;
 use crate::query_source::QuerySource;
 use crate::recorder::Loss;
 use crate::runtime::Runtime;
 
-/// Messages in one batch at most, whatever the channel would take.
+/// Messages in one batch at most, whatever the connection would take.
 const BATCH_LIMIT: usize = 512;
 
-/// Places by which a lane's window opens in one round of the loop. An answer frees its place at
+/// Places by which a slot's window opens in one round of the loop. An answer frees its place at
 /// once; a place that was never open, or whose query timed out, opens in these steps. Else the
 /// whole window, at the start and one time-out after a loss, would come as one burst, be lost in a
 /// full socket buffer, and come again.
@@ -32,21 +32,21 @@ impl<R: Runtime> Worker<'_, R> {
             let due = Some(arrival.due_ns);
             self.recorder.due(arrival.due_ns);
             self.unsettled += 1;
-            let lane = &mut self.lanes[arrival.client as usize];
-            lane.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
-            if !lane.listed {
-                lane.listed = true;
+            let slot = &mut self.slots[arrival.client as usize];
+            slot.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
+            if !slot.listed {
+                slot.listed = true;
                 self.listed.push(arrival.client);
             }
         }
     }
 
-    /// Does what is to be done for every lane where something changed: opens it, fills its window,
+    /// Does what is to be done for every slot where something changed: opens it, fills its window,
     /// sends what is due, closes it.
     pub(super) fn look_after_listed(&mut self, now: Nanos) {
         let mut listed = std::mem::take(&mut self.listed);
         for number in listed.drain(..) {
-            self.lanes[number as usize].listed = false;
+            self.slots[number as usize].listed = false;
             self.fill_window(number, now);
             self.send_pending(number);
             self.rest(number, now);
@@ -56,53 +56,53 @@ impl<R: Runtime> Worker<'_, R> {
         self.listed = listed;
     }
 
-    /// Closed loop: what is missing in the lane's window is to be sent. It becomes due when it is
+    /// Closed loop: what is missing in the slot's window is to be sent. It becomes due when it is
     /// sent; what has not been sent when the measured window ends never does.
     fn fill_window(&mut self, number: u32, now: Nanos) {
         if !matches!(self.query_source, QuerySource::Closed { .. }) {
             return;
         }
-        let has_turn = self.orders.has_turn(now);
-        let lane = &mut self.lanes[number as usize];
+        let has_turn = self.job.has_turn(now);
+        let slot = &mut self.slots[number as usize];
         if now >= self.until || !has_turn {
-            lane.pending.retain(|pending| pending.due.is_some());
+            slot.pending.retain(|pending| pending.due.is_some());
             return;
         }
-        if lane.widest == 0 || !lane.is_open() {
+        if slot.widest == 0 || !slot.is_open() {
             return;
         }
-        lane.window = (lane.window + STEP).min(lane.widest);
-        let missing = (lane.window as usize).saturating_sub(lane.outstanding());
+        slot.window = (slot.window + STEP).min(slot.widest);
+        let missing = (slot.window as usize).saturating_sub(slot.outstanding());
         let missing = match self.matcher.retries_over_tcp {
             true => missing.min(self.free_places_of_client(number)),
             false => missing,
         };
         let QuerySource::Closed { picker } = &mut self.query_source else { return };
-        let lane = &mut self.lanes[number as usize];
+        let slot = &mut self.slots[number as usize];
         let missing = missing.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= missing as u64;
         for _ in 0..missing {
             let query = picker.next_query();
-            lane.pending.push_back(Pending { due: None, query, sent_before: 0 });
+            slot.pending.push_back(Pending { due: None, query, sent_before: 0 });
         }
-        if lane.window < lane.widest {
+        if slot.window < slot.widest {
             self.list(number);
         }
     }
 
-    /// Places in the window of a lane's client that no query is in, neither on the lanes that share
+    /// Places in the window of a slot's client that no query is in, neither on the slots that share
     /// the window nor on the one for what is asked again over TCP.
     fn free_places_of_client(&self, number: u32) -> usize {
-        let (client, clients) = (self.lanes[number as usize].client, self.orders.clients as usize);
+        let (client, clients) = (self.slots[number as usize].client, self.job.clients as usize);
         let (mut widest, mut outstanding) = (0, 0);
-        for lane in self.lanes[..self.regular].iter().skip(client as usize).step_by(clients) {
-            widest += lane.widest as usize;
-            outstanding += lane.outstanding();
+        for slot in self.slots[..self.regular].iter().skip(client as usize).step_by(clients) {
+            widest += slot.widest as usize;
+            outstanding += slot.outstanding();
         }
         widest.saturating_sub(outstanding)
     }
 
-    /// Sends what the lane has pending, in batches, as far as its channel takes it.
+    /// Sends what the slot has pending, in batches, as far as its connection takes it.
     fn send_pending(&mut self, number: u32) {
         while self.may_send(number) {
             match self.send_batch(number) {
@@ -114,9 +114,9 @@ impl<R: Runtime> Worker<'_, R> {
                 }
             }
         }
-        let unsent = self.lanes[number as usize].pending.front().and_then(|pending| pending.due);
+        let unsent = self.slots[number as usize].pending.front().and_then(|pending| pending.due);
         if let Some(due) = unsent {
-            self.arm(number, due + self.orders.timeout);
+            self.arm(number, due + self.job.timeout);
         }
         self.watch(number);
     }
@@ -124,60 +124,60 @@ impl<R: Runtime> Worker<'_, R> {
     /// Something waits, and the connection takes it.
     #[inline]
     fn may_send(&self, number: u32) -> bool {
-        let lane = &self.lanes[number as usize];
-        !lane.pending.is_empty() && !self.has_had_its_share(number) && lane.is_open()
+        let slot = &self.slots[number as usize];
+        !slot.pending.is_empty() && !self.has_had_its_share(number) && slot.is_open()
     }
 
     /// The connection has carried all queries that it may: its client's quota, or the server wants it
     /// closed (an idle time of zero, RFC 7828, section 3.2.2).
     #[inline]
     fn has_had_its_share(&self, number: u32) -> bool {
-        let lane = &self.lanes[number as usize];
-        lane.sent >= lane.quota || lane.server_idle == 0
+        let slot = &self.slots[number as usize];
+        slot.sent >= slot.quota || slot.server_idle == 0
     }
 
-    /// Sends one batch; true if the channel took all of it.
-    fn send_batch(&mut self, number: u32) -> Result<bool, ChannelEnd> {
+    /// Sends one batch; true if the connection took all of it.
+    fn send_batch(&mut self, number: u32) -> Result<bool, ConnectionEnd> {
         let sent = self.runtime.now();
-        let has_turn = self.orders.has_turn(sent);
-        let lane = &mut self.lanes[number as usize];
+        let has_turn = self.job.has_turn(sent);
+        let slot = &mut self.slots[number as usize];
         if sent >= self.until || !has_turn {
             // A round may last beyond the end of the window, or of a turn: what is due when it is
             // sent is not due any more.
-            lane.pending.retain(|pending| pending.due.is_some());
+            slot.pending.retain(|pending| pending.due.is_some());
         }
-        let channel = lane.channel.as_mut().expect("the channel was found open");
-        let quota = (lane.quota - lane.sent) as usize;
-        let limit = channel.batch_limit().min(BATCH_LIMIT).min(quota).min(lane.pending.len());
+        let connection = slot.connection.as_mut().expect("the connection was found open");
+        let quota = (slot.quota - slot.sent) as usize;
+        let limit = connection.batch_limit().min(BATCH_LIMIT).min(quota).min(slot.pending.len());
         if limit == 0 {
-            return Ok(lane.pending.is_empty());
+            return Ok(slot.pending.is_empty());
         }
         let mut ids = [0u16; BATCH_LIMIT];
         let is_grouped = self.group(number, limit);
         let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
         // To sign a batch takes its time, which is not the server's.
-        let sent = match self.orders.tsig {
+        let sent = match self.job.tsig {
             Some(_) => self.stamp_again(number, &ids[..offered]),
             None => sent,
         };
-        let lane = &mut self.lanes[number as usize];
+        let slot = &mut self.slots[number as usize];
         if offered == 0 {
             // All 65,536 ids of this socket are in flight: the query cannot be sent.
-            let pending = lane.pending.pop_front().expect("the queue was found filled");
+            let pending = slot.pending.pop_front().expect("the queue was found filled");
             self.give_up(pending, sent);
             return Ok(true);
         }
-        let channel = lane.channel.as_mut().expect("the channel was found open");
-        let result = channel.send(&self.runtime, &self.outbox, &mut self.scratch);
+        let connection = slot.connection.as_mut().expect("the connection was found open");
+        let result = connection.send(&self.runtime, &self.outbox, &mut self.scratch);
         let taken = *result.as_ref().unwrap_or(&0);
         for id in &ids[taken..offered] {
-            lane.table.take_back(*id);
-            lane.forget_signature(*id);
+            slot.table.take_back(*id);
+            slot.forget_signature(*id);
         }
         self.book_sent(number, sent, taken);
         if is_grouped && taken < limit {
             // The first that waits is the first to be given up.
-            let pending = &mut self.lanes[number as usize].pending;
+            let pending = &mut self.slots[number as usize].pending;
             put_by_age(&mut pending.make_contiguous()[..limit - taken]);
         }
         result.map(|taken| taken == offered)
@@ -188,34 +188,34 @@ impl<R: Runtime> Worker<'_, R> {
     /// are due, so nothing moves by more than this batch; while a socket is blocked the order stays,
     /// so that no length waits for ever.
     fn group(&mut self, number: u32, count: usize) -> bool {
-        let lane = &mut self.lanes[number as usize];
-        let in_groups = lane.transport == Transport::Udp && self.mixed_lengths;
-        if !in_groups || count < 2 || lane.watches_writing {
+        let slot = &mut self.slots[number as usize];
+        let in_groups = slot.transport == Transport::Udp && self.mixed_lengths;
+        if !in_groups || count < 2 || slot.watches_writing {
             return false;
         }
         let queries = self.matcher.queries;
         let length = |query| queries.get(query).octets().len();
-        put_by_length(&mut lane.pending.make_contiguous()[..count], length);
+        put_by_length(&mut slot.pending.make_contiguous()[..count], length);
         true
     }
 
     /// Puts the first queries that wait into the outbox, each with an id of its own; how many.
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
-        let lane = &mut self.lanes[number as usize];
+        let slot = &mut self.slots[number as usize];
         let queries = self.matcher.queries;
-        let client = self.orders.client_number(lane.client);
-        let subnet = self.orders.subnets.map(|subnets| subnets.of_client(client));
-        let cookie = self.matcher.cookies.get(lane.client as usize);
+        let client = self.job.client_number(slot.client);
+        let subnet = self.job.subnets.map(|subnets| subnets.of_client(client));
+        let cookie = self.matcher.cookies.get(slot.client as usize);
         let additions = Additions { cookie, subnet: subnet.as_ref() };
         self.outbox.clear();
         let mut offered = 0;
-        for (pending, id) in lane.pending.iter().zip(ids) {
+        for (pending, id) in slot.pending.iter().zip(ids) {
             let Pending { due, query, sent_before } = *pending;
             let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before };
-            let Some(free) = lane.table.insert(entry) else { break };
+            let Some(free) = slot.table.insert(entry) else { break };
             *id = free;
             let query = queries.get(query);
-            match self.orders.tsig {
+            match self.job.tsig {
                 None => self.outbox.push_with(|octets| query.append_to(free, &additions, octets)),
                 Some(key) => {
                     self.unsigned.clear();
@@ -224,7 +224,7 @@ impl<R: Runtime> Worker<'_, R> {
                         &mut self.unsigned,
                         (self.matcher.origin_unix_ns + sent) / 1_000_000_000,
                     );
-                    lane.signed.get_or_insert_default().insert(free, signed);
+                    slot.signed.get_or_insert_default().insert(free, signed);
                     self.outbox.push_with(|octets| octets.extend_from_slice(&self.unsigned));
                 }
             }
@@ -241,9 +241,9 @@ impl<R: Runtime> Worker<'_, R> {
             QuerySource::Closed { .. } => now.min(self.until.saturating_sub(1)),
             QuerySource::Open { .. } => now,
         };
-        let lane = &mut self.lanes[number as usize];
-        for (pending, id) in lane.pending.iter().zip(ids) {
-            lane.table.stamp_again(*id, pending.due.unwrap_or(sent), sent);
+        let slot = &mut self.slots[number as usize];
+        for (pending, id) in slot.pending.iter().zip(ids) {
+            slot.table.stamp_again(*id, pending.due.unwrap_or(sent), sent);
         }
         sent
     }
@@ -253,9 +253,9 @@ impl<R: Runtime> Worker<'_, R> {
         if taken == 0 {
             return;
         }
-        let lane = &mut self.lanes[number as usize];
-        lane.note_sent(sent, taken, matches!(self.query_source, QuerySource::Open { .. }));
-        for (pending, octets) in lane.pending.drain(..taken).zip(self.outbox.lengths()) {
+        let slot = &mut self.slots[number as usize];
+        slot.note_sent(sent, taken, matches!(self.query_source, QuerySource::Open { .. }));
+        for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
                 self.recorder.due(sent);
                 self.unsettled += 1;
@@ -263,7 +263,7 @@ impl<R: Runtime> Worker<'_, R> {
             let first = pending.sent_before == 0;
             self.recorder.sent(pending.due.unwrap_or(sent), sent, octets, first);
         }
-        self.arm(number, sent + self.orders.timeout);
+        self.arm(number, sent + self.job.timeout);
     }
 
     /// Books a query that was due and will not be sent.
@@ -276,36 +276,35 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// What a lane does when it has sent what it could: closes at the end of its quota or because
+    /// What a slot does when it has sent what it could: closes at the end of its quota or because
     /// the server has announced its own end, or is opened, or is idle.
     fn rest(&mut self, number: u32, now: Nanos) {
-        let lane = &self.lanes[number as usize];
-        if lane.drains_for.is_some() {
+        let slot = &self.slots[number as usize];
+        if slot.drains_for.is_some() {
             return self.rest_drain(number, now);
         }
-        let is_over = lane.is_draining() || self.has_had_its_share(number) && lane.is_open();
-        match (is_over, lane.table.len()) {
+        let is_over = slot.is_draining() || self.has_had_its_share(number) && slot.is_open();
+        match (is_over, slot.table.len()) {
             (true, 0) => self.close(number, now),
             (true, _) => self.drain(number, now),
             (false, _) => {}
         }
-        let lane = &self.lanes[number as usize];
-        if lane.channel.is_some() {
+        let slot = &self.slots[number as usize];
+        if slot.connection.is_some() {
             self.note_idle(number);
-        } else if self.wants_channel(number, now) {
+        } else if self.wants_connection(number, now) {
             self.queue_opening(number, now);
         }
     }
 
-    /// Whether a lane without a channel is to have one: when it has something to send, or when its
+    /// Whether a slot without a connection is to have one: when it has something to send, or when its
     /// client keeps it open.
-    pub(super) fn wants_channel(&self, number: u32, now: Nanos) -> bool {
-        let lane = &self.lanes[number as usize];
-        let sends_at_once = lane.widest > 0;
-        let is_first = self.orders.opens_at_start && !lane.was_tried;
-        let keeps_open =
-            (self.orders.keeps_open || is_first) && lane.transport == self.orders.transport;
-        !lane.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
+    pub(super) fn wants_connection(&self, number: u32, now: Nanos) -> bool {
+        let slot = &self.slots[number as usize];
+        let sends_at_once = slot.widest > 0;
+        let is_first = self.job.opens_at_start && !slot.was_tried;
+        let keeps_open = (self.job.keeps_open || is_first) && slot.transport == self.job.transport;
+        !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
     }
 }
 

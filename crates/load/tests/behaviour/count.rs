@@ -21,7 +21,7 @@ fn a_load_ends_with_its_last_query() {
                 mode: mode.clone(),
                 clients,
                 workers,
-                most_queries: Some(most),
+                max_queries: Some(most),
                 warm_up: Duration::ZERO,
                 duration: Duration::from_secs(60),
                 ..spec(target, transport)

@@ -124,7 +124,7 @@ fn truncated_answers_are_asked_again_over_tcp() {
         assert_eq!(counters.asked_again, counters.answers.truncated);
         assert_eq!(counters.sent, 2 * counters.outcomes.due);
         assert_eq!(lock(&seen).queries.len() as u64, counters.sent);
-        assert_eq!(lock(&seen).most_open, 4);
+        assert_eq!(lock(&seen).max_open, 4);
         // Without it they are answers.
         let result = go(&spec(target, Transport::Udp));
         let counters = &result.measured.counters;

@@ -16,7 +16,7 @@ pub(crate) struct Seen {
     /// Queries of each UDP peer and each TCP connection, in their order.
     pub(crate) queries: Vec<(SocketAddr, Vec<u8>)>,
     /// TCP connections that were open at the same time, at most.
-    pub(crate) most_open: usize,
+    pub(crate) max_open: usize,
     open: usize,
 }
 
@@ -73,7 +73,7 @@ fn serve(mut stream: TcpStream, seen: &Shared, answer: &dyn Fn(Transport, &[u8])
     {
         let mut seen = lock(seen);
         seen.open += 1;
-        seen.most_open = seen.most_open.max(seen.open);
+        seen.max_open = seen.max_open.max(seen.open);
     }
     let mut length = [0; 2];
     while stream.read_exact(&mut length).is_ok() {

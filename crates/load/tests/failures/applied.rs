@@ -75,8 +75,8 @@ fn check(spec: &LoadSpec, result: &LoadResult) {
     let measured = &result.measured;
     for counters in [&measured.warm_up, &measured.counters] {
         counters.outcomes.check().unwrap();
-        let most_sent = counters.outcomes.due + counters.asked_again;
-        assert!(counters.sent <= most_sent, "more was sent than was due: {counters:?}");
+        let max_sent = counters.outcomes.due + counters.asked_again;
+        assert!(counters.sent <= max_sent, "more was sent than was due: {counters:?}");
         let unsent = counters.outcomes.due - counters.outcomes.not_sent;
         assert!(counters.sent >= unsent, "what was not sent has another outcome: {counters:?}");
     }

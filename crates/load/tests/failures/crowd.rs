@@ -31,7 +31,7 @@ fn open_files() -> usize {
 #[track_caller]
 fn check(transport: Transport, target: SocketAddr) {
     let before = status_kib("VmRSS");
-    let mut most_files = 0;
+    let mut max_files = 0;
     let behaviour = ClientBehaviour {
         idle: Some(Duration::from_millis(200)),
         connect: Connect::OnDemand,
@@ -56,13 +56,13 @@ fn check(transport: Transport, target: SocketAddr) {
         calls += 1;
         // Counting takes the kernel a while.
         if calls % 8 == 0 {
-            most_files = most_files.max(open_files());
+            max_files = max_files.max(open_files());
         }
     });
     let counters = both(&result);
     let context = format!("{transport}: {counters:?} {}", last_end(&result));
     println!(
-        "found: {transport}: {:?} {:?}, {most_files} files, {} KiB more, {}",
+        "found: {transport}: {:?} {:?}, {max_files} files, {} KiB more, {}",
         counters.outcomes,
         counters.connections,
         status_kib("VmHWM").saturating_sub(before),
@@ -72,7 +72,7 @@ fn check(transport: Transport, target: SocketAddr) {
     assert_eq!(counters.outcomes.due, u64::from(CLIENTS), "{context}");
     // How many of them find their socket in time is the machine's affair.
     assert!(counters.outcomes.answered > 1_000, "{context}");
-    assert!(most_files > 100 && most_files < 20_000, "{most_files} files were open, {context}");
+    assert!(max_files > 100 && max_files < 20_000, "{max_files} files were open, {context}");
     if transport.is_connection() {
         assert!(counters.connections.closed > 0, "{context}");
         assert!(counters.connections.attempted >= counters.sent, "{context}");

@@ -23,7 +23,7 @@ pub fn unserved(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> 
     let clients: u64 = workers.iter().map(|worker| u64::from(worker.clients)).sum();
     let served: Option<u32> = workers.iter().map(|worker| worker.served_clients).sum();
     // A load that ends after so many queries need not wait for all clients.
-    let is_short = load.transport == "udp" || load.most_queries.is_some();
+    let is_short = load.transport == "udp" || load.max_queries.is_some();
     match served.map(u64::from).filter(|_| !is_short) {
         Some(served) if (served as f64) < SERVED * clients as f64 => {
             Some(not_connected(server, measured, served, clients))

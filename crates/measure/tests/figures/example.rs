@@ -52,7 +52,7 @@ pub(crate) fn load() -> LoadFacts {
         edns: String::new(),
         receive_time: String::new(),
         sources: None,
-        most_queries: None,
+        max_queries: None,
         quickack: false,
     }
 }

@@ -77,7 +77,7 @@ fn clients_that_are_not_served() {
     assert!(reason(|run| run.measured.workers[0].served_clients = Some(9_404)).is_some());
     assert_eq!(reason(|run| run.measured.workers[0].served_clients = None), None);
     assert_eq!(reason(|run| run.load.transport = "udp".to_owned()), None);
-    assert_eq!(reason(|run| run.load.most_queries = Some(5)), None);
+    assert_eq!(reason(|run| run.load.max_queries = Some(5)), None);
 }
 
 #[test]

@@ -285,12 +285,12 @@ impl Timeline {
         let longest_ns = all().map(|run| run.window_ns).max().unwrap_or(0);
         let interval_ns = interval_ns(all());
         let points = |width: u64| longest_ns.div_ceil(width);
-        let most_points =
+        let max_points =
             (MAX_POINTS_OF_ALL / runs.len().max(1) as u64).clamp(LEAST_POINTS, MAX_POINTS);
         // Whole intervals: then each bucket has as many as any other.
         let wide = interval_ns * ((SECOND + interval_ns / 2) / interval_ns).max(1);
-        let wide = wide * points(wide).div_ceil(most_points).max(1);
-        let fine = interval_ns * points(interval_ns).div_ceil(most_points).max(1);
+        let wide = wide * points(wide).div_ceil(max_points).max(1);
+        let fine = interval_ns * points(interval_ns).div_ceil(max_points).max(1);
         let mut widths = vec![wide, fine];
         if longest_ns < FEW_SECONDS * SECOND {
             widths.reverse();

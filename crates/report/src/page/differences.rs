@@ -62,7 +62,7 @@ const NARROW: Layout = Layout {
     longest_name: 42,
 };
 /// Differences up to this factor have their place on the axis.
-const MOST: f64 = 32.0;
+const MAX_COUNT: f64 = 32.0;
 /// Intervals are drawn to this factor beyond the differences.
 const BEYOND: f64 = 2.0;
 /// The same for one metric of variants with names that fit beside the axis.
@@ -262,9 +262,9 @@ struct Axis<'a> {
 
 impl<'a> Axis<'a> {
     /// An axis on which the baseline and all differences have their place, as far as they are within a
-    /// factor of [`MOST`]; of intervals what is within a factor of [`BEYOND`] of any difference.
+    /// factor of [`MAX_COUNT`]; of intervals what is within a factor of [`BEYOND`] of any difference.
     fn of(drawn: &[&Comparison], layout: &'a Layout) -> Self {
-        let most = MOST.log2();
+        let most = MAX_COUNT.log2();
         let values = || drawn.iter().map(|of| ratio_log(of.difference.value).clamp(-most, most));
         let (least, largest) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
         let (least, largest) = (least - BEYOND.log2(), largest + BEYOND.log2());

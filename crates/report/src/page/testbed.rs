@@ -133,12 +133,12 @@ impl Place {
 
     /// What stands in a host below its name, in lines that fit into it.
     fn lines(&self, roles: &[Role]) -> Vec<String> {
-        const LONGEST: usize = 28;
+        const MAX_LENGTH: usize = 28;
         let mut lines: Vec<String> = Vec::new();
         for role in roles {
             let mut line = String::new();
             for word in role.text(self.variants.len()).split(' ') {
-                if !line.is_empty() && line.chars().count() + word.chars().count() >= LONGEST {
+                if !line.is_empty() && line.chars().count() + word.chars().count() >= MAX_LENGTH {
                     lines.push(std::mem::take(&mut line));
                 }
                 let space = if line.is_empty() { "" } else { " " };

@@ -63,7 +63,7 @@ pub(super) fn of_search(records: &[RunRecord]) -> String {
 
 /// The measured window in seconds as they were asked for: 10 s, 0.2 s; or its queries, where those end it.
 fn length(record: &RunRecord) -> String {
-    match record.load.most_queries {
+    match record.load.max_queries {
         Some(queries) => format!("{} queries", number::count(queries)),
         None => format!("{} s", record.load.duration_ns as f64 / 1e9),
     }

@@ -193,7 +193,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         edns: String::new(),
         receive_time: String::new(),
         sources: None,
-        most_queries: None,
+        max_queries: None,
         quickack: false,
     }
 }

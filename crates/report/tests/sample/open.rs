@@ -75,7 +75,7 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
         edns: "payload size 1232, DO, padding to 128 octets, cookies".to_owned(),
         receive_time: if is_connection { "user" } else { "kernel" }.to_owned(),
         sources: Some("127.0.1.0/24".to_owned()),
-        most_queries: None,
+        max_queries: None,
         ..record.load.clone()
     };
     let rate =

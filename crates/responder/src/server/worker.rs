@@ -123,7 +123,7 @@ impl<'s> Worker<'s> {
         loop {
             let due_ns = [self.responder.delayed.next_due_ns(), self.quic.next_due_ns()];
             self.timer.set(due_ns.into_iter().flatten().min())?;
-            self.poller.wait(self.longest_wait())?;
+            self.poller.wait(self.max_wait())?;
             self.stand_still();
             if self.shared.stop.is_set() {
                 return Ok(self.finish());
@@ -155,7 +155,7 @@ impl<'s> Worker<'s> {
     }
 
     /// How long the loop may wait for the kernel: for ever, unless connections must be looked over.
-    fn longest_wait(&self) -> Option<Duration> {
+    fn max_wait(&self) -> Option<Duration> {
         if self.paused_until_ns.is_some() {
             return Some(ACCEPT_PAUSE);
         }

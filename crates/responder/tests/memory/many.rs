@@ -14,10 +14,10 @@ use crate::quic::RawClient;
 use crate::{PATIENCE, Victim, alone, check, connect, flood, query};
 
 /// What all of them may make the server hold, octets.
-const MOST: usize = 16 << 20;
+const MAX_COUNT: usize = 16 << 20;
 
 fn start() -> Victim {
-    Victim::start(|config| config.memory_per_thread = NonZeroUsize::new(MOST).unwrap())
+    Victim::start(|config| config.memory_per_thread = NonZeroUsize::new(MAX_COUNT).unwrap())
 }
 
 /// Attacks with so many clients at once, and checks that enough of them were cut while all were open.
@@ -29,7 +29,7 @@ fn attack<T>(server: &Victim, clients: usize, cut: usize, client: impl Fn(usize)
         (life.broken + life.failed_handshakes) as usize
     };
     let (mut open, before) = (Vec::new(), ended());
-    check(server, MOST + (40 << 20), || open.extend((0..clients).map(client)));
+    check(server, MAX_COUNT + (40 << 20), || open.extend((0..clients).map(client)));
     let after = ended();
     assert!(after - before >= cut, "{before} {after}");
     let life = server.counters.read(PATIENCE).connections;

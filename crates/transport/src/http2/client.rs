@@ -25,7 +25,7 @@ pub struct Client {
     pub(super) next_stream: u32,
     /// Streams that the server allows at once: [`STREAMS_AT_FIRST`], then what its settings say, and
     /// [`MAX_STREAMS`] where they name no limit.
-    pub(super) most_streams: usize,
+    pub(super) max_streams: usize,
     /// Octets to be written.
     pub(super) out: Vec<u8>,
     /// Octets received that have not been read.
@@ -98,7 +98,7 @@ impl Client {
             streams: Streams::default(),
             sending: Sending::default(),
             next_stream: 1,
-            most_streams: STREAMS_AT_FIRST,
+            max_streams: STREAMS_AT_FIRST,
             out,
             input: Vec::new(),
             has_ended: false,
@@ -132,7 +132,7 @@ impl Client {
     /// Requests that can be sent now.
     #[must_use]
     pub fn room(&self) -> usize {
-        if self.draining { 0 } else { self.most_streams.saturating_sub(self.in_flight()) }
+        if self.draining { 0 } else { self.max_streams.saturating_sub(self.in_flight()) }
     }
 
     /// Requests without an end.

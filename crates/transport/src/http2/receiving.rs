@@ -251,7 +251,7 @@ impl Client {
         if !self.is_greeted {
             self.is_greeted = true;
             // There is no limit unless these settings name one (section 6.5.2).
-            self.most_streams = MAX_STREAMS;
+            self.max_streams = MAX_STREAMS;
         }
         for (name, value) in frame::settings(payload) {
             match name {
@@ -260,7 +260,7 @@ impl Client {
                     return Err(Fault::protocol("a server that wants to be pushed to"));
                 }
                 setting::MAX_CONCURRENT_STREAMS => {
-                    self.most_streams = (value as usize).min(MAX_STREAMS);
+                    self.max_streams = (value as usize).min(MAX_STREAMS);
                 }
                 setting::INITIAL_WINDOW_SIZE => self.sending.set_initial(value, &mut self.out)?,
                 setting::MAX_FRAME_SIZE if !(1 << 14..1 << 24).contains(&value) => {

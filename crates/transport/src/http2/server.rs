@@ -109,10 +109,10 @@ impl Server {
 
     /// The same with so many requests open at once.
     #[must_use]
-    pub fn with_streams(path: &str, most_streams: u32) -> Self {
+    pub fn with_streams(path: &str, max_streams: u32) -> Self {
         let pipe = Pipe::default();
         let handshake = server::Builder::new()
-            .max_concurrent_streams(most_streams)
+            .max_concurrent_streams(max_streams)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(HEADER_LIST)
             // A server that stood still may read hundreds of requests together with the resets of

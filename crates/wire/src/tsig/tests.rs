@@ -44,7 +44,7 @@ fn signed(key: &TsigKey, id: u16, now: u64) -> (Vec<u8>, Signed) {
     query.append_to(id, &Additions::default(), &mut message);
     let length = message.len();
     let signed = key.sign(&mut message, now);
-    assert!(message.len() - length <= LONGEST);
+    assert!(message.len() - length <= MAX_LENGTH);
     (message, signed)
 }
 

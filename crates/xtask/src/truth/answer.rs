@@ -12,7 +12,7 @@ use super::tables::{self, COSTS, EQUAL, UNMOVED};
 /// A difference counts as found in time if its experiment took no longer.
 pub(crate) const MAX_SECONDS: f64 = 60.0;
 /// An aim that takes more experiments than this is out of reach.
-const MOST: u32 = 2_000;
+const MAX_COUNT: u32 = 2_000;
 
 /// An aim for a share.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl Aim {
             }
         };
         let is_shown = |share: &Share| self.is_kept(share.interval()) == Some(true);
-        (1..=MOST).find(|of| nearest(*of).iter().any(is_shown))
+        (1..=MAX_COUNT).find(|of| nearest(*of).iter().any(is_shown))
     }
 }
 

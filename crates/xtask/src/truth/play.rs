@@ -21,7 +21,7 @@ use crate::process::Running;
 use crate::versus::dnslab::Dnslab;
 
 /// What an experiment may take. The default one takes less than a minute.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_LENGTH: Duration = Duration::from_secs(600);
 /// How often a running experiment is looked at. Each look takes microseconds.
 const LOOK: Duration = Duration::from_millis(100);
 /// Exit code of a command line or an experiment file that dnslab does not understand.
@@ -173,8 +173,8 @@ impl Player {
             if let Some(ended) = running.collect()? {
                 break ended;
             }
-            if begun.elapsed() > LONGEST {
-                return Ok(Err(format!("it was not done after {LONGEST:?}")));
+            if begun.elapsed() > MAX_LENGTH {
+                return Ok(Err(format!("it was not done after {MAX_LENGTH:?}")));
             }
             thread::sleep(LOOK);
         };

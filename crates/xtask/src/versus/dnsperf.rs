@@ -17,7 +17,7 @@ const SLACK: Duration = Duration::from_secs(30);
 /// Window of an open loop, which shall not bound it.
 const WIDE_WINDOW: u32 = 10_000;
 
-/// Buffers of a UDP socket, KiB (`SOCKET_BUFFER` in `crates/load/src/channel/udp.rs`).
+/// Buffers of a UDP socket, KiB (`SOCKET_BUFFER` in `crates/load/src/kernel.rs`).
 const BUFFER_KIB: &str = "4096";
 
 /// Root folder of a newer Debian with its dnsperf; looked for, and made only by hand

@@ -8,7 +8,7 @@ use dnslab_transport::http2::{Client, Http2Error};
 use rustls_pki_types::ServerName;
 
 use super::stream::{BATCH, Layer};
-use super::{ChannelEnd, Delivery, Handshake, Route};
+use super::{ConnectionEnd, Delivery, Handshake, Route};
 use crate::clock::Nanos;
 use crate::tls::{ClientTls, TlsSession, alpn};
 
@@ -16,13 +16,13 @@ use crate::tls::{ClientTls, TlsSession, alpn};
 ///
 /// # Errors
 /// When TLS or HTTP refuses its settings.
-pub(super) fn layer(tls: &ClientTls, route: &Route<'_>) -> Result<Doh2, ChannelEnd> {
+pub(super) fn layer(tls: &ClientTls, route: &Route<'_>) -> Result<Doh2, ConnectionEnd> {
     let target = Target {
         authority: authority(tls.server_name(), route.path.target.port()),
         path: route.http.path.clone(),
         method: route.http.method,
     };
-    let http = Client::new(&target).map_err(|error| ChannelEnd::Protocol(error.to_string()))?;
+    let http = Client::new(&target).map_err(|error| ConnectionEnd::Protocol(error.to_string()))?;
     Ok(Doh2 { session: tls.session(route.client)?, http })
 }
 
@@ -48,18 +48,18 @@ pub(crate) struct Doh2 {
 
 impl Doh2 {
     /// Appends what HTTP/2 has to say, sealed, to `write`.
-    fn flush(&mut self, plain: &mut Vec<u8>, write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+    fn flush(&mut self, plain: &mut Vec<u8>, write: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         let flushed = self.http.flush(plain);
         self.session.write(plain, write)?;
         flushed.map_err(end)
     }
 }
 
-/// The end of a connection as channels have it.
-fn end(error: Http2Error) -> ChannelEnd {
+/// The end of a connection as connections have it.
+fn end(error: Http2Error) -> ConnectionEnd {
     match error {
-        Http2Error::Closed => ChannelEnd::Closed,
-        other => ChannelEnd::Protocol(other.to_string()),
+        Http2Error::Closed => ConnectionEnd::Closed,
+        other => ConnectionEnd::Protocol(other.to_string()),
     }
 }
 
@@ -97,7 +97,7 @@ impl Layer for Doh2 {
         outbox: &SendBatch,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
-    ) -> Result<usize, ChannelEnd> {
+    ) -> Result<usize, ConnectionEnd> {
         let mut taken = 0;
         for message in outbox.messages() {
             let id = u16::from_be_bytes([message[0], message[1]]);
@@ -117,12 +117,12 @@ impl Layer for Doh2 {
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<(), ChannelEnd> {
+    ) -> Result<(), ConnectionEnd> {
         let opened = self.session.read(read, plain, write);
         if self.session.is_established() && !self.session.agreed_on(alpn::DOH2) {
             opened?;
             let text = "the server does not speak HTTP/2 here: it chose no `h2` in ALPN";
-            return Err(ChannelEnd::Protocol(text.to_owned()));
+            return Err(ConnectionEnd::Protocol(text.to_owned()));
         }
         self.http.receive(plain);
         plain.clear();

@@ -11,7 +11,7 @@ use dnslab_transport::quic::{QuicClient, QuicClientSettings, QuicError};
 
 use super::udp::{is_about_an_earlier_datagram, is_for_now, refuses_segments};
 use super::{
-    Channel, ChannelEnd, Delivery, Draining, Handshake, HandshakeKind, Opened, Route, Scratch,
+    Connection, ConnectionEnd, Delivery, Draining, Handshake, HandshakeKind, Opened, Route, Scratch,
 };
 use crate::clock::{Nanos, Timeline};
 use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
@@ -34,9 +34,9 @@ pub(super) type Connect<'a> =
     &'a dyn Fn(&QuicClientSettings, SocketAddr, &str, Instant) -> Result<QuicClient, QuicError>;
 
 /// A QUIC connection of a client.
-pub(crate) struct QuicChannel<D> {
+pub(crate) struct QuicConnection<D> {
     socket: D,
-    connection: QuicClient,
+    quic: QuicClient,
     timeline: Timeline,
     /// The client's number, whose tickets are in the store.
     client: u32,
@@ -56,7 +56,7 @@ pub(crate) struct QuicChannel<D> {
     segments: bool,
 }
 
-impl<D: DatagramSocket> QuicChannel<D> {
+impl<D: DatagramSocket> QuicConnection<D> {
     /// Begins to connect, and sends the first packets.
     ///
     /// # Errors
@@ -67,17 +67,17 @@ impl<D: DatagramSocket> QuicChannel<D> {
         route: &Route<'_>,
         now: Nanos,
         connect: Connect<'_>,
-    ) -> Result<Self, ChannelEnd> {
+    ) -> Result<Self, ConnectionEnd> {
         let options = DatagramOptions { stamps: false, probes_mtu: true };
-        let socket = runtime.bind(route.path, options).map_err(ChannelEnd::connect)?;
+        let socket = runtime.bind(route.path, options).map_err(ConnectionEnd::connect)?;
         tls.enter(route.client);
         let (timeline, name) = (runtime.timeline(), tls.server_name().to_str());
         let settings = tls.quic_settings().map_err(end)?;
-        let connection =
+        let quic =
             connect(settings, route.path.target, &name, timeline.instant(now)).map_err(end)?;
-        let mut channel = Self {
+        let mut connection = Self {
             socket,
-            connection,
+            quic,
             timeline,
             client: route.client,
             tickets: Arc::clone(tls.tickets()),
@@ -92,26 +92,26 @@ impl<D: DatagramSocket> QuicChannel<D> {
             segment: 0,
             segments: true,
         };
-        if !channel.connection.is_open() {
-            channel.flush(timeline.instant(now), &mut Vec::new())?;
+        if !connection.quic.is_open() {
+            connection.flush(timeline.instant(now), &mut Vec::new())?;
         }
-        Ok(channel)
+        Ok(connection)
     }
 
     /// Sends what the connection has to say, as far as the kernel takes it.
-    fn flush(&mut self, now: Instant, out: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+    fn flush(&mut self, now: Instant, out: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         while self.unsent.is_empty() {
             out.clear();
-            let Some(segment) = self.connection.transmit(now, out) else { break };
+            let Some(segment) = self.quic.transmit(now, out) else { break };
             self.offer(out, segment)?;
         }
-        self.timer = self.connection.next_timeout().map(|at| self.timeline.nanos_at(at));
+        self.timer = self.quic.next_timeout().map(|at| self.timeline.nanos_at(at));
         Ok(())
     }
 
     /// Offers packets to the kernel; those that it does not take now wait. What it will not take
     /// at all is lost, as it may be in any network, and QUIC sends it again.
-    fn offer(&mut self, octets: &[u8], segment: usize) -> Result<(), ChannelEnd> {
+    fn offer(&mut self, octets: &[u8], segment: usize) -> Result<(), ConnectionEnd> {
         let mut rest = octets;
         // An ICMP error about earlier packets takes the place of sending once.
         let mut is_reported = false;
@@ -136,14 +136,14 @@ impl<D: DatagramSocket> QuicChannel<D> {
                     return Ok(());
                 }
                 Err(error) if self.segments && refuses_segments(&error) => self.segments = false,
-                Err(error) => return Err(ChannelEnd::Broken(error)),
+                Err(error) => return Err(ConnectionEnd::Broken(error)),
             }
         }
         Ok(())
     }
 
     /// Offers again what the kernel did not take.
-    fn flush_unsent(&mut self) -> Result<(), ChannelEnd> {
+    fn flush_unsent(&mut self) -> Result<(), ConnectionEnd> {
         let unsent = std::mem::take(&mut self.unsent);
         self.offer(&unsent, self.segment)
     }
@@ -153,7 +153,7 @@ impl<D: DatagramSocket> QuicChannel<D> {
         &mut self,
         runtime: &R,
         scratch: &mut Scratch<R>,
-    ) -> Result<(Nanos, bool), ChannelEnd> {
+    ) -> Result<(Nanos, bool), ConnectionEnd> {
         let received = self.socket.receive(&mut scratch.inbox);
         // Not before: what came last must not seem to have come earlier than it did.
         let at = runtime.now();
@@ -163,19 +163,19 @@ impl<D: DatagramSocket> QuicChannel<D> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((at, true)),
             // Nobody listens there: the handshake's time-out will say so, if it stays so.
             Err(error) if is_about_earlier_packets(&error) => return Ok((at, true)),
-            Err(error) => return Err(ChannelEnd::Broken(error)),
+            Err(error) => return Err(ConnectionEnd::Broken(error)),
         };
         self.tickets.enter(self.client);
         let now = self.timeline.instant(at);
         for group in scratch.inbox.groups() {
-            self.connection.receive(now, group.octets, group.segment);
+            self.quic.receive(now, group.octets, group.segment);
         }
         Ok((at, more))
     }
 
     /// Takes note of the handshake's end.
     fn note_handshake(&mut self, now: Nanos) {
-        let Some(handshake) = self.connection.handshake() else { return };
+        let Some(handshake) = self.quic.handshake() else { return };
         self.is_reported = true;
         let kind = match (handshake.resumed, handshake.early_data) {
             (_, true) => HandshakeKind::EarlyData,
@@ -201,30 +201,30 @@ fn is_about_earlier_packets(error: &io::Error) -> bool {
     is_about_an_earlier_datagram(error) || error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-/// The end of a connection as channels have it.
-fn end(error: QuicError) -> ChannelEnd {
+/// The end of a connection as connections have it.
+fn end(error: QuicError) -> ConnectionEnd {
     match error {
-        QuicError::Closed => ChannelEnd::Closed,
-        QuicError::Silent => ChannelEnd::Idle,
-        other => ChannelEnd::Protocol(other.to_string()),
+        QuicError::Closed => ConnectionEnd::Closed,
+        QuicError::Silent => ConnectionEnd::Idle,
+        other => ConnectionEnd::Protocol(other.to_string()),
     }
 }
 
-impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
+impl<R: Runtime> Connection<R> for QuicConnection<R::Datagrams> {
     fn socket(&self) -> Watched<'_, R> {
         Watched::Datagrams(&self.socket)
     }
 
     fn is_open(&self) -> bool {
-        self.connection.is_open()
+        self.quic.is_open()
     }
 
     fn is_draining(&self) -> bool {
-        self.connection.is_draining()
+        self.quic.is_draining()
     }
 
     fn why_draining(&self) -> Draining {
-        match (self.connection.is_silent(), self.connection.is_used_up()) {
+        match (self.quic.is_silent(), self.quic.is_used_up()) {
             (true, _) => Draining::Silent,
             (false, true) => Draining::UsedUp,
             (false, false) => Draining::Announced(None),
@@ -244,7 +244,7 @@ impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
         runtime: &R,
         outbox: &SendBatch,
         scratch: &mut Scratch<R>,
-    ) -> Result<usize, ChannelEnd> {
+    ) -> Result<usize, ConnectionEnd> {
         // What the kernel does not take waits with the client, where it can time out.
         if !self.unsent.is_empty() {
             return Ok(0);
@@ -252,7 +252,7 @@ impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
         let mut taken = 0;
         for message in outbox.messages() {
             let id = u16::from_be_bytes([message[0], message[1]]);
-            if !self.connection.send(id, message) {
+            if !self.quic.send(id, message) {
                 break;
             }
             taken += 1;
@@ -267,15 +267,15 @@ impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
         runtime: &R,
         scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<bool, ChannelEnd> {
+    ) -> Result<bool, ConnectionEnd> {
         self.flush_unsent()?;
         let (at, more) = self.receive(runtime, scratch)?;
         let now = self.timeline.instant(at);
-        if self.connection.next_timeout().is_some_and(|due| due <= now) {
-            self.connection.handle_timeout(now);
+        if self.quic.next_timeout().is_some_and(|due| due <= now) {
+            self.quic.handle_timeout(now);
         }
         let mut has_delivered = false;
-        let polled = self.connection.poll(now, &mut |exchange| {
+        let polled = self.quic.poll(now, &mut |exchange| {
             has_delivered = true;
             deliver(Delivery::of(exchange, at));
         });
@@ -283,12 +283,12 @@ impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
         if !was_established {
             self.note_handshake(at);
             if !self.is_reported && at.saturating_sub(self.began) > HANDSHAKE {
-                return Err(ChannelEnd::Connect(io::ErrorKind::TimedOut.into()));
+                return Err(ConnectionEnd::Connect(io::ErrorKind::TimedOut.into()));
             }
         }
         if polled.is_ok() && has_delivered && was_established {
             // Answers are mostly followed by queries: what there is to acknowledge goes with them.
-            let due = self.connection.next_timeout().map(|due| self.timeline.nanos_at(due));
+            let due = self.quic.next_timeout().map(|due| self.timeline.nanos_at(due));
             self.timer = Some(due.unwrap_or(Nanos::MAX).min(at + PATIENCE));
         } else {
             // Also after the end, so that the server learns of it.
@@ -303,15 +303,15 @@ impl<R: Runtime> Channel<R> for QuicChannel<R::Datagrams> {
     }
 
     fn forget(&mut self, now: Nanos, id: u16) {
-        self.connection.give_up(id);
+        self.quic.give_up(id);
         let soon = now + PATIENCE;
         self.timer = Some(self.timer.map_or(soon, |timer| timer.min(soon)));
     }
 
     fn close(&mut self, now: Nanos, scratch: &mut Scratch<R>) {
         let now = self.timeline.instant(now);
-        self.connection.close(now);
-        // The channel is dropped after it, whatever the kernel takes.
+        self.quic.close(now);
+        // The connection is dropped after it, whatever the kernel takes.
         self.flush(now, &mut scratch.write).ok();
     }
 

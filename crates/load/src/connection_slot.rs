@@ -1,11 +1,11 @@
-//! One lane: a socket of a simulated client with what is in flight on it and what waits for it.
+//! One slot: a socket of a simulated client with what is in flight on it and what waits for it.
 
 use std::collections::{HashMap, VecDeque};
 
 use dnslab_wire::{Signed, Transport};
 
-use crate::channel::Channel;
 use crate::clock::Nanos;
+use crate::connection::Connection;
 use crate::in_flight::InFlightTable;
 use crate::runtime::Runtime;
 
@@ -23,25 +23,25 @@ pub(crate) struct Pending {
 
 /// A connection of a simulated client, or its UDP socket. Boxes and queues are empty, without
 /// memory, while it rests.
-pub(crate) struct Lane<R: Runtime> {
-    pub(crate) channel: Option<Box<dyn Channel<R>>>,
+pub(crate) struct ConnectionSlot<R: Runtime> {
+    pub(crate) connection: Option<Box<dyn Connection<R>>>,
     pub(crate) table: InFlightTable,
     pub(crate) pending: VecDeque<Pending>,
     /// Signatures of the queries in flight, by id (RFC 8945, section 5.3, signs an answer together
     /// with its query's); `None`, without memory, where nothing is signed.
-    #[expect(clippy::box_collection, reason = "a map itself is 48 octets of every lane's memory")]
+    #[expect(clippy::box_collection, reason = "a map itself is 48 octets of every slot's memory")]
     pub(crate) signed: Option<Box<HashMap<u16, Signed>>>,
     /// The client that it belongs to: its place among those of the worker.
     pub(crate) client: u32,
-    /// For one that only waits for the last answers of a channel: the lane whose channel that was.
+    /// For one that only waits for the last answers of a connection: the slot whose connection that was.
     pub(crate) drains_for: Option<u32>,
-    /// Queries of this lane in flight on channels that are drained.
+    /// Queries of this slot in flight on connections that are drained.
     pub(crate) on_drains: u32,
     /// How queries travel on it: as those of the load do, or over TCP when they are asked again.
     pub(crate) transport: Transport,
-    /// It stands in the worker's list of lanes to look after.
+    /// It stands in the worker's list of slots to look after.
     pub(crate) listed: bool,
-    /// It stands in the worker's queue of lanes to open.
+    /// It stands in the worker's queue of slots to open.
     pub(crate) queued: bool,
     /// An attempt to open it was made at some time.
     pub(crate) was_tried: bool,
@@ -57,9 +57,9 @@ pub(crate) struct Lane<R: Runtime> {
     pub(crate) timed_out_at: Nanos,
     /// It was open when the measured window ended, or about to be opened again at once.
     pub(crate) was_open_at_end: bool,
-    /// Its channel is there, and was not open yet.
+    /// Its connection is there, and was not open yet.
     pub(crate) is_new: bool,
-    /// It is idle and stands in the worker's queue of idle lanes.
+    /// It is idle and stands in the worker's queue of idle slots.
     pub(crate) idle_listed: bool,
     /// The readiness that epoll was last asked for includes writing.
     pub(crate) watches_writing: bool,
@@ -68,11 +68,11 @@ pub(crate) struct Lane<R: Runtime> {
     /// Closed loop: how much of the window is open. It opens step by step, so that a server is not
     /// met by the whole window in one burst that no socket buffer holds.
     pub(crate) window: u32,
-    /// Queries sent since the channel was opened.
+    /// Queries sent since the connection was opened.
     pub(crate) sent: u32,
-    /// Queries after which the channel is closed.
+    /// Queries after which the connection is closed.
     pub(crate) quota: u32,
-    /// How often a channel was opened.
+    /// How often a connection was opened.
     pub(crate) opened: u32,
     /// Attempts to connect since the last answer.
     pub(crate) attempts: u32,
@@ -94,10 +94,10 @@ pub(crate) struct Lane<R: Runtime> {
     pub(crate) drops: u64,
 }
 
-impl<R: Runtime> Lane<R> {
+impl<R: Runtime> ConnectionSlot<R> {
     pub(crate) fn new(client: u32, transport: Transport, widest: u32) -> Self {
         Self {
-            channel: None,
+            connection: None,
             table: InFlightTable::new(),
             pending: VecDeque::new(),
             signed: None,
@@ -133,14 +133,14 @@ impl<R: Runtime> Lane<R> {
         }
     }
 
-    /// Queries may be sent now, as far as the channel is concerned.
+    /// Queries may be sent now, as far as the connection is concerned.
     pub(crate) fn is_open(&self) -> bool {
-        self.channel.as_ref().is_some_and(|channel| channel.is_open())
+        self.connection.as_ref().is_some_and(|connection| connection.is_open())
     }
 
-    /// The channel is there, but takes no more queries: it is closed when its last has ended.
+    /// The connection is there, but takes no more queries: it is closed when its last has ended.
     pub(crate) fn is_draining(&self) -> bool {
-        self.channel.as_ref().is_some_and(|channel| channel.is_draining())
+        self.connection.as_ref().is_some_and(|connection| connection.is_draining())
     }
 
     /// Queries left on it, as the latest ones. `follows` in an open loop: there the next query does
@@ -180,24 +180,24 @@ impl<R: Runtime> Lane<R> {
         self.table.len() == 0 && self.pending.is_empty()
     }
 
-    /// Which system calls carry the messages, if the channel is open.
+    /// Which system calls carry the messages, if the connection is open.
     pub(crate) fn send_path(&self) -> Option<&'static str> {
-        self.channel.as_ref().map(|channel| channel.send_path())
+        self.connection.as_ref().map(|connection| connection.send_path())
     }
 
-    /// Queries in flight, on drained channels too, and waiting to be sent: what a window counts.
+    /// Queries in flight, on drained connections too, and waiting to be sent: what a window counts.
     pub(crate) fn outstanding(&self) -> usize {
         self.table.len() + self.pending.len() + self.on_drains as usize
     }
 
-    /// How long its channel may be idle if its client lets it be for `own`.
+    /// How long its connection may be idle if its client lets it be for `own`.
     pub(crate) fn longest_idle(&self, own: Nanos) -> Nanos {
         own.min(self.server_idle)
     }
 
-    /// Moves what belongs to the lane's channel to `drain`, which waits for the last answers.
+    /// Moves what belongs to the slot's connection to `drain`, which waits for the last answers.
     pub(crate) fn hand_over_to(&mut self, drain: &mut Self) {
-        drain.channel = self.channel.take();
+        drain.connection = self.connection.take();
         drain.table = std::mem::replace(&mut self.table, InFlightTable::new());
         drain.signed = self.signed.take();
         drain.client = self.client;

@@ -3,7 +3,7 @@
 use dnslab_wire::Frames;
 
 use super::tcp::{Below, Framed};
-use super::{ChannelEnd, Handshake};
+use super::{ConnectionEnd, Handshake};
 use crate::Records;
 use crate::clock::Nanos;
 use crate::tls::{ClientTls, TlsSession};
@@ -12,7 +12,7 @@ use crate::tls::{ClientTls, TlsSession};
 ///
 /// # Errors
 /// When TLS refuses its settings.
-pub(super) fn layer(tls: &ClientTls, client: u32) -> Result<Framed<Dot>, ChannelEnd> {
+pub(super) fn layer(tls: &ClientTls, client: u32) -> Result<Framed<Dot>, ConnectionEnd> {
     Ok(Framed::over(Dot { session: tls.session(client)?, records: tls.records() }))
 }
 
@@ -46,7 +46,7 @@ impl Below for Dot {
         self.session.may_write()
     }
 
-    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         if self.records == Records::Shared {
             return self.session.write(plain, write);
         }
@@ -65,7 +65,7 @@ impl Below for Dot {
         read: &[u8],
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
-    ) -> Result<(), ChannelEnd> {
+    ) -> Result<(), ConnectionEnd> {
         self.session.read(read, plain, write)
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use dnslab_socket::SendBatch;
 
-use super::{Channel, ChannelEnd, Delivery, Draining, Handshake, Opened, Route, Scratch};
+use super::{Connection, ConnectionEnd, Delivery, Draining, Handshake, Opened, Route, Scratch};
 use crate::clock::Nanos;
 use crate::runtime::{Runtime, StreamSocket, Watched};
 
@@ -53,7 +53,7 @@ pub(crate) trait Layer {
         outbox: &SendBatch,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
-    ) -> Result<usize, ChannelEnd>;
+    ) -> Result<usize, ConnectionEnd>;
 
     /// Delivers what `read` carries, and appends what must go out in return to `write`. `plain` is
     /// empty, and free to be used.
@@ -67,7 +67,7 @@ pub(crate) trait Layer {
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<(), ChannelEnd>;
+    ) -> Result<(), ConnectionEnd>;
 
     /// Nobody waits for the answer to the query with this id any more.
     fn forget(&mut self, _id: u16) {}
@@ -108,8 +108,8 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
         route: &Route<'_>,
         layer: L,
         now: Nanos,
-    ) -> Result<Self, ChannelEnd> {
-        let socket = runtime.connect(route.path).map_err(ChannelEnd::connect)?;
+    ) -> Result<Self, ConnectionEnd> {
+        let socket = runtime.connect(route.path).map_err(ConnectionEnd::connect)?;
         Ok(Self {
             socket,
             layer,
@@ -123,8 +123,8 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
     }
 
     /// Goes on from a socket that became writable while connecting.
-    fn connected(&mut self, now: Nanos) -> Result<(), ChannelEnd> {
-        if !self.socket.is_connected().map_err(ChannelEnd::Connect)? {
+    fn connected(&mut self, now: Nanos) -> Result<(), ConnectionEnd> {
+        if !self.socket.is_connected().map_err(ConnectionEnd::Connect)? {
             return Ok(());
         }
         self.connect = now.saturating_sub(self.began);
@@ -135,7 +135,7 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
     }
 
     /// Writes `octets`, or keeps those that the kernel does not take.
-    fn write(&mut self, octets: &[u8]) -> Result<(), ChannelEnd> {
+    fn write(&mut self, octets: &[u8]) -> Result<(), ConnectionEnd> {
         if !self.unsent.is_empty() {
             self.unsent.extend_from_slice(octets);
             return self.write_unsent();
@@ -145,7 +145,7 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
         Ok(())
     }
 
-    fn write_unsent(&mut self) -> Result<(), ChannelEnd> {
+    fn write_unsent(&mut self) -> Result<(), ConnectionEnd> {
         let unsent = std::mem::take(&mut self.unsent);
         let taken = self.offer(&unsent)?;
         // An empty rest gives its memory back: most connections never block.
@@ -157,7 +157,7 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
     }
 
     /// Offers octets to the kernel until it takes no more; how many it took.
-    fn offer(&mut self, octets: &[u8]) -> Result<usize, ChannelEnd> {
+    fn offer(&mut self, octets: &[u8]) -> Result<usize, ConnectionEnd> {
         let mut taken = 0;
         while taken < octets.len() {
             match self.socket.write(&octets[taken..]) {
@@ -171,10 +171,10 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
     }
 
     /// Reads once; the count of octets, `None` when there are none now.
-    fn read(&mut self, buffer: &mut Vec<u8>) -> Result<Option<usize>, ChannelEnd> {
+    fn read(&mut self, buffer: &mut Vec<u8>) -> Result<Option<usize>, ConnectionEnd> {
         buffer.resize(READ, 0);
         match self.socket.read(buffer) {
-            Ok(0) => Err(ChannelEnd::Closed),
+            Ok(0) => Err(ConnectionEnd::Closed),
             Ok(count) => {
                 // The next query sets the kernel back to holding it back, so each read asks anew.
                 if self.quickack {
@@ -204,14 +204,14 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
 
 /// A server that closes with unread queries in its buffer sends a reset, and writing to a closed
 /// connection is a broken pipe: both are the server's closing.
-fn broken(error: io::Error) -> ChannelEnd {
+fn broken(error: io::Error) -> ConnectionEnd {
     match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ChannelEnd::Closed,
-        _ => ChannelEnd::Broken(error),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ConnectionEnd::Closed,
+        _ => ConnectionEnd::Broken(error),
     }
 }
 
-impl<R: Runtime, L: Layer> Channel<R> for Stream<R::Stream, L> {
+impl<R: Runtime, L: Layer> Connection<R> for Stream<R::Stream, L> {
     fn socket(&self) -> Watched<'_, R> {
         Watched::Stream(&self.socket)
     }
@@ -243,7 +243,7 @@ impl<R: Runtime, L: Layer> Channel<R> for Stream<R::Stream, L> {
         _: &R,
         outbox: &SendBatch,
         scratch: &mut Scratch<R>,
-    ) -> Result<usize, ChannelEnd> {
+    ) -> Result<usize, ConnectionEnd> {
         // A message is taken only when all before it left: what the server does not read waits
         // with the client, where it can time out, and memory stays bounded.
         if !self.unsent.is_empty() {
@@ -261,7 +261,7 @@ impl<R: Runtime, L: Layer> Channel<R> for Stream<R::Stream, L> {
         runtime: &R,
         scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<bool, ChannelEnd> {
+    ) -> Result<bool, ConnectionEnd> {
         if matches!(self.state, State::Connecting) {
             self.connected(runtime.now())?;
             self.note_established(runtime.now());
@@ -277,7 +277,7 @@ impl<R: Runtime, L: Layer> Channel<R> for Stream<R::Stream, L> {
         plain.clear();
         write.clear();
         let opened = self.layer.open(&read[..count], at, plain, write, deliver);
-        // What came before an alert has been delivered; then the alert ends the channel, and ours
+        // What came before an alert has been delivered; then the alert ends the connection, and ours
         // in return is written as far as that goes.
         let written = self.write(write);
         opened?;

@@ -1,5 +1,5 @@
 //! How queries reach a server: one state machine per transport, behind one interface that takes
-//! batches. A channel knows no schedule, no time-out and no outcome.
+//! batches. A connection knows no schedule, no time-out and no outcome.
 
 mod doh2;
 mod doh3;
@@ -22,9 +22,9 @@ use crate::runtime::{DatagramSocket, Inbox, Path, Runtime, Watched};
 pub(crate) use crate::tls::ClientTls;
 use crate::{HttpSettings, ReceiveTime};
 
-/// Why a channel came to its end.
+/// Why a connection came to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ChannelEnd {
+pub(crate) enum ConnectionEnd {
     /// No connection came about.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
@@ -55,7 +55,7 @@ pub(crate) enum ChannelEnd {
     Tls(#[from] rustls::Error),
 }
 
-impl ChannelEnd {
+impl ConnectionEnd {
     /// A connection that did not come about, with the remedy where there is one.
     pub(crate) fn connect(error: io::Error) -> Self {
         match error.raw_os_error() {
@@ -75,7 +75,7 @@ pub(crate) struct Received<'a> {
     pub(crate) at: Nanos,
 }
 
-/// What came of a query on a channel.
+/// What came of a query on a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delivery<'a> {
     /// A message, to be matched by id and question.
@@ -119,7 +119,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Why nothing more may be sent on a channel.
+/// Why nothing more may be sent on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Draining {
     /// The server has announced its end; with an error, if it was one.
@@ -146,7 +146,7 @@ impl Draining {
     }
 }
 
-/// How a channel was opened.
+/// How a connection was opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened {
     /// Time to connect the transport, nanoseconds.
@@ -179,7 +179,7 @@ pub(crate) enum HandshakeKind {
     EarlyData,
 }
 
-/// Buffers of a worker that all its channels use in turn, so that an idle channel holds none.
+/// Buffers of a worker that all its connections use in turn, so that an idle connection holds none.
 pub(crate) struct Scratch<R: Runtime> {
     /// Datagrams received.
     pub(crate) inbox: <R::Datagrams as DatagramSocket>::Inbox,
@@ -198,7 +198,7 @@ impl<R: Runtime> Default for Scratch<R> {
 }
 
 /// A way to one server for one client.
-pub(crate) trait Channel<R: Runtime> {
+pub(crate) trait Connection<R: Runtime> {
     /// The socket, for readiness.
     fn socket(&self) -> Watched<'_, R>;
 
@@ -208,7 +208,7 @@ pub(crate) trait Channel<R: Runtime> {
 
     /// Nothing more may be sent, but answers may still come: the server has announced its end
     /// (GOAWAY, an idle time of zero in RFC 7828), or is taken for gone, or allows no further streams.
-    /// The channel is closed when its last query has its outcome.
+    /// The connection is closed when its last query has its outcome.
     fn is_draining(&self) -> bool {
         false
     }
@@ -221,34 +221,34 @@ pub(crate) trait Channel<R: Runtime> {
     /// Octets wait until the socket is writable.
     fn wants_to_write(&self) -> bool;
 
-    /// Messages that one call of [`Channel::send`] takes at most.
+    /// Messages that one call of [`Connection::send`] takes at most.
     fn batch_limit(&self) -> usize;
 
     /// Hands over messages in order; how many were taken. Those not taken may be offered again
     /// when the socket is writable.
     ///
     /// # Errors
-    /// When the channel is at its end.
+    /// When the connection is at its end.
     fn send(
         &mut self,
         runtime: &R,
         outbox: &SendBatch,
         scratch: &mut Scratch<R>,
-    ) -> Result<usize, ChannelEnd>;
+    ) -> Result<usize, ConnectionEnd>;
 
     /// Does what the socket is ready for: goes on with connecting, writes what waits, reads once
     /// and delivers each whole message. True if more may be there to read at once.
     ///
     /// # Errors
-    /// When the channel is at its end.
+    /// When the connection is at its end.
     fn advance(
         &mut self,
         runtime: &R,
         scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<bool, ChannelEnd>;
+    ) -> Result<bool, ConnectionEnd>;
 
-    /// When [`Channel::advance`] must be called even if the socket stays silent (QUIC's timers);
+    /// When [`Connection::advance`] must be called even if the socket stays silent (QUIC's timers);
     /// looked at after each call of `send` and `advance`.
     fn next_timer(&self) -> Option<Nanos> {
         None
@@ -259,10 +259,10 @@ pub(crate) trait Channel<R: Runtime> {
     fn forget(&mut self, _now: Nanos, _id: u16) {}
 
     /// Says good-bye as the transport has it (close_notify, GOAWAY, CONNECTION_CLOSE), as far as
-    /// the socket takes it at once. The channel is dropped after it.
+    /// the socket takes it at once. The connection is dropped after it.
     fn close(&mut self, _now: Nanos, _scratch: &mut Scratch<R>) {}
 
-    /// How the channel was opened; once, when it has been.
+    /// How the connection was opened; once, when it has been.
     fn take_opened(&mut self) -> Option<Opened>;
 
     /// Which system calls carry the messages, for the record.
@@ -274,7 +274,7 @@ pub(crate) trait Channel<R: Runtime> {
     }
 }
 
-/// The way of one client to a server: what a channel is opened with.
+/// The way of one client to a server: what a connection is opened with.
 pub(crate) struct Route<'a> {
     /// From where to where.
     pub(crate) path: Path,
@@ -292,7 +292,7 @@ pub(crate) struct Route<'a> {
     pub(crate) quickack: bool,
 }
 
-/// Begins to open a channel for one client.
+/// Begins to open a connection for one client.
 ///
 /// # Errors
 /// When no socket is to be had, or the address cannot be reached at all.
@@ -300,10 +300,10 @@ pub(crate) fn open<R: Runtime>(
     runtime: &mut R,
     route: &Route<'_>,
     now: Nanos,
-) -> Result<Box<dyn Channel<R>>, ChannelEnd> {
+) -> Result<Box<dyn Connection<R>>, ConnectionEnd> {
     let tls = || route.tls.expect("a client of an encrypted transport has TLS settings");
     Ok(match route.transport {
-        Transport::Udp => Box::new(udp::UdpChannel::open(runtime, route)?),
+        Transport::Udp => Box::new(udp::UdpConnection::open(runtime, route)?),
         Transport::Tcp => {
             let layer = tcp::Framed::over(tcp::Nothing);
             Box::new(stream::Stream::connect(runtime, route, layer, now)?)

@@ -6,8 +6,8 @@ use dnslab_transport::Target;
 use dnslab_transport::quic::QuicClient;
 
 use super::doh2::authority;
-use super::quic::QuicChannel;
-use super::{ChannelEnd, Route};
+use super::quic::QuicConnection;
+use super::{ConnectionEnd, Route};
 use crate::clock::Nanos;
 use crate::runtime::Runtime;
 use crate::tls::ClientTls;
@@ -21,13 +21,13 @@ pub(super) fn open<R: Runtime>(
     runtime: &mut R,
     route: &Route<'_>,
     now: Nanos,
-) -> Result<QuicChannel<R::Datagrams>, ChannelEnd> {
+) -> Result<QuicConnection<R::Datagrams>, ConnectionEnd> {
     let target = Arc::new(Target {
         authority: authority(tls.server_name(), route.path.target.port()),
         path: route.http.path.clone(),
         method: route.http.method,
     });
-    QuicChannel::open(tls, runtime, route, now, &|settings, server, name, now| {
+    QuicConnection::open(tls, runtime, route, now, &|settings, server, name, now| {
         QuicClient::http3(settings, server, name, Arc::clone(&target), now)
     })
 }

@@ -2,8 +2,8 @@
 
 use dnslab_transport::quic::QuicClient;
 
-use super::quic::QuicChannel;
-use super::{ChannelEnd, Route};
+use super::quic::QuicConnection;
+use super::{ConnectionEnd, Route};
 use crate::clock::Nanos;
 use crate::runtime::Runtime;
 use crate::tls::ClientTls;
@@ -17,6 +17,6 @@ pub(super) fn open<R: Runtime>(
     runtime: &mut R,
     route: &Route<'_>,
     now: Nanos,
-) -> Result<QuicChannel<R::Datagrams>, ChannelEnd> {
-    QuicChannel::open(tls, runtime, route, now, &QuicClient::doq)
+) -> Result<QuicConnection<R::Datagrams>, ConnectionEnd> {
+    QuicConnection::open(tls, runtime, route, now, &QuicClient::doq)
 }

@@ -4,7 +4,7 @@ use dnslab_socket::SendBatch;
 use dnslab_wire::{Frames, push_frame};
 
 use super::stream::{BATCH, Layer};
-use super::{ChannelEnd, Delivery, Handshake, Received};
+use super::{ConnectionEnd, Delivery, Handshake, Received};
 use crate::clock::Nanos;
 
 /// What lies below the length prefixes.
@@ -26,7 +26,7 @@ pub(crate) trait Below {
 
     /// Appends the octets that carry `plain`, which are whole messages with their prefixes, to
     /// `write`.
-    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd>;
+    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ConnectionEnd>;
 
     /// Appends what `read` carries to `plain`, and what must go out in return to `write`.
     fn open(
@@ -34,7 +34,7 @@ pub(crate) trait Below {
         read: &[u8],
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
-    ) -> Result<(), ChannelEnd>;
+    ) -> Result<(), ConnectionEnd>;
 
     /// See [`Layer::close`].
     fn close(&mut self, write: &mut Vec<u8>);
@@ -93,7 +93,7 @@ impl<B: Below> Layer for Framed<B> {
         outbox: &SendBatch,
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
-    ) -> Result<usize, ChannelEnd> {
+    ) -> Result<usize, ConnectionEnd> {
         let framed = if B::IS_NOTHING { &mut *write } else { &mut *plain };
         for message in outbox.messages() {
             push_frame(framed, message);
@@ -111,7 +111,7 @@ impl<B: Below> Layer for Framed<B> {
         plain: &mut Vec<u8>,
         write: &mut Vec<u8>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<(), ChannelEnd> {
+    ) -> Result<(), ConnectionEnd> {
         if B::IS_NOTHING && self.partial.is_empty() {
             self.cut(read, at, deliver);
             return Ok(());
@@ -151,7 +151,7 @@ impl Below for Nothing {
         true
     }
 
-    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ChannelEnd> {
+    fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         write.extend_from_slice(plain);
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Below for Nothing {
         read: &[u8],
         plain: &mut Vec<u8>,
         _: &mut Vec<u8>,
-    ) -> Result<(), ChannelEnd> {
+    ) -> Result<(), ConnectionEnd> {
         plain.extend_from_slice(read);
         Ok(())
     }

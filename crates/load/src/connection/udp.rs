@@ -4,35 +4,36 @@ use std::io;
 
 use dnslab_socket::{MAX_BATCH, SendBatch, refuses_segmentation};
 
-use super::{Channel, ChannelEnd, Delivery, Opened, Received, Route, Scratch};
+use super::{Connection, ConnectionEnd, Delivery, Opened, Received, Route, Scratch};
 use crate::ReceiveTime;
 use crate::clock::{Nanos, Stamps};
 use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
 
-pub(crate) struct UdpChannel<D> {
+pub(crate) struct UdpConnection<D> {
     socket: D,
     opened: Option<Opened>,
     blocked: bool,
     /// So many datagrams form a group at most, which the kernel cuts for us: 1 for none.
-    longest: usize,
+    max_segments: usize,
 }
 
-impl<D: DatagramSocket> UdpChannel<D> {
+impl<D: DatagramSocket> UdpConnection<D> {
     pub(crate) fn open<R: Runtime<Datagrams = D>>(
         runtime: &mut R,
         route: &Route<'_>,
-    ) -> Result<Self, ChannelEnd> {
+    ) -> Result<Self, ConnectionEnd> {
         let stamps = route.receive_time == ReceiveTime::Kernel;
         let options = DatagramOptions { stamps, probes_mtu: false };
-        let socket = runtime.bind(route.path, options).map_err(ChannelEnd::connect)?;
+        let socket = runtime.bind(route.path, options).map_err(ConnectionEnd::connect)?;
         let opened = Some(Opened { connect: None, round_trip: None, handshake: None });
-        Ok(Self { socket, opened, blocked: false, longest: LONGEST[0] })
+        Ok(Self { socket, opened, blocked: false, max_segments: MAX_SEGMENTS[0] })
     }
 
     /// Falls back to smaller groups, and in the end to none.
     fn group_less(&mut self) {
-        let smaller = LONGEST.into_iter().find(|longest| *longest < self.longest);
-        self.longest = smaller.unwrap_or(1);
+        let smaller =
+            MAX_SEGMENTS.into_iter().find(|max_segments| *max_segments < self.max_segments);
+        self.max_segments = smaller.unwrap_or(1);
     }
 }
 
@@ -50,20 +51,20 @@ fn is_unreachable(error: &io::Error) -> bool {
 
 /// The device's queue is full: the socket stays good, and the query may go out later. Where a packet
 /// filter or a full connection table forbids a datagram (`EPERM`), the socket would be writable all
-/// the while; there the channel ends, and its client comes back after a pause.
+/// the while; there the connection ends, and its client comes back after a pause.
 pub(super) fn is_for_now(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
 /// How many datagrams are grouped: what Linux cuts since 6.9, what it cut before, none.
-const LONGEST: [usize; 3] = [MAX_BATCH, 64, 1];
+const MAX_SEGMENTS: [usize; 3] = [MAX_BATCH, 64, 1];
 
 /// The kernel or the device makes no such groups, or a segment does not fit the path (`EMSGSIZE`).
 pub(super) fn refuses_segments(error: &io::Error) -> bool {
     refuses_segmentation(error) || error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
+impl<R: Runtime> Connection<R> for UdpConnection<R::Datagrams> {
     fn socket(&self) -> Watched<'_, R> {
         Watched::Datagrams(&self.socket)
     }
@@ -80,7 +81,12 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
         MAX_BATCH
     }
 
-    fn send(&mut self, _: &R, outbox: &SendBatch, _: &mut Scratch<R>) -> Result<usize, ChannelEnd> {
+    fn send(
+        &mut self,
+        _: &R,
+        outbox: &SendBatch,
+        _: &mut Scratch<R>,
+    ) -> Result<usize, ConnectionEnd> {
         self.blocked = false;
         let mut taken = 0;
         // A server that is not there has every datagram answered by an ICMP error, which the next
@@ -88,19 +94,21 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
         let mut calls_left = 2 * outbox.len();
         while taken < outbox.len() && calls_left > 0 {
             calls_left -= 1;
-            match self.socket.send_batch(outbox, taken, self.longest) {
+            match self.socket.send_batch(outbox, taken, self.max_segments) {
                 Ok(count) => taken += count,
                 Err(error) if is_about_an_earlier_datagram(&error) => {
                     // One about this datagram, for want of a route, comes again at every call.
                     if calls_left == 0 && taken == 0 && is_unreachable(&error) {
-                        return Err(ChannelEnd::Broken(error));
+                        return Err(ConnectionEnd::Broken(error));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_for_now(&error) => break,
-                Err(error) if self.longest > 1 && refuses_segments(&error) => self.group_less(),
-                Err(error) if taken == 0 => return Err(ChannelEnd::Broken(error)),
+                Err(error) if self.max_segments > 1 && refuses_segments(&error) => {
+                    self.group_less()
+                }
+                Err(error) if taken == 0 => return Err(ConnectionEnd::Broken(error)),
                 Err(_) => break,
             }
         }
@@ -113,14 +121,14 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
         runtime: &R,
         scratch: &mut Scratch<R>,
         deliver: &mut dyn FnMut(Delivery<'_>),
-    ) -> Result<bool, ChannelEnd> {
+    ) -> Result<bool, ConnectionEnd> {
         self.blocked = false;
         let more = match self.socket.receive(&mut scratch.inbox) {
             Ok(more) => more,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(error) if is_about_an_earlier_datagram(&error) => return Ok(true),
-            Err(error) => return Err(ChannelEnd::Broken(error)),
+            Err(error) => return Err(ConnectionEnd::Broken(error)),
         };
         let now: Nanos = runtime.now();
         let mut stamps = Stamps::default();
@@ -138,7 +146,7 @@ impl<R: Runtime> Channel<R> for UdpChannel<R::Datagrams> {
     }
 
     fn send_path(&self) -> &'static str {
-        if self.longest > 1 {
+        if self.max_segments > 1 {
             "sendmmsg with UDP_SEGMENT, recvmmsg with UDP_GRO; a connected socket per client"
         } else {
             "sendmmsg and recvmmsg; a connected socket per client"
