@@ -1,5 +1,6 @@
 //! The order of the runs.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dnslab_measure::{CaseId, SkippedVariant};
@@ -77,7 +78,9 @@ impl Plan {
         let common = experiment.common_load();
         let common = common.map_or(Duration::ZERO, |of| of.warm_up + of.duration);
         let lasts = |case: &CaseId| lasts(case).saturating_add(common);
-        let estimated = cases.iter().map(lasts).fold(Duration::ZERO, Duration::saturating_add);
+        let rounds: BTreeSet<u32> = cases.iter().map(|case| case.repetition).collect();
+        let pauses = experiment.repeat.pause * (rounds.len() as u32).saturating_sub(1);
+        let estimated = cases.iter().map(lasts).fold(pauses, Duration::saturating_add);
         Self { cases, estimated }
     }
 }
@@ -122,7 +125,7 @@ fn latin_square(size: usize, random: &mut Xoshiro256PlusPlus) -> Vec<Vec<usize>>
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use proptest::prelude::*;
 
@@ -193,6 +196,14 @@ mod tests {
             prop_assert_eq!(&rest.cases, &expected);
             prop_assert_eq!(rest.estimated, (Duration::from_millis(1_500) + START_AND_STOP) * expected.len() as u32);
         }
+    }
+
+    #[test]
+    fn pauses_between_rounds_take_their_time() {
+        let mut experiment = experiment(2, 3, 1);
+        let without = Plan::new(&experiment, &[]).estimated;
+        experiment.repeat.pause = Duration::from_secs(7);
+        assert_eq!(Plan::new(&experiment, &[]).estimated, without + Duration::from_secs(14));
     }
 
     /// The sequence is part of what a seed promises; a change of it is a measurement change.

@@ -604,6 +604,8 @@ settings! {
         slice: Duration = Duration::from_millis(50), lasting(Duration::from_millis(5), MINUTE);
         /// Beginning of each turn that is not counted; shorter than a slice
         guard: Duration = Duration::from_millis(10), lasting(Duration::ZERO, Duration::from_secs(30));
+        /// Time between two rounds in which nothing is done: CPUs cool down, and connections leave TIME-WAIT
+        pause: Duration = Duration::ZERO, lasting(Duration::ZERO, Duration::from_secs(3_600));
         /// Seed of the order of the runs and of everything drawn at random
         seed: u64 = 1, count(0, i64::MAX as u64), flag("seed", "N");
         /// Relative difference below which a difference does not matter

@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::statistics::Metric;
@@ -346,7 +347,13 @@ impl Session {
             true => None,
             false => self.common_rate(stop, observer)?,
         };
+        let mut last = None;
         for round in rounds {
+            // Where whole runs alternate, a round has several of these.
+            let repetition = round.first().map(|case| case.repetition);
+            if last.replace(repetition).is_some_and(|last| last != repetition) {
+                rest(self.experiment.repeat.pause, stop);
+            }
             if stop.load(Ordering::Relaxed) {
                 return Ok(SessionEnd { interrupted: true });
             }
@@ -558,6 +565,14 @@ fn host_facts(experiment: &Experiment) -> Vec<Fact> {
         }
     }
     facts
+}
+
+/// Does nothing for so long, or until `stop` is set.
+fn rest(pause: Duration, stop: &AtomicBool) {
+    let end = Instant::now() + pause;
+    while !stop.load(Ordering::Relaxed) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[cfg(test)]
