@@ -130,15 +130,23 @@ fn fronts() -> impl Strategy<Value = String> {
     select(kinds.chain([external.to_owned()]).collect::<Vec<_>>())
 }
 
-/// One key with a value.
-fn entry() -> impl Strategy<Value = (&'static Key, String)> {
-    select(keys().collect::<Vec<_>>()).prop_flat_map(|key| (Just(key), values(key.kind)))
+/// One of the keys, with a value.
+fn entry(of: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {
+    select(of).prop_flat_map(|key| (Just(key), values(key.kind)))
+}
+
+/// Experiments of any keys.
+fn files() -> impl Strategy<Value = String> {
+    grown(vec(entry(keys().collect()), 0..40))
 }
 
 /// Experiments that grow key by key, above the variants or in one of them, as long as all fits together.
-fn files() -> impl Strategy<Value = String> {
-    let variant = (fronts(), select(Transport::ALL.to_vec()));
-    (vec(variant, 1..4), vec((any::<Index>(), entry()), 0..40)).prop_map(|(variants, entries)| {
+fn grown(
+    entries: impl Strategy<Value = Vec<(&'static Key, String)>>,
+) -> impl Strategy<Value = String> {
+    let variants = vec((fronts(), select(Transport::ALL.to_vec())), 1..4);
+    let places = vec(any::<Index>(), 50);
+    (variants, entries, places).prop_map(|(variants, entries, places)| {
         // The first part stands above the variants.
         let mut parts = vec![vec!["name = \"any\"".to_owned()]];
         parts.extend(variants.into_iter().enumerate().map(|(at, (front, transport))| {
@@ -148,7 +156,7 @@ fn files() -> impl Strategy<Value = String> {
         let text = |parts: &[Vec<String>]| {
             parts.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n[[variant]]\n")
         };
-        for (at, (key, value)) in entries {
+        for ((key, value), at) in entries.into_iter().zip(places) {
             let at = at.index(parts.len());
             let begin = format!("{} = ", key.path);
             if parts[at].iter().any(|line| line.starts_with(&begin)) {
@@ -191,12 +199,15 @@ fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
 #[test]
 fn each_key_is_in_some_experiment() {
     let mut runner = TestRunner::deterministic();
-    let mut unused: Vec<String> = keys().map(|key| format!("{} = ", key.path)).collect();
-    for _ in 0..2_000 {
-        let text = files().new_tree(&mut runner).unwrap().current();
-        unused.retain(|begin| !text.lines().any(|line| line.starts_with(begin)));
+    for key in keys() {
+        // The key, and others that it may need.
+        let entries = (vec(entry(keys().collect()), 0..10), vec(entry(vec![key]), 20));
+        let files = grown(entries.prop_map(|(others, tries)| [others, tries].concat()));
+        let begin = format!("{} = ", key.path);
+        let is_in = |text: &String| text.lines().any(|line| line.starts_with(&begin));
+        let mut drawn = (0..2_000).map(|_| files.new_tree(&mut runner).unwrap().current());
+        assert!(drawn.any(|text| is_in(&text)), "in no experiment: {}", key.path);
     }
-    assert!(unused.is_empty(), "in no experiment: {unused:?}");
 }
 
 proptest! {
