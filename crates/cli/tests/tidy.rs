@@ -16,38 +16,6 @@ struct Finding {
     message: String,
 }
 
-/// On which of the workspace's crates each one may depend (`docs/ARCHITECTURE.md`, "The house").
-/// Dependencies of tests alone are free.
-const EDGES: [(&str, &[&str]); 13] = [
-    ("wire", &[]),
-    ("traffic", &["wire"]),
-    ("settings", &["wire", "traffic"]),
-    ("measure", &["wire", "settings"]),
-    ("transport", &["wire"]),
-    ("socket", &["wire"]),
-    ("responder", &["wire", "traffic", "transport", "socket"]),
-    ("report", &["measure"]),
-    ("load", &["wire", "traffic", "settings", "measure", "transport", "socket"]),
-    ("lab", &["wire", "settings", "measure"]),
-    ("experiment", &["wire", "traffic", "settings", "measure", "load", "lab"]),
-    // Outside the house: it measures the binary, and may use whatever helps it.
-    ("xtask", &["wire", "traffic", "measure", "lab"]),
-    (
-        "cli",
-        &[
-            "wire",
-            "traffic",
-            "settings",
-            "measure",
-            "load",
-            "responder",
-            "lab",
-            "experiment",
-            "report",
-        ],
-    ),
-];
-
 /// Beginnings of lines that no lint finds, the folders where they may stand, and what to do instead.
 /// rustfmt begins a line with each attribute.
 const LINES: [(&[&str], &[&str], &str); 3] = [
@@ -84,6 +52,7 @@ fn sources_keep_the_rules() {
     let root = root();
     let mut complaints = Vec::new();
     let mut paths = Vec::new();
+    let architecture = fs::read_to_string(root.join("docs/ARCHITECTURE.md")).unwrap();
     for folder in ["crates", "fuzz", "docs", "deploy"] {
         collect(&root.join(folder), folder, &mut paths);
     }
@@ -97,7 +66,7 @@ fn sources_keep_the_rules() {
             rust_files += 1;
             rust(path, &read())
         } else if path.ends_with("/Cargo.toml") && path.starts_with("crates/") {
-            forbidden_edges(part_of_path(path, 1), &read())
+            wrong_edges(part_of_path(path, 1), &read(), &drawn_edges(&architecture))
         } else if path.ends_with(".md") {
             let folder = Path::new(path).parent().unwrap_or(Path::new(""));
             dead_links(&read(), &|link| root.join(folder).join(link).exists())
@@ -162,13 +131,30 @@ fn rust(path: &str, text: &str) -> Vec<Finding> {
     found
 }
 
-/// Dependencies of the crate `name` on others of the workspace that the house has no stairs for.
-fn forbidden_edges(name: &str, manifest: &str) -> Vec<Finding> {
-    let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
-        let message = format!("crate `{name}` has no entry in EDGES of this test: give it one");
+/// The edges of the picture in `docs/ARCHITECTURE.md`: each crate with those that it depends on, from the bottom up.
+/// A line has a crate's name and a mark below the place of each crate above it: `x`, or `.` for none.
+fn drawn_edges(architecture: &str) -> Vec<(&str, Vec<&str>)> {
+    let picture = architecture.split("```text").find(|block| block.starts_with("\nwire"));
+    let lines = picture.unwrap_or_default().split("```").next().unwrap_or_default().lines();
+    let mut drawn: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let marks = drawn.iter().zip(words).filter(|(_, mark)| *mark == "x");
+        let below = marks.map(|((other, _), _)| *other).collect();
+        drawn.push((name, below));
+    }
+    drawn
+}
+
+/// Dependencies of the crate `name` on others of the workspace that the picture has not, and the other way
+/// round. What only its tests depend on does not count.
+fn wrong_edges(name: &str, manifest: &str, drawn: &[(&str, Vec<&str>)]) -> Vec<Finding> {
+    let Some((_, below)) = drawn.iter().find(|(known, _)| *known == name) else {
+        let message = format!("crate `{name}` is not in the picture of docs/ARCHITECTURE.md");
         return vec![Finding { line: 1, message }];
     };
-    let (mut found, mut counts) = (Vec::new(), false);
+    let (mut found, mut seen, mut counts) = (Vec::new(), Vec::new(), false);
     for (number, line) in manifest.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         if line.starts_with('[') {
@@ -182,7 +168,8 @@ fn forbidden_edges(name: &str, manifest: &str) -> Vec<Finding> {
             let rest = &line[at + prefix.len()..];
             let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric());
             let other = &rest[..end.unwrap_or(rest.len())];
-            if !allowed.contains(&other) {
+            seen.push(other);
+            if !below.contains(&other) {
                 let message = format!(
                     "{name} must not depend on {other}: take what it needs as an argument, or \
                      move the type down to a crate that both may use"
@@ -190,6 +177,10 @@ fn forbidden_edges(name: &str, manifest: &str) -> Vec<Finding> {
                 found.push(Finding { line: number + 1, message });
             }
         }
+    }
+    for other in below.iter().filter(|other| !seen.contains(other)) {
+        let message = format!("{name} does not depend on {other}: mend the picture of the crates");
+        found.push(Finding { line: 1, message });
     }
     found
 }
@@ -253,7 +244,7 @@ mod tests {
         check(path, "#[test]\n    #[ignore = \"slow\"]\n// #[ignore]\nfn ignore() {}", &[2]);
         check(path, "//! Text.\n#![allow(dead_code)]\n#![expect(b)]\nallow(1);", &[2]);
         let unsafe_code = "#![expect(unsafe_code, reason = \"\")]\n#[expect(\n    unsafe_code,";
-        check("crates/load/src/worker/mod.rs", unsafe_code, &[1, 3]);
+        check("crates/client/src/worker/mod.rs", unsafe_code, &[1, 3]);
         check("crates/socket/src/send.rs", unsafe_code, &[]);
     }
 
@@ -274,15 +265,23 @@ mod tests {
 
     #[test]
     fn edges_are_found() {
+        let picture =
+            "# A\n```text\nother\n```\n```text\nwire\nload  x\nlab   x .\ntop   . x x\n```\n";
+        let drawn = drawn_edges(picture);
+        assert_eq!(drawn[3], ("top", vec!["load", "lab"]));
         let check = |name: &str, manifest: &str, lines: &[usize]| {
-            let found: Vec<_> = forbidden_edges(name, manifest).iter().map(|it| it.line).collect();
+            let wire = "\n[dependencies.dnslab-wire]";
+            let manifest = if name == "lab" { &format!("{manifest}{wire}") } else { manifest };
+            let found: Vec<_> =
+                wrong_edges(name, manifest, &drawn).iter().map(|it| it.line).collect();
             assert_eq!(found, lines, "{name}:\n{manifest}");
         };
         let load =
             "[package]\nname = \"dnslab-lab\"\n[dependencies]\ndnslab-load.workspace = true\n";
         check("lab", load, &[4]);
-        check("experiment", load, &[]);
         check("stranger", load, &[1]);
+        // It is drawn above lab too.
+        check("top", load, &[1]);
         check("lab", "[dependencies.dnslab-load]\nworkspace = true", &[1]);
         check("lab", "[target.'cfg(unix)'.dependencies]\nx = { package = \"dnslab-load\" }", &[2]);
         check("lab", "[build-dependencies]\ndnslab-load = \"1\"", &[2]);

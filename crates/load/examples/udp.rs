@@ -7,28 +7,30 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, Mode, run};
+use dnslab_load::{Job, run};
+use dnslab_settings::Load;
 use dnslab_traffic::{QueryList, SyntheticZone, TypeMix};
-use dnslab_wire::{QueryOptions, Transport};
+use dnslab_wire::QueryOptions;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let target = next("127.0.0.1:53").parse()?;
-    let (clients, outstanding) = (next("4").parse()?, next("100").parse()?);
+    let (clients, outstanding) = (next("4").parse()?, Some(next("100").parse()?));
     let seconds = next("5").parse()?;
     let horizon_us = next("50").parse()?;
     let zone = SyntheticZone::new("melmac.univ.".parse()?, 1_000, Duration::from_secs(1))?;
     let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
-    let spec = LoadSpec {
+    let settings = Load {
         clients,
-        mode: Mode::Closed { outstanding },
+        outstanding,
         duration: Duration::from_secs_f64(seconds),
         warm_up: Duration::from_millis(200),
         horizon: Duration::from_micros(horizon_us),
-        ..LoadSpec::new(target, Transport::Udp, Arc::new(queries))
+        ..Load::default()
     };
-    let result = run(&spec, &AtomicBool::new(false), &mut |_| {})?;
+    let job = Job::new(settings, target, Arc::new(queries));
+    let result = run(&job, &AtomicBool::new(false), &mut |_| {})?;
     let measured = &result.measured;
     println!(
         "{:.0} answered qps, {:.0} ns of CPU for each, {} lost, {}",

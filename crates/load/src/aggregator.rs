@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use dnslab_client::{IntervalRecord, Phases};
 use dnslab_measure::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
 use dnslab_socket::set_idle_policy;
 use dnslab_traffic::Turns;
@@ -13,7 +14,6 @@ use dnslab_traffic::Turns;
 use crate::Progress;
 use crate::clock::Clock;
 use crate::network::NetworkWindow;
-use crate::recorder::{IntervalRecord, Phases};
 
 /// Longest silence towards the observer.
 const TICK: Duration = Duration::from_millis(50);
@@ -243,7 +243,7 @@ pub(crate) fn observe_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::Millisecond;
+    use dnslab_client::Millisecond;
 
     #[test]
     fn milliseconds_of_all_workers_are_added_and_the_warm_up_is_left_out() {

@@ -2,19 +2,19 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use dnslab_socket::SendBatch;
-use dnslab_wire::{Additions, Query, Response, Transport};
+use dnslab_client::connection::{self, Connection, ConnectionEnd, Delivery, Route, Scratch};
+use dnslab_client::runtime::{Path, Runtime as _};
+use dnslab_client::{CertificateFault, ClientTls, Nanos, TlsSettings, nanos};
+use dnslab_settings::{HttpSettings, ReceiveTime};
+use dnslab_wire::{Additions, MessageBatch, Query, Response, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
 
-use crate::clock::{Clock, Nanos, nanos};
-use crate::connection::{self, ClientTls, Connection, ConnectionEnd, Delivery, Route, Scratch};
-use crate::kernel::Kernel;
-use crate::runtime::{Path, Runtime as _};
-use crate::{CertificateFault, HttpSettings, ReceiveTime, TlsSettings};
+use crate::clock::Clock;
+use crate::kernel::{Kernel, descriptor};
 
 /// Why there was no answer.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub fn ask(
         (true, None) => return Err(failed(io::Error::other("no TLS settings are given"))),
     };
     let clock = Clock::start();
-    let mut kernel = Kernel::new(clock).map_err(failed)?;
+    let mut kernel = Kernel::new(clock, None).map_err(failed)?;
     let route = Route {
         path: Path { target, source: None },
         transport,
@@ -154,7 +154,7 @@ struct Asking {
 impl Asking {
     /// The message that came back.
     fn exchange(mut self, query: &Query) -> Result<Vec<u8>, Trouble> {
-        let mut outbox = SendBatch::default();
+        let mut outbox = MessageBatch::default();
         outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
         let mut is_sent = false;
         let mut has_other = false;
@@ -202,8 +202,7 @@ impl Asking {
         };
         let mut interest = PollFlags::IN;
         interest.set(PollFlags::OUT, self.connection.wants_to_write());
-        let watched = self.connection.socket();
-        let socket = watched.as_fd();
+        let socket = descriptor(self.connection.socket());
         let mut ready = [PollFd::from_borrowed_fd(socket, interest)];
         match poll(&mut ready, Some(&left)) {
             Ok(_) => {}

@@ -5,17 +5,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use dnslab_socket::{
-    EventFlags, Group, MAX_GROUP, Poller, ReceiveBatch, SendBatch, bind_address_without_port,
-    enable_gro, enable_timestamps, receive_drops, round_trip, send_segments, set_pmtu_probe,
+use dnslab_client::runtime::{
+    DatagramOptions, DatagramSocket, Group, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
 };
+use dnslab_client::{IntervalRecord, Nanos, ThreadTime, Timeline};
+use dnslab_measure::Histogram;
+use dnslab_socket::{
+    EventFlags, MAX_GROUP, Poller, ReceiveBatch, bind_address_without_port, enable_gro,
+    enable_timestamps, receive_drops, round_trip, send_batch, send_segments, set_pmtu_probe,
+};
+use dnslab_wire::MessageBatch;
 use rustix::net::sockopt::set_tcp_quickack;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::clock::{Clock, Nanos, ThreadTime, Timeline};
-use crate::runtime::{
-    DatagramOptions, DatagramSocket, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
-};
+use crate::aggregator::Reports;
+use crate::clock::{Clock, thread_time, wall_clock};
 
 /// Events taken from epoll in one call.
 const EVENTS: usize = 512;
@@ -28,13 +32,15 @@ const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 pub(crate) struct Kernel {
     clock: Clock,
     poller: Poller,
+    /// Where intervals go; nowhere where a single query is asked.
+    reports: Option<Reports>,
 }
 
 impl Kernel {
     /// # Errors
     /// When there is no file descriptor left for epoll.
-    pub(crate) fn new(clock: Clock) -> io::Result<Self> {
-        Ok(Self { clock, poller: Poller::new(EVENTS)? })
+    pub(crate) fn new(clock: Clock, reports: Option<Reports>) -> io::Result<Self> {
+        Ok(Self { clock, poller: Poller::new(EVENTS)?, reports })
     }
 }
 
@@ -44,12 +50,11 @@ pub(crate) struct Stream(TcpStream);
 /// A UDP socket.
 pub(crate) struct Datagrams(Socket);
 
-impl AsFd for Watched<'_, Kernel> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Watched::Stream(Stream(socket)) => socket.as_fd(),
-            Watched::Datagrams(Datagrams(socket)) => socket.as_fd(),
-        }
+/// The descriptor of a socket that is watched.
+pub(crate) fn descriptor<'a>(socket: Watched<'a, Kernel>) -> BorrowedFd<'a> {
+    match socket {
+        Watched::Stream(Stream(socket)) => socket.as_fd(),
+        Watched::Datagrams(Datagrams(socket)) => socket.as_fd(),
     }
 }
 
@@ -66,11 +71,11 @@ impl Runtime for Kernel {
     }
 
     fn wall_clock(&self) -> u64 {
-        crate::clock::wall_clock()
+        wall_clock()
     }
 
     fn thread_time(&self) -> ThreadTime {
-        ThreadTime::now()
+        thread_time()
     }
 
     fn connect(&mut self, path: Path) -> io::Result<Stream> {
@@ -114,9 +119,9 @@ impl Runtime for Kernel {
         let mut flags = EventFlags::IN;
         flags.set(EventFlags::OUT, watch.writing);
         if watch.again {
-            self.poller.modify(socket, slot, flags)
+            self.poller.modify(descriptor(socket), slot, flags)
         } else {
-            self.poller.add(socket, slot, flags)
+            self.poller.add(descriptor(socket), slot, flags)
         }
     }
 
@@ -132,6 +137,16 @@ impl Runtime for Kernel {
 
     fn sleep(&mut self, duration: Nanos) {
         std::thread::sleep(Duration::from_nanos(duration));
+    }
+
+    fn report(&mut self, interval: IntervalRecord) {
+        if let Some(reports) = &self.reports {
+            reports.send(interval);
+        }
+    }
+
+    fn spare(&mut self) -> Histogram {
+        self.reports.as_ref().map(Reports::spare).unwrap_or_default()
     }
 }
 
@@ -174,23 +189,23 @@ impl StreamSocket for Stream {
 }
 
 impl DatagramSocket for Datagrams {
-    type Inbox = ReceiveBatch;
+    type Inbox = Received;
 
     fn send_batch(
         &self,
-        batch: &SendBatch,
+        batch: &MessageBatch,
         first: usize,
         max_segments: usize,
     ) -> io::Result<usize> {
-        batch.send(self.0.as_fd(), first, max_segments)
+        send_batch(self.0.as_fd(), batch, first, max_segments)
     }
 
     fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()> {
         send_segments(self.0.as_fd(), octets, segment, None)
     }
 
-    fn receive(&self, inbox: &mut ReceiveBatch) -> io::Result<bool> {
-        inbox.receive(self.0.as_fd())
+    fn receive(&self, inbox: &mut Received) -> io::Result<bool> {
+        inbox.0.receive(self.0.as_fd())
     }
 
     fn drops(&self) -> u64 {
@@ -198,14 +213,21 @@ impl DatagramSocket for Datagrams {
     }
 }
 
-impl Inbox for ReceiveBatch {
+/// Datagrams as the kernel gives them.
+pub(crate) struct Received(ReceiveBatch);
+
+impl Inbox for Received {
     fn new() -> Self {
         /// Datagrams, or groups of them, received in one call at most.
         const SLOTS: usize = 32;
-        Self::connected(SLOTS, MAX_GROUP)
+        Self(ReceiveBatch::connected(SLOTS, MAX_GROUP))
     }
 
     fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        self.groups()
+        self.0.groups().map(|group| Group {
+            octets: group.octets,
+            segment: group.segment,
+            timestamp: group.timestamp,
+        })
     }
 }

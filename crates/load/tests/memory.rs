@@ -17,13 +17,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cap::Cap;
-use dnslab_load::{LoadSpec, Progress, run};
-use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_load::{Job, Progress, run};
+use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 
 use crate::applied::open;
 use crate::process::{Serving, role, until_input_ends};
-use crate::responder::{Responder, spec_with_tls};
+use crate::responder::{Responder, job_with_tls};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -39,11 +39,11 @@ fn serve() {
 
 /// The most octets that were in use at the end of an interval of the measured window, and how many
 /// clients were connected when it began.
-fn max_octets(spec: &LoadSpec) -> (usize, u32) {
+fn max_octets(job: &Job) -> (usize, u32) {
     let (before, mut most) = (ALLOCATOR.allocated(), 0);
-    let result = run(spec, &AtomicBool::new(false), &mut |progress| {
+    let result = run(job, &AtomicBool::new(false), &mut |progress| {
         if let Progress::Interval(interval) = progress
-            && Duration::from_nanos(interval.at_ns) >= spec.warm_up
+            && Duration::from_nanos(interval.at_ns) >= job.settings.warm_up
         {
             most = most.max(ALLOCATOR.allocated().saturating_sub(before));
         }
@@ -55,17 +55,16 @@ fn max_octets(spec: &LoadSpec) -> (usize, u32) {
 }
 
 /// A load of so many clients that ask ten times a second, all of them together.
-fn quiet(target: SocketAddr, transport: Transport, clients: u32, connect: Connect) -> LoadSpec {
-    LoadSpec {
-        clients,
-        mode: open(10.0),
-        warm_up: Duration::from_secs(if connect == Connect::OnDemand { 1 } else { 8 }),
-        duration: Duration::from_millis(500),
-        timeout: Duration::from_secs(10),
-        workers: 1,
-        behaviour: ClientBehaviour { connect, ..ClientBehaviour::default() },
-        ..spec_with_tls(target, transport)
-    }
+fn quiet(target: SocketAddr, transport: Transport, clients: u32, connect: Connect) -> Job {
+    job_with_tls(target, transport).with(|load| {
+        load.clients = clients;
+        open(load, 10.0);
+        load.warm_up = Duration::from_secs(if connect == Connect::OnDemand { 1 } else { 8 });
+        load.duration = Duration::from_millis(500);
+        load.timeout = Duration::from_secs(10);
+        load.workers = Some(1);
+        load.connect = connect;
+    })
 }
 
 #[test]
@@ -76,7 +75,7 @@ fn a_client_takes_no_more_than_stated() {
     let server = Serving::start(&[], "a_client_takes_no_more_than_stated");
     let addresses: Vec<SocketAddr> =
         server.words.iter().map(|address| address.parse().unwrap()).collect();
-    // The first load of a process makes what lasts; a worker's own buffers are not the clients'.
+    // The first load of a process allocates what lasts; a worker's own buffers are not the clients'.
     max_octets(&quiet(addresses[0], Transport::Udp, 1, Connect::OnDemand));
     let mut failed = false;
     for (name, transport, clients, connect, most) in [

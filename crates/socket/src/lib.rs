@@ -2,23 +2,24 @@
 //! offload in both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options
 //! that neither `socket2` nor `rustix` has.
 //!
-//! The principal types are [`SendBatch`] and [`ReceiveBatch`]. Both keep their buffers from call to
-//! call, so that none allocates.
+//! The principal parts are [`send_batch`], [`SendBatch`] and [`ReceiveBatch`]. Buffers are kept from call to call,
+//! so that none allocates.
 //!
 //! ```
 //! use std::net::UdpSocket;
 //! use std::os::fd::AsFd as _;
 //!
-//! use dnslab_socket::{MAX_GROUP, ReceiveBatch, SendBatch};
+//! use dnslab_socket::{MAX_GROUP, ReceiveBatch, send_batch};
+//! use dnslab_wire::MessageBatch;
 //!
 //! let (client, server) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
 //! client.connect(server.local_addr()?)?;
 //!
-//! let mut queries = SendBatch::default();
+//! let mut queries = MessageBatch::default();
 //! queries.push_with(|octets| octets.extend_from_slice(b"one"));
 //! queries.push_with(|octets| octets.extend_from_slice(b"two"));
 //! // Up to 64 neighbours of one length leave as one datagram, which the kernel cuts.
-//! assert_eq!(queries.send(client.as_fd(), 0, 64)?, 2);
+//! assert_eq!(send_batch(client.as_fd(), &queries, 0, 64)?, 2);
 //!
 //! let mut received = ReceiveBatch::unconnected(32, MAX_GROUP);
 //! received.receive(server.as_fd())?;
@@ -28,7 +29,7 @@
 //! ```
 //!
 //! **What it never does**: wait in a call that sends or receives, read a clock, retry, or decide what
-//! an error means for a query. It knows nothing of DNS.
+//! an error means for a query. DNS is nothing to it but messages of some length.
 //!
 //! It holds all `unsafe` of the engine and the responder, in three modules.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -50,4 +51,4 @@ pub use options::{
 pub use peer::Peer;
 pub use poller::{EventFlags, Poller};
 pub use receive::{Group, MAX_GROUP, ReceiveBatch};
-pub use send::{MAX_BATCH, SendBatch, refuses_segmentation, send_segments};
+pub use send::{MAX_BATCH, SendBatch, refuses_segmentation, send_batch, send_segments};

@@ -130,8 +130,6 @@ impl<'a> Group<'a> {
     /// The datagrams one by one.
     #[inline]
     pub fn datagrams(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        // An empty datagram is one too, though it has no chunk.
-        let empty = self.octets.is_empty().then_some(self.octets);
-        empty.into_iter().chain(self.octets.chunks(self.segment.max(1)))
+        dnslab_wire::datagrams(self.octets, self.segment)
     }
 }

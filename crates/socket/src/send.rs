@@ -6,6 +6,8 @@ use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
+use dnslab_wire::{MessageBatch, Run};
+
 use crate::cmsg::Control;
 use crate::peer::Peer;
 
@@ -13,141 +15,100 @@ use crate::peer::Peer;
 /// many (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
 pub const MAX_BATCH: usize = 128;
 
-/// Octets of a run at most. A group of segments is one datagram on its way to where it is cut, and
-/// those have at most 65,507 octets (RFC 768 and RFC 791).
-const MAX_RUN: usize = 60_000;
-
-/// Messages to send, end to end in one buffer.
+/// Messages, each with the peer that it goes to.
 #[derive(Default)]
 pub struct SendBatch {
-    octets: Vec<u8>,
-    /// Where each message ends.
-    ends: Vec<u32>,
-    /// Whom each goes to; none where the socket is connected.
+    messages: MessageBatch,
     peers: Vec<Peer>,
 }
 
-/// Neighbours of one length.
-struct Run<'a> {
-    /// The messages end to end.
-    octets: &'a [u8],
-    count: usize,
-    /// Of each message, octets.
-    length: usize,
-    peer: Option<&'a Peer>,
-}
-
 impl SendBatch {
-    /// Forgets the messages.
+    /// Removes all messages.
     pub fn clear(&mut self) {
-        self.octets.clear();
-        self.ends.clear();
+        self.messages.clear();
         self.peers.clear();
     }
 
-    /// Adds the message that `write` appends to the buffer, for the peer of a connected socket.
-    #[inline]
-    pub fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.octets);
-        self.ends.push(self.octets.len() as u32);
-    }
-
-    /// Adds a message for this peer. A batch has a peer for every message or for none.
+    /// Adds a message for this peer.
     #[inline]
     pub fn push_to(&mut self, peer: Peer, message: &[u8]) {
-        self.push_with(|octets| octets.extend_from_slice(message));
+        self.messages.push_with(|octets| octets.extend_from_slice(message));
         self.peers.push(peer);
     }
 
-    /// How many messages.
+    /// How many messages there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.messages.len()
     }
 
     /// There are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.messages.is_empty()
     }
 
     /// The lengths of the messages in order, octets.
     pub fn lengths(&self) -> impl Iterator<Item = usize> {
-        (0..self.len()).map(|number| self.end(number) - self.start(number))
-    }
-
-    /// The messages in order.
-    pub fn messages(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|number| &self.octets[self.start(number)..self.end(number)])
+        self.messages.lengths()
     }
 
     /// Sends the messages from number `first` on without waiting, one datagram each, in at most
-    /// [`MAX_BATCH`] groups; how many messages the kernel took. Up to `max_segments` neighbours of one
-    /// length go down as one group; only 1 is right where messages have peers.
+    /// [`MAX_BATCH`]; how many the kernel took.
     ///
     /// # Errors
-    /// As sendmmsg(2) for the first message, when it took none: see [`refuses_segmentation`].
-    pub fn send(
-        &self,
-        socket: BorrowedFd<'_>,
-        first: usize,
-        max_segments: usize,
-    ) -> io::Result<usize> {
-        // Only what is used is written to.
-        let mut slots = [const { MaybeUninit::uninit() }; MAX_BATCH];
-        let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; MAX_BATCH];
-        let mut counts = [0_u32; MAX_BATCH];
-        let mut used = 0;
-        let places = slots.iter_mut().zip(&mut headers).zip(&mut counts);
-        for (((slot, place), count), run) in places.zip(self.runs(first, max_segments)) {
-            let segment = (run.count > 1).then_some(run.length);
-            let msg_hdr = header(slot, run.octets, segment, run.peer);
-            place.write(libc::mmsghdr { msg_hdr, msg_len: 0 });
-            *count = run.count as u32;
-            used += 1;
-        }
-        // SAFETY: so many headers were written; what they lead to lies in `slots` and `self`, which
-        // outlive the call, and the kernel only reads it.
-        let taken = unsafe {
-            libc::sendmmsg(
-                socket.as_raw_fd(),
-                headers.as_mut_ptr().cast(),
-                used,
-                libc::MSG_DONTWAIT as _,
-            )
-        };
-        let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
-        Ok(counts[..taken].iter().sum::<u32>() as usize)
+    /// As sendmmsg(2) for the first message, when it took none.
+    pub fn send(&self, socket: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
+        let peers = self.peers.get(first..).unwrap_or_default();
+        send(socket, self.messages.runs(first, 1).zip(peers.iter().map(Some)))
     }
+}
 
-    /// The messages from number `first` on, neighbours of one length together, at most `longest` in
-    /// a run.
-    fn runs(&self, first: usize, longest: usize) -> impl Iterator<Item = Run<'_>> {
-        let (mut start, mut ends) = (self.start(first), self.ends.get(first..).unwrap_or_default());
-        let mut peers = self.peers.get(first..).unwrap_or_default().iter();
-        std::iter::from_fn(move || {
-            let mut end = *ends.first()? as usize;
-            let (length, mut count) = (end - start, 1);
-            while count < longest
-                && end + length <= start + MAX_RUN
-                && ends.get(count).is_some_and(|next| *next as usize == end + length)
-            {
-                end += length;
-                count += 1;
-            }
-            let octets = &self.octets[start..end];
-            (start, ends) = (end, &ends[count..]);
-            Some(Run { octets, count, length, peer: peers.next() })
-        })
-    }
+/// Sends messages from number `first` on to the peer of a connected socket, without waiting, in at most
+/// [`MAX_BATCH`] groups; how many messages the kernel took. Up to `max_segments` neighbours of one length go
+/// down as one group.
+///
+/// # Errors
+/// As sendmmsg(2) for the first message, when it took none: see [`refuses_segmentation`].
+pub fn send_batch(
+    socket: BorrowedFd<'_>,
+    messages: &MessageBatch,
+    first: usize,
+    max_segments: usize,
+) -> io::Result<usize> {
+    send(socket, messages.runs(first, max_segments).map(|run| (run, None)))
+}
 
-    fn start(&self, number: usize) -> usize {
-        number.checked_sub(1).map_or(0, |before| self.end(before))
+#[inline]
+fn send<'a>(
+    socket: BorrowedFd<'_>,
+    runs: impl Iterator<Item = (Run<'a>, Option<&'a Peer>)>,
+) -> io::Result<usize> {
+    // Only what is used is written to.
+    let mut slots = [const { MaybeUninit::uninit() }; MAX_BATCH];
+    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; MAX_BATCH];
+    let mut counts = [0_u32; MAX_BATCH];
+    let mut used = 0;
+    let places = slots.iter_mut().zip(&mut headers).zip(&mut counts);
+    for (((slot, place), count), (run, peer)) in places.zip(runs) {
+        let segment = (run.count > 1).then_some(run.length);
+        let msg_hdr = header(slot, run.octets, segment, peer);
+        place.write(libc::mmsghdr { msg_hdr, msg_len: 0 });
+        *count = run.count as u32;
+        used += 1;
     }
-
-    fn end(&self, number: usize) -> usize {
-        self.ends[number] as usize
-    }
+    // SAFETY: so many headers were written; what they lead to lies in `slots` and in the messages and peers,
+    // which outlive the call, and the kernel only reads it.
+    let taken = unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            used,
+            libc::MSG_DONTWAIT as _,
+        )
+    };
+    let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
+    Ok(counts[..taken].iter().sum::<u32>() as usize)
 }
 
 /// Sends octets without waiting, cut into datagrams of `segment` octets, of which the last may be
@@ -215,32 +176,4 @@ fn header(
         header.msg_control = (&raw mut control.octets).cast();
     }
     header
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbours_of_one_length_are_together() {
-        let of = |lengths: &[usize]| {
-            let mut batch = SendBatch::default();
-            for length in lengths {
-                batch.push_with(|octets| octets.resize(octets.len() + length, 9));
-            }
-            batch
-        };
-        let batch = of(&[12, 12, 12, 15, 12, 12]);
-        let runs = |first, longest| -> Vec<(usize, usize)> {
-            batch.runs(first, longest).map(|run| (run.count, run.length)).collect()
-        };
-        assert_eq!(runs(0, 64), [(3, 12), (1, 15), (2, 12)]);
-        assert_eq!(runs(1, 64), [(2, 12), (1, 15), (2, 12)]);
-        assert_eq!(runs(0, 2), [(2, 12), (1, 12), (1, 15), (2, 12)]);
-        assert_eq!(runs(6, 64), []);
-        let counts: Vec<usize> = of(&[1_232; 100]).runs(0, 128).map(|run| run.count).collect();
-        assert_eq!(counts, [48, 48, 4]);
-        assert_eq!(batch.messages().map(<[u8]>::len).sum::<usize>(), 75);
-        assert_eq!(batch.runs(4, 64).next().unwrap().octets[..3], [9, 9, 9]);
-    }
 }

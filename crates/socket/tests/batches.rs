@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dnslab_socket::{
     MAX_BATCH, MAX_GROUP, Peer, ReceiveBatch, SendBatch, enable_gro, enable_pktinfo,
-    enable_timestamps, receive_drops, send_segments,
+    enable_timestamps, receive_drops, send_batch, send_segments,
 };
+use dnslab_wire::MessageBatch;
 
 /// Two sockets that are connected to each other.
 fn pair() -> (UdpSocket, UdpSocket) {
@@ -24,8 +25,8 @@ fn datagrams(batch: &ReceiveBatch) -> Vec<Vec<u8>> {
 }
 
 /// A batch of messages, each filled with its number.
-fn messages(lengths: &[usize]) -> SendBatch {
-    let mut batch = SendBatch::default();
+fn messages(lengths: &[usize]) -> MessageBatch {
+    let mut batch = MessageBatch::default();
     for (number, length) in lengths.iter().enumerate() {
         batch.push_with(|octets| octets.resize(octets.len() + length, number as u8));
     }
@@ -47,7 +48,7 @@ fn check_order(lengths: &[usize], max_segments: usize, gro: bool) {
     let sent = messages(lengths);
     let mut taken = 0;
     while taken < sent.len() {
-        taken += sent.send(a.as_fd(), taken, max_segments).unwrap();
+        taken += send_batch(a.as_fd(), &sent, taken, max_segments).unwrap();
     }
     let mut received = ReceiveBatch::connected(32, MAX_GROUP);
     let mut seen = Vec::new();
@@ -128,7 +129,7 @@ fn check_reply(bound: &str, asked: &str) {
         assert_eq!(group.peer.local(), Some(asked.ip()));
         answers.push_to(group.peer, &[group.octets, b"!"].concat());
     }
-    assert_eq!(answers.send(server.as_fd(), 0, 1).unwrap(), 3);
+    assert_eq!(answers.send(server.as_fd(), 0).unwrap(), 3);
     for (number, client) in (0..).zip(&clients) {
         let mut answer = [0; 8];
         let length = client.recv(&mut answer).unwrap();
@@ -153,9 +154,9 @@ fn a_message_that_is_refused_stops_the_batch_before_it() {
     for (number, peer) in [good, good, bad, good].into_iter().enumerate() {
         batch.push_to(peer, &[number as u8]);
     }
-    assert_eq!(batch.send(server.as_fd(), 0, 1).unwrap(), 2);
-    assert_eq!(batch.send(server.as_fd(), 2, 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-    assert_eq!(batch.send(server.as_fd(), 3, 1).unwrap(), 1);
+    assert_eq!(batch.send(server.as_fd(), 0).unwrap(), 2);
+    assert_eq!(batch.send(server.as_fd(), 2).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(batch.send(server.as_fd(), 3).unwrap(), 1);
     let mut received = ReceiveBatch::unconnected(8, 512);
     received.receive(server.as_fd()).unwrap();
     assert_eq!(datagrams(&received), [[0], [1], [3]]);
@@ -176,7 +177,7 @@ fn long_datagrams_are_cut_and_the_room_is_there_again() {
     let mut received = ReceiveBatch::connected(2, 100);
     for _ in 0..3 {
         let sent = messages(&[300, 7]);
-        assert_eq!(sent.send(a.as_fd(), 0, 1).unwrap(), 2);
+        assert_eq!(send_batch(a.as_fd(), &sent, 0, 1).unwrap(), 2);
         assert!(received.receive(b.as_fd()).unwrap());
         assert_eq!(datagrams(&received), [vec![0; 100], vec![1; 7]]);
     }
@@ -189,7 +190,7 @@ fn the_kernel_says_when_datagrams_came() {
     enable_gro(b.as_fd()).unwrap();
     enable_timestamps(b.as_fd()).unwrap();
     let before = now();
-    assert_eq!(messages(&[30; 3]).send(a.as_fd(), 0, 64).unwrap(), 3);
+    assert_eq!(send_batch(a.as_fd(), &messages(&[30; 3]), 0, 64).unwrap(), 3);
     let mut received = ReceiveBatch::connected(32, MAX_GROUP);
     received.receive(b.as_fd()).unwrap();
     assert_eq!(datagrams(&received).len(), 3);

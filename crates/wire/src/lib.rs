@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod answer;
+mod batch;
 mod client_subnet;
 mod cookie;
 mod edns;
@@ -25,6 +26,7 @@ pub mod units;
 mod words;
 
 pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_answer};
+pub use batch::{MessageBatch, Run, datagrams};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
 pub use edns::{Edns, EdnsOption};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dnslab_lab::cpus::Cores;
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
-use dnslab_load::{LoadError, LoadResult, LoadSpec};
+use dnslab_load::{Job, LoadError, LoadResult};
 use dnslab_measure::Histogram;
 use dnslab_settings::Load;
 use dnslab_traffic::{QueryList, Rate, Selection, SyntheticZone, TypeMix};
@@ -312,14 +312,14 @@ impl<'a> Programs<'a> {
                 ..settings
             },
         };
-        let spec = LoadSpec {
-            cpus: split.load,
+        let settings = Load { cpus: split.load, ..settings };
+        let job = Job {
             seed: repeat as u64,
             expected: Some(dnslab_load::Expected { rcode: 0, answers: 1 }),
             tls: target.tls.clone(),
-            ..LoadSpec::of(&settings, target.address, Arc::clone(&self.queries))
+            ..Job::new(settings, target.address, Arc::clone(&self.queries))
         };
-        let result = dnslab_load::run(&spec, &AtomicBool::new(false), &mut |_| {})?;
+        let result = dnslab_load::run(&job, &AtomicBool::new(false), &mut |_| {})?;
         if let Some(server) = target.server {
             server.stop().map_err(TargetError::from)?;
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
-use dnslab_load::{Expected, LoadResult, LoadSpec};
+use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_measure::{
     Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Caveat, ChainPart, CommonLoad,
     Connections, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts,
@@ -19,7 +19,7 @@ use dnslab_settings::{Queries, Variant, Verification};
 use dnslab_traffic::{QueryList, TypeMix};
 
 use super::leftovers;
-use super::queries::{QueriesError, subnets, tsig};
+use super::queries::{QueriesError, with_files};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
@@ -117,20 +117,13 @@ impl Case<'_> {
     }
 
     /// The load as it is asked for, on a server at this address that is up.
-    fn spec(&self, target: SocketAddr, cpus: &Cpus) -> Result<LoadSpec, QueriesError> {
-        let load = &self.variant.load;
+    fn job(&self, target: SocketAddr, cpus: &Cpus) -> Result<Job, QueriesError> {
+        let mut load = with_files(self.variant)?;
         let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
-        Ok(LoadSpec {
-            workers: load.workers.unwrap_or_else(|| {
-                LoadSpec::default_workers(cpus_of_load, load.clients, &load.mode())
-            }),
-            cpus: cpus.load.clone(),
-            seed: self.seed,
-            expected: Some(expected(self.variant)),
-            subnets: subnets(self.variant)?,
-            tsig: tsig(self.variant)?,
-            ..LoadSpec::of(load, target, Arc::clone(self.queries))
-        })
+        load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, &load)));
+        load.cpus.clone_from(&cpus.load);
+        let job = Job::new(load, target, Arc::clone(self.queries));
+        Ok(Job { seed: self.seed, expected: Some(expected(self.variant)), ..job })
     }
 
     /// The record of a load, and of a common load after it.
@@ -290,7 +283,7 @@ impl Case<'_> {
         let target = self.variant.target();
         // Where nothing was started nobody knows an address.
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        let asked = LoadSpec::of(load, target.unwrap_or(unknown), Arc::clone(self.queries));
+        let asked = Job::new(load.clone(), target.unwrap_or(unknown), Arc::clone(self.queries));
         let facts = LoadFacts {
             target: target.map_or_else(String::new, |target| target.to_string()),
             workers: load.workers.unwrap_or(0),
@@ -343,9 +336,9 @@ pub(super) fn expected(variant: &Variant) -> Expected {
 
 impl Prepared<'_> {
     /// The load as it is asked for.
-    pub(super) fn spec(&self) -> Result<LoadSpec, QueriesError> {
-        let spec = self.case.spec(self.target.address, &self.cpus)?;
-        Ok(LoadSpec { tls: self.target.tls.clone(), ..spec })
+    pub(super) fn job(&self) -> Result<Job, QueriesError> {
+        let job = self.case.job(self.target.address, &self.cpus)?;
+        Ok(Job { tls: self.target.tls.clone(), ..job })
     }
 
     /// Begins to sample what the servers use.

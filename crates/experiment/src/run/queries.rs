@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 
-use dnslab_settings::{Queries, Subnets, Variant, Zone};
+use dnslab_settings::{Load, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
     popular_names,
@@ -142,23 +142,21 @@ fn make(
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)
 }
 
-/// The client subnets of a variant.
-pub(super) fn subnets(variant: &Variant) -> Result<Option<ClientSubnets>, QueriesError> {
-    let path = match &variant.load.client_subnets {
-        None => return Ok(None),
-        Some(Subnets::Written(subnets)) => return Ok(Some(subnets.clone())),
-        Some(Subnets::File(path)) => path,
-    };
-    let text =
-        fs::read_to_string(path).map_err(QueriesError::unreadable("client subnets", path))?;
-    let subnets = ClientSubnets::from_lines(&text);
-    subnets.map(Some).map_err(|source| QueriesError::Subnets { path: path.clone(), source })
-}
-
-/// The TSIG key of a variant.
-pub(super) fn tsig(variant: &Variant) -> Result<Option<TsigKey>, QueriesError> {
-    let Some(path) = &variant.load.tsig_file else { return Ok(variant.load.tsig.clone()) };
-    let text = fs::read_to_string(path).map_err(QueriesError::unreadable("TSIG key", path))?;
-    let key = text.trim().parse::<TsigKey>();
-    key.map(Some).map_err(|source| QueriesError::Tsig { path: path.clone(), source })
+/// The load of a variant, with what its files hold in place of their names.
+pub(super) fn with_files(variant: &Variant) -> Result<Load, QueriesError> {
+    let mut load = variant.load.clone();
+    if let Some(Subnets::File(path)) = &variant.load.client_subnets {
+        let read = fs::read_to_string(path);
+        let text = read.map_err(QueriesError::unreadable("client subnets", path))?;
+        let subnets = ClientSubnets::from_lines(&text)
+            .map_err(|source| QueriesError::Subnets { path: path.clone(), source })?;
+        load.client_subnets = Some(Subnets::Written(subnets));
+    }
+    if let Some(path) = &variant.load.tsig_file {
+        let text = fs::read_to_string(path).map_err(QueriesError::unreadable("TSIG key", path))?;
+        let key = text.trim().parse::<TsigKey>();
+        let key = key.map_err(|source| QueriesError::Tsig { path: path.clone(), source })?;
+        load.tsig = Some(key);
+    }
+    Ok(load)
 }

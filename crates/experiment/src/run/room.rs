@@ -2,24 +2,13 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use dnslab_lab::ports;
-use dnslab_load::LoadSpec;
+use dnslab_load::sockets;
 use dnslab_settings::{Load, Variant};
-use dnslab_traffic::QueryList;
 use dnslab_wire::Transport;
 
 use super::testbed::has_hosts;
-
-/// Sockets that the clients of a load may have open at the same time.
-pub(super) fn sockets(load: &Load) -> u64 {
-    // The count depends on neither target nor queries.
-    let target = SocketAddr::from(([127, 0, 0, 1], 53));
-    let queries = QueryList::from_text(&b". NS"[..], "", &load.query_options());
-    let queries = Arc::new(queries.expect("the text is a constant"));
-    LoadSpec::of(load, target, queries).sockets()
-}
 
 /// Connections of a load that its server must bear at the same time.
 pub(super) fn connections(load: &Load) -> u32 {

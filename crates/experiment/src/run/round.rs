@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dnslab_load::{LoadResult, LoadSpec, Member, Mode, Progress};
+use dnslab_load::{Job, LoadResult, Member, Progress};
 use dnslab_measure::{Interval, Measured, RunRecord};
+use dnslab_settings::Load;
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
@@ -108,7 +109,7 @@ impl Round<'_> {
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &Interval),
     ) -> Vec<Applied> {
-        let specs = self.specs(members, common);
+        let jobs = self.jobs(members, common);
         let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
         // After a pause: what the embedded server tells is up to 100 ms old, and the probes of its
         // readiness, or the load before, shall not count.
@@ -117,7 +118,7 @@ impl Round<'_> {
         }
         let stops: Vec<AtomicBool> = members.iter().map(|_| AtomicBool::new(false)).collect();
         let mut faults: Vec<Option<Fault>> = members.iter().map(|_| None).collect();
-        let results = visit_and_run(members, &specs, &stops, &mut |member, progress| {
+        let results = visit_and_run(members, &jobs, &stops, &mut |member, progress| {
             let fault = &mut faults[member];
             *fault = fault.take().or_else(|| members[member].fault());
             if fault.is_some() || stop.load(Ordering::Relaxed) {
@@ -138,35 +139,34 @@ impl Round<'_> {
     }
 
     /// The loads as they are asked for, with the turns of each.
-    fn specs(
+    fn jobs(
         &self,
         members: &[Prepared<'_>],
         common: Option<CommonRate>,
-    ) -> Vec<Result<LoadSpec, String>> {
+    ) -> Vec<Result<Job, String>> {
         let count = members.len();
-        let mut specs: Vec<Result<LoadSpec, String>> = members
-            .iter()
-            .map(|member| {
-                let spec = member.spec().map_err(|error| error.to_string())?;
-                let Some(common) = common else { return Ok(spec) };
-                let rate = Rate::Constant(common.rate_qps);
-                Ok(LoadSpec {
-                    mode: Mode::Open { rate, pace: Pace::Poisson },
-                    duration: common.duration,
-                    warm_up: common.warm_up,
-                    ..spec
-                })
-            })
-            .collect();
+        let at_common_rate = |job: Job| match common {
+            None => job,
+            Some(common) => job.with(|load| {
+                load.outstanding = None;
+                load.rate = Some(Rate::Constant(common.rate_qps));
+                load.pace = Some(Pace::Poisson);
+                load.duration = common.duration;
+                load.warm_up = common.warm_up;
+            }),
+        };
+        let job = |member: &Prepared<'_>| member.job().map_err(|error| error.to_string());
+        let mut jobs: Vec<Result<Job, String>> =
+            members.iter().map(|member| job(member).map(at_common_rate)).collect();
         if count < 2 {
-            return specs;
+            return jobs;
         }
         // The timeline is one: the longest that any of them asks for.
-        let longest = |of: fn(&LoadSpec) -> Duration| {
-            specs.iter().flatten().map(of).max().unwrap_or_default()
+        let longest = |of: fn(&Load) -> Duration| {
+            jobs.iter().flatten().map(|job| of(&job.settings)).max().unwrap_or_default()
         };
-        let (warm_up, duration) = (longest(|spec| spec.warm_up), longest(|spec| spec.duration));
-        let is_open = specs.iter().flatten().any(|spec| matches!(spec.mode, Mode::Open { .. }));
+        let (warm_up, duration) = (longest(|load| load.warm_up), longest(|load| load.duration));
+        let is_open = jobs.iter().flatten().any(|job| job.settings.rate.is_some());
         let (plan, warm_up, length) = if is_open {
             let plan = in_one_turn(warm_up, duration);
             (plan, warm_up, plan.block(count))
@@ -175,16 +175,16 @@ impl Round<'_> {
             let warm_up = plan.length(count, warm_up);
             (plan, warm_up, warm_up + plan.length(count, duration))
         };
-        for (spec, turns) in specs.iter_mut().zip(plan.turns(count, length, self.seed)) {
-            let Ok(spec) = spec else { continue };
+        for (job, turns) in jobs.iter_mut().zip(plan.turns(count, length, self.seed)) {
+            let Ok(job) = job else { continue };
             // What is measured of one turn is that turn, without its warm-up.
             let first = turns.first_counted(0).filter(|_| is_open).map(Duration::from_nanos);
-            spec.warm_up = first.unwrap_or(warm_up);
+            job.settings.warm_up = first.unwrap_or(warm_up);
             let ends = first.map_or(length, |first| first + plan.slice - plan.lead);
-            spec.duration = ends.saturating_sub(spec.warm_up);
-            spec.turns = Some(turns);
+            job.settings.duration = ends.saturating_sub(job.settings.warm_up);
+            job.turns = Some(turns);
         }
-        specs
+        jobs
     }
 }
 
@@ -198,7 +198,7 @@ fn pause(members: &[Prepared<'_>]) {
 /// Applies the loads from the clients' host. Several members are all on one host.
 fn visit_and_run(
     members: &[Prepared<'_>],
-    specs: &[Result<LoadSpec, String>],
+    jobs: &[Result<Job, String>],
     stops: &[AtomicBool],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, String>> {
@@ -207,22 +207,22 @@ fn visit_and_run(
         Ok(visit) => visit,
         Err(error) => return members.iter().map(|_| Err(error.to_string())).collect(),
     };
-    let fit: Vec<usize> = (0..specs.len()).filter(|place| specs[*place].is_ok()).collect();
-    let loads: Vec<Member<'_>> = specs
+    let fit: Vec<usize> = (0..jobs.len()).filter(|place| jobs[*place].is_ok()).collect();
+    let loads: Vec<Member<'_>> = jobs
         .iter()
         .zip(stops)
-        .filter_map(|(spec, stop)| Some(Member { spec: spec.as_ref().ok()?, stop }))
+        .filter_map(|(job, stop)| Some(Member { job: job.as_ref().ok()?, stop }))
         .collect();
     let mut told = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
     let mut results = dnslab_load::run_together(&loads, &mut told).into_iter();
-    let result = |spec: &Result<LoadSpec, String>| match spec {
+    let result = |job: &Result<Job, String>| match job {
         Ok(_) => {
             let result = results.next().expect("each load has a result");
             result.map_err(|error| error.to_string())
         }
         Err(reason) => Err(reason.clone()),
     };
-    specs.iter().map(result).collect()
+    jobs.iter().map(result).collect()
 }
 
 /// Tells each load what the servers of the others used, so that it is not taken for processes that nobody

@@ -186,8 +186,7 @@ impl Session {
         let mut lists = QueryLists::default();
         for variant in variants_of(&experiment, &plan) {
             lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
-            queries::subnets(variant)?;
-            queries::tsig(variant)?;
+            queries::with_files(variant)?;
         }
         ask_first(&experiment, &plan, &mut lists)?;
         let facts = dnslab_measure::Session {

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use dnslab_load::LoadSpec;
-use dnslab_traffic::{ClientBehaviour, Truncated};
+use dnslab_traffic::Truncated;
 use dnslab_wire::Transport;
 
 use crate::bind::Bind;
-use crate::load::{go_well, spec};
+use crate::load::{go_well, job};
 use crate::one_port;
 use crate::path::{lock, relay};
 use crate::signatures::{OF_BIND, OF_LOAD, key, unsigned};
@@ -28,7 +27,6 @@ fn server_cookie(message: &[u8]) -> Option<&[u8]> {
 /// The cookie in an answer that is not signed well is somebody else's.
 #[test]
 fn a_forged_cookie_is_not_kept() {
-    /// The forger's cookie.
     const FORGED: [u8; 16] = *b"a forged cookie!";
     let server = Bind::start(OF_BIND, "");
     let forge = |answer: &[u8]| {
@@ -43,8 +41,11 @@ fn a_forged_cookie_is_not_kept() {
     let (after, seen_after) =
         relay(server.address, move |answer| vec![answer.to_vec(), forge(answer)]);
     let signed = |address| {
-        let spec = spec(address, Transport::Udp);
-        go_well(&LoadSpec { cookies: true, tsig: key(OF_LOAD), ..spec }).measured.counters.answers
+        let job = job(address, Transport::Udp).with(|load| {
+            load.cookies = true;
+            load.tsig = key(OF_LOAD);
+        });
+        go_well(&job).measured.counters.answers
     };
     assert!(signed(before).bad_signature > 0);
     assert!(signed(after).duplicate > 0);
@@ -61,7 +62,7 @@ fn a_forged_cookie_is_not_kept() {
 #[test]
 fn bind_wants_cookies() {
     let server = Bind::start("", "require-server-cookie yes;");
-    let result = go_well(&LoadSpec { cookies: true, ..spec(server.address, Transport::Udp) });
+    let result = go_well(&job(server.address, Transport::Udp).with(|load| load.cookies = true));
     let counters = &result.measured.counters;
     assert_eq!(counters.answers.rcodes.get("NOERROR"), Some(&counters.outcomes.answered));
     // The first of each client, as many as are outstanding.
@@ -131,14 +132,16 @@ fn refuse(query: &[u8], cookie: Option<u64>) -> Vec<u8> {
     answer
 }
 
-/// Applies a load to such a server: how often each query was sent over UDP and TCP, on average over
-/// all, and under which code all were answered.
+/// Applies a load to such a server. Each query must be sent `udp` and `tcp` times on average, and every
+/// answer must have the code `rcode`.
 #[track_caller]
 fn check_refused(gives_one: bool, truncated: Truncated, rcode: &str, udp: u64, tcp: u64) {
     let (address, asked) = refuses_cookies(gives_one);
-    let behaviour = ClientBehaviour { truncated, ..ClientBehaviour::default() };
-    let spec = LoadSpec { cookies: true, behaviour, ..spec(address, Transport::Udp) };
-    let counters = go_well(&spec).measured.counters;
+    let job = job(address, Transport::Udp).with(|load| {
+        load.cookies = true;
+        load.truncated = truncated;
+    });
+    let counters = go_well(&job).measured.counters;
     let answered = counters.outcomes.answered;
     assert_eq!(counters.answers.rcodes.get(rcode), Some(&answered), "{counters:?}");
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{LoadResult, LoadSpec, Mode, run};
+use dnslab_load::{Job, LoadResult, run};
+use dnslab_settings::Load;
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
@@ -32,26 +33,28 @@ pub(crate) fn queries() -> Arc<QueryList> {
 }
 
 /// A short closed loop of two clients.
-pub(crate) fn spec(target: SocketAddr, transport: Transport) -> LoadSpec {
-    LoadSpec {
+pub(crate) fn job(target: SocketAddr, transport: Transport) -> Job {
+    let settings = Load {
+        transport,
         clients: 2,
-        mode: Mode::Closed { outstanding: 4 },
+        outstanding: Some(4),
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(5),
-        ..LoadSpec::new(target, transport, queries())
-    }
+        ..Load::default()
+    };
+    Job::new(settings, target, queries())
 }
 
-/// Applies a load; its sums are asserted by the engine.
-pub(crate) fn go(spec: &LoadSpec) -> LoadResult {
-    run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+/// Applies a load; the engine asserts its sums.
+pub(crate) fn go(job: &Job) -> LoadResult {
+    run(job, &AtomicBool::new(false), &mut |_| {}).unwrap()
 }
 
-/// Applies a load all of whose queries must be answered.
+/// Applies a load whose queries must all be answered.
 #[track_caller]
-pub(crate) fn go_well(spec: &LoadSpec) -> LoadResult {
-    let result = go(spec);
+pub(crate) fn go_well(job: &Job) -> LoadResult {
+    let result = go(job);
     let outcomes = &result.measured.counters.outcomes;
     assert!(outcomes.answered > 0, "{outcomes:?} {:?}", result.signature_example);
     assert_eq!(outcomes.answered, outcomes.due, "{outcomes:?} {:?}", result.signature_example);

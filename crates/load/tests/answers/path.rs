@@ -4,7 +4,6 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What was seen on the path.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) queries: Vec<Vec<u8>>,
@@ -12,8 +11,7 @@ pub(crate) struct Seen {
     pub(crate) forged: u64,
 }
 
-/// Passes datagrams on to the server; what comes to the client in the place of each answer is for
-/// `forge` to say.
+/// Passes datagrams on to the server; `forge` says what the client gets in place of each answer.
 pub(crate) fn relay(
     server: SocketAddr,
     forge: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + Sync + 'static,

@@ -1,18 +1,18 @@
 //! Signed queries, and answers that are or are not signed as they must be.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_load::{Job, LoadResult};
 use dnslab_wire::{Transport, TsigKey};
 use domain::base::{Message, MessageBuilder};
 use domain::rdata::tsig::Time48;
 use domain::tsig::{Algorithm, Key, ServerTransaction};
 
 use crate::bind::Bind;
-use crate::load::{go, go_well, spec};
+use crate::load::{go, go_well, job};
 use crate::path::{lock, relay};
 
 /// The key that BIND has, as it reads it.
@@ -30,7 +30,6 @@ pub(crate) fn key(text: &str) -> Option<TsigKey> {
     Some(text.parse().unwrap())
 }
 
-/// A signed answer without its signature.
 pub(crate) fn unsigned(answer: &[u8]) -> Vec<u8> {
     let mut answer = answer[..answer.len() - RECORD].to_vec();
     assert_eq!(answer[10], 0, "more additional records than fit an octet");
@@ -38,11 +37,15 @@ pub(crate) fn unsigned(answer: &[u8]) -> Vec<u8> {
     answer
 }
 
+/// A load that signs its queries with this key.
+fn signed(target: SocketAddr, transport: Transport, text: &str) -> Job {
+    job(target, transport).with(|load| load.tsig = key(text))
+}
+
 /// Makes a forged answer of the right one.
 type Forger = fn(&[u8]) -> Vec<u8>;
 
-/// What is not signed well is not taken for the answer, and does not keep the right one from being it
-/// (RFC 8945, section 5.4).
+/// An answer that is not signed well does not count, and the right one after it does (RFC 8945, section 5.4).
 #[test]
 fn the_wait_goes_on_after_an_answer_that_is_not_signed_well() {
     let server = Bind::start(OF_BIND, "");
@@ -53,7 +56,7 @@ fn the_wait_goes_on_after_an_answer_that_is_not_signed_well() {
         answer[place] ^= 1;
         answer
     };
-    // What cannot be read as a response at all, with the id of the query.
+    // It has the query's id, and cannot be read as a response.
     let cut = |answer: &[u8]| answer[..5].to_vec();
     let forgers: [Forger; 3] = [unsigned, changed, cut];
     for (forge, expected) in
@@ -61,8 +64,7 @@ fn the_wait_goes_on_after_an_answer_that_is_not_signed_well() {
     {
         let (address, seen) =
             relay(server.address, move |answer| vec![forge(answer), answer.to_vec()]);
-        let spec = LoadSpec { tsig: key(OF_LOAD), ..spec(address, Transport::Udp) };
-        let result = go_well(&spec);
+        let result = go_well(&signed(address, Transport::Udp, OF_LOAD));
         let answers = &result.measured.counters.answers;
         // The last may be on its way at the end.
         let forged = lock(&seen).forged;
@@ -79,10 +81,9 @@ fn the_wait_goes_on_after_an_answer_that_is_not_signed_well() {
 #[test]
 fn without_a_signature_queries_time_out() {
     let server = Bind::start(OF_BIND, "");
-    let timeout = Duration::from_millis(150);
     let (address, _) = relay(server.address, |answer| vec![unsigned(answer)]);
-    let spec = LoadSpec { tsig: key(OF_LOAD), timeout, ..spec(address, Transport::Udp) };
-    let result = go(&spec);
+    let job = signed(address, Transport::Udp, OF_LOAD);
+    let result = go(&job.with(|load| load.timeout = Duration::from_millis(150)));
     let (outcomes, answers) =
         (&result.measured.counters.outcomes, &result.measured.counters.answers);
     assert_eq!((outcomes.timed_out, outcomes.answered), (outcomes.due, 0), "{outcomes:?}");
@@ -91,7 +92,7 @@ fn without_a_signature_queries_time_out() {
     assert!(!result.cut_short, "the server refused no signature");
 }
 
-/// What a server says of a signature reaches who reads the result, and ends the load at once.
+/// The result says what the server said of a signature, and the load ended at once.
 #[track_caller]
 fn check_refused(result: &LoadResult, began: Instant, error: &str, remedy: &str) {
     let (outcomes, answers) =
@@ -108,7 +109,7 @@ fn check_refused(result: &LoadResult, began: Instant, error: &str, remedy: &str)
     assert!(began.elapsed() < LONG / 2, "the load went on");
 }
 
-/// A load that would last for so long.
+/// Duration of a load that must end long before it.
 const LONG: Duration = Duration::from_secs(120);
 
 #[test]
@@ -120,15 +121,15 @@ fn bind_refuses_signatures() {
             ("hmac-sha512:a.key:c2VjcmV0LW9mLXRlc3Q=", "BADKEY", "give it one"),
             ("a.key:YW5vdGhlciBzZWNyZXQ=", "BADSIG", "compare the secrets"),
         ] {
-            let spec = spec(server.address, transport);
+            let job = signed(server.address, transport, text);
             let began = Instant::now();
-            let result = go(&LoadSpec { tsig: key(text), duration: LONG, ..spec });
+            let result = go(&job.with(|load| load.duration = LONG));
             check_refused(&result, began, error, remedy);
         }
     }
     // The key itself is right.
     for transport in [Transport::Udp, Transport::Tcp] {
-        let result = go_well(&LoadSpec { tsig: key(OF_LOAD), ..spec(server.address, transport) });
+        let result = go_well(&signed(server.address, transport, OF_LOAD));
         assert_eq!(result.measured.counters.answers.bad_signature, 0);
         assert_eq!(result.signature_example, None);
     }
@@ -155,14 +156,14 @@ fn a_clock_that_is_off_is_named() {
         }
     });
     let began = Instant::now();
-    let spec = spec(address, Transport::Udp);
-    let result = go(&LoadSpec { tsig: key(OF_LOAD), duration: LONG, ..spec });
+    let job = signed(address, Transport::Udp, OF_LOAD);
+    let result = go(&job.with(|load| load.duration = LONG));
     check_refused(&result, began, "BADTIME", "compare the clocks");
     let example = result.signature_example.unwrap();
     assert!(example.contains("-1000 s") || example.contains("-1001 s"), "{example}");
 }
 
-/// One forged refusal and another end no load that has good answers.
+/// Forged refusals do not end a load that has good answers.
 #[test]
 fn a_few_refusals_end_no_load() {
     let server = Bind::start(OF_BIND, "");
@@ -179,7 +180,7 @@ fn a_few_refusals_end_no_load() {
         refusal.extend_from_slice(&[answer[0], answer[1], 0, 17, 0, 0]);
         vec![refusal]
     });
-    let result = go(&LoadSpec { tsig: key(OF_LOAD), ..spec(address, Transport::Udp) });
+    let result = go(&signed(address, Transport::Udp, OF_LOAD));
     let outcomes = &result.measured.counters.outcomes;
     assert!(!result.cut_short && outcomes.answered > outcomes.refused, "{outcomes:?}");
     assert!(outcomes.refused > 0 && lock(&seen).forged == outcomes.refused, "{outcomes:?}");

@@ -2,30 +2,31 @@
 
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, Mode};
-use dnslab_traffic::{Pace, Rate};
+use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 
-use crate::{go, plain, spec};
+use crate::{go, job, open, plain};
 
 #[test]
 fn a_load_ends_with_its_last_query() {
     let (target, _seen) = plain();
-    let open = Mode::Open { rate: Rate::Constant(2_000.0), pace: Pace::Poisson };
-    let closed = |outstanding| Mode::Closed { outstanding };
-    for (mode, clients, workers, most) in
-        [(closed(1), 1, 1, 40), (closed(5), 3, 2, 37), (closed(50), 1, 1, 7), (open, 3, 2, 41)]
+    for (outstanding, clients, workers, most) in
+        [(Some(1), 1, 1, 40), (Some(5), 3, 2, 37), (Some(50), 1, 1, 7), (None, 3, 2, 41)]
     {
         for transport in [Transport::Udp, Transport::Tcp] {
-            let result = go(&LoadSpec {
-                mode: mode.clone(),
-                clients,
-                workers,
-                max_queries: Some(most),
-                warm_up: Duration::ZERO,
-                duration: Duration::from_secs(60),
-                ..spec(target, transport)
+            let job = job(target, transport).with(|load| {
+                load.outstanding = outstanding;
+                if outstanding.is_none() {
+                    open(load, 2_000.0);
+                    load.pace = Some(Pace::Poisson);
+                }
+                load.clients = clients;
+                load.workers = Some(workers);
+                load.queries_in_all = Some(most);
+                load.warm_up = Duration::ZERO;
+                load.duration = Duration::from_secs(60);
             });
+            let (result, mode) = (go(&job), job.settings.mode());
             let outcomes = &result.measured.counters.outcomes;
             assert_eq!((outcomes.due, outcomes.answered), (most, most), "{mode:?} {transport}");
             assert!(!result.cut_short);

@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dnslab_load::LoadSpec;
-use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_load::Job;
+use dnslab_traffic::Connect;
 use dnslab_wire::{Edns, Transport};
 
 use crate::witness::{echo, server};
-use crate::{go, open, queries, spec};
+use crate::{go, job, open, queries};
 
 #[test]
 fn each_connection_has_the_limit_that_its_server_named() {
-    // RFC 7828: the server names a time for every other connection only. That with the client's own,
-    // longer one is idle before.
+    // The server names a time (RFC 7828) for every other connection only. The one with the client's own,
+    // longer time is idle first.
     let count = AtomicU64::new(0);
     let (target, _) = server("127.0.0.1", move |_, query| {
         let mut answer = echo(query, 0, 0);
@@ -26,21 +26,17 @@ fn each_connection_has_the_limit_that_its_server_named() {
         answer
     });
     let edns = Edns { keepalive: true, ..Edns::default() };
-    let result = go(&LoadSpec {
-        clients: 2,
-        workers: 1,
+    let job = job(target, Transport::Tcp).with(|load| {
+        load.clients = 2;
+        load.workers = Some(1);
         // One query of each client, at 0 and 500 ms.
-        mode: open(2.0),
-        keepalive: true,
-        queries: queries(Some(edns)),
-        duration: Duration::from_millis(1_000),
-        behaviour: ClientBehaviour {
-            idle: Some(Duration::from_secs(10)),
-            connect: Connect::OnDemand,
-            ..ClientBehaviour::default()
-        },
-        ..spec(target, Transport::Tcp)
+        open(load, 2.0);
+        load.keepalive = true;
+        load.duration = Duration::from_millis(1_000);
+        load.idle = Some(Duration::from_secs(10));
+        load.connect = Connect::OnDemand;
     });
+    let result = go(&Job { queries: queries(Some(edns)), ..job });
     let connections = result.measured.counters.connections;
     assert_eq!((connections.opened, connections.closed), (2, 1), "{connections:?}");
 }

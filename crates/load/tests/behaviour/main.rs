@@ -14,10 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{LoadError, LoadResult, LoadSpec, Mode, ReceiveTime, run};
-use dnslab_traffic::{
-    ClientBehaviour, Pace, QueryList, Quota, Rate, SyntheticZone, Truncated, TypeMix,
-};
+use dnslab_load::{Job, LoadError, LoadResult, run};
+use dnslab_settings::{Load, QuotaKind, ReceiveTime, Subnets};
+use dnslab_traffic::{QueryList, Rate, SyntheticZone, Truncated, TypeMix};
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
 use crate::witness::{Shared, echo, lock, server};
@@ -29,26 +28,29 @@ fn queries(edns: Option<Edns>) -> Arc<QueryList> {
     Arc::new(QueryList::from_zone(&zone, &TypeMix::default(), 0, &options))
 }
 
-fn spec(target: SocketAddr, transport: Transport) -> LoadSpec {
-    LoadSpec {
+fn job(target: SocketAddr, transport: Transport) -> Job {
+    let settings = Load {
+        transport,
         clients: 4,
-        mode: Mode::Closed { outstanding: 2 },
+        outstanding: Some(2),
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(1),
-        workers: 2,
-        ..LoadSpec::new(target, transport, queries(None))
-    }
+        workers: Some(2),
+        ..Load::default()
+    };
+    Job::new(settings, target, queries(None))
 }
 
-fn open(rate_qps: f64) -> Mode {
-    Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant }
+/// Makes it an open loop with equal gaps.
+fn open(load: &mut Load, rate_qps: f64) {
+    (load.outstanding, load.rate) = (None, Some(Rate::Constant(rate_qps)));
 }
 
-/// Applies the load; the sums are asserted by the engine itself.
+/// Applies a load whose queries must all be answered; the engine asserts its sums.
 #[track_caller]
-fn go(spec: &LoadSpec) -> LoadResult {
-    let result = run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap();
+fn go(job: &Job) -> LoadResult {
+    let result = run(job, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let outcomes = &result.measured.counters.outcomes;
     assert!(outcomes.due > 0, "nothing was due");
     assert_eq!(outcomes.answered, outcomes.due, "{outcomes:?} {:?}", result.last_connection_end);
@@ -61,17 +63,17 @@ fn plain() -> (SocketAddr, Shared) {
 
 #[test]
 fn a_connection_is_closed_at_the_end_of_its_quota() {
-    for (transport, mode) in [
-        (Transport::Tcp, Mode::Closed { outstanding: 2 }),
-        (Transport::Tcp, open(500.0)),
-        (Transport::Udp, Mode::Closed { outstanding: 2 }),
-    ] {
+    for (transport, is_open) in
+        [(Transport::Tcp, false), (Transport::Tcp, true), (Transport::Udp, false)]
+    {
         let (target, seen) = plain();
-        let behaviour = ClientBehaviour {
-            queries_per_connection: Some(Quota::Exact(5)),
-            ..ClientBehaviour::default()
-        };
-        let result = go(&LoadSpec { mode, behaviour, ..spec(target, transport) });
+        let result = go(&job(target, transport).with(|load| {
+            if is_open {
+                open(load, 500.0);
+            }
+            load.queries_per_connection = Some(5);
+            load.connection_quota = QuotaKind::Exact;
+        }));
         let counts = lock(&seen).of_each_peer();
         let most = counts.values().max().copied().unwrap_or_default();
         // A port that was given back is used again now and then: by chance with UDP.
@@ -87,12 +89,10 @@ fn a_connection_is_closed_at_the_end_of_its_quota() {
 #[test]
 fn a_client_divides_its_window_among_its_connections() {
     let (target, seen) = plain();
-    let behaviour = ClientBehaviour { connections: 3, ..Default::default() };
-    go(&LoadSpec {
-        mode: Mode::Closed { outstanding: 7 },
-        behaviour,
-        ..spec(target, Transport::Tcp)
-    });
+    go(&job(target, Transport::Tcp).with(|load| {
+        load.outstanding = Some(7);
+        load.connections = 3;
+    }));
     assert_eq!(lock(&seen).of_each_peer().len(), 12);
 }
 
@@ -101,7 +101,7 @@ fn clients_send_from_their_own_addresses() {
     for transport in [Transport::Udp, Transport::Tcp] {
         let (target, seen) = plain();
         let sources = Some("127.0.1.1-127.0.1.4".parse().unwrap());
-        go(&LoadSpec { sources, ..spec(target, transport) });
+        go(&job(target, transport).with(|load| load.sources = sources));
         let addresses: HashSet<IpAddr> =
             lock(&seen).queries.iter().map(|(peer, _)| peer.ip()).collect();
         let expected: HashSet<IpAddr> =
@@ -117,16 +117,15 @@ fn truncated_answers_are_asked_again_over_tcp() {
             let truncated = if transport == Transport::Udp { 2 } else { 0 };
             echo(query, truncated, 0)
         });
-        let behaviour =
-            ClientBehaviour { truncated: Truncated::AskOverTcp, ..ClientBehaviour::default() };
-        let result = go(&LoadSpec { behaviour, ..spec(target, Transport::Udp) });
+        let job = job(target, Transport::Udp);
+        let result = go(&job.clone().with(|load| load.truncated = Truncated::AskOverTcp));
         let counters = &result.measured.counters;
         assert_eq!(counters.asked_again, counters.answers.truncated);
         assert_eq!(counters.sent, 2 * counters.outcomes.due);
         assert_eq!(lock(&seen).queries.len() as u64, counters.sent);
         assert_eq!(lock(&seen).max_open, 4);
         // Without it they are answers.
-        let result = go(&spec(target, Transport::Udp));
+        let result = go(&job);
         let counters = &result.measured.counters;
         assert_eq!((counters.asked_again, counters.sent), (0, counters.outcomes.due));
         assert_eq!(counters.answers.truncated, counters.outcomes.answered);
@@ -136,9 +135,8 @@ fn truncated_answers_are_asked_again_over_tcp() {
 #[test]
 fn an_answer_that_is_truncated_over_tcp_too_is_an_answer() {
     let (target, _) = server("127.0.0.1", |_, query| echo(query, 2, 0));
-    let behaviour =
-        ClientBehaviour { truncated: Truncated::AskOverTcp, ..ClientBehaviour::default() };
-    let result = go(&LoadSpec { behaviour, ..spec(target, Transport::Udp) });
+    let job = job(target, Transport::Udp);
+    let result = go(&job.with(|load| load.truncated = Truncated::AskOverTcp));
     let counters = &result.measured.counters;
     assert_eq!(counters.sent, 2 * counters.outcomes.due);
 }
@@ -155,12 +153,11 @@ fn a_server_that_wants_its_connections_closed_is_obeyed() {
         answer
     });
     let edns = Edns { keepalive: true, ..Edns::default() };
-    go(&LoadSpec {
-        keepalive: true,
-        queries: queries(Some(edns)),
-        mode: Mode::Closed { outstanding: 1 },
-        ..spec(target, Transport::Tcp)
+    let job = job(target, Transport::Tcp).with(|load| {
+        load.keepalive = true;
+        load.outstanding = Some(1);
     });
+    go(&Job { queries: queries(Some(edns)), ..job });
     let most = lock(&seen).of_each_peer().values().max().copied();
     assert_eq!(most, Some(1), "queries on one connection");
 }
@@ -175,13 +172,12 @@ fn extended_response_codes_are_read_wherever_queries_have_edns() {
         answer
     });
     let queries = queries(Some(Edns::default()));
-    let result = go(&LoadSpec { queries, ..spec(target, Transport::Udp) });
+    let result = go(&Job { queries, ..job(target, Transport::Udp) });
     let rcodes = &result.measured.counters.answers.rcodes;
     assert_eq!(rcodes.keys().collect::<Vec<_>>(), ["BADVERS"]);
 }
 
-/// The data of the COOKIE option of a query whose last option it is; the server's half is empty or
-/// 8 octets long.
+/// The data of the COOKIE option, which is the query's last; the server's half is empty or 8 octets long.
 fn cookie_of(query: &[u8]) -> &[u8] {
     for length in [8, 16] {
         let header = [0, 10, 0, length as u8];
@@ -210,13 +206,11 @@ fn each_client_keeps_the_cookie_that_the_server_gave_it() {
         }
         answer
     });
-    let edns = Some(Edns::default());
-    let result = go(&LoadSpec {
-        cookies: true,
-        queries: queries(edns),
-        mode: Mode::Closed { outstanding: 1 },
-        ..spec(target, Transport::Udp)
+    let job = job(target, Transport::Udp).with(|load| {
+        load.cookies = true;
+        load.outstanding = Some(1);
     });
+    let result = go(&Job { queries: queries(Some(Edns::default())), ..job });
     let seen = lock(&seen);
     let cookies: HashSet<&[u8]> =
         seen.queries.iter().map(|(_, query)| &cookie_of(query)[..8]).collect();
@@ -237,9 +231,8 @@ fn a_server_that_refuses_cookies_and_gives_none_is_not_asked_again() {
         answer[at] = 23 >> 4;
         answer
     });
-    let edns = Some(Edns::default());
-    let result =
-        go(&LoadSpec { cookies: true, queries: queries(edns), ..spec(target, Transport::Udp) });
+    let job = job(target, Transport::Udp).with(|load| load.cookies = true);
+    let result = go(&Job { queries: queries(Some(Edns::default())), ..job });
     let counters = &result.measured.counters;
     assert_eq!(counters.answers.rcodes.keys().collect::<Vec<_>>(), ["BADCOOKIE"]);
     assert_eq!(counters.sent, counters.outcomes.due);
@@ -248,11 +241,9 @@ fn a_server_that_refuses_cookies_and_gives_none_is_not_asked_again() {
 #[test]
 fn client_subnets_are_the_clients_own() {
     let (target, seen) = plain();
-    go(&LoadSpec {
-        subnets: Some("10.0.0.0/8 by /24".parse().unwrap()),
-        queries: queries(Some(Edns::default())),
-        ..spec(target, Transport::Udp)
-    });
+    let subnets = Subnets::Written("10.0.0.0/8 by /24".parse().unwrap());
+    let job = job(target, Transport::Udp).with(|load| load.client_subnets = Some(subnets));
+    go(&Job { queries: queries(Some(Edns::default())), ..job });
     let seen = lock(&seen);
     // Option 8: family 1, source prefix 24, scope 0, three octets.
     let subnet = |query: &[u8]| -> [u8; 3] {
@@ -273,7 +264,8 @@ fn client_subnets_are_the_clients_own() {
 fn both_clocks_give_times_within_the_run() {
     let (target, _) = plain();
     for receive_time in ReceiveTime::ALL {
-        let result = go(&LoadSpec { receive_time, ..spec(target, Transport::Udp) });
+        let job = job(target, Transport::Udp).with(|load| load.receive_time = receive_time);
+        let result = go(&job);
         let service_time = &result.measured.service_time;
         assert_eq!(service_time.len(), result.measured.counters.outcomes.answered);
         assert!(service_time.quantile_ns(0.5).unwrap() > 1_000, "{receive_time}");
@@ -284,19 +276,20 @@ fn both_clocks_give_times_within_the_run() {
 #[test]
 fn the_pacing_of_an_open_loop_is_told() {
     let (target, _) = plain();
-    let result = go(&LoadSpec { mode: open(4_000.0), ..spec(target, Transport::Udp) });
+    let job = job(target, Transport::Udp);
+    let result = go(&job.clone().with(|load| open(load, 4_000.0)));
     let pacing = result.measured.pacing.as_ref().unwrap();
     let window = |width_ms: u64| pacing.of_width(width_ms * 1_000_000).unwrap();
     assert_eq!((window(100).windows, window(100).due), (4, 1_600));
     assert_eq!((window(1).windows, window(1).due), (400, 1_600));
     assert_eq!(window(1_000).windows, 0);
-    assert!(go(&spec(target, Transport::Udp)).measured.pacing.is_none());
+    assert!(go(&job).measured.pacing.is_none());
 }
 
 #[test]
 fn more_sockets_than_the_process_may_have_are_refused_before_the_start() {
     let target = "127.0.0.1:9".parse().unwrap();
-    let many = LoadSpec { clients: 10_000_000, ..spec(target, Transport::Tcp) };
+    let many = job(target, Transport::Tcp).with(|load| load.clients = 10_000_000);
     let error = run(&many, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
     let LoadError::TooManySockets { sockets, .. } = error else { panic!("{error}") };
     assert_eq!(sockets, 10_000_000);

@@ -5,13 +5,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, Mode, Quickack};
+use dnslab_settings::Quickack;
 use dnslab_wire::Transport;
 
-use crate::{go, spec};
+use crate::{go, job};
 
-/// A server with Nagle's algorithm on, as accepted connections have it by default, that writes each
-/// answer in two parts: the second leaves when the first is acknowledged.
+/// A server that writes each answer in two parts. Nagle's algorithm is on, as by default: the second part
+/// leaves when the first is acknowledged.
 fn server_in_two_parts() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -36,22 +36,21 @@ fn server_in_two_parts() -> SocketAddr {
     address
 }
 
-/// In a closed loop, "in an open loop" is never. A busy machine makes every answer later, and none earlier: so some must be early where the client
-/// acknowledges at once, and most late where it does not.
+/// `open-loop` is never in a closed loop. A busy machine makes answers later, and none earlier: some must be
+/// early where the client acknowledges at once, and most late where it does not.
 #[test]
 fn answers_do_not_wait_for_an_acknowledgement_that_is_sent_at_once() {
     /// Linux holds an acknowledgement back for 40 ms at least (TCP_DELACK_MIN).
     const HELD_BACK_NS: u64 = 38_000_000;
     let target = server_in_two_parts();
     let service_time = |quickack| {
-        let result = go(&LoadSpec {
-            clients: 1,
-            workers: 1,
-            mode: Mode::Closed { outstanding: 1 },
-            duration: Duration::from_millis(1_500),
-            quickack: if quickack { Quickack::Always } else { Quickack::OpenLoop },
-            ..spec(target, Transport::Tcp)
-        });
+        let result = go(&job(target, Transport::Tcp).with(|load| {
+            load.clients = 1;
+            load.workers = Some(1);
+            load.outstanding = Some(1);
+            load.duration = Duration::from_millis(1_500);
+            load.quickack = if quickack { Quickack::Always } else { Quickack::OpenLoop };
+        }));
         assert_eq!(result.facts.quickack, quickack);
         result.measured.service_time
     };

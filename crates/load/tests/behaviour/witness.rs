@@ -10,7 +10,6 @@ use dnslab_wire::Transport;
 
 use crate::one_port;
 
-/// What a server saw.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Queries of each UDP peer and each TCP connection, in their order.
@@ -31,7 +30,7 @@ impl Seen {
     }
 }
 
-/// Seen from the server's threads and the test's.
+/// Shared by the server's threads and the test.
 pub(crate) type Shared = Arc<Mutex<Seen>>;
 
 pub(crate) fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {

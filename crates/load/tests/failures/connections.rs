@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{LoadResult, LoadSpec, Mode};
-use dnslab_traffic::{ClientBehaviour, Quota};
+use dnslab_load::LoadResult;
+use dnslab_settings::QuotaKind;
 use dnslab_wire::Transport;
 
-use crate::applied::{apply, both, last_end, open, spec};
+use crate::applied::{apply, both, closed_and_open, job, last_end, open};
 use crate::relay::{End, Fault, relay};
-use crate::responder::{Responder, spec_with_tls};
+use crate::responder::{Responder, job_with_tls};
 use crate::server::{answer, frame, read_query, tcp_server};
 
-/// The transports over TCP.
 const OVER_TCP: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];
 
 /// What a fault must show in the result.
@@ -37,9 +36,8 @@ fn check(transports: &[Transport], fault: Fault, shown: Shown, reasons: &[&str])
     for transport in transports {
         let server = Responder::start(|_| {});
         let target = relay(server.address(*transport), fault);
-        let spec = spec_with_tls(target, *transport);
-        for mode in [spec.mode.clone(), open(400.0)] {
-            let result = apply(&LoadSpec { mode: mode.clone(), ..spec.clone() });
+        for job in closed_and_open(job_with_tls(target, *transport)) {
+            let (result, mode) = (apply(&job), job.settings.mode());
             let context = format!("{transport} {mode:?} {fault:?}: {}", summary(&result));
             let connections = both(&result).connections;
             let (failed, lost) = (connections.failed > 0, connections.lost > 0);
@@ -117,13 +115,12 @@ fn records_that_are_garbage() {
 
 #[test]
 fn octets_that_are_no_messages_end_no_connection() {
-    // Lengths that are none, in front of octets that are no messages: nothing says so but the
-    // answers that do not come.
+    // Neither the lengths nor the messages are any: only the answers that do not come show it.
     let server = Responder::start(|_| {});
     for fault in [Fault::Garbage(300), Fault::Garbage(0), Fault::SpoilAnswers(333)] {
         let target = relay(server.address(Transport::Tcp), fault);
-        for mode in [spec(target, Transport::Tcp).mode, open(400.0)] {
-            let result = apply(&LoadSpec { mode, ..spec(target, Transport::Tcp) });
+        for job in closed_and_open(job(target, Transport::Tcp)) {
+            let result = apply(&job);
             let outcomes = both(&result).outcomes;
             let unanswered = outcomes.timed_out + outcomes.malformed;
             assert!(unanswered > 0, "{fault:?}: {}", summary(&result));
@@ -140,7 +137,7 @@ fn closed_connections_lose_what_was_in_flight_and_are_opened_again() {
             stream.write_all(&frame(&answer(&query, 0))).ok();
         }
     });
-    let result = apply(&spec(target, Transport::Tcp));
+    let result = apply(&job(target, Transport::Tcp));
     let counters = &result.measured.counters;
     assert!(counters.outcomes.answered > 0);
     assert!(counters.outcomes.connection_lost > 0);
@@ -169,9 +166,10 @@ fn answers_that_came_before_the_end_are_answers() {
             counted.fetch_add(queries.len() as u64, Ordering::Relaxed);
         }
     });
-    let mode = open(20_000.0);
-    let timeout = Duration::from_secs(5);
-    let result = apply(&LoadSpec { mode, timeout, ..spec(target, Transport::Tcp) });
+    let result = apply(&job(target, Transport::Tcp).with(|load| {
+        open(load, 20_000.0);
+        load.timeout = Duration::from_secs(5);
+    }));
     let outcomes = both(&result).outcomes;
     assert!(outcomes.answered > 100 && outcomes.connection_lost > 0, "{}", summary(&result));
     assert_eq!(outcomes.answered, written.load(Ordering::Relaxed), "{}", summary(&result));
@@ -194,7 +192,7 @@ fn answers_in_any_order_and_in_small_pieces_are_matched() {
             }
         }
     });
-    let result = apply(&spec(target, Transport::Tcp));
+    let result = apply(&job(target, Transport::Tcp));
     let counters = &result.measured.counters;
     assert!(counters.outcomes.answered > 0);
     assert_eq!(counters.answers.unexpected, 0);
@@ -212,7 +210,7 @@ fn a_server_that_writes_nothing_more_is_one_that_closed() {
         while read_query(&mut stream).is_some() {}
         thread::sleep(Duration::from_millis(10));
     });
-    let result = apply(&spec(target, Transport::Tcp));
+    let result = apply(&job(target, Transport::Tcp));
     let counters = both(&result);
     assert!(counters.outcomes.answered > 3, "{}", summary(&result));
     assert!(counters.connections.lost > 3, "{}", summary(&result));
@@ -223,18 +221,16 @@ fn a_server_that_writes_nothing_more_is_one_that_closed() {
 /// come at once, then after 10, 20, 40, 80, 160 and 320 ms.
 #[track_caller]
 fn check_pauses(target: SocketAddr, quota: Option<u32>) {
-    let queries_per_connection = quota.map(Quota::Exact);
-    let behaviour = ClientBehaviour { queries_per_connection, ..Default::default() };
-    for mode in [Mode::Closed { outstanding: 5 }, open(400.0)] {
-        let result = apply(&LoadSpec {
-            clients: 1,
-            workers: 1,
-            mode,
-            warm_up: Duration::ZERO,
-            duration: Duration::from_millis(500),
-            behaviour: behaviour.clone(),
-            ..spec(target, Transport::Tcp)
-        });
+    let job = job(target, Transport::Tcp).with(|load| {
+        load.clients = 1;
+        load.workers = Some(1);
+        load.warm_up = Duration::ZERO;
+        load.duration = Duration::from_millis(500);
+        load.queries_per_connection = quota;
+        load.connection_quota = QuotaKind::Exact;
+    });
+    for job in closed_and_open(job) {
+        let result = apply(&job);
         let attempted = both(&result).connections.attempted;
         // After a quota, further ones are opened before the end of the first is known: but not one for
         // each of the two hundred queries.
@@ -257,9 +253,11 @@ fn a_wait_for_other_connections_of_the_worker_is_measured() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = listener.local_addr().unwrap();
     for (clients, is_held) in [(200, false), (400, true)] {
-        let timeout = Duration::from_secs(2);
-        let spec = LoadSpec { timeout, ..spec_with_tls(target, Transport::Dot) };
-        let result = apply(&LoadSpec { clients, workers: 1, ..spec });
+        let result = apply(&job_with_tls(target, Transport::Dot).with(|load| {
+            load.timeout = Duration::from_secs(2);
+            load.clients = clients;
+            load.workers = Some(1);
+        }));
         let worker = &result.measured.workers[0];
         let context = format!("{clients} clients, held for {} ns", worker.connections_held_ns);
         assert_eq!(worker.held_share() > 0.5, is_held, "{context}");

@@ -3,15 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use dnslab_load::LoadSpec;
-use dnslab_traffic::{ClientBehaviour, Connect};
+use dnslab_load::sockets;
+use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 
-use crate::applied::{apply_while, both, last_end, open, spec};
+use crate::applied::{apply_while, both, job, last_end, open};
 use crate::process::{Serving, alone, role, status_kib, until_input_ends};
 use crate::responder::Responder;
 
-/// Clients of the load.
 const CLIENTS: u32 = 100_000;
 
 /// Serves over UDP and TCP until the parent has no more use for it.
@@ -23,7 +22,6 @@ fn serve() {
     until_input_ends();
 }
 
-/// Files that this process has open.
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
@@ -32,27 +30,23 @@ fn open_files() -> usize {
 fn check(transport: Transport, target: SocketAddr) {
     let before = status_kib("VmRSS");
     let mut max_files = 0;
-    let behaviour = ClientBehaviour {
-        idle: Some(Duration::from_millis(200)),
-        connect: Connect::OnDemand,
-        ..ClientBehaviour::default()
-    };
-    let spec = LoadSpec {
-        clients: CLIENTS,
-        mode: open(20_000.0),
-        warm_up: Duration::from_secs(1),
+    let job = job(target, transport).with(|load| {
+        load.clients = CLIENTS;
+        open(load, 20_000.0);
+        load.warm_up = Duration::from_secs(1);
         // Each client gets one query, in its turn.
-        duration: Duration::from_secs(4),
-        timeout: Duration::from_millis(700),
-        workers: 1,
-        behaviour,
+        load.duration = Duration::from_secs(4);
+        load.timeout = Duration::from_millis(700);
+        load.workers = Some(1);
+        load.idle = Some(Duration::from_millis(200));
+        load.connect = Connect::OnDemand;
         // One address has 28,000 ports.
-        sources: Some("127.0.1.0/24".parse().unwrap()),
-        ..spec(target, transport)
-    };
-    assert!(spec.sockets() < 20_000, "{}", spec.sockets());
+        load.sources = Some("127.0.1.0/24".parse().unwrap());
+    });
+    let sockets = sockets(&job.settings);
+    assert!(sockets < 20_000, "{sockets}");
     let mut calls = 0;
-    let result = apply_while(&spec, &mut || {
+    let result = apply_while(&job, &mut || {
         calls += 1;
         // Counting takes the kernel a while.
         if calls % 8 == 0 {
@@ -70,7 +64,7 @@ fn check(transport: Transport, target: SocketAddr) {
     );
     // All are used: each has its one query.
     assert_eq!(counters.outcomes.due, u64::from(CLIENTS), "{context}");
-    // How many of them find their socket in time is the machine's affair.
+    // The machine decides how many of them find a socket in time.
     assert!(counters.outcomes.answered > 1_000, "{context}");
     assert!(max_files > 100 && max_files < 20_000, "{max_files} files were open, {context}");
     if transport.is_connection() {

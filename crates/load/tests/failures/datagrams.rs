@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use dnslab_load::LoadSpec;
 use dnslab_wire::Transport;
 use rand::{RngCore as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::applied::{apply, both, spec};
+use crate::applied::{apply, both, job};
 use crate::process::{alone, status_kib};
 use crate::server::{answer, frame, read_query, tcp_server, udp_server};
 
@@ -40,8 +39,8 @@ fn strays_are_told_apart() {
         }
     });
     for (target, transport) in [(udp_server(strays), Transport::Udp), (over_tcp, Transport::Tcp)] {
-        let result =
-            apply(&LoadSpec { timeout: Duration::from_secs(2), ..spec(target, transport) });
+        let job = job(target, transport).with(|load| load.timeout = Duration::from_secs(2));
+        let result = apply(&job);
         let counters = both(&result);
         assert_eq!(counters.outcomes.lost(), 0, "{transport}");
         let answered = counters.outcomes.answered;
@@ -55,7 +54,7 @@ fn strays_are_told_apart() {
 #[test]
 fn garbage_with_the_right_id_is_malformed() {
     let garble = |_, query: &[u8]| vec![vec![query[0], query[1], 0x80, 0, 0, 9, 0, 0, 0, 0, 0, 0]];
-    let result = apply(&spec(udp_server(garble), Transport::Udp));
+    let result = apply(&job(udp_server(garble), Transport::Udp));
     let outcomes = result.measured.counters.outcomes;
     assert!(outcomes.malformed > 0);
     assert_eq!(outcomes.malformed, outcomes.due);
@@ -69,7 +68,7 @@ fn garbage_of_any_length_is_no_answer() {
         random.fill_bytes(&mut garbage);
         vec![garbage]
     });
-    let result = apply(&spec(target, Transport::Udp));
+    let result = apply(&job(target, Transport::Udp));
     let counters = both(&result);
     // Two octets in a row may be the id of a query in flight, which is malformed then.
     assert!(counters.outcomes.answered == 0 && counters.outcomes.timed_out > 0, "{counters:?}");
@@ -110,11 +109,12 @@ fn a_flood_of_answers_over_tcp() {
 #[track_caller]
 fn check_flood(target: std::net::SocketAddr, transport: Transport) {
     // A short load first: what comes later is growth.
-    apply(&LoadSpec { duration: Duration::from_millis(100), ..spec(target, transport) });
+    apply(&job(target, transport).with(|load| load.duration = Duration::from_millis(100)));
     let before = status_kib("VmRSS");
-    let timeout = Duration::from_secs(1);
-    let duration = Duration::from_secs(1);
-    let result = apply(&LoadSpec { timeout, duration, ..spec(target, transport) });
+    let result = apply(&job(target, transport).with(|load| {
+        load.timeout = Duration::from_secs(1);
+        load.duration = Duration::from_secs(1);
+    }));
     let grown = status_kib("VmRSS").saturating_sub(before);
     let counters = both(&result);
     assert!(counters.outcomes.answered > 0, "{counters:?}");

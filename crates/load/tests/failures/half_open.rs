@@ -1,24 +1,23 @@
-//! Peers that vanish without a word: a link between two network namespaces that no longer carries
-//! what is sent over it, under connections that are open.
+//! Peers that vanish without a word: the link between two network namespaces carries nothing any more, under
+//! connections that are open.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_load::LoadResult;
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, last_end, open};
 use crate::process::{IN_NAMESPACE, Serving, alone, role, until_input_ends};
-use crate::responder::{Responder, spec_with_tls};
+use crate::responder::{Responder, job_with_tls};
 
-/// All transports.
 const ALL: [Transport; 6] = Transport::ALL;
 
-/// The link-layer address of the far end, and one that is not its own: under that it takes no frame
-/// that is sent to it, and nobody is told. (A link that is down would say so: sending fails, and TCP
-/// waits with what it could not send instead of sending it again.)
+/// The link-layer address of the far end, and a foreign one: with that it takes no frame, and nobody is told.
+/// (A link that is down would say so: sending fails, and TCP waits with what it could not send instead of
+/// sending it again.)
 const OWN: &str = "02:00:00:00:00:02";
 const FOREIGN: &str = "02:00:00:00:00:99";
 
@@ -84,24 +83,23 @@ fn serve() {
     until_input_ends();
 }
 
-/// Applies a load over every transport at the same time, while `link` is told to do what it does.
+/// Applies a load over every transport at the same time, while `link` runs.
 fn apply_all(far: &Far, link: impl FnOnce()) -> Vec<(Transport, LoadResult)> {
     thread::scope(|scope| {
         let loads = ALL.map(|transport| {
-            let spec = LoadSpec {
-                mode: open(400.0),
-                duration: Duration::from_secs(6),
-                timeout: Duration::from_millis(400),
-                ..spec_with_tls(far.address(transport), transport)
-            };
-            scope.spawn(move || (transport, apply(&spec)))
+            let job = job_with_tls(far.address(transport), transport).with(|load| {
+                open(load, 400.0);
+                load.duration = Duration::from_secs(6);
+                load.timeout = Duration::from_millis(400);
+            });
+            scope.spawn(move || (transport, apply(&job)))
         });
         link();
         loads.map(|load| load.join().unwrap()).into()
     })
 }
 
-/// Answers in the first, and in the last half second.
+/// Answers in the first and in the last half second.
 fn answered_at_the_ends(result: &LoadResult) -> (u64, u64) {
     let intervals = &result.measured.intervals;
     let sum = |part: &[dnslab_measure::Interval]| part.iter().map(|it| it.answered).sum();

@@ -5,16 +5,16 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{LoadError, LoadResult, LoadSpec, run};
-use dnslab_traffic::{ClientBehaviour, Connect, Quota};
+use dnslab_load::{LoadError, LoadResult, run};
+use dnslab_settings::Load;
+use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::applied::{apply, apply_while, both, last_end, open, spec};
+use crate::applied::{apply, apply_while, both, exact_quota, job, last_end, open};
 use crate::process::{IN_NAMESPACE, Serving, alone, role, until_input_ends};
 use crate::responder::Responder;
 
-/// Lets this process open so many files.
 fn limit_files(count: u64) {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum }).unwrap();
@@ -27,14 +27,12 @@ fn serve() {
     until_input_ends();
 }
 
-/// Clients that open a connection for a few queries, when one is due.
-fn short_lived() -> ClientBehaviour {
-    let connect = Connect::OnDemand;
-    ClientBehaviour {
-        queries_per_connection: Some(Quota::Exact(3)),
-        connect,
-        ..ClientBehaviour::default()
-    }
+/// A hundred clients that open a connection for a few queries, when one is due.
+fn short_lived(load: &mut Load) {
+    load.clients = 100;
+    open(load, 1_000.0);
+    exact_quota(load, 3);
+    load.connect = Connect::OnDemand;
 }
 
 #[test]
@@ -55,10 +53,13 @@ fn ports_run_out() {
         });
         for transport in [Transport::Udp, Transport::Tcp] {
             for (target, is_open) in addresses.into_iter().zip([false, true]) {
-                let spec = spec(target, transport);
-                let mode = if is_open { open(2_000.0) } else { spec.mode.clone() };
-                let duration = Duration::from_secs(1);
-                let result = apply(&LoadSpec { clients: 50, mode, duration, ..spec });
+                let result = apply(&job(target, transport).with(|load| {
+                    load.clients = 50;
+                    if is_open {
+                        open(load, 2_000.0);
+                    }
+                    load.duration = Duration::from_secs(1);
+                }));
                 let counters = both(&result);
                 let context = format!("{transport}: {counters:?} {}", last_end(&result));
                 assert!(counters.outcomes.answered > 0, "{context}");
@@ -81,9 +82,10 @@ fn ports_run_out() {
 fn a_source_address_that_is_not_ours() {
     let server = Responder::start(|_| {});
     for transport in [Transport::Udp, Transport::Tcp] {
-        let sources = Some("198.51.100.1-198.51.100.4".parse().unwrap());
-        let spec = spec(server.address(transport), transport);
-        let result = apply(&LoadSpec { sources, mode: open(400.0), ..spec });
+        let result = apply(&job(server.address(transport), transport).with(|load| {
+            load.sources = Some("198.51.100.1-198.51.100.4".parse().unwrap());
+            open(load, 400.0);
+        }));
         let outcomes = both(&result).outcomes;
         assert_eq!(outcomes.not_sent, outcomes.due, "{transport}");
         assert!(last_end(&result).contains("is not this host's"), "{}", last_end(&result));
@@ -96,10 +98,8 @@ fn too_few_descriptors_are_found_out_before_the_start() {
         let server = Responder::start(|_| {});
         limit_files(200);
         for transport in [Transport::Udp, Transport::Tcp] {
-            let with = |clients| {
-                let spec = spec(server.address(transport), transport);
-                LoadSpec { clients, ..spec }
-            };
+            let job = job(server.address(transport), transport);
+            let with = |clients| job.clone().with(|load| load.clients = clients);
             let error = run(&with(150), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
             let LoadError::TooManySockets { sockets, limit } = error else { panic!("{error}") };
             assert_eq!((sockets, limit), (150, 200));
@@ -110,20 +110,16 @@ fn too_few_descriptors_are_found_out_before_the_start() {
     });
 }
 
-/// Applies a load over `transport`, in whose middle the process has no descriptor left for half a
-/// second.
+/// Applies a load; in its middle the process has no descriptor left for half a second.
 fn without_descriptors_for_a_while(transport: Transport, target: SocketAddr) -> LoadResult {
     let mut taken: Vec<File> = Vec::new();
     let mut calls = 0;
-    let spec = LoadSpec {
-        clients: 100,
-        mode: open(1_000.0),
-        duration: Duration::from_secs(4),
-        timeout: Duration::from_millis(400),
-        behaviour: short_lived(),
-        ..spec(target, transport)
-    };
-    apply_while(&spec, &mut || {
+    let job = job(target, transport).with(|load| {
+        short_lived(load);
+        load.duration = Duration::from_secs(4);
+        load.timeout = Duration::from_millis(400);
+    });
+    apply_while(&job, &mut || {
         calls += 1;
         // The observer is called every 50 ms, and at each interval's end. While connections come
         // and go, descriptors are taken as they become free.
@@ -176,14 +172,11 @@ fn the_limit_falls_in_the_middle() {
         for transport in [Transport::Udp, Transport::Tcp] {
             limit_files(400);
             let mut calls = 0;
-            let spec = LoadSpec {
-                clients: 100,
-                mode: open(1_000.0),
-                duration: Duration::from_secs(1),
-                behaviour: short_lived(),
-                ..spec(target, transport)
-            };
-            let result = apply_while(&spec, &mut || {
+            let job = job(target, transport).with(|load| {
+                short_lived(load);
+                load.duration = Duration::from_secs(1);
+            });
+            let result = apply_while(&job, &mut || {
                 calls += 1;
                 if calls == 5 {
                     limit_files(16);

@@ -5,13 +5,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::LoadSpec;
 use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::applied::{apply, both, last_end, open};
-use crate::responder::{Responder, spec_with_tls};
+use crate::applied::{apply, both, closed_and_open, last_end};
+use crate::responder::{Responder, job_with_tls};
 
 /// What happens to a datagram of the server; those of the clients arrive.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +27,7 @@ enum Fate {
     Late,
 }
 
-/// Starts a relay to a server that lets every `each`-th datagram of it meet this fate, and gives its
-/// address.
+/// Starts a relay, at the address returned, in which every `each`-th datagram of the server meets this fate.
 fn relay(server: SocketAddr, fate: Fate, each: u64) -> SocketAddr {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = front.local_addr().unwrap();
@@ -86,7 +84,6 @@ fn pass_answers(from: &UdpSocket, front: &UdpSocket, client: SocketAddr, fate: F
     }
 }
 
-/// The transports over datagrams.
 const OVER_UDP: [Transport; 3] = [Transport::Udp, Transport::Doq, Transport::Doh3];
 
 #[test]
@@ -95,9 +92,8 @@ fn datagrams_that_are_lost_doubled_late_and_spoilt() {
     for transport in OVER_UDP {
         for fate in [Fate::Lost, Fate::Doubled, Fate::AfterGarbage, Fate::Spoilt, Fate::Late] {
             let target = relay(server.address(transport), fate, 5);
-            let spec = spec_with_tls(target, transport);
-            for mode in [spec.mode.clone(), open(400.0)] {
-                let result = apply(&LoadSpec { mode, ..spec.clone() });
+            for job in closed_and_open(job_with_tls(target, transport)) {
+                let result = apply(&job);
                 let counters = both(&result);
                 let context = format!("{transport} {fate:?}: {counters:?} {}", last_end(&result));
                 assert!(counters.outcomes.answered > 0, "{context}");
@@ -123,10 +119,9 @@ fn a_quic_server_that_says_nothing() {
     let server = Responder::start(|_| {});
     for transport in [Transport::Doq, Transport::Doh3] {
         let target = relay(server.address(transport), Fate::Lost, 1);
-        let timeout = Duration::from_millis(200);
-        let spec = LoadSpec { timeout, ..spec_with_tls(target, transport) };
-        for mode in [spec.mode.clone(), open(400.0)] {
-            let result = apply(&LoadSpec { mode, ..spec.clone() });
+        let job = job_with_tls(target, transport);
+        for job in closed_and_open(job.with(|load| load.timeout = Duration::from_millis(200))) {
+            let result = apply(&job);
             let counters = both(&result);
             assert_eq!(counters.outcomes.not_sent, counters.outcomes.due, "{transport}");
             assert!(counters.connections.failed >= 3, "{transport}: {:?}", counters.connections);

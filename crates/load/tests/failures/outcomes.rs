@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_load::{Expected, LoadSpec, Mode, Progress, run};
+use dnslab_load::{Expected, Job, Progress, run};
 use dnslab_measure::Answers;
-use dnslab_traffic::{Pace, Rate};
+use dnslab_settings::Load;
+use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 
-use crate::applied::{apply, spec};
+use crate::applied::{apply, job, open};
 use crate::server::{answer, read_query, send, tcp_server, udp_server};
 
 #[test]
 fn right_answers_are_answered() {
-    let result = apply(&spec(udp_server(|_, query| vec![answer(query, 0)]), Transport::Udp));
+    let result = apply(&job(udp_server(|_, query| vec![answer(query, 0)]), Transport::Udp));
     let counters = &result.measured.counters;
     assert!(counters.outcomes.answered > 0);
     assert_eq!(counters.outcomes.lost(), 0);
@@ -29,13 +30,13 @@ fn right_answers_are_answered() {
 
 #[test]
 fn wrong_answers_are_counted_with_an_example() {
-    let result = apply(&spec(udp_server(|_, query| vec![answer(query, 2)]), Transport::Udp));
+    let result = apply(&job(udp_server(|_, query| vec![answer(query, 2)]), Transport::Udp));
     let answers = &result.measured.counters.answers;
     assert_eq!(answers.wrong, answers.rcodes["SERVFAIL"]);
     assert!(result.wrong_example.unwrap().ends_with("A was answered with SERVFAIL, 0 records"));
 }
 
-/// The query given back with a header that promises a record, and without it.
+/// The query given back with a header that promises a record that is not there.
 fn lie(query: &[u8]) -> Vec<u8> {
     let mut lie = answer(query, 0);
     lie[7] = 1;
@@ -58,7 +59,7 @@ fn a_header_that_promises_a_record_is_not_believed() {
     });
     let over_udp = udp_server(|_, query| vec![lie(query)]);
     for (target, transport) in [(over_udp, Transport::Udp), (over_tcp, Transport::Tcp)] {
-        let result = apply(&spec(target, transport));
+        let result = apply(&job(target, transport));
         let Answers { wrong, checked, malformed, .. } = result.measured.counters.answers;
         assert!(checked > 0 && malformed == checked, "{malformed} of {checked} over {transport}");
         assert_eq!(wrong, 0, "the header is as it should be");
@@ -82,7 +83,7 @@ fn alias(query: &[u8]) -> Vec<u8> {
 fn where_a_record_is_expected_an_alias_or_a_truncated_answer_is_none() {
     let load = |target, answers| {
         let expected = Some(Expected { rcode: 0, answers });
-        apply(&LoadSpec { expected, ..spec(target, Transport::Udp) })
+        apply(&Job { expected, ..job(target, Transport::Udp) })
     };
     let aliases = udp_server(|_, query| vec![alias(query)]);
     let Answers { checked, malformed, wrong, .. } = load(aliases, 0).measured.counters.answers;
@@ -106,7 +107,7 @@ fn where_a_record_is_expected_an_alias_or_a_truncated_answer_is_none() {
 
 #[test]
 fn whole_answers_are_checked_and_nothing_is_found() {
-    let result = apply(&spec(udp_server(|_, query| vec![whole(query)]), Transport::Udp));
+    let result = apply(&job(udp_server(|_, query| vec![whole(query)]), Transport::Udp));
     let Answers { wrong, checked, malformed, .. } = result.measured.counters.answers;
     assert!(checked > 0, "none was checked");
     assert_eq!((wrong, malformed), (0, 0), "{:?}", result.malformed_example);
@@ -114,7 +115,7 @@ fn whole_answers_are_checked_and_nothing_is_found() {
 
 #[test]
 fn silence_times_out_and_counts_in_the_latency() {
-    let result = apply(&spec(udp_server(|_, _| Vec::new()), Transport::Udp));
+    let result = apply(&job(udp_server(|_, _| Vec::new()), Transport::Udp));
     let outcomes = result.measured.counters.outcomes;
     assert_eq!((outcomes.answered, outcomes.timed_out), (0, outcomes.due));
     assert!(outcomes.due > 0);
@@ -122,7 +123,7 @@ fn silence_times_out_and_counts_in_the_latency() {
     assert!(result.measured.latency.min_ns().unwrap() >= 149_000_000);
 }
 
-/// As with one thread of a server that hangs, to which the kernel gives the same clients always.
+/// As with a server one of whose threads hangs: the kernel always gives it the same clients.
 #[test]
 fn a_client_that_is_answered_no_more_is_counted() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -139,12 +140,11 @@ fn a_client_that_is_answered_no_more_is_counted() {
             }
         }
     });
-    let load = LoadSpec {
-        mode: Mode::Closed { outstanding: 1 },
-        duration: Duration::from_millis(1_500),
-        ..spec(target, Transport::Udp)
-    };
-    let measured = apply(&load).measured;
+    let job = job(target, Transport::Udp).with(|load| {
+        load.outstanding = Some(1);
+        load.duration = Duration::from_millis(1_500);
+    });
+    let measured = apply(&job).measured;
     let forsaken: u32 = measured.workers.iter().map(|worker| worker.forsaken_clients).sum();
     assert_eq!(forsaken, 1, "{:?}", measured.counters.outcomes);
     // Few are lost, for they wait.
@@ -172,7 +172,7 @@ fn late_answers_are_late() {
             sender.send((Instant::now(), answer(&buffer[..length], 0), client)).unwrap();
         }
     });
-    let result = apply(&spec(target, Transport::Udp));
+    let result = apply(&job(target, Transport::Udp));
     let (counters, warm_up) = (&result.measured.counters, &result.measured.warm_up);
     assert_eq!(counters.outcomes.answered + warm_up.outcomes.answered, 0);
     assert!(counters.answers.late + warm_up.answers.late > 0);
@@ -183,7 +183,7 @@ fn late_answers_are_late() {
 fn nobody_at_the_port_is_a_time_out() {
     // The address was free a moment ago; the kernel answers with ICMP, which is no DNS answer.
     let target = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let result = apply(&spec(target, Transport::Udp));
+    let result = apply(&job(target, Transport::Udp));
     let outcomes = result.measured.counters.outcomes;
     assert!(outcomes.due > 0);
     assert_eq!(outcomes.timed_out, outcomes.due);
@@ -192,8 +192,10 @@ fn nobody_at_the_port_is_a_time_out() {
 #[test]
 fn nobody_listening_is_not_sent() {
     let target = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mode = Mode::Open { rate: Rate::Constant(1_000.0), pace: Pace::Poisson };
-    let result = apply(&LoadSpec { mode, ..spec(target, Transport::Tcp) });
+    let result = apply(&job(target, Transport::Tcp).with(|load| {
+        open(load, 1_000.0);
+        load.pace = Some(Pace::Poisson);
+    }));
     let counters = &result.measured.counters;
     assert!(counters.outcomes.due > 0);
     assert_eq!(counters.outcomes.not_sent, counters.outcomes.due);
@@ -206,9 +208,9 @@ fn an_interrupt_ends_the_window_and_keeps_the_sums() {
     let target = udp_server(|_, query| vec![answer(query, 0)]);
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
-    let spec = LoadSpec { duration: Duration::from_secs(600), ..spec(target, Transport::Udp) };
+    let job = job(target, Transport::Udp).with(|load| load.duration = Duration::from_secs(600));
     let mut intervals = 0;
-    let result = run(&spec, &stop, &mut |progress| {
+    let result = run(&job, &stop, &mut |progress| {
         intervals += u32::from(matches!(progress, Progress::Interval(_)));
         asked.store(intervals >= 2, Ordering::Relaxed);
     })
@@ -221,17 +223,16 @@ fn an_interrupt_ends_the_window_and_keeps_the_sums() {
 #[test]
 fn impossible_loads_are_refused_before_the_start() {
     let target: SocketAddr = "127.0.0.1:53".parse().unwrap();
-    let refuse = |spec: LoadSpec, expected: &str| {
-        let error = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap_err().to_string();
+    let refuse = |change: fn(&mut Load), expected: &str| {
+        let job = job(target, Transport::Udp).with(change);
+        let error = run(&job, &AtomicBool::new(false), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
-    let good = || spec(target, Transport::Udp);
-    refuse(LoadSpec { clients: 0, ..good() }, "clients must be at least 1");
-    refuse(LoadSpec { workers: 4, ..good() }, "workers must be between 1");
-    refuse(LoadSpec { clients: 4_000_000, ..good() }, "ulimit -n");
-    refuse(LoadSpec { transport: Transport::Dot, ..good() }, "needs TLS settings");
-    refuse(LoadSpec { cpus: vec![1_000], ..good() }, "CPU 1000");
-    refuse(LoadSpec { duration: Duration::ZERO, ..good() }, "duration");
-    let rate = |rate_qps| Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant };
-    refuse(LoadSpec { mode: rate(f64::NAN), ..good() }, "rate must be above 0");
+    refuse(|load| load.clients = 0, "clients must be at least 1");
+    refuse(|load| load.workers = Some(4), "workers must be between 1");
+    refuse(|load| load.clients = 4_000_000, "ulimit -n");
+    refuse(|load| load.transport = Transport::Dot, "needs TLS settings");
+    refuse(|load| load.cpus = vec![1_000], "CPU 1000");
+    refuse(|load| load.duration = Duration::ZERO, "duration");
+    refuse(|load| open(load, f64::NAN), "rate must be above 0");
 }

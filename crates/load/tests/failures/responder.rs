@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, TlsSettings, Verification};
+use dnslab_load::{Job, TlsSettings, Verification};
 use dnslab_responder::{
     CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
 };
 use dnslab_wire::Transport;
 
-use crate::applied::{spec, zone};
+use crate::applied::{job, zone};
 
 /// A responder that runs until it is dropped.
 pub(crate) struct Responder {
@@ -67,13 +67,10 @@ impl Drop for Responder {
     }
 }
 
-/// The load of [`spec`], with TLS that trusts any certificate.
-pub(crate) fn spec_with_tls(target: SocketAddr, transport: Transport) -> LoadSpec {
+/// The load of [`job`], with TLS that trusts any certificate.
+pub(crate) fn job_with_tls(target: SocketAddr, transport: Transport) -> Job {
     let tls = TlsSettings::new("localhost", &Verification::Off).unwrap();
-    LoadSpec {
-        tls: Some(tls),
-        // A handshake of a debug build takes its time on a busy machine.
-        timeout: Duration::from_secs(1),
-        ..spec(target, transport)
-    }
+    // A handshake of a debug build takes its time on a busy machine.
+    let job = job(target, transport).with(|load| load.timeout = Duration::from_secs(1));
+    Job { tls: Some(tls), ..job }
 }

@@ -3,26 +3,23 @@
 use std::process::{Command, id};
 use std::time::Duration;
 
-use dnslab_load::{LoadResult, LoadSpec, ReceiveTime};
-use dnslab_traffic::{ClientBehaviour, Quota};
+use dnslab_load::{Job, LoadResult};
+use dnslab_settings::ReceiveTime;
 use dnslab_wire::Transport;
 
-use crate::applied::{apply, both, last_end, spec};
+use crate::applied::{apply, both, exact_quota, job, last_end};
 use crate::process::{Serving, alone, role, until_input_ends};
 use crate::responder::Responder;
 
-/// Applies a load with a time-out of two seconds, in the middle of which the process is stopped for
-/// four.
-fn apply_stopped(spec: &LoadSpec) -> LoadResult {
+/// Applies a load with a time-out of two seconds; in its middle the process is stopped for four.
+fn apply_stopped(job: Job) -> LoadResult {
     let own = id();
     let script = format!("sleep 0.6; kill -STOP {own}; sleep 4; kill -CONT {own}");
     let mut stopping = Command::new("sh").args(["-c", &script]).spawn().unwrap();
-    let spec = LoadSpec {
-        duration: Duration::from_millis(5_500),
-        timeout: Duration::from_secs(2),
-        ..spec.clone()
-    };
-    let result = apply(&spec);
+    let result = apply(&job.with(|load| {
+        load.duration = Duration::from_millis(5_500);
+        load.timeout = Duration::from_secs(2);
+    }));
     stopping.wait().unwrap();
     result
 }
@@ -39,19 +36,16 @@ fn what_came_while_the_generator_was_stopped_counts() {
         let server = Serving::start(&[], NAME);
         let target = server.words[0].parse().unwrap();
         // By the kernel's clock every answer came in time.
-        let receive_time = ReceiveTime::Kernel;
-        let result = apply_stopped(&LoadSpec { receive_time, ..spec(target, Transport::Udp) });
+        let over_udp = job(target, Transport::Udp);
+        let result = apply_stopped(over_udp.with(|load| load.receive_time = ReceiveTime::Kernel));
         let outcomes = both(&result).outcomes;
         assert!(outcomes.answered > 0);
         assert_eq!(outcomes.timed_out, 0, "{outcomes:?}");
         // A connection for each query: those that came about meanwhile did not fail.
-        let behaviour = ClientBehaviour {
-            queries_per_connection: Some(Quota::Exact(1)),
-            ..ClientBehaviour::default()
-        };
-        let sources = Some("127.0.1.0/24".parse().unwrap());
-        let spec = LoadSpec { behaviour, sources, ..spec(target, Transport::Tcp) };
-        let result = apply_stopped(&spec);
+        let result = apply_stopped(job(target, Transport::Tcp).with(|load| {
+            exact_quota(load, 1);
+            load.sources = Some("127.0.1.0/24".parse().unwrap());
+        }));
         let connections = both(&result).connections;
         assert!(connections.opened > 0);
         assert_eq!(connections.failed, 0, "{connections:?} {}", last_end(&result));

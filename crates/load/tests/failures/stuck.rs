@@ -4,15 +4,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::LoadSpec;
-use dnslab_traffic::{ClientBehaviour, Connect, Quota};
+use dnslab_load::Job;
+use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 use socket2::{Domain, Socket, Type};
 
-use crate::applied::{apply, both, last_end, open, spec};
+use crate::applied::{apply, both, closed_and_open, exact_quota, job, last_end, open};
 use crate::process::{alone, status_kib};
 use crate::relay::{Fault, relay};
-use crate::responder::{Responder, spec_with_tls};
+use crate::responder::{Responder, job_with_tls};
 use crate::server::tcp_server;
 
 /// A listening socket whose queue of connections is full, and which nobody accepts from.
@@ -33,10 +33,9 @@ fn full_listener() -> (Socket, Vec<TcpStream>, SocketAddr) {
 fn a_server_that_does_not_accept() {
     let (_listener, _queued, target) = full_listener();
     for transport in [Transport::Tcp, Transport::Dot, Transport::Doh2] {
-        let timeout = Duration::from_millis(150);
-        let spec = LoadSpec { timeout, ..spec_with_tls(target, transport) };
-        for mode in [spec.mode.clone(), open(400.0)] {
-            let result = apply(&LoadSpec { mode, ..spec.clone() });
+        let job = job_with_tls(target, transport);
+        for job in closed_and_open(job.with(|load| load.timeout = Duration::from_millis(150))) {
+            let result = apply(&job);
             let counters = both(&result);
             assert_eq!(counters.outcomes.not_sent, counters.outcomes.due, "{transport}");
             assert!(counters.connections.failed >= 3, "{transport}: {:?}", counters.connections);
@@ -50,10 +49,9 @@ fn a_server_that_accepts_and_says_nothing() {
     let server = Responder::start(|_| {});
     for transport in [Transport::Tcp, Transport::Dot, Transport::Doh2] {
         let target = relay(server.address(transport), Fault::Silence);
-        let timeout = Duration::from_millis(150);
-        let spec = LoadSpec { timeout, ..spec_with_tls(target, transport) };
-        for mode in [spec.mode.clone(), open(400.0)] {
-            let result = apply(&LoadSpec { mode, ..spec.clone() });
+        let job = job_with_tls(target, transport);
+        for job in closed_and_open(job.with(|load| load.timeout = Duration::from_millis(150))) {
+            let result = apply(&job);
             let counters = both(&result);
             let (outcomes, connections) = (counters.outcomes, counters.connections);
             if transport == Transport::Tcp {
@@ -77,22 +75,17 @@ fn a_server_that_takes_early_data_and_says_nothing() {
     // too, or those clients would keep all others away.
     let server = Responder::start(|config| config.early_data = true);
     let target = first_connections_only(server.address(Transport::Dot), 400);
-    let spec = spec_with_tls(target, Transport::Dot);
-    let behaviour = ClientBehaviour {
-        queries_per_connection: Some(Quota::Exact(1)),
-        connect: Connect::OnDemand,
-        ..ClientBehaviour::default()
-    };
-    let result = apply(&LoadSpec {
-        clients: 400,
-        mode: open(400.0),
-        duration: Duration::from_secs(3),
-        workers: 1,
-        timeout: Duration::from_millis(700),
-        behaviour,
-        tls: spec.tls.clone().map(|tls| tls.with_early_data(true)),
-        ..spec
+    let job = job_with_tls(target, Transport::Dot).with(|load| {
+        load.clients = 400;
+        open(load, 400.0);
+        load.duration = Duration::from_secs(3);
+        load.workers = Some(1);
+        load.timeout = Duration::from_millis(700);
+        exact_quota(load, 1);
+        load.connect = Connect::OnDemand;
     });
+    let tls = job.tls.clone().map(|tls| tls.with_early_data(true));
+    let result = apply(&Job { tls, ..job });
     let counters = both(&result);
     assert!(counters.outcomes.answered > 0, "{counters:?}");
     assert!(counters.outcomes.connection_lost > 0, "no early data was sent: {counters:?}");
@@ -137,9 +130,10 @@ fn a_server_that_stops_reading_leaves_queries_unsent_and_memory_bounded() {
             drop(stream);
         });
         let before = status_kib("VmRSS");
-        let duration = Duration::from_secs(2);
-        let spec = LoadSpec { duration, mode: open(1e6), ..spec(target, Transport::Tcp) };
-        let result = apply(&spec);
+        let result = apply(&job(target, Transport::Tcp).with(|load| {
+            load.duration = Duration::from_secs(2);
+            open(load, 1e6);
+        }));
         let grown = status_kib("VmHWM").saturating_sub(before);
         let outcomes = both(&result).outcomes;
         assert_eq!(outcomes.answered, 0);
@@ -156,20 +150,19 @@ fn a_server_that_stops_reading_and_goes_on() {
     for transport in [Transport::Tcp, Transport::Dot, Transport::Doh2] {
         let pause = Duration::from_millis(600);
         let target = relay(server.address(transport), Fault::StopReading(20_000, pause));
-        let result = apply(&LoadSpec {
-            mode: open(8_000.0),
-            duration: Duration::from_secs(2),
-            timeout: Duration::from_millis(300),
-            ..spec_with_tls(target, transport)
-        });
+        let result = apply(&job_with_tls(target, transport).with(|load| {
+            open(load, 8_000.0);
+            load.duration = Duration::from_secs(2);
+            load.timeout = Duration::from_millis(300);
+        }));
         let counters = both(&result);
         let outcomes = counters.outcomes;
         assert!(outcomes.answered > 0, "{transport}: {outcomes:?}");
         assert!(outcomes.timed_out + outcomes.not_sent > 0, "{transport}: {outcomes:?}");
-        // The connections last, and what had waited in them was answered when it was too late; over
-        // HTTP/2 the streams of such queries are reset meanwhile.
+        // The connections last, and what had waited in them was answered too late; over HTTP/2 the streams of
+        // such queries are reset meanwhile.
         if transport == Transport::Doh2 {
-            // Which so many are of that the server may take them for an attack (CVE-2023-44487).
+            // The server may take so many of them for an attack (CVE-2023-44487).
             let announced = last_end(&result) == "the server announced the end of the connection";
             assert_eq!(announced, counters.connections.lost > 0, "{}", last_end(&result));
         } else {

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dnslab_load::{HttpSettings, LoadSpec, Mode};
-use dnslab_traffic::{ClientBehaviour, Quota};
-use dnslab_transport::Method;
-use dnslab_wire::Transport;
+use dnslab_settings::QuotaKind;
+use dnslab_wire::{Method, Transport};
 
-use crate::load::{Identity, go, go_well, spec, zone};
+use crate::load::{Identity, go, go_well, job, zone};
 
 /// Patience with things that take milliseconds on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,7 +21,7 @@ struct CoreDns {
     process: Child,
 }
 
-/// Where the program is: where `./test` puts it, or where a user has it.
+/// Where `./test` puts it, or where a user has it.
 fn program() -> PathBuf {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
     if tools.exists() { tools } else { "coredns".into() }
@@ -109,9 +107,8 @@ fn every_encrypted_transport() {
     let server = CoreDns::start();
     for transport in [Transport::Dot, Transport::Doh2, Transport::Doq, Transport::Doh3] {
         for method in [Method::Get, Method::Post] {
-            let spec = spec(server.address(transport), transport, server.identity.settings());
-            let http = HttpSettings { method, ..HttpSettings::default() };
-            let result = go_well(&LoadSpec { http, ..spec });
+            let job = job(server.address(transport), transport, server.identity.settings());
+            let result = go_well(&job.with(|load| load.http_method = method));
             let connections = &result.measured.counters.connections;
             assert_eq!(connections.opened, 3, "{transport} {connections:?}");
         }
@@ -124,32 +121,33 @@ fn every_encrypted_transport() {
 fn stream_limits_and_tickets() {
     let server = CoreDns::start();
     for transport in [Transport::Doq, Transport::Doh3] {
-        let spec = || spec(server.address(transport), transport, server.identity.settings());
-        go_well(&LoadSpec { mode: Mode::Closed { outstanding: 600 }, ..spec() });
-        let behaviour = ClientBehaviour {
-            queries_per_connection: Some(Quota::Exact(30)),
-            ..ClientBehaviour::default()
-        };
-        let result = go_well(&LoadSpec { behaviour, ..spec() });
+        let job = job(server.address(transport), transport, server.identity.settings());
+        go_well(&job.clone().with(|load| load.outstanding = Some(600)));
+        let result = go_well(&job.with(|load| {
+            load.queries_per_connection = Some(30);
+            load.connection_quota = QuotaKind::Exact;
+        }));
         let connections = &result.measured.counters.connections;
         assert!(connections.closed > 3, "{transport} {connections:?}");
         assert!(connections.resumed_handshakes > 0, "{transport} {connections:?}");
     }
 }
 
-/// It serves 200 connections at a time of each of these, and keeps one that nobody closes until it has been
-/// idle for long: each load has as many as the one before only if that has closed its own.
+/// CoreDNS serves 200 connections of each transport at a time, and keeps those that nobody closes until they
+/// have been idle for long: a load is served only if the one before has closed its own.
 #[test]
 fn loads_one_after_another() {
     let server = CoreDns::start();
     for transport in [Transport::Doq, Transport::Doh3] {
         for number in 0..3 {
-            let spec = spec(server.address(transport), transport, server.identity.settings());
-            let (clients, mode) = (150, Mode::Closed { outstanding: 1 });
-            // Where more than 32 connections wait to be accepted, quic-go refuses some for the moment: they are
-            // opened one after the other in the warm-up, and again where that was not enough.
-            let warm_up = Duration::from_secs(1);
-            let result = go(&LoadSpec { clients, mode, warm_up, ..spec });
+            let job = job(server.address(transport), transport, server.identity.settings());
+            let result = go(&job.with(|load| {
+                load.clients = 150;
+                load.outstanding = Some(1);
+                // quic-go refuses some connections for the moment where more than 32 wait to be accepted:
+                // they are opened one after the other in the warm-up, and again where that was not enough.
+                load.warm_up = Duration::from_secs(1);
+            }));
             let workers = &result.measured.workers;
             let served: u32 = workers.iter().filter_map(|worker| worker.served_clients).sum();
             let shown = (&result.measured.counters, &result.last_connection_end);

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, Mode, TlsSettings, Verification};
+use dnslab_load::{TlsSettings, Verification};
 use dnslab_responder::CertificateFiles;
-use dnslab_traffic::ClientBehaviour;
+use dnslab_traffic::Rate;
 use dnslab_wire::Transport;
 
-use crate::load::{Identity, go, go_well, spec};
+use crate::load::{Identity, go, go_well, job};
 use crate::responder::Responder;
 
 /// A server that is stopped closes its connections with a word; then nobody is there.
@@ -24,8 +24,8 @@ fn a_server_that_is_stopped() {
             thread::sleep(Duration::from_millis(150));
             stop.stop();
         });
-        let spec = spec(server.addresses(transport)[0], transport, server.identity.settings());
-        let result = go(&LoadSpec { timeout: Duration::from_millis(100), ..spec });
+        let job = job(server.addresses(transport)[0], transport, server.identity.settings());
+        let result = go(&job.with(|load| load.timeout = Duration::from_millis(100)));
         stopper.join().unwrap();
         let counters = &result.measured.counters;
         assert!(counters.outcomes.answered > 0, "{counters:?}");
@@ -51,8 +51,8 @@ fn servers_that_are_none() {
     let identity = Identity::new();
     for target in [closed, silent.local_addr().unwrap(), garbage.local_addr().unwrap()] {
         for transport in [Transport::Doq, Transport::Doh3] {
-            let spec = spec(target, transport, identity.settings());
-            let result = go(&LoadSpec { timeout: Duration::from_millis(100), ..spec });
+            let job = job(target, transport, identity.settings());
+            let result = go(&job.with(|load| load.timeout = Duration::from_millis(100)));
             let counters = &result.measured.counters;
             assert_eq!(counters.outcomes.answered, 0, "{counters:?}");
             assert!(counters.connections.failed >= 3, "{counters:?}");
@@ -61,10 +61,10 @@ fn servers_that_are_none() {
     }
 }
 
-/// What is wrong with a handshake is said.
+/// The result says what is wrong with a handshake.
 #[track_caller]
 fn check_refused(target: SocketAddr, transport: Transport, tls: TlsSettings, expected: &str) {
-    let result = go(&spec(target, transport, tls));
+    let result = go(&job(target, transport, tls));
     assert_eq!(result.measured.counters.connections.opened, 0);
     assert!(result.measured.counters.connections.failed >= 3);
     let end = result.last_connection_end.unwrap();
@@ -85,16 +85,17 @@ fn handshakes_that_fail() {
     check_refused(doh3, Transport::Doh3, Identity::new().settings(), "certificate");
 }
 
-/// A connection that the server lets be idle for a short time only ends in good order, and nothing is
-/// lost with it.
+/// The server lets connections be idle for a short time only: they end in good order, and nothing is lost.
 #[test]
 fn a_connection_that_was_idle_is_closed_and_not_lost() {
     for transport in [Transport::Doq, Transport::Doh3] {
         let server = Responder::start(|config| config.idle_timeout = Duration::from_millis(300));
-        let spec = spec(server.addresses(transport)[0], transport, server.identity.settings());
-        // Of three clients each asks once in a second: a busy machine is not that late.
-        let mode = Mode::Open { rate: "3".parse().unwrap(), pace: Default::default() };
-        let result = go_well(&LoadSpec { mode, duration: Duration::from_secs(3), ..spec });
+        let job = job(server.addresses(transport)[0], transport, server.identity.settings());
+        let result = go_well(&job.with(|load| {
+            // Each of three clients asks once in a second: a busy machine is not that late.
+            (load.outstanding, load.rate) = (None, Some(Rate::Constant(3.0)));
+            load.duration = Duration::from_secs(3);
+        }));
         let connections = &result.measured.counters.connections;
         assert!(connections.closed >= 3, "{connections:?}");
         assert_eq!((connections.lost, connections.failed), (0, 0), "{connections:?}");
@@ -102,16 +103,13 @@ fn a_connection_that_was_idle_is_closed_and_not_lost() {
     }
 }
 
-/// A client that lets its connections be idle for a short time says so, but a query may take longer
-/// than that.
+/// The client tells the server of its short idle time, but a query may take longer.
 #[test]
 fn a_query_may_take_longer_than_a_connection_may_be_idle() {
     for transport in [Transport::Doq, Transport::Doh3] {
         let server = Responder::start(|config| config.program.delay = "300ms".parse().unwrap());
-        let spec = spec(server.addresses(transport)[0], transport, server.identity.settings());
-        let idle = Some(Duration::from_millis(50));
-        let behaviour = ClientBehaviour { idle, ..ClientBehaviour::default() };
-        let result = go_well(&LoadSpec { behaviour, ..spec });
+        let job = job(server.addresses(transport)[0], transport, server.identity.settings());
+        let result = go_well(&job.with(|load| load.idle = Some(Duration::from_millis(50))));
         assert_eq!(result.measured.counters.connections.lost, 0);
     }
 }
@@ -146,9 +144,8 @@ fn switch(server: SocketAddr) -> (SocketAddr, Arc<Mutex<SocketAddr>>) {
     (address, current)
 }
 
-/// A server that is killed and started anew on its address knows no connection, and what it says of
-/// them nobody can believe (RFC 9000, section 10.3). Queries time out; then their clients connect
-/// again.
+/// A server that is killed and started anew on its address knows no connection, and nobody can believe what
+/// it says of them (RFC 9000, section 10.3). Queries time out; then their clients connect again.
 #[test]
 fn a_server_that_is_started_anew() {
     for transport in [Transport::Doq, Transport::Doh3] {
@@ -164,9 +161,11 @@ fn a_server_that_is_started_anew() {
             thread::sleep(Duration::from_millis(500));
             *current.lock().unwrap_or_else(PoisonError::into_inner) = second_address;
         });
-        let spec = spec(target, transport, first.identity.settings());
-        let (timeout, duration) = (Duration::from_millis(300), Duration::from_secs(5));
-        let result = go(&LoadSpec { timeout, duration, ..spec });
+        let job = job(target, transport, first.identity.settings());
+        let result = go(&job.with(|load| {
+            load.timeout = Duration::from_millis(300);
+            load.duration = Duration::from_secs(5);
+        }));
         switcher.join().unwrap();
         let counters = &result.measured.counters;
         let (outcomes, connections) = (&counters.outcomes, &counters.connections);

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{Expected, LoadResult, LoadSpec, Mode, TlsSettings, Verification, run};
+use dnslab_load::{Expected, Job, LoadResult, TlsSettings, Verification, run};
+use dnslab_settings::Load;
 use dnslab_traffic::QueryList;
 use dnslab_wire::{QueryOptions, Transport};
 
@@ -57,32 +58,34 @@ impl Identity {
 }
 
 /// A short closed loop of three clients in two threads, whose answers must be right.
-pub(crate) fn spec(target: SocketAddr, transport: Transport, tls: TlsSettings) -> LoadSpec {
-    LoadSpec {
+pub(crate) fn job(target: SocketAddr, transport: Transport, tls: TlsSettings) -> Job {
+    let settings = Load {
+        transport,
         clients: 3,
-        mode: Mode::Closed { outstanding: 20 },
+        outstanding: Some(20),
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(5),
-        workers: 2,
-        expected: Some(Expected { rcode: 0, answers: 1 }),
-        tls: Some(tls),
-        ..LoadSpec::new(target, transport, queries())
-    }
+        workers: Some(2),
+        ..Load::default()
+    };
+    let expected = Some(Expected { rcode: 0, answers: 1 });
+    Job { expected, tls: Some(tls), ..Job::new(settings, target, queries()) }
 }
 
-/// Applies a load; its sums are asserted by the engine.
-pub(crate) fn go(spec: &LoadSpec) -> LoadResult {
-    run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+/// Applies a load; the engine asserts its sums.
+pub(crate) fn go(job: &Job) -> LoadResult {
+    run(job, &AtomicBool::new(false), &mut |_| {}).unwrap()
 }
 
-/// Applies a load all of whose queries must be answered, and rightly.
+/// Applies a load whose queries must all be answered rightly.
 #[track_caller]
-pub(crate) fn go_well(spec: &LoadSpec) -> LoadResult {
-    let result = go(spec);
+pub(crate) fn go_well(job: &Job) -> LoadResult {
+    let result = go(job);
     let counters = &result.measured.counters;
     let outcomes = &counters.outcomes;
-    let shown = format!("{} {outcomes:?} {:?}", spec.transport, result.last_connection_end);
+    let transport = job.settings.transport;
+    let shown = format!("{transport} {outcomes:?} {:?}", result.last_connection_end);
     assert!(outcomes.answered > 0, "{shown}");
     assert_eq!(outcomes.answered, outcomes.due, "{shown}");
     assert_eq!(counters.answers.wrong, 0, "{shown} {:?}", result.wrong_example);

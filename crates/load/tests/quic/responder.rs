@@ -39,12 +39,10 @@ impl Responder {
         }
     }
 
-    /// Where it listens for this transport.
     pub(crate) fn addresses(&self, transport: Transport) -> &[SocketAddr] {
         if transport == Transport::Doq { &self.doq } else { &self.doh3 }
     }
 
-    /// A handle that stops it.
     pub(crate) fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
     }

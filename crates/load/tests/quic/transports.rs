@@ -3,12 +3,11 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_load::{HttpSettings, LoadSpec, Mode};
-use dnslab_traffic::{ClientBehaviour, Quota};
-use dnslab_transport::Method;
-use dnslab_wire::Transport;
+use dnslab_settings::QuotaKind;
+use dnslab_traffic::Rate;
+use dnslab_wire::{Method, Transport};
 
-use crate::load::{go, go_well, spec};
+use crate::load::{go, go_well, job};
 use crate::responder::Responder;
 
 /// The transports over QUIC, with each HTTP method where there is one.
@@ -24,9 +23,8 @@ fn queries_are_answered_on_both_families() {
         let server = Responder::start(|config| config.threads = NonZeroUsize::new(2).unwrap());
         let mut answered = 0;
         for target in server.addresses(transport) {
-            let http = HttpSettings { method, ..HttpSettings::default() };
-            let spec = spec(*target, transport, server.identity.settings());
-            let result = go_well(&LoadSpec { http, ..spec });
+            let job = job(*target, transport, server.identity.settings());
+            let result = go_well(&job.with(|load| load.http_method = method));
             answered += result.measured.counters.outcomes.answered;
             let connections = &result.measured.counters.connections;
             assert_eq!((connections.opened, connections.full_handshakes), (3, 3));
@@ -51,19 +49,15 @@ fn queries_are_answered_on_both_families() {
 fn wide_windows_and_schedules() {
     let server = Responder::start(|_| {});
     for transport in [Transport::Doq, Transport::Doh3] {
-        let target = server.addresses(transport)[0];
-        for mode in [
-            Mode::Closed { outstanding: 2000 },
-            Mode::Open { rate: "3000".parse().unwrap(), pace: Default::default() },
-        ] {
-            let spec = spec(target, transport, server.identity.settings());
-            go_well(&LoadSpec { mode, ..spec });
-        }
+        let job = job(server.addresses(transport)[0], transport, server.identity.settings());
+        go_well(&job.clone().with(|load| load.outstanding = Some(2000)));
+        let rate = Some(Rate::Constant(3000.0));
+        go_well(&job.with(|load| (load.outstanding, load.rate) = (None, rate)));
     }
 }
 
-/// A program of the responder's is seen by the engine: delays in the latency, losses as time-outs,
-/// whose streams are given up.
+/// The engine sees the responder's program: delays in the latency, losses as time-outs, whose streams are
+/// given up.
 #[test]
 fn programs_are_played() {
     for transport in [Transport::Doq, Transport::Doh3] {
@@ -71,10 +65,12 @@ fn programs_are_played() {
             config.program.delay = "5ms".parse().unwrap();
             config.program.loss = "20%".parse().unwrap();
         });
-        let spec = spec(server.addresses(transport)[0], transport, server.identity.settings());
-        let (mode, duration) = (Mode::Closed { outstanding: 100 }, Duration::from_secs(1));
-        let timeout = Duration::from_millis(60);
-        let result = go(&LoadSpec { mode, timeout, duration, ..spec });
+        let job = job(server.addresses(transport)[0], transport, server.identity.settings());
+        let result = go(&job.with(|load| {
+            load.outstanding = Some(100);
+            load.timeout = Duration::from_millis(60);
+            load.duration = Duration::from_secs(1);
+        }));
         let outcomes = &result.measured.counters.outcomes;
         // More than the 1,024 streams of a connection were lost over three of them.
         assert!(outcomes.answered > 4_000, "{outcomes:?}");
@@ -102,13 +98,12 @@ fn connections_are_resumed() {
             let may_be_early = transport == Transport::Doq || method == Method::Get;
             let tls = server.identity.settings().with_early_data(may_be_early);
             let early_data = early_data && may_be_early;
-            let behaviour = ClientBehaviour {
-                queries_per_connection: Some(Quota::Exact(50)),
-                ..ClientBehaviour::default()
-            };
-            let spec = spec(server.addresses(transport)[0], transport, tls);
-            let http = HttpSettings { method, ..HttpSettings::default() };
-            let result = go_well(&LoadSpec { behaviour, http, ..spec });
+            let job = job(server.addresses(transport)[0], transport, tls);
+            let result = go_well(&job.with(|load| {
+                load.queries_per_connection = Some(50);
+                load.connection_quota = QuotaKind::Exact;
+                load.http_method = method;
+            }));
             let connections = &result.measured.counters.connections;
             assert_eq!(connections.full_handshakes, 3, "{connections:?}");
             assert!(connections.resumed_handshakes > 3, "{connections:?}");

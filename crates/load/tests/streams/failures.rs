@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_load::{LoadResult, LoadSpec};
+use dnslab_load::{Job, LoadResult};
 use dnslab_transport::http2::Server;
 use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustls::{ServerConnection, StreamOwned};
 
-use crate::load::{go, settings, spec};
+use crate::load::{go, job, settings};
 use crate::servers::Identity;
 
 type Tls = StreamOwned<ServerConnection, TcpStream>;
@@ -109,11 +109,15 @@ fn check(transport: Transport, fault: Fault, expected: &[&str]) {
         };
         if goes_on { fault(stream) } else { Ok(()) }
     });
-    let spec = LoadSpec { expected: None, ..spec(target, transport, settings(&identity)) };
-    let result = go(&LoadSpec { timeout: Duration::from_millis(300), ..spec });
+    let job = Job { expected: None, ..job(target, transport, settings(&identity)) };
+    let result = go(&job.with(|load| load.timeout = Duration::from_millis(300)));
     check_outcomes(&result);
     let end = result.last_connection_end.unwrap();
     assert!(expected.iter().any(|part| end.contains(part)), "{end}");
+}
+
+fn with_one_client(job: Job) -> Job {
+    job.with(|load| (load.clients, load.workers) = (1, Some(1)))
 }
 
 fn check_outcomes(result: &LoadResult) {
@@ -144,8 +148,7 @@ fn connections_that_are_closed() {
 
 #[test]
 fn an_alert_in_mid_stream() {
-    // Octets that are no record make our own TLS send one; here, the server's octets are the ones
-    // that are none, and so is a record that cannot be decrypted.
+    // Our TLS sends an alert when octets are no record, and when a record cannot be decrypted.
     let garbage: Fault =
         |stream| stream.sock.write_all(b"HTTP/1.1 503 Service Unavailable\r\n\r\n");
     let undecryptable: Fault = |stream| stream.sock.write_all(&[23, 3, 3, 0, 32].repeat(9));
@@ -203,8 +206,8 @@ fn an_announced_end_loses_nothing() {
         }
         Ok(())
     });
-    let spec = spec(target, Transport::Doh2, settings(&identity));
-    let result = go(&LoadSpec { expected: None, ..spec });
+    let job = job(target, Transport::Doh2, settings(&identity));
+    let result = go(&Job { expected: None, ..job });
     let counters = &result.measured.counters;
     assert!(counters.connections.lost > 3, "{counters:?}");
     assert_eq!(counters.outcomes.answered, counters.outcomes.due, "{counters:?}");
@@ -251,8 +254,8 @@ fn an_announced_end_does_not_wait_for_answers() {
             stream.write_all(&std::mem::take(&mut out))?;
         }
     });
-    let spec = spec(target, Transport::Doh2, settings(&identity));
-    let result = go(&LoadSpec { clients: 1, workers: 1, expected: None, ..spec });
+    let job = with_one_client(job(target, Transport::Doh2, settings(&identity)));
+    let result = go(&Job { expected: None, ..job });
     let counters = &result.measured.counters;
     assert_eq!(counters.outcomes.answered, counters.outcomes.due, "{counters:?}");
     assert!(counters.connections.lost > 3, "{counters:?}");
@@ -260,8 +263,8 @@ fn an_announced_end_does_not_wait_for_answers() {
     assert!(in_vain.load(Ordering::Relaxed) <= 1, "{in_vain:?} {counters:?}");
 }
 
-/// A server that announces its end on every connection before it looks at a query is not connected to
-/// again at once: after 10, 20, 40, 80 and 160 ms.
+/// A server announces its end on every connection before it looks at a query: clients connect again after 10,
+/// 20, 40, 80 and 160 ms, and not at once.
 #[test]
 fn a_server_that_looks_at_nothing_has_rest() {
     let identity = Identity::new();
@@ -279,8 +282,7 @@ fn a_server_that_looks_at_nothing_has_rest() {
         while stream.read(&mut [0; 16_384])? > 0 {}
         Ok(())
     });
-    let spec = spec(target, Transport::Doh2, settings(&identity));
-    let result = go(&LoadSpec { clients: 1, workers: 1, ..spec });
+    let result = go(&with_one_client(job(target, Transport::Doh2, settings(&identity))));
     let counters = &result.measured.counters;
     assert_eq!(counters.outcomes.answered, 0, "{counters:?}");
     assert!((2..=12).contains(&counters.connections.attempted), "{counters:?}");
@@ -303,7 +305,7 @@ fn requests_that_are_refused() {
             }
         }
     });
-    let result = go(&spec(target, Transport::Doh2, settings(&identity)));
+    let result = go(&job(target, Transport::Doh2, settings(&identity)));
     let outcomes = &result.measured.counters.outcomes;
     assert!(outcomes.due > 0);
     assert_eq!(outcomes.refused, outcomes.due, "{outcomes:?}");
@@ -314,7 +316,7 @@ fn requests_that_are_refused() {
 fn a_server_without_http() {
     let identity = Identity::new();
     let target = server(&identity, "http/1.1", |stream, _| stream.read(&mut [0; 100]).map(drop));
-    let result = go(&spec(target, Transport::Doh2, settings(&identity)));
+    let result = go(&job(target, Transport::Doh2, settings(&identity)));
     assert_eq!(result.measured.counters.outcomes.answered, 0);
     let end = result.last_connection_end.unwrap();
     assert!(end.contains("NoApplicationProtocol") || end.contains(CLOSED), "{end}");

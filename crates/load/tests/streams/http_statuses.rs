@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use dnslab_load::LoadSpec;
-use dnslab_transport::Method;
+use dnslab_load::Job;
 use dnslab_transport::http2::Server;
-use dnslab_wire::Transport;
+use dnslab_wire::{Method, Transport};
 use rustls::ServerConnection;
 
-use crate::load::{go, go_well, settings, spec, with_method, with_quota};
+use crate::load::{go, go_well, job, settings, with_method, with_quota};
 use crate::servers::Identity;
 
 /// How often requests were answered, and refused.
@@ -93,8 +92,8 @@ fn requests_that_were_too_early() {
     let identity = Identity::new();
     let (target, counts) = server(&identity, u64::MAX);
     let tls = settings(&identity).with_early_data(true);
-    let spec = with_quota(spec(target, Transport::Doh2, tls), 40);
-    let result = go_well(&with_method(LoadSpec { expected: None, ..spec }, Method::Get));
+    let job = with_quota(job(target, Transport::Doh2, tls), 40);
+    let result = go_well(&with_method(Job { expected: None, ..job }, Method::Get));
     let counters = &result.measured.counters;
     let refused = counts.refused.load(Ordering::Relaxed);
     assert!(refused > 0 && counters.connections.early_data > 0, "{counters:?}");
@@ -103,13 +102,13 @@ fn requests_that_were_too_early() {
     assert_eq!(counters.connections.not_processed, 0, "{counters:?}");
 }
 
-/// What begins in the middle of a load has its name and its time.
+/// The result has their name and their time.
 #[test]
 fn errors_that_begin_in_the_middle() {
     let identity = Identity::new();
     let (target, counts) = server(&identity, 500);
-    let spec = spec(target, Transport::Doh2, settings(&identity));
-    let result = go(&LoadSpec { expected: None, ..spec });
+    let job = job(target, Transport::Doh2, settings(&identity));
+    let result = go(&Job { expected: None, ..job });
     let counters = &result.measured.counters;
     let (outcomes, refusals) = (&counters.outcomes, &counters.http_refusals);
     assert_eq!(outcomes.answered, counts.answered.load(Ordering::Relaxed), "{counters:?}");

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{
-    Expected, HttpSettings, LoadResult, LoadSpec, Mode, TlsSettings, Verification, run,
-};
-use dnslab_traffic::{ClientBehaviour, QueryList, Quota};
-use dnslab_transport::Method;
-use dnslab_wire::{QueryOptions, Transport};
+use dnslab_load::{Expected, Job, LoadResult, TlsSettings, Verification, run};
+use dnslab_settings::{Load, QuotaKind};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Method, QueryOptions, Transport};
 
 use crate::servers::Identity;
 
@@ -30,43 +28,43 @@ pub(crate) fn settings(identity: &Identity) -> TlsSettings {
 }
 
 /// A short closed loop of three clients in two threads, whose answers must be right.
-pub(crate) fn spec(target: SocketAddr, transport: Transport, tls: TlsSettings) -> LoadSpec {
-    LoadSpec {
+pub(crate) fn job(target: SocketAddr, transport: Transport, tls: TlsSettings) -> Job {
+    let settings = Load {
+        transport,
         clients: 3,
-        mode: Mode::Closed { outstanding: 20 },
+        outstanding: Some(20),
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(5),
-        workers: 2,
-        expected: Some(Expected { rcode: 0, answers: 1 }),
-        tls: Some(tls),
-        ..LoadSpec::new(target, transport, queries())
-    }
+        workers: Some(2),
+        ..Load::default()
+    };
+    let expected = Some(Expected { rcode: 0, answers: 1 });
+    Job { expected, tls: Some(tls), ..Job::new(settings, target, queries()) }
 }
 
-/// The same with so many queries for each connection.
-pub(crate) fn with_quota(spec: LoadSpec, queries: u32) -> LoadSpec {
-    let behaviour = ClientBehaviour {
-        queries_per_connection: Some(Quota::Exact(queries)),
-        ..ClientBehaviour::default()
-    };
-    LoadSpec { behaviour, ..spec }
+/// The same with exactly so many queries for each connection.
+pub(crate) fn with_quota(job: Job, queries: u32) -> Job {
+    job.with(|load| {
+        load.queries_per_connection = Some(queries);
+        load.connection_quota = QuotaKind::Exact;
+    })
 }
 
 /// The same with HTTP requests of this method.
-pub(crate) fn with_method(spec: LoadSpec, method: Method) -> LoadSpec {
-    LoadSpec { http: HttpSettings { method, ..HttpSettings::default() }, ..spec }
+pub(crate) fn with_method(job: Job, method: Method) -> Job {
+    job.with(|load| load.http_method = method)
 }
 
-/// Applies a load; its sums are asserted by the engine.
-pub(crate) fn go(spec: &LoadSpec) -> LoadResult {
-    run(spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+/// Applies a load; the engine asserts its sums.
+pub(crate) fn go(job: &Job) -> LoadResult {
+    run(job, &AtomicBool::new(false), &mut |_| {}).unwrap()
 }
 
-/// Applies a load all of whose queries must be answered, and rightly.
+/// Applies a load whose queries must all be answered rightly.
 #[track_caller]
-pub(crate) fn go_well(spec: &LoadSpec) -> LoadResult {
-    let result = go(spec);
+pub(crate) fn go_well(job: &Job) -> LoadResult {
+    let result = go(job);
     let counters = &result.measured.counters;
     let outcomes = &counters.outcomes;
     let shown = format!("{outcomes:?} {:?}", result.last_connection_end);

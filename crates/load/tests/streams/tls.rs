@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{LoadError, LoadResult, LoadSpec, TlsGroup, TlsSettings, TlsVersions, run};
-use dnslab_transport::Method;
-use dnslab_wire::Transport;
+use dnslab_load::{LoadError, LoadResult, TlsSettings, run};
+use dnslab_settings::TlsVersions;
+use dnslab_wire::{Method, TlsGroup, Transport};
 
-use crate::load::{go, go_well, settings, spec, with_method, with_quota};
+use crate::load::{go, go_well, job, settings, with_method, with_quota};
 use crate::servers::{Bind, Responder};
 
 /// The TLS version agreed on, as the record has it.
@@ -31,11 +31,11 @@ fn versions_are_those_offered_and_those_spoken() {
         (&both, V13, Some("TLSv1.3")),
     ] {
         let tls = settings(&server.identity).with_versions(versions);
-        let spec = spec(server.dot, Transport::Dot, tls);
+        let job = job(server.dot, Transport::Dot, tls);
         match expected {
-            Some(expected) => assert_eq!(version(&go_well(&spec)), expected),
+            Some(expected) => assert_eq!(version(&go_well(&job)), expected),
             None => {
-                let result = go(&spec);
+                let result = go(&job);
                 assert_eq!(result.measured.counters.outcomes.answered, 0);
                 assert!(result.measured.counters.connections.failed > 0);
                 // BIND closes without a word, or with an alert.
@@ -54,7 +54,7 @@ fn groups_are_those_offered_and_those_spoken() {
     use TlsGroup::{Secp256r1, Secp384r1, X25519, X25519MlKem768};
     for group in TlsGroup::ALL {
         let tls = settings(&own.identity).with_groups(&[group]);
-        let result = go_well(&spec(own.dot, Transport::Dot, tls));
+        let result = go_well(&job(own.dot, Transport::Dot, tls));
         assert_eq!(result.measured.tls.as_ref().unwrap().group, group.name());
         assert_eq!(result.facts.tls.as_ref().unwrap().groups, [group.name()]);
     }
@@ -65,7 +65,7 @@ fn groups_are_those_offered_and_those_spoken() {
         (&[X25519MlKem768, X25519], X25519),
     ] {
         let tls = settings(&bind.identity).with_groups(groups);
-        let agreed = go_well(&spec(bind.dot, Transport::Dot, tls)).measured.tls.unwrap();
+        let agreed = go_well(&job(bind.dot, Transport::Dot, tls)).measured.tls.unwrap();
         let is_expected = agreed.group == expected.name();
         let is_newer = groups.contains(&X25519MlKem768) && agreed.group == X25519MlKem768.name();
         assert!(is_expected || is_newer, "{groups:?}: {agreed:?}");
@@ -77,7 +77,7 @@ fn the_certificate_of_the_handshake_is_recorded() {
     let own = Responder::start(|_| {});
     for transport in [Transport::Dot, Transport::Doh2] {
         let target = if transport == Transport::Dot { own.dot } else { own.doh2 };
-        let result = go_well(&spec(target, transport, settings(&own.identity)));
+        let result = go_well(&job(target, transport, settings(&own.identity)));
         let certificate = result.measured.tls.unwrap().certificate.unwrap();
         assert_eq!((certificate.key.as_str(), certificate.key_bits), ("ECDSA P-256", 256));
         assert_eq!(certificate.signature, "ECDSA with SHA-256");
@@ -103,10 +103,10 @@ fn the_second_connection_is_resumed() {
     let own = Responder::start(|_| {});
     let none = Responder::start(|config| config.tickets = false);
     let check = |target, transport, tls: TlsSettings, is_resumed| {
-        let spec = with_quota(spec(target, transport, tls), 40);
+        let job = with_quota(job(target, transport, tls), 40);
         // Time for a second connection of each client on a busy machine, too.
-        let spec = LoadSpec { duration: Duration::from_millis(1_200), ..spec };
-        check_resumed(&go_well(&spec), is_resumed);
+        let job = job.with(|load| load.duration = Duration::from_millis(1_200));
+        check_resumed(&go_well(&job), is_resumed);
     };
     for versions in [TlsVersions::V12, TlsVersions::V13] {
         let with = |server: &crate::servers::Identity| settings(server).with_versions(versions);
@@ -131,8 +131,8 @@ fn early_data_is_accepted_or_sent_again() {
         let tls = settings(&server.identity).with_early_data(true);
         let target = if transport == Transport::Dot { server.dot } else { server.doh2 };
         // By GET: what is sent by POST must not be sent early.
-        let spec = with_method(spec(target, transport, tls), Method::Get);
-        let result = go_well(&with_quota(spec, 40));
+        let job = with_method(job(target, transport, tls), Method::Get);
+        let result = go_well(&with_quota(job, 40));
         check_resumed(&result, true);
         let connections = &result.measured.counters.connections;
         if accepted {
@@ -153,8 +153,8 @@ fn early_data_by_post_is_refused() {
     let server = Responder::start(|config| config.early_data = true);
     for transport in [Transport::Doh2, Transport::Doh3] {
         let tls = settings(&server.identity).with_early_data(true);
-        let spec = with_method(spec(server.doh2, transport, tls), Method::Post);
-        let error = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+        let job = with_method(job(server.doh2, transport, tls), Method::Post);
+        let error = run(&job, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
         assert!(matches!(error, LoadError::EarlyPost(its) if its == transport), "{error}");
         assert!(error.to_string().contains("GET"), "{error}");
     }

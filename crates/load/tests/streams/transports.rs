@@ -3,11 +3,10 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_load::{LoadSpec, Mode, Records};
-use dnslab_transport::Method;
-use dnslab_wire::Transport;
+use dnslab_settings::Records;
+use dnslab_wire::{Method, Transport};
 
-use crate::load::{go, go_well, settings, spec, with_method, with_quota};
+use crate::load::{go, go_well, job, settings, with_method, with_quota};
 use crate::servers::{Bind, Responder};
 
 #[test]
@@ -15,7 +14,7 @@ fn requests_to_our_responder() {
     for method in [Method::Get, Method::Post] {
         let server = Responder::start(|config| config.threads = NonZeroUsize::new(2).unwrap());
         let tls = settings(&server.identity);
-        let result = go_well(&with_method(spec(server.doh2, Transport::Doh2, tls), method));
+        let result = go_well(&with_method(job(server.doh2, Transport::Doh2, tls), method));
         let answered = result.measured.counters.outcomes.answered;
         assert_eq!(result.measured.counters.connections.opened, 3);
         assert_eq!(server.stop().doh2.answered, answered);
@@ -32,9 +31,8 @@ fn requests_to_bind() {
     ] {
         let server = Bind::start("", streams);
         let tls = settings(&server.identity);
-        let mode = Mode::Closed { outstanding };
-        let spec = LoadSpec { mode, ..spec(server.doh2, Transport::Doh2, tls) };
-        let result = go_well(&with_method(spec, method));
+        let job = with_method(job(server.doh2, Transport::Doh2, tls), method);
+        let result = go_well(&job.with(|load| load.outstanding = Some(outstanding)));
         assert!(result.measured.counters.outcomes.answered > 100, "{method:?} {streams}");
         assert_eq!(result.measured.counters.connections.opened, 3);
     }
@@ -45,7 +43,7 @@ fn messages_in_records_of_their_own_and_together() {
     let server = Responder::start(|_| {});
     for records in [Records::Shared, Records::PerQuery] {
         let tls = settings(&server.identity).with_records(records);
-        go_well(&spec(server.dot, Transport::Dot, tls));
+        go_well(&job(server.dot, Transport::Dot, tls));
     }
 }
 
@@ -55,27 +53,26 @@ fn messages_in_records_of_their_own_and_together() {
 fn lost_answers_do_not_use_up_the_streams() {
     let server = Responder::start(|config| config.program.loss = "50%".parse().unwrap());
     let tls = settings(&server.identity);
-    let result = go(&LoadSpec {
-        clients: 1,
-        workers: 1,
-        mode: Mode::Closed { outstanding: 200 },
-        timeout: Duration::from_millis(20),
-        duration: Duration::from_secs(2),
-        ..spec(server.doh2, Transport::Doh2, tls)
-    });
+    let result = go(&job(server.doh2, Transport::Doh2, tls).with(|load| {
+        load.clients = 1;
+        load.workers = Some(1);
+        load.outstanding = Some(200);
+        load.timeout = Duration::from_millis(20);
+        load.duration = Duration::from_secs(2);
+    }));
     let counters = &result.measured.counters;
     assert!(counters.outcomes.timed_out > 1500, "{:?}", counters.outcomes);
     assert!(counters.outcomes.answered > 500, "{:?}", counters.outcomes);
     assert_eq!((counters.outcomes.refused, counters.connections.lost), (0, 0));
 }
 
-/// Connections that are closed by us, with a good-bye on each level.
+/// The client closes them, with a good-bye on each level.
 #[test]
 fn connections_of_a_few_queries() {
     let server = Responder::start(|_| {});
     for (transport, target) in [(Transport::Dot, server.dot), (Transport::Doh2, server.doh2)] {
         let tls = settings(&server.identity);
-        let result = go_well(&with_quota(spec(target, transport, tls), 10));
+        let result = go_well(&with_quota(job(target, transport, tls), 10));
         let counters = &result.measured.counters;
         assert!(counters.connections.closed > 3, "{:?}", counters.connections);
         assert_eq!(counters.connections.lost, 0);

@@ -49,7 +49,7 @@ pub(super) fn serve(
 pub(super) fn send(socket: &UdpSocket, answers: &mut SendBatch, counters: &mut Counters) {
     let mut done = 0;
     while done < answers.len() {
-        match answers.send(socket.as_fd(), done, 1) {
+        match answers.send(socket.as_fd(), done) {
             Ok(count) => {
                 counters.udp.answered += count as u64;
                 done += count;

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::check_sockets;
+use dnslab_load::{check_sockets, sockets};
 use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
 use dnslab_settings::{Alternate, Experiment, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::Case;
-use crate::run::room;
 use crate::run::round::{CommonRate, Round};
 use crate::run::testbed::has_hosts;
 
@@ -38,7 +37,7 @@ pub(super) fn in_slices(
         return Ok(Err(String::new()));
     }
     let apart = variants.iter().find_map(|variant| Some((*variant, apart(variant)?)));
-    let sockets: u64 = variants.iter().map(|variant| room::sockets(&variant.load)).sum();
+    let sockets: u64 = variants.iter().map(|variant| sockets(&variant.load)).sum();
     let reason = match (apart, check_sockets(sockets)) {
         (Some((variant, reason)), _) => (variant.name.clone(), reason.to_owned()),
         (None, Err(error)) => (variants[0].name.clone(), format!("all loads together: {error}")),

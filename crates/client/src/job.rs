@@ -1,0 +1,298 @@
+//! A load, as it is asked for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dnslab_measure::{LoadFacts, LoadMode, TlsFacts};
+use dnslab_settings::{Load, Mode, Subnets};
+use dnslab_traffic::{ClientSubnets, Connect, QueryList, Truncated, Turns};
+use dnslab_wire::{Query, Transport};
+
+use crate::time::{Nanos, nanos};
+use crate::{Expected, TlsSettings};
+
+/// A worker with a window of at most so many queries acts on each of them by itself
+/// ([`Job::batch_delay`]).
+const LONE_QUERIES: u32 = 4;
+
+/// One load on one server.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is sent, when, by whom and how. What the settings leave to files (client subnets, TSIG keys) has
+    /// been read: [`Subnets::Written`], [`Load::tsig`].
+    pub settings: Load,
+    /// Where the queries go.
+    pub target: SocketAddr,
+    /// What is asked.
+    pub queries: Arc<QueryList>,
+    /// Seed of everything drawn at random.
+    pub seed: u64,
+    /// What every answer must be, if the experiment states it.
+    pub expected: Option<Expected>,
+    /// TLS, for the encrypted transports.
+    pub tls: Option<TlsSettings>,
+    /// When it may send, where it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
+    /// then those of the timeline that all of them share, and an open loop has its rate in its own slices.
+    pub turns: Option<Turns>,
+}
+
+impl Job {
+    /// A load with these settings, seed 1, no TLS, no turns and no expected answer.
+    #[must_use]
+    pub fn new(settings: Load, target: SocketAddr, queries: Arc<QueryList>) -> Self {
+        Self { settings, target, queries, seed: 1, expected: None, tls: None, turns: None }
+    }
+
+    /// The same job with other settings.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Load)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Worker threads; at least 1.
+    #[must_use]
+    pub fn workers(&self) -> u32 {
+        self.settings.workers.unwrap_or(1)
+    }
+
+    /// Warm-up and measured window together.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.settings.warm_up + self.settings.duration
+    }
+
+    /// How many workers a load has if nobody says so: one for each CPU, and at most one for each client.
+    /// A closed loop has no more than leave each worker a window of five queries, so that the batch delay is
+    /// applied ([`Job::batch_delay`]) whatever the number of CPUs: differences between transports depend on it.
+    #[must_use]
+    pub fn default_workers(cpus: u32, load: &Load) -> u32 {
+        let most = match load.window() {
+            Some(window) => {
+                let workers = window / u64::from(LONE_QUERIES + 1);
+                load.clients.min(u32::try_from(workers).unwrap_or(u32::MAX))
+            }
+            None => load.clients,
+        };
+        cpus.clamp(1, most.max(1))
+    }
+
+    /// The batch delay as it is applied: [`Load::horizon`], or zero where hardly anything would be batched and
+    /// the wait would only add to the latency. That is a window of at most four queries for each worker, or a
+    /// schedule with less than two arrivals in a batch delay. It follows from what was asked, not from how the
+    /// server fares, so it is the same for all variants that are asked the same.
+    #[must_use]
+    pub fn batch_delay(&self) -> Duration {
+        let load = &self.settings;
+        let workers = f64::from(self.workers().max(1));
+        let batches = match load.mode() {
+            Mode::Closed { outstanding } => {
+                f64::from(load.clients) * f64::from(outstanding) / workers > f64::from(LONE_QUERIES)
+            }
+            Mode::Open { rate, .. } => {
+                rate.mean(self.length()) / workers * load.horizon.as_secs_f64() >= 2.0
+            }
+        };
+        if batches { load.horizon } else { Duration::ZERO }
+    }
+
+    /// Client subnets that the clients' queries carry, in turn.
+    pub(crate) fn subnets(&self) -> Option<&ClientSubnets> {
+        match &self.settings.client_subnets {
+            Some(Subnets::Written(subnets)) => Some(subnets),
+            Some(Subnets::File(_)) | None => None,
+        }
+    }
+
+    /// What came over TCP is acknowledged as soon as it was read.
+    pub(crate) fn acknowledges_at_once(&self) -> bool {
+        self.settings.quickack.applies(&self.settings.mode())
+    }
+
+    /// Truncated answers are asked again over TCP.
+    pub(crate) fn retries_over_tcp(&self) -> bool {
+        let load = &self.settings;
+        load.truncated == Truncated::AskOverTcp && !load.transport.is_connection()
+    }
+
+    /// Queries carry an OPT record, so that answers may: with a cookie, the server's idle time, or
+    /// the upper bits of the response code (RFC 6891, section 6.1.3).
+    pub(crate) fn sends_options(&self) -> bool {
+        let additional = |query: &Query| query.octets()[10..12] != [0, 0];
+        let load = &self.settings;
+        let all = load.cookies || load.client_subnets.is_some() || load.keepalive;
+        all || self.queries.iter().next().is_some_and(additional)
+    }
+
+    /// The load as it is asked for; which system calls carry it turns up when it is applied.
+    #[must_use]
+    pub fn facts(&self) -> LoadFacts {
+        let load = &self.settings;
+        let workers = self.workers() as usize;
+        let (warm_up_ns, duration_ns) = self.own_phases();
+        let cpus = load.cpus.iter().copied().cycle().take(workers.min(workers * load.cpus.len()));
+        let tls = self.tls.as_ref().filter(|_| load.transport.is_encrypted());
+        LoadFacts {
+            transport: load.transport.to_string(),
+            target: self.target.to_string(),
+            clients: load.clients,
+            mode: LoadMode::of(&load.mode(), load.warm_up, load.duration),
+            duration_ns,
+            warm_up_ns,
+            timeout_ns: nanos(load.timeout),
+            workers: self.workers(),
+            cpus: cpus.collect(),
+            queries: self.queries.description().to_owned(),
+            seed: self.seed,
+            send_path: String::new(),
+            horizon_ns: nanos(self.batch_delay()),
+            behaviour: load.behaviour().to_string(),
+            tls: tls.map(|tls| tls_facts(tls, load.transport)),
+            http_method: load.transport.is_http().then(|| load.http_method.to_string()),
+            edns: self.additions(),
+            receive_time: load.receive_time.to_string(),
+            sources: load.sources.as_ref().map(ToString::to_string),
+            max_queries: load.queries_in_all,
+            quickack: self.acknowledges_at_once()
+                && (load.transport.runs_over_tcp() || self.retries_over_tcp()),
+        }
+    }
+
+    /// What of the warm-up and of the measured window is this load's own.
+    fn own_phases(&self) -> (Nanos, Nanos) {
+        let (warm_up, duration) = (nanos(self.settings.warm_up), nanos(self.settings.duration));
+        match &self.turns {
+            None => (warm_up, duration),
+            Some(turns) if turns.is_single() => {
+                (turns.lead_ns(), turns.counted_between(0, Nanos::MAX))
+            }
+            Some(turns) => {
+                (warm_up / u64::from(turns.loads()), duration / u64::from(turns.loads()))
+            }
+        }
+    }
+
+    /// What the clients add to their queries, as a sentence; what all queries have is said where they
+    /// come from.
+    fn additions(&self) -> String {
+        let mut parts = Vec::new();
+        if self.settings.cookies {
+            parts.push("a DNS cookie of each client (RFC 7873)".to_owned());
+        }
+        if let Some(subnets) = self.subnets() {
+            parts.push(format!("client subnets {subnets} in turn (RFC 7871)"));
+        }
+        if let Some(key) = &self.settings.tsig {
+            parts.push(format!("signed with the key {key} (RFC 8945)"));
+        }
+        parts.join("; ")
+    }
+}
+
+fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
+    let has_choice = transport == Transport::Dot;
+    TlsFacts {
+        versions: crate::tls::offered_names(tls.versions()).map(str::to_owned).collect(),
+        resumption: tls.resumption(),
+        early_data: tls.early_data(),
+        groups: tls.groups().iter().map(ToString::to_string).collect(),
+        records: if has_choice { tls.records.to_string() } else { String::new() },
+    }
+}
+
+/// Sockets that the clients of a load may have open at the same time, before any limit: one for each of
+/// their connections, and one more for truncated answers asked again. Where clients connect on demand
+/// and close idle connections, no more than come about within an idle time and a time-out.
+///
+/// Those that wait for the last answers of a connection at the end of its quota (`queries_per_connection`,
+/// GOAWAY) come on top: how many depends on what is lost. Where they leave no socket for the next connection, it
+/// waits until one of them is closed, a time-out later at the latest.
+#[must_use]
+pub fn sockets(load: &Load) -> u64 {
+    let clients = u64::from(load.clients);
+    let retries = load.truncated == Truncated::AskOverTcp && !load.transport.is_connection();
+    let all = clients * u64::from(load.connections) + if retries { clients } else { 0 };
+    let idle = load.idle.filter(|_| load.connect == Connect::OnDemand);
+    match (&load.rate, idle) {
+        (Some(rate), Some(idle)) => {
+            let length = load.warm_up + load.duration;
+            let most_qps = rate.at(Duration::ZERO).max(rate.at(length)).max(rate.mean(length));
+            all.min((most_qps * (idle + load.timeout).as_secs_f64()).ceil() as u64)
+        }
+        _ => all,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dnslab_traffic::Rate;
+
+    use super::*;
+
+    fn closed(clients: u32, outstanding: u32) -> Load {
+        Load { clients, outstanding: Some(outstanding), ..Load::default() }
+    }
+
+    fn open(clients: u32, rate_qps: f64) -> Load {
+        Load { clients, rate: Some(Rate::Constant(rate_qps)), ..Load::default() }
+    }
+
+    fn job(settings: Load) -> Job {
+        let queries = QueryList::from_text(&b"a.example A\n"[..], "test", &Default::default());
+        Job::new(settings, "127.0.0.1:53".parse().unwrap(), Arc::new(queries.unwrap()))
+    }
+
+    #[test]
+    fn many_cpus_leave_each_worker_a_window() {
+        let workers = Job::default_workers;
+        assert_eq!(workers(1, &closed(100, 1)), 1);
+        assert_eq!(workers(8, &closed(100, 1)), 8);
+        assert_eq!(workers(64, &closed(100, 1)), 20);
+        assert_eq!(workers(64, &closed(100, 10)), 64);
+        // Hardly anything is batched in such a window anyway.
+        assert_eq!(workers(64, &closed(4, 1)), 1);
+        assert_eq!(workers(64, &closed(4, 100)), 4);
+        assert_eq!(workers(64, &open(100, 1_000.0)), 64);
+        for cpus in 1..=64 {
+            let load = closed(100, 1);
+            let job = job(Load { workers: Some(workers(cpus, &load)), ..load });
+            assert_eq!(job.batch_delay(), job.settings.horizon, "{cpus} CPUs");
+        }
+    }
+
+    #[test]
+    fn the_batch_delay_is_applied_where_something_is_batched() {
+        let applied_us = |load: Load, workers| {
+            let horizon = Duration::from_micros(50);
+            let job = job(Load { workers: Some(workers), horizon, ..load });
+            job.batch_delay().as_micros()
+        };
+        assert_eq!(applied_us(closed(4, 1), 1), 0);
+        assert_eq!(applied_us(closed(5, 1), 1), 50);
+        assert_eq!(applied_us(closed(8, 1), 2), 0);
+        assert_eq!(applied_us(open(1, 39_999.0), 1), 0);
+        assert_eq!(applied_us(open(1, 40_000.0), 1), 50);
+        assert_eq!(applied_us(open(2, 79_999.0), 2), 0);
+    }
+
+    #[test]
+    fn idle_clients_need_fewer_sockets() {
+        let on_demand = |load: Load, idle: Option<u64>| Load {
+            idle: idle.map(Duration::from_secs),
+            connect: Connect::OnDemand,
+            ..load
+        };
+        let many = 100_000;
+        assert_eq!(sockets(&on_demand(closed(many, 1), None)), 100_000);
+        assert_eq!(sockets(&on_demand(closed(many, 1), Some(1))), 100_000);
+        let again = Load { connections: 2, truncated: Truncated::AskOverTcp, ..closed(many, 1) };
+        assert_eq!(sockets(&on_demand(again, None)), 300_000);
+        assert_eq!(sockets(&on_demand(open(many, 1_000.0), None)), 100_000);
+        assert_eq!(sockets(&on_demand(open(many, 1_000.0), Some(8))), 10_000);
+        assert_eq!(sockets(&on_demand(open(many, 1e6), Some(8))), 100_000);
+        // All are open at the start, however soon they are closed after it.
+        let idle = Some(Duration::from_secs(8));
+        assert_eq!(sockets(&Load { idle, ..open(many, 1_000.0) }), 100_000);
+    }
+}

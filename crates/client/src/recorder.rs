@@ -1,0 +1,548 @@
+//! What one worker counts.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use dnslab_measure::{
+    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, at_once_ns,
+};
+use dnslab_traffic::Turns;
+use dnslab_wire::rcode_name;
+
+use crate::connection::HandshakeKind;
+use crate::in_flight::Entry;
+use crate::time::Nanos;
+
+/// When the phases of a load begin and end, nanoseconds since it began.
+#[derive(Clone, Copy, Debug)]
+pub struct Phases {
+    /// End of the warm-up, beginning of the measured window.
+    pub measured_from: Nanos,
+    /// End of the measured window: nothing becomes due from here on.
+    pub until: Nanos,
+    /// Length of the intervals of the series.
+    pub interval: Nanos,
+    /// A query without an answer for this long has timed out.
+    pub timeout: Nanos,
+}
+
+/// How a query ended without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    TimedOut,
+    NotSent,
+    ConnectionLost,
+    Malformed,
+    Refused,
+}
+
+/// Messages that match no query in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stray {
+    Late,
+    Duplicate,
+    Unexpected,
+}
+
+/// Events of one interval.
+#[derive(Clone, Debug, Default)]
+pub struct IntervalRecord {
+    /// Its place among the intervals, from 0.
+    pub number: u64,
+    /// Queries that became due.
+    pub due: u64,
+    /// Queries sent.
+    pub sent: u64,
+    /// Answers received in it.
+    pub answered: u64,
+    /// Queries that ended in it without an answer.
+    pub lost: u64,
+    /// Of the queries that ended in it.
+    pub latency: Histogram,
+    /// Octets and connections.
+    pub traffic: IntervalTraffic,
+    /// Open loop: the milliseconds of the timeline since the last interval that was reported; the
+    /// first is `first_millisecond`.
+    pub milliseconds: Vec<Millisecond>,
+    /// Number of the first of [`Self::milliseconds`].
+    pub first_millisecond: u64,
+}
+
+/// Queries due and sent in one millisecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Millisecond {
+    /// Queries due.
+    pub due: u32,
+    /// Queries sent.
+    pub sent: u32,
+}
+
+/// Response codes that are counted without a search: those of the header, and of the extended ones
+/// all that are in use.
+const USUAL_RCODES: usize = 24;
+
+/// Counts of one phase, with response codes by number.
+#[derive(Clone, Debug, Default)]
+struct Phase {
+    counters: Counters,
+    rcodes: [u64; USUAL_RCODES],
+    unusual_rcodes: BTreeMap<u16, u64>,
+}
+
+/// How close to its schedule an open loop sends, millisecond by millisecond.
+#[derive(Clone, Debug, Default)]
+struct Paced {
+    /// From `first` on.
+    milliseconds: VecDeque<Millisecond>,
+    /// Number of the first millisecond, from the beginning of the load.
+    first: u64,
+}
+
+/// A millisecond in nanoseconds.
+const MILLISECOND: Nanos = 1_000_000;
+
+impl Paced {
+    #[inline]
+    fn at(&mut self, instant: Nanos) -> &mut Millisecond {
+        let place = (instant / MILLISECOND).saturating_sub(self.first) as usize;
+        if place >= self.milliseconds.len() {
+            self.milliseconds.resize(place + 1, Millisecond::default());
+        }
+        &mut self.milliseconds[place]
+    }
+
+    /// Hands out the milliseconds that have ended.
+    fn ended(&mut self, now: Nanos) -> (u64, Vec<Millisecond>) {
+        let (first, until) = (self.first, now / MILLISECOND);
+        let count = until.saturating_sub(first) as usize;
+        self.milliseconds.resize(self.milliseconds.len().max(count), Millisecond::default());
+        self.first = until.max(first);
+        (first, self.milliseconds.drain(..count).collect())
+    }
+}
+
+/// Everything that one worker counts. Queries belong to the phase in which they were due; messages
+/// that match none, and connections, to the phase in which they came.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    phases: Phases,
+    /// What of the time counts, where the load takes turns with others; all of it else.
+    turns: Option<Turns>,
+    warm_up: Phase,
+    measured: Phase,
+    /// Queries sent inside the measured window, whenever they were due.
+    pub sent_in_window: u64,
+    /// Answers received inside the measured window, whenever their query was due.
+    pub answered_in_window: u64,
+    /// The same, with those that came while the time did not count.
+    pub answered_in_all: u64,
+    latency: Histogram,
+    service_time: Histogram,
+    send_lag: Histogram,
+    /// Latencies that are service times, too: of queries that were sent when they were due, which
+    /// are all of a closed loop.
+    both: Histogram,
+    /// Queries that were sent when they were due.
+    without_lag: u64,
+    /// Times to connect over TCP.
+    pub connect_time: Histogram,
+    /// The shortest round trip to the server over TCP.
+    pub round_trip: Option<Nanos>,
+    /// See [`dnslab_measure::at_once_ns`]; 0 without a round trip.
+    at_once: Nanos,
+    /// Times of full handshakes.
+    pub handshake_time: Histogram,
+    /// Times of resumed handshakes.
+    pub resumed_handshake_time: Histogram,
+    /// Times of handshakes with early data that was accepted.
+    pub early_data_time: Histogram,
+    pub(crate) interval: IntervalRecord,
+    /// What was carried until the current interval began.
+    carried_before: IntervalTraffic,
+    /// Open loop only.
+    paced: Option<Box<Paced>>,
+}
+
+/// The parts of an answer that are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswerFacts {
+    /// Response code, with the bits of the OPT record where that was read (RFC 6891).
+    pub(crate) rcode: u16,
+    /// The TC bit.
+    pub(crate) truncated: bool,
+    /// NOERROR without a record in the answer section.
+    pub(crate) empty: bool,
+    /// Not the answer that the experiment expects.
+    pub(crate) wrong: bool,
+    /// Length of the message, octets.
+    pub(crate) octets: usize,
+}
+
+impl Recorder {
+    pub(crate) fn new(phases: Phases, turns: Option<Turns>, is_paced: bool) -> Self {
+        Self {
+            phases,
+            turns,
+            warm_up: Phase::default(),
+            measured: Phase::default(),
+            sent_in_window: 0,
+            answered_in_window: 0,
+            answered_in_all: 0,
+            latency: Histogram::allocated(),
+            service_time: Histogram::allocated(),
+            send_lag: Histogram::allocated(),
+            both: Histogram::allocated(),
+            without_lag: 0,
+            connect_time: Histogram::new(),
+            round_trip: None,
+            at_once: 0,
+            handshake_time: Histogram::new(),
+            resumed_handshake_time: Histogram::new(),
+            early_data_time: Histogram::new(),
+            interval: IntervalRecord::empty(0, Histogram::allocated()),
+            carried_before: IntervalTraffic::default(),
+            paced: is_paced.then(Box::default),
+        }
+    }
+
+    /// Ends the measured window early, for a load that is interrupted.
+    pub(crate) fn cut_short(&mut self, until: Nanos) {
+        self.phases.until = until;
+    }
+
+    /// A query became due.
+    #[inline]
+    pub(crate) fn due(&mut self, at: Nanos) {
+        self.phase(at).counters.outcomes.due += 1;
+        self.interval.due += 1;
+        if let Some(paced) = &mut self.paced {
+            paced.at(at).due += 1;
+        }
+    }
+
+    /// A query was handed to the kernel, for the first time or again.
+    #[inline]
+    pub(crate) fn sent(&mut self, due: Nanos, at: Nanos, octets: usize, first: bool) {
+        let is_measured = self.is_measured(due);
+        let is_in_window = self.is_in_window(at) && self.is_counted(at);
+        let phase = self.phase(due);
+        phase.counters.sent += 1;
+        phase.counters.sent_octets += octets as u64;
+        if !first {
+            return;
+        }
+        self.interval.sent += 1;
+        self.sent_in_window += u64::from(is_in_window);
+        if is_measured {
+            match at.saturating_sub(due) {
+                0 => self.without_lag += 1,
+                lag => self.send_lag.record_ns(lag),
+            }
+        }
+        if let Some(paced) = &mut self.paced {
+            paced.at(at).sent += 1;
+        }
+    }
+
+    /// A query that was due at `at` is not over with its answer, and is asked again.
+    pub(crate) fn asked_again(&mut self, at: Nanos, is_truncated: bool) {
+        let counters = &mut self.phase(at).counters;
+        counters.asked_again += 1;
+        counters.answers.truncated += u64::from(is_truncated);
+    }
+
+    /// A right answer to a query that was due at `due` was parsed in full, one of so many.
+    pub(crate) fn checked(&mut self, due: Nanos, stands_for: u32, is_malformed: bool) {
+        let answers = &mut self.phase(due).counters.answers;
+        answers.checked += 1;
+        answers.checked_stand_for += u64::from(stands_for);
+        if is_malformed {
+            answers.malformed += 1;
+            answers.malformed_stand_for += u64::from(stands_for);
+        }
+    }
+
+    /// An answer to a signed query was not signed as it must be.
+    pub(crate) fn bad_signature(&mut self, at: Nanos) {
+        self.phase(at).counters.answers.bad_signature += 1;
+    }
+
+    /// The server refused the signature of a query that was due at `due` with this error.
+    pub(crate) fn refused_signature(&mut self, due: Nanos, error: &str) {
+        let refused = &mut self.phase(due).counters.answers.refused_signatures;
+        *refused.entry(error.to_owned()).or_default() += 1;
+    }
+
+    /// A query that was due at `due` was refused with this status of HTTP.
+    pub(crate) fn refused_by_http(&mut self, due: Nanos, at: Nanos, status: u16) {
+        let refusals = &mut self.phase(due).counters.http_refusals;
+        refusals.entry(status).or_insert(HttpRefusals { count: 0, first_ns: at }).count += 1;
+    }
+
+    /// A connection was opened over a path with this round trip.
+    pub(crate) fn note_round_trip(&mut self, round_trip: Nanos) {
+        let shortest = self.round_trip.map_or(round_trip, |known| known.min(round_trip));
+        self.round_trip = Some(shortest);
+        self.at_once = at_once_ns(shortest);
+    }
+
+    /// A query that was due at `due` is answered after `took`, and was not the latest on its connection:
+    /// that one was sent `since` before the answer. All by value: a reference to the query would keep it
+    /// in memory on the way of every answer.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn overtaken(&mut self, due: Nanos, took: Nanos, since: Nanos) {
+        let at_once = self.at_once;
+        if at_once == 0 || took < at_once.saturating_mul(LONG) {
+            return;
+        }
+        let answers = &mut self.phase(due).counters.answers;
+        answers.overtaken += 1;
+        answers.after_next_query += u64::from(since <= at_once);
+    }
+
+    /// Where the times of this kind of handshakes are kept.
+    pub(crate) fn handshake_time(&mut self, kind: HandshakeKind) -> &mut Histogram {
+        match kind {
+            HandshakeKind::Full => &mut self.handshake_time,
+            HandshakeKind::Resumed => &mut self.resumed_handshake_time,
+            HandshakeKind::EarlyData => &mut self.early_data_time,
+        }
+    }
+
+    /// A query was answered.
+    #[inline]
+    pub(crate) fn answered(&mut self, query: &Entry, received: Nanos, answer: AnswerFacts) {
+        let phase = self.phase(query.due);
+        phase.counters.outcomes.answered += 1;
+        match phase.rcodes.get_mut(usize::from(answer.rcode)) {
+            Some(count) => *count += 1,
+            None => *phase.unusual_rcodes.entry(answer.rcode).or_default() += 1,
+        }
+        let answers = &mut phase.counters.answers;
+        answers.truncated += u64::from(answer.truncated);
+        answers.empty += u64::from(answer.empty);
+        answers.wrong += u64::from(answer.wrong);
+        answers.octets += answer.octets as u64;
+        self.interval.answered += 1;
+        if self.is_in_window(received) {
+            self.answered_in_all += 1;
+            self.answered_in_window += u64::from(self.is_counted(received));
+        }
+        let latency = received.saturating_sub(query.due);
+        self.interval.latency.record_ns(latency);
+        if self.is_measured(query.due) {
+            if query.sent == query.due {
+                self.both.record_ns(latency);
+            } else {
+                self.latency.record_ns(latency);
+                self.service_time.record_ns(received.saturating_sub(query.sent));
+            }
+        }
+    }
+
+    /// A query ended without an answer.
+    pub(crate) fn lost(&mut self, due: Nanos, at: Nanos, loss: Loss) {
+        let outcomes = &mut self.phase(due).counters.outcomes;
+        match loss {
+            Loss::TimedOut => outcomes.timed_out += 1,
+            Loss::NotSent => outcomes.not_sent += 1,
+            Loss::ConnectionLost => outcomes.connection_lost += 1,
+            Loss::Malformed => outcomes.malformed += 1,
+            Loss::Refused => outcomes.refused += 1,
+        }
+        self.interval.lost += 1;
+        // A client without an answer has waited for its time-out at least, however early the
+        // engine knew that none would come. Else a transport that loses connections would look
+        // faster than one that loses datagrams.
+        let latency = at.saturating_sub(due).max(self.phases.timeout);
+        self.interval.latency.record_ns(latency);
+        if self.is_measured(due) {
+            self.latency.record_ns(latency);
+        }
+    }
+
+    /// A message came that matches no query in flight.
+    pub(crate) fn stray(&mut self, at: Nanos, stray: Stray) {
+        let answers = &mut self.phase(at).counters.answers;
+        match stray {
+            Stray::Late => answers.late += 1,
+            Stray::Duplicate => answers.duplicate += 1,
+            Stray::Unexpected => answers.unexpected += 1,
+        }
+    }
+
+    /// The connection counts of the phase that `at` lies in.
+    pub(crate) fn connections(&mut self, at: Nanos) -> &mut dnslab_measure::Connections {
+        &mut self.phase(at).counters.connections
+    }
+
+    /// Hands out the oldest interval that `now` has left behind, if there is one; those in which
+    /// nothing happened too. What happens after the measured window is in no interval.
+    /// `spare` gives an empty histogram for the next one.
+    pub(crate) fn finished_interval(
+        &mut self,
+        now: Nanos,
+        spare: impl FnOnce() -> Histogram,
+    ) -> Option<IntervalRecord> {
+        let Phases { until, interval, .. } = self.phases;
+        let current = if now >= until { until.div_ceil(interval) } else { now / interval };
+        if self.interval.number >= current {
+            return None;
+        }
+        let number = self.interval.number + 1;
+        let next = IntervalRecord::empty(number, spare());
+        let mut ended = std::mem::replace(&mut self.interval, next);
+        let carried = self.carried();
+        ended.traffic = carried.since(&self.carried_before);
+        self.carried_before = carried;
+        if let Some(paced) = &mut self.paced {
+            let end = (number * interval).min(until);
+            (ended.first_millisecond, ended.milliseconds) = paced.ended(end);
+        }
+        Some(ended)
+    }
+
+    /// What was carried since the load began. The counts of both phases have it, so that a query costs
+    /// nothing more.
+    fn carried(&self) -> IntervalTraffic {
+        let mut carried = IntervalTraffic::default();
+        for Counters { sent_octets, answers, connections, .. } in
+            [&self.warm_up.counters, &self.measured.counters]
+        {
+            carried.merge(&IntervalTraffic {
+                sent_octets: *sent_octets,
+                received_octets: answers.octets,
+                opened: connections.opened,
+                full_handshakes: connections.full_handshakes,
+                resumed_handshakes: connections.resumed_handshakes,
+            });
+        }
+        carried
+    }
+
+    /// The share of all queries so far that was lost, in [0, 1].
+    pub(crate) fn lost_share(&self) -> f64 {
+        let mut outcomes = self.warm_up.counters.outcomes;
+        outcomes.merge(&self.measured.counters.outcomes);
+        outcomes.lost_share()
+    }
+
+    /// Adds the measured latencies, service times and send lags to these.
+    pub fn add_times(
+        &self,
+        latency: &mut Histogram,
+        service_time: &mut Histogram,
+        send_lag: &mut Histogram,
+    ) {
+        latency.merge(&self.latency);
+        latency.merge(&self.both);
+        service_time.merge(&self.service_time);
+        service_time.merge(&self.both);
+        send_lag.merge(&self.send_lag);
+        send_lag.record_many_ns(0, self.without_lag);
+    }
+
+    /// The counts of the warm-up and of the measured window.
+    pub fn into_counters(self) -> (Counters, Counters) {
+        (self.warm_up.finish(), self.measured.finish())
+    }
+
+    /// A query that was due then is among the measured times.
+    #[inline]
+    fn is_measured(&self, due: Nanos) -> bool {
+        due >= self.phases.measured_from && self.is_counted(due)
+    }
+
+    #[inline]
+    fn is_counted(&self, at: Nanos) -> bool {
+        self.turns.as_ref().is_none_or(|turns| turns.is_counted(at))
+    }
+
+    #[inline]
+    fn is_in_window(&self, at: Nanos) -> bool {
+        (self.phases.measured_from..self.phases.until).contains(&at)
+    }
+
+    #[inline]
+    fn phase(&mut self, at: Nanos) -> &mut Phase {
+        if at >= self.phases.measured_from { &mut self.measured } else { &mut self.warm_up }
+    }
+}
+
+impl Phase {
+    fn finish(mut self) -> Counters {
+        for (rcode, count) in (0u16..).zip(self.rcodes).chain(self.unusual_rcodes) {
+            if count > 0 {
+                self.counters.answers.rcodes.insert(rcode_name(rcode).into_owned(), count);
+            }
+        }
+        self.counters
+    }
+}
+
+impl IntervalRecord {
+    /// An interval in which nothing has happened, with an empty histogram.
+    fn empty(number: u64, latency: Histogram) -> Self {
+        Self {
+            number,
+            due: 0,
+            sent: 0,
+            answered: 0,
+            lost: 0,
+            latency,
+            traffic: IntervalTraffic::default(),
+            milliseconds: Vec::new(),
+            first_millisecond: 0,
+        }
+    }
+
+    /// Adds the events of another interval that follows; its milliseconds are left out.
+    pub fn extend(&mut self, other: &Self) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.lost += other.lost;
+        self.latency.merge(&other.latency);
+        self.traffic.merge(&other.traffic);
+    }
+
+    /// Adds the events of the same interval of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.extend(other);
+        self.first_millisecond = other.first_millisecond;
+        let longer = self.milliseconds.len().max(other.milliseconds.len());
+        self.milliseconds.resize(longer, Millisecond::default());
+        for (own, more) in self.milliseconds.iter_mut().zip(&other.milliseconds) {
+            own.due += more.due;
+            own.sent += more.sent;
+        }
+    }
+
+    /// The interval in the form of the record; `turns` are those of the load, if it takes any.
+    pub fn finish(&self, phases: &Phases, turns: Option<&Turns>) -> Interval {
+        self.finish_over(1, phases, turns)
+    }
+
+    /// The same of one that holds those of `intervals` one after another, of which it has the number of
+    /// the first.
+    pub fn finish_over(&self, intervals: u64, phases: &Phases, turns: Option<&Turns>) -> Interval {
+        let at_ns = self.number * phases.interval;
+        let length_ns = intervals.saturating_mul(phases.interval);
+        let length_ns = length_ns.min(phases.until.saturating_sub(at_ns)).max(1);
+        Interval {
+            at_ns,
+            length_ns,
+            own_ns: turns.map(|turns| turns.own_between(at_ns, at_ns + length_ns)),
+            due: self.due,
+            sent: self.sent,
+            answered: self.answered,
+            lost: self.lost,
+            p50_ns: self.latency.quantile_ns(0.5),
+            p95_ns: self.latency.quantile_ns(0.95),
+            p99_ns: self.latency.quantile_ns(0.99),
+            p999_ns: self.latency.quantile_ns(0.999),
+            max_ns: self.latency.max_ns(),
+            traffic: Some(self.traffic),
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! What answers are held against, and what follows from each.
+
+use dnslab_traffic::QueryList;
+use dnslab_wire::{
+    BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
+};
+
+use crate::connection::{Delivery, Received};
+use crate::connection_slot::{ConnectionSlot, Pending};
+use crate::in_flight::{Entry, Known};
+use crate::recorder::{AnswerFacts, Loss, Recorder, Stray};
+use crate::runtime::Runtime;
+use crate::sample::Sample;
+use crate::time::{self, Nanos};
+
+/// What a right answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Response code of the header, 0 to 15.
+    pub rcode: u8,
+    /// Records that the answer section must have at least. Where it must have some, one of them is of the
+    /// type that was asked for, which is seen in the answers that are parsed in full.
+    pub answers: u16,
+}
+
+impl Expected {
+    fn is_met_by(self, response: &Response<'_>, rcode: u16) -> bool {
+        rcode == u16::from(self.rcode) && response.answers >= self.answers
+    }
+}
+
+/// A query that is not over with what came, and is asked again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retry {
+    pub(crate) entry: Entry,
+    /// Over TCP, because its answer was truncated (RFC 7766, section 5) or its cookie was refused
+    /// twice (RFC 7873, section 5.3).
+    pub(crate) over_tcp: bool,
+}
+
+impl Retry {
+    /// The query as it waits to be sent again.
+    pub(crate) fn pending(&self) -> Pending {
+        let Entry { due, query, sent_before, .. } = self.entry;
+        Pending { due: Some(due), query, sent_before: sent_before + 1 }
+    }
+}
+
+/// How often a query is sent at most. A server that refuses the cookie that it gave itself, or that
+/// shuts every connection unseen, must not be asked for ever.
+const MAX_TIMES: u8 = 4;
+
+/// What answers are held against.
+pub(crate) struct ResponseMatcher<'a> {
+    pub(crate) queries: &'a QueryList,
+    /// An answer that comes this long after its query was sent comes too late, even if nobody had
+    /// the time to give the query up before.
+    pub(crate) timeout: Nanos,
+    /// What every answer must be.
+    pub(crate) expected: Option<Expected>,
+    /// Truncated answers over UDP are asked again over TCP.
+    pub(crate) retries_over_tcp: bool,
+    /// The OPT record of answers is read, for cookies and for the server's idle time.
+    pub(crate) reads_options: bool,
+    /// The cookies of the worker's clients; empty where none are sent.
+    pub(crate) cookies: Vec<Cookie>,
+    /// The zero of the timeline, nanoseconds since 1970 in UTC: signatures have the time of day (RFC 8945,
+    /// section 4.2).
+    pub(crate) origin_unix_ns: u64,
+    /// Queries to ask again, for the worker to take.
+    pub(crate) again: Vec<Retry>,
+    /// The first wrong answer, for the report.
+    pub(crate) wrong_example: Option<String>,
+    /// Which right answers are parsed in full.
+    pub(crate) sample: Sample,
+    /// The fault of the first of them that was malformed, for the report.
+    pub(crate) malformed_example: Option<String>,
+    /// What became of signatures.
+    pub(crate) signatures: Signatures,
+}
+
+/// What became of the signatures of one worker's queries (RFC 8945).
+#[derive(Debug, Default)]
+pub(crate) struct Signatures {
+    /// The first thing that was wrong with an answer's signature, for the report. What the server
+    /// says of the query's signature takes the place of what is wrong with the answer's own: it has
+    /// the remedy.
+    pub(crate) example: Option<String>,
+    /// The example is a refusal by the server.
+    is_refusal: bool,
+    /// Answers that refused the signature of their query.
+    refused: u32,
+    /// An answer was signed well.
+    has_good: bool,
+}
+
+/// So many refused signatures without one good one, and the load is over: every further query would
+/// come to the same. More than one, so that a forged refusal or two end no load.
+const HOPELESS: u32 = 20;
+
+impl Signatures {
+    /// The server does not accept the key.
+    pub(crate) fn are_hopeless(&self) -> bool {
+        self.refused >= HOPELESS && !self.has_good
+    }
+}
+
+impl ResponseMatcher<'_> {
+    /// Books what came of a query on a slot.
+    #[inline]
+    pub(crate) fn receive<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        delivery: Delivery<'_>,
+    ) {
+        match delivery {
+            Delivery::Message(message) => self.receive_message(slot, recorder, message),
+            other => self.receive_no_message(slot, recorder, other),
+        }
+    }
+
+    /// Books what came of a query without a message.
+    #[inline(never)]
+    fn receive_no_message<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        delivery: Delivery<'_>,
+    ) {
+        let (Delivery::Refused { id, .. }
+        | Delivery::NotProcessed { id }
+        | Delivery::TooEarly { id }) = delivery
+        else {
+            return;
+        };
+        let Known::InFlight(entry) = slot.table.look_up(id) else { return };
+        match delivery {
+            Delivery::Message(_) => {}
+            Delivery::Refused { at, status, .. } => {
+                // 0 is a stream that was reset.
+                if status > 0 {
+                    recorder.refused_by_http(entry.due, at, status);
+                }
+                slot.table.answered(id);
+                slot.forget_signature(id);
+                recorder.lost(entry.due, at, Loss::Refused);
+            }
+            Delivery::NotProcessed { .. } => {
+                recorder.connections(entry.sent).not_processed += 1;
+                self.take_back(slot, recorder, id, &entry, Loss::ConnectionLost);
+            }
+            // The early data that the request was part of has been accepted, so the handshake is over
+            // on this side, and what is sent from here on is no early data.
+            Delivery::TooEarly { .. } => self.take_back(slot, recorder, id, &entry, Loss::Refused),
+        }
+    }
+
+    /// Books a message by its id and question.
+    #[inline]
+    fn receive_message<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        message: Received<'_>,
+    ) {
+        let Ok(response) = Response::parse(message.octets) else {
+            return self.receive_malformed(slot, recorder, message);
+        };
+        match slot.table.look_up(response.id) {
+            Known::InFlight(entry) if self.is_answer(&entry, &response) => {
+                if message.at.saturating_sub(entry.sent) >= self.timeout {
+                    slot.table.timed_out(response.id);
+                    slot.forget_signature(response.id);
+                    recorder.lost(entry.due, message.at, Loss::TimedOut);
+                    recorder.stray(message.at, Stray::Late);
+                    return;
+                }
+                self.receive_answer(slot, recorder, message, &response, &entry);
+            }
+            Known::Answered(entry) if self.is_answer(&entry, &response) => {
+                recorder.stray(message.at, Stray::Duplicate);
+            }
+            Known::TimedOut(entry) if self.is_answer(&entry, &response) => {
+                recorder.stray(message.at, Stray::Late);
+            }
+            _ => recorder.stray(message.at, Stray::Unexpected),
+        }
+    }
+
+    /// Books a message that answers a query in flight.
+    #[inline]
+    fn receive_answer<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        message: Received<'_>,
+        response: &Response<'_>,
+        entry: &Entry,
+    ) {
+        let Received { octets, at } = message;
+        // First of all: what is not known to be the server's must teach nothing.
+        if slot.signed.is_some() && !self.is_signed_well(slot, recorder, message, response.id) {
+            return;
+        }
+        let mut rcode = u16::from(response.rcode);
+        let mut finding = CookieFinding::None;
+        if self.reads_options
+            && let Some(options) = ResponseOptions::read(octets)
+        {
+            rcode = options.rcode;
+            if let Some(cookie) = self.cookies.get_mut(slot.client as usize) {
+                finding = cookie.learn(&options);
+            }
+            if finding == CookieFinding::WrongClientCookie {
+                // Somebody who does not know the client's cookie: not the server that was asked
+                // (RFC 7873, section 5.3). The query goes on waiting.
+                return recorder.stray(at, Stray::Unexpected);
+            }
+            // Elsewhere the option has no meaning: UDP has no connection (RFC 7828, section 3.2.1),
+            // and QUIC and HTTP have words of their own (RFC 9250, section 5.5.2).
+            let may_have_it = matches!(slot.transport, Transport::Tcp | Transport::Dot);
+            if let Some(keepalive) = options.keepalive.filter(|_| may_have_it) {
+                slot.server_idle = time::nanos(keepalive);
+            }
+        }
+        slot.table.answered(response.id);
+        slot.forget_signature(response.id);
+        let refused_cookie = rcode == BADCOOKIE && finding == CookieFinding::Learned;
+        if let Some(over_tcp) = self.retry(slot.transport, entry, response, refused_cookie)
+            && self.ask_again(entry, over_tcp)
+        {
+            recorder.asked_again(entry.due, response.truncated);
+            return;
+        }
+        let facts = AnswerFacts {
+            rcode,
+            truncated: response.truncated,
+            empty: rcode == 0 && response.answers == 0,
+            wrong: self.is_wrong(entry, response, rcode),
+            octets: octets.len(),
+        };
+        if !facts.wrong && self.sample.takes_next() {
+            self.check_in_full(recorder, (entry.due, entry.query), message);
+        }
+        if entry.sent < slot.followed_at {
+            let since = |instant| at.saturating_sub(instant);
+            recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
+        }
+        recorder.answered(entry, at, facts);
+    }
+
+    /// Whether an answer is to be asked for again, and if so, whether over TCP.
+    ///
+    /// A refused cookie is worth another try with the cookie that came with the refusal, and only
+    /// with that. If that one is refused too, TCP is left, where the client wants to use it: the
+    /// servers behind the address do not agree on their secret (RFC 7873, section 5.3).
+    #[inline]
+    fn retry(
+        &self,
+        transport: Transport,
+        entry: &Entry,
+        response: &Response<'_>,
+        refused_cookie: bool,
+    ) -> Option<bool> {
+        let may_use_tcp = self.retries_over_tcp && transport == Transport::Udp;
+        if response.truncated && may_use_tcp {
+            return Some(true);
+        }
+        let is_first = entry.sent_before == 0;
+        (refused_cookie && (is_first || may_use_tcp)).then_some(!is_first)
+    }
+
+    /// Verifies the signature of an answer if its query was signed, and books it if it is not signed
+    /// well. Apart from the usual way of an answer, which costs less for it.
+    #[inline(never)]
+    fn is_signed_well<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        message: Received<'_>,
+        id: u16,
+    ) -> bool {
+        let verified = self.check_signature(slot, message, id);
+        match verified {
+            Ok(()) => self.signatures.has_good = true,
+            Err(fault) => self.receive_ill_signed(slot, recorder, message, id, fault),
+        }
+        verified.is_ok()
+    }
+
+    /// Verifies the signature of an answer if its query was signed (RFC 8945, section 5.4).
+    fn check_signature<R: Runtime>(
+        &self,
+        slot: &ConnectionSlot<R>,
+        message: Received<'_>,
+        id: u16,
+    ) -> Result<(), TsigFault> {
+        let Some(signed) = slot.signed.as_ref().and_then(|signed| signed.get(&id)) else {
+            return Ok(());
+        };
+        signed.verify(message.octets, (self.origin_unix_ns + message.at) / 1_000_000_000)
+    }
+
+    /// Books a message that is not signed as the answer to its query must be. Whoever can send
+    /// datagrams can send such a one, so it is no answer, and the query goes on waiting (RFC 8945,
+    /// section 5.4). Unless it says that the server refused the signature: then none will come, and
+    /// the query has been refused.
+    fn receive_ill_signed<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        message: Received<'_>,
+        id: u16,
+        fault: TsigFault,
+    ) {
+        let Known::InFlight(entry) = slot.table.look_up(id) else { return };
+        recorder.bad_signature(message.at);
+        let refusal = fault.refusal();
+        let signatures = &mut self.signatures;
+        if signatures.example.is_none() || refusal.is_some() && !signatures.is_refusal {
+            let signed = slot.signed.as_ref().and_then(|signed| signed.get(&id));
+            let key = signed.map(|signed| signed.key_name()).unwrap_or_default();
+            let query = self.queries.get(entry.query);
+            signatures.example = Some(format!("{fault} (key `{key}`, query {query})"));
+            signatures.is_refusal = refusal.is_some();
+        }
+        let Some(refusal) = refusal else { return };
+        slot.table.answered(id);
+        slot.forget_signature(id);
+        recorder.refused_signature(entry.due, refusal);
+        recorder.lost(entry.due, message.at, Loss::Refused);
+        signatures.refused = signatures.refused.saturating_add(1);
+    }
+
+    /// Takes a query back that the server did not look at: it is asked again. One that this befell too
+    /// often is lost in this way.
+    fn take_back<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        id: u16,
+        entry: &Entry,
+        loss: Loss,
+    ) {
+        slot.table.take_back(id);
+        slot.forget_signature(id);
+        if self.ask_again(entry, false) {
+            recorder.asked_again(entry.due, false);
+        } else {
+            recorder.lost(entry.due, entry.sent, loss);
+        }
+    }
+
+    /// Puts a query down to be asked again; false if that was done too often.
+    fn ask_again(&mut self, entry: &Entry, over_tcp: bool) -> bool {
+        let may = entry.sent_before + 1 < MAX_TIMES;
+        if may {
+            self.again.push(Retry { entry: *entry, over_tcp });
+        }
+        may
+    }
+
+    /// Octets that are no response. With the id of a query in flight they are what the server made
+    /// of it, unless that was signed; else nobody asked for them.
+    #[inline(never)]
+    fn receive_malformed<R: Runtime>(
+        &mut self,
+        slot: &mut ConnectionSlot<R>,
+        recorder: &mut Recorder,
+        message: Received<'_>,
+    ) {
+        let in_flight =
+            Response::id_of(message.octets).and_then(|id| match slot.table.look_up(id) {
+                Known::InFlight(entry) => Some((id, entry)),
+                _ => None,
+            });
+        match in_flight {
+            Some((id, _)) if self.check_signature(slot, message, id).is_err() => {
+                self.receive_ill_signed(slot, recorder, message, id, TsigFault::Malformed);
+            }
+            Some((id, entry)) => {
+                slot.table.answered(id);
+                slot.forget_signature(id);
+                recorder.lost(entry.due, message.at, Loss::Malformed);
+            }
+            None => recorder.stray(message.at, Stray::Unexpected),
+        }
+    }
+
+    #[inline]
+    fn is_answer(&self, entry: &Entry, response: &Response<'_>) -> bool {
+        self.queries.get(entry.query).is_answered_by(response)
+    }
+
+    /// Parses an answer in full whose header looked right. All by value, as in [`Recorder::overtaken`].
+    #[cold]
+    #[inline(never)]
+    fn check_in_full(
+        &mut self,
+        recorder: &mut Recorder,
+        (due, query): (Nanos, u32),
+        message: Received<'_>,
+    ) {
+        let stands_for = self.sample.taken(message.at, message.octets.len());
+        let read = dnslab_wire::read_answer(message.octets);
+        let wants_record = self.expected.is_some_and(|expected| expected.answers > 0);
+        let is_right = read.as_ref().is_ok_and(|content| {
+            !wants_record || content.truncated || content.held == Held::Record
+        });
+        recorder.checked(due, stands_for, !is_right);
+        if !is_right && self.malformed_example.is_none() {
+            let query = self.queries.get(query);
+            self.malformed_example = Some(match read {
+                Err(fault) => format!("malformed answer to {query}: {fault}"),
+                Ok(_) => format!("{query} was answered with aliases alone"),
+            });
+        }
+    }
+
+    #[inline]
+    fn is_wrong(&mut self, entry: &Entry, response: &Response<'_>, rcode: u16) -> bool {
+        let right = self.expected.is_none_or(|expected| expected.is_met_by(response, rcode));
+        if !right && self.wrong_example.is_none() {
+            let query = self.queries.get(entry.query);
+            let (name, records) = (dnslab_wire::rcode_name(rcode), response.answers);
+            let truncated = match response.truncated {
+                true => ", truncated (`load.truncated = \"ask-over-tcp\"` asks such queries again)",
+                false => "",
+            };
+            self.wrong_example =
+                Some(format!("{query} was answered with {name}, {records} records{truncated}"));
+        }
+        !right
+    }
+}
+
+#[cfg(test)]
+mod tests;

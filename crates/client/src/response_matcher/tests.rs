@@ -1,0 +1,125 @@
+use dnslab_wire::{Additions, Edns, QueryOptions, TsigKey};
+
+use super::*;
+use crate::recorder::Phases;
+use crate::simulation::Simulated;
+
+/// An OPT record that says: idle connections are closed at once (RFC 7828, section 3.1).
+const KEEPALIVE: &[u8] = &[0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 6, 0, 11, 0, 2, 0, 0];
+
+/// What a slot of this transport learns of the server's idle time from an answer, and how many
+/// queries are still in flight then.
+fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
+    let options = QueryOptions { edns: Some(Edns::default()), ..QueryOptions::default() };
+    let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
+    let mut slot = ConnectionSlot::<Simulated>::new(0, transport, 0);
+    let entry = Entry { due: 1, sent: 1, query: 0, sent_before: 0 };
+    let id = slot.table.insert(entry).unwrap();
+    let mut message = Vec::new();
+    queries.get(0).append_to(id, &Additions::default(), &mut message);
+    if let Some(key) = key {
+        let signed = key.sign(&mut message.clone(), 0);
+        slot.signed.get_or_insert_default().insert(id, signed);
+    }
+    // The OPT record of the query is the last.
+    message.truncate(message.len() - 11);
+    message.extend_from_slice(KEEPALIVE);
+    message[2] |= 0x80;
+    let mut matcher = ResponseMatcher {
+        queries: &queries,
+        timeout: 1_000,
+        expected: None,
+        retries_over_tcp: false,
+        reads_options: true,
+        cookies: Vec::new(),
+        origin_unix_ns: 0,
+        again: Vec::new(),
+        wrong_example: None,
+        sample: Sample::default(),
+        malformed_example: None,
+        signatures: Signatures::default(),
+    };
+    let phases = Phases { measured_from: 0, until: 100, interval: 100, timeout: 1_000 };
+    let received = Received { octets: &message, at: 2 };
+    matcher.receive(
+        &mut slot,
+        &mut Recorder::new(phases, None, false),
+        Delivery::Message(received),
+    );
+    (slot.server_idle, slot.table.len())
+}
+
+#[test]
+fn the_servers_idle_time_is_heeded_where_it_has_a_meaning() {
+    for transport in Transport::ALL {
+        let has_meaning = matches!(transport, Transport::Tcp | Transport::Dot);
+        let expected = if has_meaning { 0 } else { Nanos::MAX };
+        assert_eq!(idle_time(transport, None), (expected, 0), "{transport}");
+    }
+}
+
+/// Whoever sent it, it was not known to be the server.
+#[test]
+fn an_answer_that_is_not_signed_well_says_nothing_of_idle_times() {
+    let key = "a.key:c2VjcmV0".parse().unwrap();
+    assert_eq!(idle_time(Transport::Tcp, Some(&key)), (Nanos::MAX, 1));
+}
+
+/// Two queries are sent on a slot, at 0 and 20 ms, and the answer to the first comes at `first_ms`, that to
+/// the second 50 us after it: how many count as overtaken, and as come at once after the next query.
+fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64) {
+    const MILLISECOND: Nanos = 1_000_000;
+    let options = QueryOptions::default();
+    let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
+    let mut slot = ConnectionSlot::<Simulated>::new(0, transport, 0);
+    let mut recorder = Recorder::new(
+        Phases {
+            measured_from: 0,
+            until: 1_000 * MILLISECOND,
+            interval: 1_000 * MILLISECOND,
+            timeout: 1_000 * MILLISECOND,
+        },
+        None,
+        false,
+    );
+    let mut matcher = ResponseMatcher {
+        queries: &queries,
+        timeout: 1_000 * MILLISECOND,
+        expected: None,
+        retries_over_tcp: false,
+        reads_options: false,
+        cookies: Vec::new(),
+        origin_unix_ns: 0,
+        again: Vec::new(),
+        wrong_example: None,
+        sample: Sample::default(),
+        malformed_example: None,
+        signatures: Signatures::default(),
+    };
+    recorder.note_round_trip(MILLISECOND / 10);
+    let mut send = |sent| {
+        let id = slot.table.insert(Entry { due: sent, sent, query: 0, sent_before: 0 }).unwrap();
+        slot.note_sent(sent, 1, follows);
+        let mut message = Vec::new();
+        queries.get(0).append_to(id, &Additions::default(), &mut message);
+        message[2] |= 0x80;
+        message
+    };
+    let answers = [send(0), send(20 * MILLISECOND)];
+    for (octets, at) in answers.iter().zip([first_ms * MILLISECOND, 20 * MILLISECOND + 50_000]) {
+        let delivery = Delivery::Message(Received { octets, at });
+        matcher.receive(&mut slot, &mut recorder, delivery);
+    }
+    let answers = recorder.into_counters().1.answers;
+    (answers.overtaken, answers.after_next_query)
+}
+
+#[test]
+fn answers_that_come_after_the_next_query_are_counted() {
+    assert_eq!(overtaken(Transport::Tcp, true, 20), (1, 1));
+    assert_eq!(overtaken(Transport::Dot, true, 21), (1, 0));
+    // A closed loop sends the next because the answer came; datagrams wait for nothing.
+    assert_eq!(overtaken(Transport::Tcp, false, 20), (0, 0));
+    assert_eq!(overtaken(Transport::Udp, true, 20), (0, 0));
+    assert_eq!(overtaken(Transport::Doq, true, 20), (0, 0));
+}

@@ -1,0 +1,220 @@
+//! The part of a load that one worker has.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dnslab_settings::{HttpSettings, Mode};
+use dnslab_traffic::{Arrivals, Connect, Picker, Purpose, Quota, Schedule, stream};
+use dnslab_wire::{Cookie, Transport};
+use rand::Rng as _;
+
+use crate::Job;
+use crate::connection_slot::ConnectionSlot;
+use crate::query_source::QuerySource;
+use crate::recorder::Phases;
+use crate::runtime::Runtime;
+use crate::time::{Nanos, nanos};
+use crate::tls::ClientTls;
+
+/// What a worker needs to know, fixed for its whole life. What follows from the settings once for each query or
+/// connection is at hand here.
+pub struct Shard<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) phases: Phases,
+    pub(crate) timeout: Nanos,
+    /// Shortest time between two rounds of the loop while anything is in flight; 0 for none.
+    pub(crate) batch_delay: Nanos,
+    /// This worker's number; its clients are those whose number over all workers is `number` plus a
+    /// multiple of `of`.
+    pub(crate) number: u32,
+    pub(crate) of: u32,
+    /// How many clients it has.
+    pub(crate) clients: u32,
+    /// Queries after which it ends.
+    pub(crate) max_queries: u64,
+    /// Queries on one connection, or from one UDP socket, before it is closed.
+    pub(crate) quota: Option<Quota>,
+    /// A client closes what has been idle for so long; [`Nanos::MAX`] for never.
+    pub(crate) idle: Nanos,
+    /// Clients open their slots when the load begins, without something to send.
+    pub(crate) opens_at_start: bool,
+    /// When the first slot is opened at the start, and the time between two of them.
+    pub(crate) connects_from: Nanos,
+    pub(crate) connect_gap: Nanos,
+    /// Closed loop: nothing is sent before.
+    pub(crate) sends_from: Nanos,
+    /// Clients open their slots again at once when they are lost.
+    pub(crate) keeps_open: bool,
+    /// Sockets that this worker may have open at once.
+    pub(crate) max_open: usize,
+    pub(crate) tls: Option<ClientTls>,
+    pub(crate) http: HttpSettings,
+    pub(crate) quickack: bool,
+    /// Set from outside to end the measured window early.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl<'a> Shard<'a> {
+    /// The part of worker `number`, which may have `max_open` sockets at once. `stop` ends the measured window
+    /// early; queries in flight still get their outcome.
+    #[must_use]
+    pub fn new(job: &'a Job, number: u32, max_open: usize, stop: &'a AtomicBool) -> Self {
+        let (load, of) = (&job.settings, job.workers());
+        let phases = Phases::of(job);
+        let clients = (load.clients - number).div_ceil(of);
+        let opens_at_start = load.connect == Connect::AtStart;
+        let (connects_from, connects_until) = match load.transport.is_connection() && opens_at_start
+        {
+            true => time_to_connect(job, &phases),
+            false => (0, 0),
+        };
+        let slots = u64::from(clients * load.connections);
+        let tls = job.tls.as_ref().filter(|_| load.transport.is_encrypted());
+        let (shard, shards) = (u64::from(number), u64::from(of));
+        let max_queries = load
+            .queries_in_all
+            .map_or(u64::MAX, |most| most / shards + u64::from(shard < most % shards));
+        Self {
+            job,
+            phases,
+            timeout: phases.timeout,
+            batch_delay: nanos(job.batch_delay()),
+            number,
+            of,
+            clients,
+            max_queries,
+            quota: load.behaviour().queries_per_connection,
+            idle: load.idle.map_or(Nanos::MAX, nanos),
+            opens_at_start,
+            connects_from,
+            connect_gap: (connects_until - connects_from) / slots.max(1),
+            sends_from: match load.mode() {
+                Mode::Closed { .. } => connects_until,
+                Mode::Open { .. } => 0,
+            },
+            keeps_open: opens_at_start && load.idle.is_none(),
+            max_open,
+            tls: tls.map(|tls| {
+                // A query may wait for its time-out without a packet, and then the connection is idle.
+                let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
+                ClientTls::new(tls, load.transport).with_idle_timeout(silence)
+            }),
+            http: load.http(),
+            quickack: job.acknowledges_at_once(),
+            stop,
+        }
+    }
+
+    /// The load may send now: its clients have had their time to connect, and it takes no turns, or this
+    /// one is its own.
+    #[inline]
+    pub(crate) fn has_turn(&self, now: Nanos) -> bool {
+        now >= self.sends_from && self.job.turns.as_ref().is_none_or(|turns| turns.is_own(now))
+    }
+
+    /// When the next turn begins, if it is not now.
+    pub(crate) fn next_turn(&self, now: Nanos) -> Option<Nanos> {
+        let turns = self.job.turns.as_ref();
+        if now < self.sends_from && turns.is_none_or(|turns| turns.is_own(self.sends_from)) {
+            return Some(self.sends_from);
+        }
+        turns?.next_own(now.max(self.sends_from))
+    }
+
+    /// How much of a span of the timeline is the load's own.
+    pub(crate) fn own_between(&self, from: Nanos, to: Nanos) -> Nanos {
+        let turns = self.job.turns.as_ref();
+        turns.map_or(to.saturating_sub(from), |turns| turns.own_between(from, to))
+    }
+
+    /// The number over all workers of one of this worker's clients.
+    pub(crate) fn client_number(&self, client: u32) -> u32 {
+        client * self.of + self.number
+    }
+
+    /// The slots of this worker's clients: see [`crate::Worker`]. A client's window is divided among its
+    /// connections.
+    pub(crate) fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
+        let (load, clients) = (&self.job.settings, self.clients);
+        let (connections, transport) = (load.connections, load.transport);
+        let outstanding = match load.mode() {
+            Mode::Closed { outstanding } => outstanding,
+            Mode::Open { .. } => 0,
+        };
+        let usual = (0..connections).flat_map(|connection| {
+            let widest = outstanding / connections;
+            let widest = widest + u32::from(connection < outstanding % connections);
+            (0..clients).map(move |client| ConnectionSlot::new(client, transport, widest))
+        });
+        let retries = if self.job.retries_over_tcp() { clients } else { 0 };
+        let retries = (0..retries).map(|client| ConnectionSlot::new(client, Transport::Tcp, 0));
+        usual.chain(retries).collect()
+    }
+
+    /// The cookies of this worker's clients: random, as RFC 9018, section 3, wants them, and the
+    /// same for the same seed.
+    pub(crate) fn cookies(&self) -> Vec<Cookie> {
+        if !self.job.settings.cookies {
+            return Vec::new();
+        }
+        let mut random = stream(self.job.seed, Purpose::Cookies, self.number);
+        (0..self.clients).map(|_| Cookie::new(random.random())).collect()
+    }
+
+    pub(crate) fn query_source(&self) -> QuerySource {
+        let Job { settings: load, seed, queries, .. } = self.job;
+        let picker = Picker::new(load.selection, queries.len(), *seed, self.number, self.of);
+        match load.mode() {
+            Mode::Closed { .. } => QuerySource::Closed { picker },
+            Mode::Open { rate, pace } => {
+                let schedule = Schedule::new(&rate, pace, *seed, self.number, self.of);
+                let arrivals = Arrivals::new(schedule, self.clients * load.connections, picker);
+                let arrivals = match &self.job.turns {
+                    Some(turns) => arrivals.in_turns(turns.clone()),
+                    None => arrivals,
+                };
+                QuerySource::Open { arrivals: Box::new(arrivals.peekable()) }
+            }
+        }
+    }
+}
+
+/// When the clients begin to connect at the start, and until when all are to have begun: the first
+/// half of what comes before anything counts. They begin evenly over that time: some servers take one
+/// connection, then serve all that have asked, then take the next, and their listening sockets queue as
+/// few as ten. Of a load that has one turn for all it is that of its turn, so that no connection is idle before its
+/// load.
+fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
+    let from = phases.measured_from;
+    let turns = job.turns.as_ref();
+    let first = turns.and_then(|turns| turns.first_counted(from)).unwrap_or(from);
+    let lead = match turns {
+        Some(turns) if turns.is_single() => turns.lead_ns().min(first),
+        _ => first,
+    };
+    (first - lead, first - lead / 2)
+}
+
+impl Phases {
+    /// The phases of a load. Intervals are 100 ms long, or longer so that there are at most 200 of them. Of a load
+    /// that takes turns again and again they are whole blocks, so that each has as much of its time as any other.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        let tenth = Duration::from_millis(100);
+        let length = job.length();
+        let unit = match &job.turns {
+            Some(turns) if 2 * u128::from(turns.block_ns()) <= length.as_nanos() => {
+                let block = u128::from(turns.block_ns());
+                tenth.as_nanos().div_ceil(block) * block
+            }
+            _ => tenth.as_nanos(),
+        };
+        let units = length.as_nanos().div_ceil(200 * unit).max(1);
+        Self {
+            measured_from: nanos(job.settings.warm_up),
+            until: nanos(length),
+            interval: u64::try_from(unit * units).unwrap_or(u64::MAX),
+            timeout: nanos(job.settings.timeout),
+        }
+    }
+}

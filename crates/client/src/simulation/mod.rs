@@ -1,0 +1,281 @@
+//! A worker played with a seeded network and a clock of its own, over every transport.
+//!
+//! Whatever the network, the server and the machine do, each query that became due has one outcome, and no
+//! answer is taken for another's. A seed decides all of it but the octets of TLS, whose keys are the system's:
+//! so a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-load simulation` plays it again.
+//! `DNSLAB_SEEDS=10000` plays so many over each transport.
+
+mod idle;
+mod network;
+mod server;
+mod window;
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use dnslab_measure::Outcomes;
+use dnslab_settings::{Load, QuotaKind};
+use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, Truncated};
+use dnslab_wire::{Edns, Method, QueryOptions, Transport};
+use rand::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::time::{Nanos, nanos};
+use crate::{Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
+pub(crate) use network::Simulated;
+use network::{Faults, Net};
+use server::{Manners, Server};
+
+/// A load, a network and a server.
+#[derive(Clone, Debug)]
+struct Scenario {
+    job: Job,
+    faults: Faults,
+    manners: Manners,
+    /// The load is interrupted at this look at the clock.
+    interrupted: bool,
+}
+
+/// What came of it.
+struct Played {
+    end: WorkerEnd,
+    /// Answers that the server gave, and queries that it saw.
+    right: u64,
+    asked: u64,
+    now: Nanos,
+}
+
+const MS: u64 = 1_000_000;
+
+impl Scenario {
+    /// The scenario of a seed, over this transport.
+    fn drawn(seed: u64, transport: Transport) -> Self {
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+        // Half of what can go wrong does not.
+        let mut share = |most: f64| match random.random_bool(0.5) {
+            true => 0.0,
+            false => random.random_range(0.0..most),
+        };
+        let faults = Faults {
+            lost: share(0.3),
+            doubled: share(0.2),
+            late: share(0.2),
+            partial: share(0.5),
+            icmp: share(0.05),
+            refused: share(0.3),
+            unheard: share(0.2),
+            reset: share(0.02),
+            descheduled: share(0.001),
+            away: MS..80 * MS,
+            ..Faults::default()
+        };
+        let manners = Manners {
+            silent: share(0.3),
+            late: share(0.2),
+            twice: share(0.2),
+            other_id: share(0.2),
+            other_question: share(0.2),
+            truncated: share(0.3),
+            truncated_again: 0.2,
+            garbage: share(0.2),
+            closes: share(0.05),
+            resets: 0.5,
+            ..Manners::default()
+        };
+        let least = random.random_range(5_000..2 * MS);
+        let faults = Faults { delay: least..2 * least, ..faults };
+        let stall = random.random_range(0..200 * MS);
+        let manners = Manners {
+            work: 1..random.random_range(2..5 * MS),
+            stall: random
+                .random_bool(0.3)
+                .then_some((stall, stall + random.random_range(0..100 * MS))),
+            ..manners
+        };
+        // Drawn in an order that stays, so that a seed means the same load as before.
+        let connections = random.random_range(1..=2);
+        let quota = random.random_bool(0.5).then(|| {
+            let queries = random.random_range(1..20);
+            (queries, if random.random() { QuotaKind::Exact } else { QuotaKind::Random })
+        });
+        let mut settings = Load {
+            transport,
+            connections,
+            queries_per_connection: quota.map(|(queries, _)| queries),
+            connection_quota: quota.map_or(QuotaKind::Random, |(_, kind)| kind),
+            idle: random
+                .random_bool(0.3)
+                .then(|| Duration::from_millis(random.random_range(1..50))),
+            connect: if random.random() { Connect::AtStart } else { Connect::OnDemand },
+            truncated: match transport == Transport::Udp && random.random() {
+                true => Truncated::AskOverTcp,
+                false => Truncated::Count,
+            },
+            ..Load::default()
+        };
+        if random.random() {
+            settings.outstanding = Some(random.random_range(connections..=12));
+        } else {
+            settings.rate = Some(Rate::Constant(random.random_range(100.0..10_000.0)));
+            settings.pace =
+                random.random::<bool>().then_some(Pace::Constant).or(Some(Pace::Poisson));
+        }
+        let keepalive =
+            matches!(transport, Transport::Tcp | Transport::Dot) && random.random_bool(0.3);
+        let manners = Manners { idle: keepalive.then(|| random.random_range(0..3)), ..manners };
+        let resumption = random.random_bool(0.7);
+        let early_data = resumption && random.random();
+        let method = if early_data || random.random() { Method::Get } else { Method::Post };
+        let settings = Load {
+            clients: random.random_range(1..=6),
+            duration: Duration::from_millis(random.random_range(20..150)),
+            warm_up: Duration::from_millis(random.random_range(0..50)),
+            timeout: Duration::from_millis(random.random_range(10..100)),
+            queries_in_all: random.random_bool(0.2).then(|| random.random_range(1..200)),
+            selection: if random.random() { Selection::InOrder } else { Selection::Uniform },
+            horizon: Duration::from_micros(random.random_range(0..60)),
+            keepalive,
+            http_method: method,
+            ..settings
+        };
+        let tls = transport.is_encrypted().then(|| tls(resumption, early_data));
+        let job = Job { seed, tls, ..Job::new(settings, target(), queries(keepalive)) };
+        Self { job, faults, manners, interrupted: random.random_bool(0.1) }
+    }
+
+    /// One worker and these settings; nothing goes wrong.
+    fn quiet(settings: Load) -> Self {
+        let transport = settings.transport;
+        let tls = transport.is_encrypted().then(|| tls(true, false));
+        let job = Job { tls, ..Job::new(settings, target(), queries(false)) };
+        let (faults, manners) = (Faults::default(), Manners::default());
+        Self { job, faults, manners, interrupted: false }
+    }
+
+    /// The queries ask for the server's idle time-out (RFC 7828).
+    fn keepalive(&mut self) {
+        self.job.settings.keepalive = true;
+        self.job.queries = queries(true);
+    }
+
+    fn play(&self) -> Played {
+        let Self { job, faults, manners, .. } = self;
+        let load = &job.settings;
+        let is_exact = load.connection_quota == QuotaKind::Exact && !load.transport.is_quic();
+        let quota = load.queries_per_connection.filter(|_| is_exact);
+        let timeout = nanos(load.timeout);
+        let server = Server::new(job.seed, load.transport, manners.clone(), timeout, quota);
+        let net = Net::new(job.seed, load.transport, faults.clone(), server);
+        let net = Rc::new(RefCell::new(net));
+        let stop = AtomicBool::new(self.interrupted);
+        let shard = Shard::new(job, 0, 100_000, &stop);
+        let worker = Worker::new(Simulated(Rc::clone(&net)), shard);
+        let end = worker.run().expect("the simulated kernel has all that is needed");
+        let net = net.borrow();
+        Played { end, right: net.server.right, asked: net.server.asked, now: net.now }
+    }
+}
+
+fn target() -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], 53))
+}
+
+/// Four queries; they ask for the server's idle time-out (RFC 7828) or have no EDNS.
+fn queries(keepalive: bool) -> Arc<QueryList> {
+    static MADE: [OnceLock<Arc<QueryList>>; 2] = [OnceLock::new(), OnceLock::new()];
+    Arc::clone(MADE[usize::from(keepalive)].get_or_init(|| {
+        let text = "a.example A\nbb.example AAAA\na.long.name.example MX\nc.example TXT\n";
+        let edns = keepalive.then(|| Edns { keepalive, ..Edns::default() });
+        let options = QueryOptions { edns, ..QueryOptions::default() };
+        let queries = QueryList::from_text(text.as_bytes(), "the simulation", &options);
+        Arc::new(queries.unwrap())
+    }))
+}
+
+fn tls(resumption: bool, early_data: bool) -> TlsSettings {
+    static MADE: OnceLock<TlsSettings> = OnceLock::new();
+    let settings = MADE.get_or_init(|| TlsSettings::new("localhost", &Verification::Off).unwrap());
+    settings.clone().with_resumption(resumption).with_early_data(early_data)
+}
+
+/// What must hold whatever happened.
+fn check(scenario: &Scenario, played: Played) {
+    let Scenario { job, faults, .. } = scenario;
+    let Played { end, right, asked, now } = played;
+    let timeout = nanos(job.settings.timeout);
+    let rest = nanos(job.length()) + 6 * timeout + 30_000 * MS;
+    assert!(now < rest, "it ended at {now} ns only");
+    let (mut latency, mut service, mut lag) = Default::default();
+    end.recorder.add_times(&mut latency, &mut service, &mut lag);
+    let (least, most) = (service.min_ns(), service.max_ns());
+    // Histograms have three digits.
+    assert!(most.is_none_or(|most| most <= timeout + timeout / 500), "{most:?} ns: too late");
+    let round_trip = 2 * faults.delay.start;
+    assert!(
+        least.is_none_or(|least| least >= round_trip - round_trip / 500),
+        "{least:?} ns: too soon"
+    );
+    let (warm_up, measured) = end.recorder.into_counters();
+    let mut all = Outcomes::default();
+    for counters in [warm_up, measured] {
+        let outcomes = counters.outcomes;
+        outcomes.check().unwrap_or_else(|error| panic!("{error}: {outcomes:?}"));
+        all.merge(&outcomes);
+        let rcodes = counters.answers.rcodes;
+        assert!(
+            rcodes.keys().all(|code| code == "NOERROR"),
+            "an answer to another query: {rcodes:?}"
+        );
+    }
+    assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
+    assert!(asked > 0 || all.answered == 0);
+}
+
+/// Plays seeds over a transport, `seeds` of them if no number of seeds and no seed is asked for.
+fn play_all(transport: Transport, seeds: u64) {
+    let asked = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = asked("DNSLAB_SEEDS").unwrap_or(seeds);
+    let seeds = asked("DNSLAB_SEED").map_or(0..seeds, |seed| seed..seed + 1);
+    for seed in seeds {
+        let scenario = Scenario::drawn(seed, transport);
+        let play = || check(&scenario, scenario.play());
+        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(play));
+        if played.is_err() {
+            panic!("DNSLAB_SEED={seed} over {transport}: {scenario:#?}");
+        }
+    }
+}
+
+#[test]
+fn udp() {
+    play_all(Transport::Udp, 100);
+}
+
+#[test]
+fn tcp() {
+    play_all(Transport::Tcp, 150);
+}
+
+#[test]
+fn dot() {
+    play_all(Transport::Dot, 100);
+}
+
+#[test]
+fn doh2() {
+    play_all(Transport::Doh2, 80);
+}
+
+#[test]
+fn doq() {
+    play_all(Transport::Doq, 25);
+}
+
+#[test]
+fn doh3() {
+    play_all(Transport::Doh3, 25);
+}

@@ -1,0 +1,83 @@
+//! Instants on a load's timeline. Nothing here reads a clock.
+
+use std::time::{Duration, Instant};
+
+use crate::runtime::Runtime;
+
+/// Nanoseconds since the load began, on the monotonic clock.
+pub type Nanos = u64;
+
+/// A duration as nanoseconds; 584 years are enough.
+#[must_use]
+pub fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The timeline of one load: [`Nanos`] to and from the instants of the standard library.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeline {
+    origin: Instant,
+}
+
+impl Timeline {
+    /// A timeline whose zero is `origin`.
+    #[must_use]
+    pub fn starting_at(origin: Instant) -> Self {
+        Self { origin }
+    }
+
+    /// This instant of the timeline.
+    #[must_use]
+    pub fn instant(&self, at: Nanos) -> Instant {
+        self.origin + Duration::from_nanos(at)
+    }
+
+    /// Such an instant on the timeline; zero before the origin.
+    #[inline]
+    #[must_use]
+    pub fn nanos_at(&self, at: Instant) -> Nanos {
+        nanos(at.saturating_duration_since(self.origin))
+    }
+}
+
+/// Brings the kernel's time stamps, which are of the time of day, onto the timeline. The distance of
+/// the two clocks is read once for each batch, so that a step of the time of day does little harm.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    /// The time of day, nanoseconds since 1970, at the instant that the batch was read.
+    wall: Option<u64>,
+}
+
+impl Stamps {
+    /// The instant of a stamp, in nanoseconds since 1970, of a batch that was read at `now`.
+    pub(crate) fn on_timeline(&mut self, runtime: &impl Runtime, now: Nanos, stamp: u64) -> Nanos {
+        let wall = *self.wall.get_or_insert_with(|| {
+            // The time of day is read after `now`: less what passed between them.
+            runtime.wall_clock().saturating_sub(runtime.now().saturating_sub(now))
+        });
+        now.saturating_sub(wall.saturating_sub(stamp))
+    }
+}
+
+/// What the kernel has booked for a thread, nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadTime {
+    /// CPU time used.
+    pub cpu: Nanos,
+    /// Time for which the thread could have run but another one had its CPU; zero where the kernel does
+    /// not say (`/proc/thread-self/schedstat`, second figure).
+    pub waited: Nanos,
+}
+
+impl ThreadTime {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { cpu: self.cpu + other.cpu, waited: self.waited + other.waited }
+    }
+
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            waited: self.waited.saturating_sub(earlier.waited),
+        }
+    }
+}

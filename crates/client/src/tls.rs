@@ -1,0 +1,221 @@
+//! TLS settings of a load: whom to trust, which name to ask for, what of earlier connections is
+//! used again.
+
+mod certificate;
+mod client;
+mod fault;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tickets;
+mod verification;
+
+pub(crate) use certificate::facts as certificate_facts;
+pub use client::ClientTls;
+pub use fault::CertificateFault;
+pub use fault::FaultWatch;
+pub(crate) use session::TlsSession;
+pub(crate) use tickets::TicketStore;
+pub use verification::Verification;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dnslab_settings::{Records, TlsVersions};
+use dnslab_transport::provider;
+use dnslab_wire::{TlsGroup, Transport};
+use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, SupportedProtocolVersion, version};
+use rustls_pki_types::ServerName;
+
+/// TLS as a load uses it.
+#[derive(Clone, Debug)]
+pub struct TlsSettings {
+    pub(crate) records: Records,
+    pub(crate) server_name: ServerName<'static>,
+    pub(crate) verified: bool,
+    verifier: Arc<dyn ServerCertVerifier>,
+    versions: TlsVersions,
+    resumption: bool,
+    early_data: bool,
+    groups: Vec<TlsGroup>,
+}
+
+/// The TLS settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsSettingsError {
+    /// The authority file cannot be read.
+    #[error("cannot read the authority {}: {source}", path.display())]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls_pki_types::pem::Error,
+    },
+    /// The authority file holds no certificate.
+    #[error("the authority {} holds no certificate in PEM form", .0.display())]
+    NoCertificate(PathBuf),
+    /// A certificate in it is no authority.
+    #[error("the authority {} holds a certificate that cannot be used: {source}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+    /// The name is neither a host name nor an address.
+    #[error("`{0}` is neither a host name nor an address that a certificate can hold")]
+    Name(String),
+    /// TLS itself refused its settings.
+    #[error("TLS cannot be set up: {0}")]
+    Provider(#[from] rustls::Error),
+}
+
+impl TlsSettings {
+    /// TLS 1.2 and 1.3, `server_name` sent as SNI if it is a host name and verified against,
+    /// resumption with the tickets of each client's earlier connections, no early data, the groups of
+    /// [`TlsGroup::PRESET`], a record for each query.
+    ///
+    /// # Errors
+    /// When the authority cannot be read or the name cannot be in a certificate.
+    pub fn new(server_name: &str, verification: &Verification) -> Result<Self, TlsSettingsError> {
+        let name = ServerName::try_from(server_name.to_owned())
+            .map_err(|_| TlsSettingsError::Name(server_name.to_owned()))?;
+        let verifier = verification::verifier(verification, &Arc::new(ring::default_provider()))?;
+        Ok(Self {
+            records: Records::default(),
+            server_name: name,
+            verified: matches!(verification, Verification::Authority(_)),
+            verifier,
+            versions: TlsVersions::default(),
+            resumption: true,
+            early_data: false,
+            groups: TlsGroup::PRESET.to_vec(),
+        })
+    }
+
+    /// The same with queries put into records in this way.
+    #[must_use]
+    pub fn with_records(self, records: Records) -> Self {
+        Self { records, ..self }
+    }
+
+    /// The same with these versions offered. QUIC has TLS 1.3 whatever is said here (RFC 9001,
+    /// section 4.2).
+    #[must_use]
+    pub fn with_versions(self, versions: TlsVersions) -> Self {
+        Self { versions, ..self }
+    }
+
+    /// The same with the tickets of earlier connections used, or not (RFC 5077; RFC 8446, section
+    /// 2.2). Each simulated client has its own.
+    #[must_use]
+    pub fn with_resumption(self, resumption: bool) -> Self {
+        Self { resumption, ..self }
+    }
+
+    /// The same with queries sent together with the first packet of a resumed connection, if its
+    /// ticket allows it (RFC 8446, section 2.3), or not. Without resumption nothing can be resumed.
+    #[must_use]
+    pub fn with_early_data(self, early_data: bool) -> Self {
+        Self { early_data, ..self }
+    }
+
+    /// The same with these key exchange groups offered, the preferred one first.
+    #[must_use]
+    pub fn with_groups(self, groups: &[TlsGroup]) -> Self {
+        Self { groups: groups.to_vec(), ..self }
+    }
+
+    /// The same, and what keeps why a certificate was not accepted.
+    #[must_use]
+    pub fn watched(&self) -> (Self, Arc<FaultWatch>) {
+        let watch = Arc::new(FaultWatch::new(Arc::clone(&self.verifier)));
+        (Self { verifier: Arc::clone(&watch) as _, ..self.clone() }, watch)
+    }
+
+    /// The key exchange groups offered.
+    #[must_use]
+    pub fn groups(&self) -> &[TlsGroup] {
+        &self.groups
+    }
+
+    /// The versions offered.
+    #[must_use]
+    pub fn versions(&self) -> TlsVersions {
+        self.versions
+    }
+
+    /// True if tickets are used.
+    #[must_use]
+    pub fn resumption(&self) -> bool {
+        self.resumption
+    }
+
+    /// True if early data is sent where a ticket allows it.
+    #[must_use]
+    pub fn early_data(&self) -> bool {
+        self.early_data
+    }
+
+    /// The settings of connections that speak `protocol`, with tickets kept there, if at all.
+    pub(crate) fn config(&self, protocol: &[u8], tickets: Resumption) -> ClientConfig {
+        let mut config = ClientConfig::builder_with_provider(Arc::new(provider(&self.groups)))
+            .with_protocol_versions(offered(self.versions, protocol))
+            .expect("each version has cipher suites in the provider")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&self.verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        config.resumption = if self.resumption { tickets } else { Resumption::disabled() };
+        config.enable_early_data = self.early_data && self.resumption;
+        config
+    }
+}
+
+/// Names of protocols in ALPN.
+pub(crate) mod alpn {
+    /// DNS over TLS (RFC 7858 as registered by IANA).
+    pub(crate) const DOT: &[u8] = b"dot";
+    /// HTTP/2 (RFC 9113, section 3.2).
+    pub(crate) const DOH2: &[u8] = b"h2";
+    /// DNS over QUIC (RFC 9250, section 4.1).
+    pub(crate) const DOQ: &[u8] = b"doq";
+    /// HTTP/3 (RFC 9114, section 3.1).
+    pub(crate) const DOH3: &[u8] = b"h3";
+}
+
+/// The name of a transport in ALPN; empty for those without TLS.
+fn alpn_of(transport: Transport) -> &'static [u8] {
+    match transport {
+        Transport::Udp | Transport::Tcp => b"",
+        Transport::Dot => alpn::DOT,
+        Transport::Doh2 => alpn::DOH2,
+        Transport::Doq => alpn::DOQ,
+        Transport::Doh3 => alpn::DOH3,
+    }
+}
+
+/// The versions, as `Tls::version` in a record has them.
+pub(crate) fn offered_names(versions: TlsVersions) -> impl Iterator<Item = &'static str> {
+    let (v12, v13) = match versions {
+        TlsVersions::V12 => (true, false),
+        TlsVersions::V13 => (false, true),
+        TlsVersions::Both => (true, true),
+    };
+    v12.then_some("TLSv1.2").into_iter().chain(v13.then_some("TLSv1.3"))
+}
+
+/// What is offered to a server that is to speak `protocol`.
+fn offered(versions: TlsVersions, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
+    static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
+    static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
+    match versions {
+        _ if [alpn::DOQ, alpn::DOH3].contains(&protocol) => &V13,
+        TlsVersions::V12 => &V12,
+        TlsVersions::V13 => &V13,
+        TlsVersions::Both => rustls::DEFAULT_VERSIONS,
+    }
+}

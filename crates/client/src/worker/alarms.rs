@@ -1,0 +1,179 @@
+//! What happens because time has passed: time-outs, connections' timers, idle slots.
+
+use std::cmp::Reverse;
+
+use super::Worker;
+use crate::connection::ConnectionEnd;
+use crate::recorder::Loss;
+use crate::runtime::Runtime;
+use crate::time::Nanos;
+use dnslab_settings::ReceiveTime;
+
+impl<R: Runtime> Worker<'_, R> {
+    /// Looks after a slot at `at` at the latest. A slot has one alarm, for whatever it waits for;
+    /// what is armed for later than that is found again when the alarm goes off.
+    #[inline]
+    pub(super) fn arm(&mut self, number: u32, at: Nanos) {
+        let slot = &mut self.slots[number as usize];
+        if at < slot.alarm {
+            slot.alarm = at;
+            self.alarms.push(Reverse((at, number)));
+        }
+    }
+
+    /// Serves the slots whose alarm has gone off.
+    pub(super) fn serve_alarms(&mut self, now: Nanos) {
+        while let Some(Reverse((at, number))) = self.alarms.peek().copied()
+            && at <= now
+        {
+            self.alarms.pop();
+            // An earlier alarm took this one's place.
+            if self.slots[number as usize].alarm == at {
+                self.slots[number as usize].alarm = Nanos::MAX;
+                self.look_at_the_time(number, now);
+            }
+        }
+    }
+
+    /// Gives up what has waited for the time-out, sends what a connection's timer wants sent, and arms
+    /// the next alarm.
+    fn look_at_the_time(&mut self, number: u32, now: Nanos) {
+        let timeout = self.shard.timeout;
+        if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
+            // This thread may have been away from its CPU, and what it waits for be there.
+            self.advance(number);
+        }
+        if self.is_attempt_late(number, now) {
+            // A lost SYN would keep its client away for seconds, and nobody would be told. Queries
+            // that went as early data end with the attempt.
+            if let Some(connection) = &mut self.slots[number as usize].connection {
+                // Over QUIC the server may have what it takes for a connection.
+                connection.close(now, &mut self.scratch);
+            }
+            let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            self.end_connection(number, &ConnectionEnd::Connect(error));
+        }
+        let oldest = self.expire(number, now);
+        self.give_up_unsent(number, now);
+        let timer = self.timer_of(number);
+        if timer.is_some_and(|at| at <= now) {
+            self.advance(number);
+        }
+        let slot = &self.slots[number as usize];
+        let connecting = slot.is_new.then(|| slot.connecting_since + timeout);
+        let unsent = slot.pending.front().and_then(|pending| pending.due);
+        let sent = oldest.filter(|_| slot.table.len() > 0).map(|sent| sent + timeout);
+        let timer = self.timer_of(number);
+        let unsent = unsent.map(|due| due + timeout);
+        let idle = self.idle_end(number);
+        if idle.is_some_and(|end| end <= now) {
+            self.close(number, now);
+        }
+        let idle = idle.filter(|end| *end > now);
+        for at in [connecting, sent, unsent, timer, idle].into_iter().flatten() {
+            // A timer that is overdue all the same is served in the next round.
+            self.arm(number, at.max(now + 1));
+        }
+        self.list(number);
+        self.list_client_of_retry(number);
+    }
+
+    /// The slot's attempt to connect has taken the whole time-out.
+    fn is_attempt_late(&self, number: u32, now: Nanos) -> bool {
+        let slot = &self.slots[number as usize];
+        slot.is_new && slot.connecting_since + self.shard.timeout <= now
+    }
+
+    /// A query in flight has waited for the time-out, but the kernel, whose clock counts, may have
+    /// had its answer before.
+    fn may_have_come_in_time(&mut self, number: u32, now: Nanos) -> bool {
+        if self.shard.job.settings.receive_time == ReceiveTime::User {
+            return false;
+        }
+        let oldest = self.slots[number as usize].table.expire(None, |_, _| {});
+        oldest.is_some_and(|sent| sent + self.shard.timeout <= now)
+    }
+
+    fn timer_of(&self, number: u32) -> Option<Nanos> {
+        self.slots[number as usize]
+            .connection
+            .as_ref()
+            .and_then(|connection| connection.next_timer())
+    }
+
+    /// Ends the queries in flight that have waited for the time-out; when the oldest of the others
+    /// was sent.
+    fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
+        let slot = &mut self.slots[number as usize];
+        let (recorder, unsettled) = (&mut self.recorder, &mut self.unsettled);
+        let (table, connection, signed) = (&mut slot.table, &mut slot.connection, &mut slot.signed);
+        let mut expired = 0;
+        let oldest = table.expire(now.checked_sub(self.shard.timeout), |id, entry| {
+            expired += 1;
+            if let Some(connection) = connection {
+                connection.forget(now, id);
+            }
+            if let Some(signed) = signed {
+                signed.remove(&id);
+            }
+            recorder.lost(entry.due, now, Loss::TimedOut);
+            *unsettled -= 1;
+        });
+        if expired > 0 {
+            let home = self.home(number);
+            let home = &mut self.slots[home as usize];
+            home.timed_out_in_a_row = home.timed_out_in_a_row.saturating_add(expired as u32);
+            home.timed_out_at = now;
+            self.close_places(number, expired);
+            self.note_ended(number, expired);
+        }
+        oldest
+    }
+
+    /// Gives up queries that have waited for the time-out without being sent.
+    fn give_up_unsent(&mut self, number: u32, now: Nanos) {
+        let timeout = self.shard.timeout;
+        while let Some(pending) = self.slots[number as usize].pending.front().copied()
+            && pending.due.is_some_and(|due| due + timeout <= now)
+        {
+            self.slots[number as usize].pending.pop_front();
+            self.give_up(pending, now);
+        }
+    }
+
+    /// When an idle slot is to be closed; `None` if it is not idle, or is never closed for it.
+    fn idle_end(&self, number: u32) -> Option<Nanos> {
+        let slot = &self.slots[number as usize];
+        let limit = slot.longest_idle(self.shard.idle);
+        let is_idle = !slot.is_new && slot.is_open() && slot.is_idle();
+        (is_idle && limit < Nanos::MAX).then(|| slot.active_at.saturating_add(limit))
+    }
+
+    /// Notes that a slot is idle, if it is one that is closed for it.
+    pub(super) fn note_idle(&mut self, number: u32) {
+        let Some(end) = self.idle_end(number) else { return };
+        self.arm(number, end);
+        let slot = &mut self.slots[number as usize];
+        if !slot.idle_listed {
+            slot.idle_listed = true;
+            self.idle.push_back((slot.active_at, number));
+        }
+    }
+
+    /// Closes the slot that has been idle for longest; false if none is idle.
+    pub(super) fn close_longest_idle(&mut self, now: Nanos) -> bool {
+        while let Some((since, number)) = self.idle.pop_front() {
+            self.slots[number as usize].idle_listed = false;
+            if self.idle_end(number).is_none() {
+                continue;
+            }
+            if self.slots[number as usize].active_at == since {
+                self.close(number, now);
+                return true;
+            }
+            // It was busy meanwhile.
+            self.note_idle(number);
+        }
+        false
+    }
+}

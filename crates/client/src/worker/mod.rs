@@ -1,0 +1,434 @@
+//! The one worker loop: every transport, every schedule, one OS thread, nothing shared.
+
+mod alarms;
+mod drains;
+mod sending;
+mod slots;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use crate::connection::Scratch;
+use crate::connection_slot::ConnectionSlot;
+use crate::query_source::QuerySource;
+use crate::recorder::Recorder;
+use crate::response_matcher::{ResponseMatcher, Signatures};
+use crate::runtime::Runtime;
+use crate::sample::Sample;
+use crate::shard::Shard;
+use crate::time::{Nanos, ThreadTime};
+use dnslab_measure::Tls;
+use dnslab_wire::MessageBatch;
+
+/// What a worker leaves behind.
+pub struct WorkerEnd {
+    /// What it counted.
+    pub recorder: Recorder,
+    /// CPU time used in its turns of the measured window, and time waited for a CPU in them.
+    pub time: ThreadTime,
+    /// Length of the measured window as this thread saw it.
+    pub elapsed: Nanos,
+    /// End of the measured window.
+    pub until: Nanos,
+    /// Its clients.
+    pub clients: u32,
+    /// Clients that could send when the measured window began.
+    pub open_clients: u32,
+    /// Clients that were connected when it ended, and had an answer if they had asked; `None` where
+    /// clients connect on query_source.
+    pub served_clients: Option<u32>,
+    /// Clients whose last queries all timed out, more than chance explains.
+    pub forsaken_clients: u32,
+    /// Time in the measured window in which slots waited to be opened while as many as may be were on
+    /// their way.
+    pub held: Nanos,
+    /// Answers that its UDP sockets dropped, from at most an interval before the measured window
+    /// on: what was dropped is asked of each socket, and that takes its time.
+    pub drops: u64,
+    /// Slept to gather in the measured window.
+    pub pauses: Pauses,
+    /// Which system calls carried the messages; `None` if no connection was ever opened.
+    pub send_path: Option<&'static str>,
+    /// What TLS agreed on first.
+    pub agreed: Option<Tls>,
+    /// The first answer that was not the expected one.
+    pub wrong_example: Option<String>,
+    /// The fault of the first answer that was malformed when it was parsed in full.
+    pub malformed_example: Option<String>,
+    /// The first thing that was wrong with a signature.
+    pub signature_example: Option<String>,
+    /// The last reason for which a connection ended.
+    pub last_end: Option<String>,
+}
+
+/// Sleeps to gather.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pauses {
+    /// How many there were.
+    pub count: u64,
+    /// How long they were together.
+    pub time: Nanos,
+}
+
+/// Longest sleep, so that an interrupt is noticed soon.
+const MAX_WAIT: Nanos = 50_000_000;
+
+/// One worker: the clients of a [`Shard`], on one thread.
+pub struct Worker<'a, R: Runtime> {
+    runtime: R,
+    shard: Shard<'a>,
+    matcher: ResponseMatcher<'a>,
+    query_source: QuerySource,
+    /// For each client its connections, the first ones of all clients first; then, if truncated
+    /// answers are asked again over TCP, one more of each client for that. Behind them, those that
+    /// wait for the last answers of connections that have had their share.
+    slots: Vec<ConnectionSlot<R>>,
+    /// How many belong to clients; the others are drains.
+    regular: usize,
+    /// Drains that wait for nothing any more.
+    free_drains: Vec<u32>,
+    /// Lanes that must be looked after.
+    listed: Vec<u32>,
+    /// When to look after which slot because of the time; those that are not the alarm of their
+    /// slot any more are passed over.
+    alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Lanes to open, the first that wanted it first.
+    to_open: VecDeque<u32>,
+    /// The last round began then and left slots waiting to be opened, since as many as may be were on
+    /// their way.
+    held_since: Option<Nanos>,
+    /// For how long slots waited for that in the measured window.
+    held: Nanos,
+    /// Idle slots, the longest idle first, with the instant since when.
+    idle: VecDeque<(Nanos, u32)>,
+    /// Connections that are there.
+    open: usize,
+    /// Connections that are there and were not open yet.
+    connecting: usize,
+    /// Clients that could send when the measured window began.
+    open_clients: u32,
+    /// Queries that are not due yet and may become so.
+    left: u64,
+    /// Queries that became due and have no outcome yet.
+    unsettled: usize,
+    /// The lengths of the queries differ.
+    mixed_lengths: bool,
+    recorder: Recorder,
+    outbox: MessageBatch,
+    /// A message before it is signed.
+    unsigned: Vec<u8>,
+    scratch: Scratch<R>,
+    until: Nanos,
+    /// When the last wait ended.
+    woke: Nanos,
+    /// By how much a sleep is longer than asked.
+    oversleep: Nanos,
+    /// The longest time for which a client whose queries timed out was not answered, and then was.
+    max_silence: Nanos,
+    /// How often that befell a client, and the queries that timed out then.
+    silences: u64,
+    timed_out_in_silences: u64,
+    /// Those in the measured window.
+    pauses: Pauses,
+    /// The last round was in the load's own turn.
+    had_turn: bool,
+    /// What the sockets had dropped shortly before the measured window.
+    drops_before: Option<u64>,
+    /// Beginning and end of the measured window, as this thread saw them.
+    begins: Option<Nanos>,
+    ends: Option<Nanos>,
+    /// The thread's time at the beginning of the turn that goes on, and that of all turns before.
+    turn_since: Option<ThreadTime>,
+    time: ThreadTime,
+    send_path: Option<&'static str>,
+    agreed: Option<Tls>,
+    last_end: Option<String>,
+}
+
+impl<'a, R: Runtime> Worker<'a, R> {
+    /// The worker of this part of a load.
+    #[must_use]
+    pub fn new(runtime: R, shard: Shard<'a>) -> Self {
+        let job = shard.job;
+        let matcher = ResponseMatcher {
+            queries: &job.queries,
+            timeout: shard.timeout,
+            expected: job.expected,
+            retries_over_tcp: job.retries_over_tcp(),
+            reads_options: job.sends_options(),
+            cookies: shard.cookies(),
+            origin_unix_ns: 0,
+            again: Vec::new(),
+            wrong_example: None,
+            sample: Sample::default(),
+            malformed_example: None,
+            signatures: Signatures::default(),
+        };
+        let query_source = shard.query_source();
+        let slots = shard.slots();
+        let is_paced = matches!(query_source, QuerySource::Open { .. });
+        let recorder = Recorder::new(shard.phases, job.turns.clone(), is_paced);
+        let (until, max_queries) = (shard.phases.until, shard.max_queries);
+        Self {
+            runtime,
+            mixed_lengths: sending::are_mixed(matcher.queries.iter()),
+            shard,
+            matcher,
+            query_source,
+            regular: slots.len(),
+            slots,
+            free_drains: Vec::new(),
+            listed: Vec::new(),
+            alarms: BinaryHeap::new(),
+            to_open: VecDeque::new(),
+            held_since: None,
+            held: 0,
+            idle: VecDeque::new(),
+            open: 0,
+            connecting: 0,
+            open_clients: 0,
+            left: max_queries,
+            unsettled: 0,
+            recorder,
+            outbox: MessageBatch::default(),
+            unsigned: Vec::new(),
+            scratch: Scratch::default(),
+            until,
+            woke: 0,
+            oversleep: 0,
+            max_silence: 0,
+            silences: 0,
+            timed_out_in_silences: 0,
+            pauses: Pauses::default(),
+            had_turn: false,
+            drops_before: None,
+            begins: None,
+            ends: None,
+            turn_since: None,
+            time: ThreadTime::default(),
+            send_path: None,
+            agreed: None,
+            last_end: None,
+        }
+    }
+
+    /// Runs the load to its end: until the window is over and every query has its outcome.
+    ///
+    /// # Errors
+    /// When the kernel lacks what the loop stands on.
+    pub fn run(mut self) -> std::io::Result<WorkerEnd> {
+        let unix = self.runtime.wall_clock();
+        self.matcher.origin_unix_ns = unix.saturating_sub(self.runtime.now());
+        for number in 0..self.slots.len() as u32 {
+            let gaps = u64::from(number).saturating_mul(self.shard.connect_gap);
+            self.slots[number as usize].reconnect_at = self.shard.connects_from + gaps;
+            self.list(number);
+        }
+        let mut ready = Vec::new();
+        loop {
+            let now = self.runtime.now();
+            self.note_phase(now);
+            // Before the end is looked for: what was due before it has an outcome, however late this
+            // thread is.
+            self.take_arrivals(now);
+            if now >= self.until && self.unsettled == 0 {
+                self.note_held(now);
+                break;
+            }
+            self.serve_alarms(now);
+            self.note_turn(now);
+            self.look_after_listed(now);
+            self.open_queued(now);
+            self.note_held(now);
+            self.wait(now, &mut ready)?;
+            // What became due during the wait belongs to the intervals before now, and what comes
+            // now to that of now.
+            let now = self.runtime.now();
+            self.woke = now;
+            self.take_arrivals(now);
+            self.report_interval(now);
+            for number in ready.drain(..) {
+                self.advance(number);
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// The slot on which a client asks again over TCP.
+    fn retry_slot(&self, client: u32) -> u32 {
+        self.regular as u32 - self.shard.clients + client
+    }
+
+    /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
+    fn note_phase(&mut self, now: Nanos) {
+        let is_over = self.shard.stop.load(Ordering::Relaxed)
+            || self.matcher.signatures.are_hopeless()
+            || self.has_done_its_part();
+        if is_over && now < self.until {
+            self.until = now;
+            self.recorder.cut_short(now);
+        }
+        let soon = now + self.shard.phases.interval;
+        if self.drops_before.is_none() && soon >= self.shard.phases.measured_from {
+            self.drops_before = Some(self.drops());
+        }
+        if self.begins.is_none() && now >= self.shard.phases.measured_from {
+            self.begins = Some(now);
+            self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
+            let firsts = &self.slots[..self.shard.clients as usize];
+            // A client that connects on query_source, or is between two connections, is where it wants to be.
+            let keeps_open = self.shard.keeps_open && self.shard.quota.is_none();
+            let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
+            let open = firsts.iter().filter(could_send).count();
+            self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
+        }
+        if self.ends.is_none() && now >= self.until {
+            self.end_turn();
+            self.ends = Some(now);
+            self.note_open_at_end();
+        }
+    }
+
+    /// Adds up the thread's time in its own turns of the measured window. In those of others it answers
+    /// for late answers only, and waits for their threads.
+    fn end_turn(&mut self) {
+        if let Some(since) = self.turn_since.take() {
+            self.time = self.time.plus(self.runtime.thread_time().since(since));
+        }
+    }
+
+    /// Closed loop: looks after all slots when a turn of this load begins, since their windows are to
+    /// be filled.
+    fn note_turn(&mut self, now: Nanos) {
+        let has_turn = self.shard.has_turn(now);
+        let is_closed = matches!(self.query_source, QuerySource::Closed { .. });
+        if has_turn && !self.had_turn && is_closed {
+            (0..self.slots.len() as u32).for_each(|number| self.list(number));
+        }
+        match (has_turn, self.had_turn) {
+            (true, false) if self.begins.is_some() && self.ends.is_none() => {
+                self.turn_since = Some(self.runtime.thread_time());
+            }
+            (false, true) => self.end_turn(),
+            _ => {}
+        }
+        self.had_turn = has_turn;
+    }
+
+    /// Every query that this worker was to send has its outcome.
+    fn has_done_its_part(&self) -> bool {
+        self.left == 0
+            && self.unsettled == 0
+            && self.slots.iter().all(|slot| slot.pending.is_empty())
+    }
+
+    /// Answers that the sockets have dropped so far.
+    fn drops(&self) -> u64 {
+        let open = |slot: &ConnectionSlot<R>| {
+            slot.connection.as_ref().map_or(0, |connection| connection.drops())
+        };
+        self.slots.iter().map(|slot| slot.drops + open(slot)).sum()
+    }
+
+    /// Sees to it that a slot is looked after in this round, or the next.
+    fn list(&mut self, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        if !slot.listed {
+            slot.listed = true;
+            self.listed.push(number);
+        }
+    }
+
+    fn report_interval(&mut self, now: Nanos) {
+        while let Some(interval) = self.recorder.finished_interval(now, || self.runtime.spare()) {
+            self.send_path =
+                self.slots.iter().find_map(ConnectionSlot::send_path).or(self.send_path);
+            self.runtime.report(interval);
+            self.matcher.sample.look(now);
+        }
+    }
+
+    /// Sleeps until something is to be done: an arrival, a time-out, an interval's end, a socket.
+    ///
+    /// # Errors
+    /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
+    fn wait(&mut self, now: Nanos, ready: &mut Vec<u32>) -> std::io::Result<()> {
+        // While others have their turn, what is left comes one by one.
+        if self.shard.batch_delay > 0 && self.unsettled > 0 && self.had_turn {
+            // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
+            // round itself took as long, and more has gathered already.
+            let batch_delay = self.shard.batch_delay;
+            let taken = self.runtime.now().saturating_sub(self.woke);
+            let pause = match &self.query_source {
+                QuerySource::Closed { .. } if taken < batch_delay => {
+                    batch_delay - self.oversleep.min(batch_delay)
+                }
+                QuerySource::Closed { .. } => 0,
+                // What becomes due meanwhile, from the last wake-up on, waits for no more than one
+                // batch delay.
+                QuerySource::Open { .. } => batch_delay.saturating_sub(taken + self.oversleep),
+            };
+            self.pause(pause);
+        }
+        let interval = self.shard.phases.interval;
+        let mut wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
+        let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
+        earlier(self.shard.next_turn(now).filter(|_| !self.had_turn));
+        earlier(self.query_source.next_due().filter(|_| now < self.until && self.left > 0));
+        earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
+        earlier((now < self.until).then_some(self.until));
+        earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
+        self.runtime.wait(wake, ready)
+    }
+
+    /// Sleeps, and learns by how much longer than asked: some microseconds, or tens of them on a
+    /// virtual machine whose timers are its host's.
+    fn pause(&mut self, pause: Nanos) {
+        if pause == 0 {
+            // The next sleep may be asked for again, with what was learnt before half forgotten.
+            self.oversleep /= 2;
+            return;
+        }
+        let began = self.runtime.now();
+        self.runtime.sleep(pause);
+        let slept = self.runtime.now().saturating_sub(began);
+        if self.begins.is_some() && self.ends.is_none() {
+            self.pauses.count += 1;
+            self.pauses.time += slept;
+        }
+        let over = slept.saturating_sub(pause);
+        // A moving mean over about eight sleeps; one long wait for the CPU must not weigh more.
+        let over = over.min(self.shard.batch_delay);
+        self.oversleep = self.oversleep - self.oversleep / 8 + over / 8;
+    }
+
+    fn finish(mut self) -> WorkerEnd {
+        let now = self.runtime.now();
+        self.report_interval(now);
+        self.end_turn();
+        self.say_good_bye();
+        let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
+        WorkerEnd {
+            send_path: self.slots.iter().find_map(ConnectionSlot::send_path).or(self.send_path),
+            clients: self.shard.clients,
+            open_clients: self.open_clients,
+            // A client at the end of its quota is between two connections.
+            served_clients: (self.shard.keeps_open && self.shard.quota.is_none())
+                .then(|| self.served_clients()),
+            forsaken_clients: self.forsaken_clients(),
+            held: self.held,
+            drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
+            pauses: self.pauses,
+            recorder: self.recorder,
+            time: self.time,
+            elapsed: self.shard.own_between(from, to),
+            until: self.until,
+            agreed: self.agreed,
+            wrong_example: self.matcher.wrong_example,
+            malformed_example: self.matcher.malformed_example,
+            signature_example: self.matcher.signatures.example,
+            last_end: self.last_end,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! From what is due to what is sent.
+
+use dnslab_wire::{Additions, Query, Transport};
+
+use super::Worker;
+use crate::connection::ConnectionEnd;
+use crate::connection_slot::Pending;
+use crate::in_flight::Entry;
+use crate::query_source::QuerySource;
+use crate::recorder::Loss;
+use crate::runtime::Runtime;
+use crate::time::Nanos;
+
+/// Messages in one batch at most, whatever the connection would take.
+const BATCH_LIMIT: usize = 512;
+
+/// Places by which a slot's window opens in one round of the loop. An answer frees its place at
+/// once; a place that was never open, or whose query timed out, opens in these steps. Else the
+/// whole window, at the start and one time-out after a loss, would come as one burst, be lost in a
+/// full socket buffer, and come again.
+const STEP: u32 = 8;
+
+impl<R: Runtime> Worker<'_, R> {
+    /// Takes what the schedule has made due.
+    pub(super) fn take_arrivals(&mut self, now: Nanos) {
+        let QuerySource::Open { arrivals } = &mut self.query_source else { return };
+        let last = now.min(self.until.saturating_sub(1));
+        while self.left > 0
+            && let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last)
+        {
+            self.left -= 1;
+            let due = Some(arrival.due_ns);
+            self.recorder.due(arrival.due_ns);
+            self.unsettled += 1;
+            let slot = &mut self.slots[arrival.client as usize];
+            slot.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
+            if !slot.listed {
+                slot.listed = true;
+                self.listed.push(arrival.client);
+            }
+        }
+    }
+
+    /// Does what is to be done for every slot where something changed: opens it, fills its window,
+    /// sends what is due, closes it.
+    pub(super) fn look_after_listed(&mut self, now: Nanos) {
+        let mut listed = std::mem::take(&mut self.listed);
+        for number in listed.drain(..) {
+            self.slots[number as usize].listed = false;
+            self.fill_window(number, now);
+            self.send_pending(number);
+            self.rest(number, now);
+        }
+        // The list keeps its memory, and what was listed meanwhile.
+        listed.append(&mut self.listed);
+        self.listed = listed;
+    }
+
+    /// Closed loop: what is missing in the slot's window is to be sent. It becomes due when it is
+    /// sent; what has not been sent when the measured window ends never does.
+    fn fill_window(&mut self, number: u32, now: Nanos) {
+        if !matches!(self.query_source, QuerySource::Closed { .. }) {
+            return;
+        }
+        let has_turn = self.shard.has_turn(now);
+        let slot = &mut self.slots[number as usize];
+        if now >= self.until || !has_turn {
+            slot.pending.retain(|pending| pending.due.is_some());
+            return;
+        }
+        if slot.widest == 0 || !slot.is_open() {
+            return;
+        }
+        slot.window = (slot.window + STEP).min(slot.widest);
+        let missing = (slot.window as usize).saturating_sub(slot.outstanding());
+        let missing = match self.matcher.retries_over_tcp {
+            true => missing.min(self.free_places_of_client(number)),
+            false => missing,
+        };
+        let QuerySource::Closed { picker } = &mut self.query_source else { return };
+        let slot = &mut self.slots[number as usize];
+        let missing = missing.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= missing as u64;
+        for _ in 0..missing {
+            let query = picker.next_query();
+            slot.pending.push_back(Pending { due: None, query, sent_before: 0 });
+        }
+        if slot.window < slot.widest {
+            self.list(number);
+        }
+    }
+
+    /// Places in the window of a slot's client that no query is in, neither on the slots that share
+    /// the window nor on the one for what is asked again over TCP.
+    fn free_places_of_client(&self, number: u32) -> usize {
+        let (client, clients) = (self.slots[number as usize].client, self.shard.clients as usize);
+        let (mut widest, mut outstanding) = (0, 0);
+        for slot in self.slots[..self.regular].iter().skip(client as usize).step_by(clients) {
+            widest += slot.widest as usize;
+            outstanding += slot.outstanding();
+        }
+        widest.saturating_sub(outstanding)
+    }
+
+    /// Sends what the slot has pending, in batches, as far as its connection takes it.
+    fn send_pending(&mut self, number: u32) {
+        while self.may_send(number) {
+            match self.send_batch(number) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(end) => {
+                    self.end_after_reading(number, &end);
+                    break;
+                }
+            }
+        }
+        let unsent = self.slots[number as usize].pending.front().and_then(|pending| pending.due);
+        if let Some(due) = unsent {
+            self.arm(number, due + self.shard.timeout);
+        }
+        self.watch(number);
+    }
+
+    /// Something waits, and the connection takes it.
+    #[inline]
+    fn may_send(&self, number: u32) -> bool {
+        let slot = &self.slots[number as usize];
+        !slot.pending.is_empty() && !self.has_had_its_share(number) && slot.is_open()
+    }
+
+    /// The connection has carried all queries that it may: its client's quota, or the server wants it
+    /// closed (an idle time of zero, RFC 7828, section 3.2.2).
+    #[inline]
+    fn has_had_its_share(&self, number: u32) -> bool {
+        let slot = &self.slots[number as usize];
+        slot.sent >= slot.quota || slot.server_idle == 0
+    }
+
+    /// Sends one batch; true if the connection took all of it.
+    fn send_batch(&mut self, number: u32) -> Result<bool, ConnectionEnd> {
+        let sent = self.runtime.now();
+        let has_turn = self.shard.has_turn(sent);
+        let slot = &mut self.slots[number as usize];
+        if sent >= self.until || !has_turn {
+            // A round may last beyond the end of the window, or of a turn: what is due when it is
+            // sent is not due any more.
+            slot.pending.retain(|pending| pending.due.is_some());
+        }
+        let connection = slot.connection.as_mut().expect("the connection was found open");
+        let quota = (slot.quota - slot.sent) as usize;
+        let limit = connection.batch_limit().min(BATCH_LIMIT).min(quota).min(slot.pending.len());
+        if limit == 0 {
+            return Ok(slot.pending.is_empty());
+        }
+        let mut ids = [0u16; BATCH_LIMIT];
+        let is_grouped = self.group(number, limit);
+        let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
+        // To sign a batch takes its time, which is not the server's.
+        let sent = match &self.shard.job.settings.tsig {
+            Some(_) => self.stamp_again(number, &ids[..offered]),
+            None => sent,
+        };
+        let slot = &mut self.slots[number as usize];
+        if offered == 0 {
+            // All 65,536 ids of this socket are in flight: the query cannot be sent.
+            let pending = slot.pending.pop_front().expect("the queue was found filled");
+            self.give_up(pending, sent);
+            return Ok(true);
+        }
+        let connection = slot.connection.as_mut().expect("the connection was found open");
+        let result = connection.send(&self.runtime, &self.outbox, &mut self.scratch);
+        let taken = *result.as_ref().unwrap_or(&0);
+        for id in &ids[taken..offered] {
+            slot.table.take_back(*id);
+            slot.forget_signature(*id);
+        }
+        self.book_sent(number, sent, taken);
+        if is_grouped && taken < limit {
+            // The first that waits is the first to be given up.
+            let pending = &mut self.slots[number as usize].pending;
+            put_by_age(&mut pending.make_contiguous()[..limit - taken]);
+        }
+        result.map(|taken| taken == offered)
+    }
+
+    /// Puts the first `count` queries that wait in order of their lengths, where that makes groups;
+    /// whether it does. Neighbours of one length can go down as one segmented datagram. All of them
+    /// are due, so nothing moves by more than this batch; while a socket is blocked the order stays,
+    /// so that no length waits for ever.
+    fn group(&mut self, number: u32, count: usize) -> bool {
+        let slot = &mut self.slots[number as usize];
+        let in_groups = slot.transport == Transport::Udp && self.mixed_lengths;
+        if !in_groups || count < 2 || slot.watches_writing {
+            return false;
+        }
+        let queries = self.matcher.queries;
+        let length = |query| queries.get(query).octets().len();
+        put_by_length(&mut slot.pending.make_contiguous()[..count], length);
+        true
+    }
+
+    /// Puts the first queries that wait into the outbox, each with an id of its own; how many.
+    fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
+        let slot = &mut self.slots[number as usize];
+        let queries = self.matcher.queries;
+        let client = self.shard.client_number(slot.client);
+        let subnet = self.shard.job.subnets().map(|subnets| subnets.of_client(client));
+        let cookie = self.matcher.cookies.get(slot.client as usize);
+        let additions = Additions { cookie, subnet: subnet.as_ref() };
+        self.outbox.clear();
+        let mut offered = 0;
+        for (pending, id) in slot.pending.iter().zip(ids) {
+            let Pending { due, query, sent_before } = *pending;
+            let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before };
+            let Some(free) = slot.table.insert(entry) else { break };
+            *id = free;
+            let query = queries.get(query);
+            match &self.shard.job.settings.tsig {
+                None => self.outbox.push_with(|octets| query.append_to(free, &additions, octets)),
+                Some(key) => {
+                    self.unsigned.clear();
+                    query.append_to(free, &additions, &mut self.unsigned);
+                    let signed = key.sign(
+                        &mut self.unsigned,
+                        (self.matcher.origin_unix_ns + sent) / 1_000_000_000,
+                    );
+                    slot.signed.get_or_insert_default().insert(free, signed);
+                    self.outbox.push_with(|octets| octets.extend_from_slice(&self.unsigned));
+                }
+            }
+            offered += 1;
+        }
+        offered
+    }
+
+    /// Sets the instant at which the first queries that wait, with these ids, are sent to now. In a
+    /// closed loop they are due then, which they could not be after the end of the window.
+    fn stamp_again(&mut self, number: u32, ids: &[u16]) -> Nanos {
+        let now = self.runtime.now();
+        let sent = match self.query_source {
+            QuerySource::Closed { .. } => now.min(self.until.saturating_sub(1)),
+            QuerySource::Open { .. } => now,
+        };
+        let slot = &mut self.slots[number as usize];
+        for (pending, id) in slot.pending.iter().zip(ids) {
+            slot.table.stamp_again(*id, pending.due.unwrap_or(sent), sent);
+        }
+        sent
+    }
+
+    /// Books the first `taken` queries that wait as sent.
+    fn book_sent(&mut self, number: u32, sent: Nanos, taken: usize) {
+        if taken == 0 {
+            return;
+        }
+        let slot = &mut self.slots[number as usize];
+        slot.note_sent(sent, taken, matches!(self.query_source, QuerySource::Open { .. }));
+        for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.lengths()) {
+            if pending.due.is_none() {
+                self.recorder.due(sent);
+                self.unsettled += 1;
+            }
+            let first = pending.sent_before == 0;
+            self.recorder.sent(pending.due.unwrap_or(sent), sent, octets, first);
+        }
+        self.arm(number, sent + self.shard.timeout);
+    }
+
+    /// Books a query that was due and will not be sent.
+    pub(super) fn give_up(&mut self, pending: Pending, now: Nanos) {
+        if let Some(due) = pending.due {
+            // One that waits to be asked again was sent.
+            let loss = if pending.sent_before == 0 { Loss::NotSent } else { Loss::TimedOut };
+            self.recorder.lost(due, now, loss);
+            self.unsettled -= 1;
+        }
+    }
+
+    /// What a slot does when it has sent what it could: closes at the end of its quota or because
+    /// the server has announced its own end, or is opened, or is idle.
+    fn rest(&mut self, number: u32, now: Nanos) {
+        let slot = &self.slots[number as usize];
+        if slot.drains_for.is_some() {
+            return self.rest_drain(number, now);
+        }
+        let is_over = slot.is_draining() || self.has_had_its_share(number) && slot.is_open();
+        match (is_over, slot.table.len()) {
+            (true, 0) => self.close(number, now),
+            (true, _) => self.drain(number, now),
+            (false, _) => {}
+        }
+        let slot = &self.slots[number as usize];
+        if slot.connection.is_some() {
+            self.note_idle(number);
+        } else if self.wants_connection(number, now) {
+            self.queue_opening(number, now);
+        }
+    }
+
+    /// Whether a slot without a connection is to have one: when it has something to send, or when its
+    /// client keeps it open.
+    pub(super) fn wants_connection(&self, number: u32, now: Nanos) -> bool {
+        let slot = &self.slots[number as usize];
+        let sends_at_once = slot.widest > 0;
+        let is_first = self.shard.opens_at_start && !slot.was_tried;
+        let keeps_open = (self.shard.keeps_open || is_first)
+            && slot.transport == self.shard.job.settings.transport;
+        !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
+    }
+}
+
+/// Puts queries in order of their lengths, those of one length in order of their age.
+fn put_by_length(pending: &mut [Pending], length: impl Fn(u32) -> usize) {
+    pending.sort_unstable_by_key(|pending| (length(pending.query), pending.due));
+}
+
+/// Puts queries in order of their age again. What is not due before it is sent waits behind what is
+/// asked again.
+fn put_by_age(pending: &mut [Pending]) {
+    pending.sort_unstable_by_key(|pending| pending.due.unwrap_or(Nanos::MAX));
+}
+
+/// The lengths of a list of queries differ.
+pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> bool {
+    let first = queries.next().map(|query| query.octets().len());
+    queries.any(|query| Some(query.octets().len()) != first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queries by their age, put in order of their lengths and then of their age again.
+    #[track_caller]
+    fn check(waiting: &[(Option<Nanos>, u32)], by_length: &[u32]) {
+        let pending = |(due, query): &(Option<Nanos>, u32)| Pending {
+            due: *due,
+            query: *query,
+            sent_before: 0,
+        };
+        let numbers = |pending: &[Pending]| pending.iter().map(|one| one.query).collect::<Vec<_>>();
+        let mut waiting: Vec<Pending> = waiting.iter().map(pending).collect();
+        let before = numbers(&waiting);
+        // Odd numbers are the longer ones.
+        put_by_length(&mut waiting, |query| query as usize % 2);
+        assert_eq!(numbers(&waiting), by_length);
+        put_by_age(&mut waiting);
+        assert_eq!(numbers(&waiting), before);
+    }
+
+    #[test]
+    fn what_was_grouped_and_not_sent_waits_in_order_of_its_age() {
+        check(&[(Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(4), 4)], &[2, 4, 1, 3]);
+        // One that is asked again, and one of a closed loop.
+        check(&[(Some(9), 4), (None, 2)], &[2, 4]);
+        check(&[(Some(5), 7)], &[7]);
+    }
+}

@@ -1,0 +1,448 @@
+//! The life of the slots: opened, read, closed, lost, opened again.
+
+use super::Worker;
+use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened, Route};
+use crate::connection_slot::ConnectionSlot;
+use crate::recorder::Loss;
+use crate::runtime::{Path, Runtime, Watch};
+use crate::time::Nanos;
+
+/// What befalls one of all clients in fewer loads than this is no chance.
+const CHANCE: f64 = 1e-4;
+
+/// Reads of one connection in one round at most, so that none starves the others.
+const READS_PER_ROUND: usize = 16;
+
+/// First pause after a failed connection attempt; it doubles up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Nanos = 10_000_000;
+const MAX_PAUSE: Nanos = 1_000_000_000;
+
+/// Connections that a worker has on their way at most. Thousands at once overflow the queue of a
+/// listening socket (`net.core.somaxconn`, 4096 by default, and servers ask for less), and each
+/// that does waits a second for its next SYN.
+const MAX_CONNECTING: usize = 256;
+
+/// Connections that are opened in one round at most. A UDP socket is open at once, but it takes some
+/// ten system calls; a thousand in a row would keep answers waiting that have come.
+const OPENED_PER_ROUND: usize = 64;
+
+impl<R: Runtime> Worker<'_, R> {
+    /// Lets one slot's connection do what its socket is ready for, and books what came.
+    pub(super) fn advance(&mut self, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        let before = slot.table.len();
+        let (mut end, mut has_looked) = (None, false);
+        // Out of the slot while it delivers into it.
+        let Some(mut connection) = slot.connection.take() else { return };
+        for _ in 0..READS_PER_ROUND {
+            let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);
+            let mut deliver = |delivery: Delivery<'_>| {
+                has_looked |= !matches!(delivery, Delivery::NotProcessed { .. });
+                matcher.receive(slot, recorder, delivery);
+            };
+            match connection.advance(&self.runtime, &mut self.scratch, &mut deliver) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(reason) => {
+                    end = Some(reason);
+                    break;
+                }
+            }
+        }
+        let (opened, timer) = (connection.take_opened(), connection.next_timer());
+        slot.connection = Some(connection);
+        let ended = before - slot.table.len();
+        if ended > 0 {
+            let now = self.runtime.now();
+            slot.active_at = now;
+            // Only a server that looks at queries is worth a reconnection without a pause.
+            if has_looked {
+                let home = self.home(number);
+                let home = &mut self.slots[home as usize];
+                if home.timed_out_in_a_row > 0 {
+                    self.max_silence = self.max_silence.max(now.saturating_sub(home.heard_at));
+                    self.silences += 1;
+                    self.timed_out_in_silences += u64::from(home.timed_out_in_a_row);
+                }
+                (home.attempts, home.was_answered) = (0, true);
+                (home.heard_at, home.timed_out_in_a_row) = (now, 0);
+            }
+        }
+        self.unsettled -= ended - self.matcher.again.len();
+        self.note_ended(number, ended);
+        self.take_up_again(number);
+        if let Some(timer) = timer {
+            self.arm(number, timer);
+        }
+        if let Some(opened) = opened {
+            self.note_opened(number, &opened);
+        }
+        if let Some(end) = end {
+            self.end_connection(number, &end);
+        }
+        self.list(number);
+        self.list_client_of_retry(number);
+    }
+
+    /// Queues the queries that are to be asked again: over TCP behind those that wait for that
+    /// already, else in front of those that wait, since they are older.
+    fn take_up_again(&mut self, number: u32) {
+        if self.matcher.again.is_empty() {
+            return;
+        }
+        let mut again = std::mem::take(&mut self.matcher.again);
+        let client = self.slots[number as usize].client;
+        let home = self.home(number);
+        for query in again.iter().filter(|query| query.over_tcp) {
+            let retry = self.retry_slot(client);
+            self.slots[retry as usize].pending.push_back(query.pending());
+            self.list(retry);
+        }
+        for query in again.drain(..).rev().filter(|query| !query.over_tcp) {
+            self.slots[home as usize].pending.push_front(query.pending());
+            self.list(home);
+        }
+        self.matcher.again = again;
+    }
+
+    /// Looks after all slots of a client whose query over TCP has ended: its place in a window is
+    /// free.
+    pub(super) fn list_client_of_retry(&mut self, number: u32) {
+        let slot = &self.slots[number as usize];
+        if !self.matcher.retries_over_tcp || slot.transport == self.shard.job.settings.transport {
+            return;
+        }
+        let (client, clients) = (slot.client, self.shard.clients as usize);
+        let firsts = self.regular - clients;
+        for usual in (client as usize..firsts).step_by(clients) {
+            self.list(usual as u32);
+        }
+    }
+
+    /// Wants a slot opened, as soon as there is room for it.
+    pub(super) fn queue_opening(&mut self, number: u32, now: Nanos) {
+        let slot = &mut self.slots[number as usize];
+        if slot.queued || slot.connection.is_some() {
+            return;
+        }
+        if slot.reconnect_at > now {
+            let at = slot.reconnect_at;
+            return self.arm(number, at);
+        }
+        slot.queued = true;
+        self.to_open.push_back(number);
+    }
+
+    /// Opens slots that wait for it, as many as a round has time for, as may be on their way at once
+    /// and as the process may have open; for a client that wants to send, the one that is idle for
+    /// longest makes room. Where none is idle, the slot waits until a connection ends.
+    pub(super) fn open_queued(&mut self, now: Nanos) {
+        let mut left = OPENED_PER_ROUND;
+        while left > 0
+            && self.may_open()
+            && let Some(number) = self.to_open.front().copied()
+        {
+            // What it was to send may have timed out meanwhile.
+            let is_wanted = self.wants_connection(number, now);
+            let is_full = self.open >= self.shard.max_open;
+            if is_wanted && is_full && !self.close_longest_idle(now) {
+                self.last_end.get_or_insert_with(|| ConnectionEnd::NoFiles.to_string());
+                break;
+            }
+            self.to_open.pop_front();
+            self.slots[number as usize].queued = false;
+            if is_wanted {
+                self.open(number, now);
+                left -= 1;
+            }
+        }
+    }
+
+    /// A slot that waits to be opened need not wait for any other's end.
+    pub(super) fn may_open(&self) -> bool {
+        let has_room = self.open < self.shard.max_open || !self.idle.is_empty();
+        !self.to_open.is_empty() && self.connecting < MAX_CONNECTING && has_room
+    }
+
+    /// Begins to open a slot's connection.
+    fn open(&mut self, number: u32, now: Nanos) {
+        let slot = &mut self.slots[number as usize];
+        let (shard, job) = (&self.shard, self.shard.job);
+        if slot.transport.is_connection() {
+            self.recorder.connections(now).attempted += 1;
+        }
+        let client = shard.client_number(slot.client);
+        slot.opened = slot.opened.wrapping_add(1);
+        if let Some(quota) = shard.quota {
+            slot.quota = quota.draw(job.seed, client, number / shard.clients, slot.opened);
+        }
+        let source = job.settings.sources.as_ref().map(|sources| sources.get(client));
+        let route = Route {
+            path: Path { target: job.target, source },
+            transport: slot.transport,
+            client: slot.client,
+            tls: shard.tls.as_ref(),
+            http: &shard.http,
+            receive_time: job.settings.receive_time,
+            quickack: shard.quickack,
+        };
+        slot.connecting_since = now;
+        slot.active_at = now;
+        slot.is_new = true;
+        slot.was_tried = true;
+        self.connecting += 1;
+        match connection::open(&mut self.runtime, &route, now) {
+            Ok(mut connection) => {
+                let (opened, timer) = (connection.take_opened(), connection.next_timer());
+                slot.watches_writing = connection.wants_to_write();
+                let watch = Watch { writing: slot.watches_writing, again: false };
+                if let Err(error) = self.runtime.watch(connection.socket(), number, watch) {
+                    return self.end_connection(number, &ConnectionEnd::Connect(error));
+                }
+                slot.connection = Some(connection);
+                slot.table.expect(slot.widest as usize);
+                self.open += 1;
+                match opened {
+                    Some(opened) => self.note_opened(number, &opened),
+                    None => self.arm(number, now + self.shard.timeout),
+                }
+                if let Some(timer) = timer {
+                    self.arm(number, timer);
+                }
+                self.list(number);
+            }
+            Err(end) => self.end_connection(number, &end),
+        }
+    }
+
+    /// Books that a connection is open, and how long that took.
+    fn note_opened(&mut self, number: u32, opened: &Opened) {
+        self.list(number);
+        self.no_longer_new(number);
+        let now = self.runtime.now();
+        // It is idle from here on, however long the handshake was.
+        self.slots[number as usize].active_at = now;
+        if let Some(connect) = opened.connect {
+            self.recorder.connect_time.record_ns(connect);
+        }
+        if let Some(round_trip) = opened.round_trip {
+            self.recorder.note_round_trip(round_trip);
+        }
+        if opened.connect.is_some() || opened.handshake.is_some() {
+            self.recorder.connections(now).opened += 1;
+        }
+        let Some(handshake) = &opened.handshake else { return };
+        let counts = self.recorder.connections(now);
+        match handshake.kind {
+            HandshakeKind::Full => counts.full_handshakes += 1,
+            HandshakeKind::Resumed => counts.resumed_handshakes += 1,
+            HandshakeKind::EarlyData => {
+                counts.resumed_handshakes += 1;
+                counts.early_data += 1;
+            }
+        }
+        self.recorder.handshake_time(handshake.kind).record_ns(handshake.duration);
+        self.agreed.get_or_insert_with(|| handshake.agreed.clone());
+    }
+
+    fn no_longer_new(&mut self, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        if std::mem::take(&mut slot.is_new) {
+            self.connecting -= 1;
+        }
+    }
+
+    /// Closes a connection on which sending has failed. What the server sent before it ended the
+    /// connection may still lie in the socket, and is read first.
+    pub(super) fn end_after_reading(&mut self, number: u32, end: &ConnectionEnd) {
+        self.advance(number);
+        // Mostly reading has come to the same end.
+        if self.slots[number as usize].connection.is_some() {
+            self.end_connection(number, end);
+        }
+    }
+
+    /// Closes a connection that is at its end: what was in flight on it is lost, what was not sent
+    /// waits for the next one. One that has merely been idle for too long is closed, not lost.
+    pub(super) fn end_connection(&mut self, number: u32, end: &ConnectionEnd) {
+        let now = self.runtime.now();
+        let slot = &self.slots[number as usize];
+        let was_new = slot.is_new;
+        if matches!(end, ConnectionEnd::Idle) && !was_new && slot.table.len() == 0 {
+            return self.close(number, now);
+        }
+        // The announcement was reckoned with when the connection became a drain.
+        let is_known = slot.drains_for.is_some() && slot.is_draining();
+        self.drop_connection(number);
+        let slot = &mut self.slots[number as usize];
+        if slot.transport.is_connection() {
+            let counts = self.recorder.connections(now);
+            if was_new {
+                counts.failed += 1;
+            } else {
+                counts.lost += 1;
+            }
+        }
+        let recorder = &mut self.recorder;
+        let mut lost = 0;
+        slot.table.drain(|entry| {
+            recorder.lost(entry.due, now, Loss::ConnectionLost);
+            lost += 1;
+        });
+        slot.table.release();
+        self.unsettled -= lost;
+        self.close_places(number, lost);
+        self.note_ended(number, lost);
+        if !is_known {
+            self.back_off(number, now);
+        }
+        self.last_end = Some(end.to_string());
+        self.list(number);
+        self.list_client_of_retry(number);
+    }
+
+    /// Sets when the slot may be opened again, now that the server has ended a connection of it: at
+    /// once if it has answered since it did so last.
+    pub(super) fn back_off(&mut self, number: u32, now: Nanos) {
+        let home = self.home(number);
+        let slot = &mut self.slots[home as usize];
+        let pause = match slot.attempts {
+            0 => 0,
+            failed => (FIRST_PAUSE << (failed - 1).min(10)).min(MAX_PAUSE),
+        };
+        slot.attempts += 1;
+        slot.reconnect_at = now + pause;
+    }
+
+    /// Closes a slot in good order, with nothing in flight on it: by its client's habit, or because
+    /// the server has announced its own end.
+    pub(super) fn close(&mut self, number: u32, now: Nanos) {
+        let slot = &mut self.slots[number as usize];
+        let is_connection = slot.transport.is_connection();
+        let was_new = slot.is_new;
+        let is_drain = slot.drains_for.is_some();
+        let draining = slot.connection.as_ref().filter(|connection| connection.is_draining());
+        let by_server = draining.and_then(|connection| connection.why_draining().by_server());
+        if let Some(connection) = &mut slot.connection {
+            connection.close(now, &mut self.scratch);
+        }
+        self.drop_connection(number);
+        if is_connection {
+            let counts = self.recorder.connections(now);
+            if was_new {
+                // Early data was all that it carried; it never was more than an attempt.
+                counts.failed += 1;
+            } else if by_server.is_some() {
+                counts.lost += 1;
+            } else {
+                counts.closed += 1;
+            }
+        }
+        if let Some(why) = by_server {
+            self.last_end = Some(why);
+            if !is_drain {
+                self.back_off(number, now);
+            }
+        }
+        self.slots[number as usize].table.release();
+        self.list(number);
+    }
+
+    /// Says good-bye on all connections that are there when the load is over. A server that is not told
+    /// keeps them until they have been idle for too long, and they count against its bounds meanwhile.
+    pub(super) fn say_good_bye(&mut self) {
+        let now = self.runtime.now();
+        for connection in self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut()) {
+            connection.close(now, &mut self.scratch);
+        }
+    }
+
+    /// Takes the connection away, and what belongs to it.
+    fn drop_connection(&mut self, number: u32) {
+        self.no_longer_new(number);
+        let slot = &mut self.slots[number as usize];
+        if let Some(connection) = slot.connection.take() {
+            slot.drops += connection.drops();
+            self.open -= 1;
+            // Dropping it closes the descriptor, which takes it out of epoll.
+            if slot.drains_for.is_some() {
+                self.free_drains.push(number);
+            }
+        }
+        slot.window = 0;
+        slot.sent = 0;
+        slot.server_idle = Nanos::MAX;
+        slot.signed = None;
+    }
+
+    /// Asks epoll for writability only while something waits for it.
+    pub(super) fn watch(&mut self, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        let Some(connection) = &slot.connection else { return };
+        let (writing, timer) = (connection.wants_to_write(), connection.next_timer());
+        if writing != slot.watches_writing {
+            slot.watches_writing = writing;
+            self.register_again(number);
+        }
+        if let Some(timer) = timer {
+            self.arm(number, timer);
+        }
+    }
+
+    /// Tells epoll what a slot's connection waits for, and whose it is.
+    pub(super) fn register_again(&mut self, number: u32) {
+        let slot = &self.slots[number as usize];
+        let Some(connection) = &slot.connection else { return };
+        let watch = Watch { writing: slot.watches_writing, again: true };
+        let watched = self.runtime.watch(connection.socket(), number, watch);
+        watched.expect("the socket is open and watched");
+    }
+
+    /// Notes which clients are connected, at the end of the measured window.
+    pub(super) fn note_open_at_end(&mut self) {
+        for slot in &mut self.slots[..self.shard.clients as usize] {
+            slot.note_end();
+        }
+    }
+
+    /// Clients that were connected at the end of the measured window and had an answer if they had
+    /// asked, now that all queries have their outcome.
+    pub(super) fn served_clients(&self) -> u32 {
+        let firsts = &self.slots[..self.shard.clients as usize];
+        firsts.iter().filter(|slot| slot.was_served()).count() as u32
+    }
+
+    /// Clients that had no answer at all, or none any more, for three time-outs at least and for twice as long
+    /// as any client that was answered again had to wait; and whose queries that timed out are no chance.
+    ///
+    /// One time-out alone says nothing: in a closed loop a lost query keeps its place for that long, so at any
+    /// instant the last query of most clients may be a lost one. Two may be those of a socket buffer that is
+    /// too small for the window: the places that it cost come back all at once, and overflow it again. So the
+    /// chance of a loss is the share of queries that were lost, or, where it is larger, that of those that
+    /// followed a lost one of clients which were answered again.
+    pub(super) fn forsaken_clients(&self) -> u32 {
+        let clients = &self.slots[..self.shard.clients as usize];
+        let followed = self.timed_out_in_silences - self.silences;
+        let lost_again = followed as f64 / self.timed_out_in_silences.max(1) as f64;
+        let loss = self.recorder.lost_share().max(lost_again);
+        let by_chance = ((CHANCE / clients.len() as f64).ln() / loss.ln()).ceil().max(1.0);
+        let least = (3 * self.shard.timeout).max(2 * self.max_silence);
+        let is_forsaken = |slot: &&ConnectionSlot<R>| {
+            let since = slot.timed_out_at.saturating_sub(slot.heard_at);
+            f64::from(slot.timed_out_in_a_row) > by_chance && since >= least
+        };
+        clients.iter().filter(is_forsaken).count() as u32
+    }
+
+    /// Counts the time for which slots wait to be opened because so many are on their way, as far as
+    /// it lies in the measured window.
+    pub(super) fn note_held(&mut self, now: Nanos) {
+        if let Some(since) = self.held_since.take() {
+            let window = self.shard.phases.measured_from..self.until;
+            let (from, to) = (since.max(window.start), now.min(window.end));
+            self.held += if self.had_turn { to.saturating_sub(from) } else { 0 };
+        }
+        let is_held = !self.to_open.is_empty() && self.connecting >= MAX_CONNECTING;
+        self.held_since = is_held.then_some(now);
+    }
+}
