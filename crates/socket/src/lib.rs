@@ -1,9 +1,9 @@
-//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation
-//! offload in both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options
-//! that neither `socket2` nor `rustix` has.
+//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation offload in
+//! both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options that neither
+//! `socket2` nor `rustix` has.
 //!
-//! The principal types are [`SendBatch`] and [`ReceiveBatch`]. Both keep their buffers from call to
-//! call, so that none allocates.
+//! The principal types are [`SendBatch`] and [`ReceiveBatch`]. Both keep their buffers between calls, so no
+//! call allocates.
 //!
 //! ```
 //! use std::net::UdpSocket;
@@ -27,8 +27,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **What it never does**: wait in a call that sends or receives, read a clock, retry, or decide what
-//! an error means for a query. It knows nothing of DNS.
+//! **What it never does**: wait in a call that sends or receives, read a clock, retry, or decide what an
+//! error means for a query. It knows nothing of DNS.
 //!
 //! It holds all `unsafe` of the engine and the responder, in three modules.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]

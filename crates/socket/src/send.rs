@@ -1,6 +1,6 @@
-//! Many datagrams in one system call: `sendmmsg`, with segmentation offload where the kernel has it
-//! (`UDP_SEGMENT`, udp(7)). One large datagram then goes through the kernel's layers once, and is cut
-//! at their lower end.
+//! Sends many datagrams in one system call: `sendmmsg`, with segmentation offload where the kernel has it
+//! (`UDP_SEGMENT`, udp(7)). One large datagram then passes the kernel's layers once and is cut at their lower
+//! end.
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -9,12 +9,12 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use crate::cmsg::Control;
 use crate::peer::Peer;
 
-/// Datagrams, or groups of them, that one call sends at most. The kernel cuts one datagram into as
-/// many (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
+/// The most datagrams, or groups of them, that one call sends. The kernel cuts one datagram into as many
+/// (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
 pub const MAX_BATCH: usize = 128;
 
-/// Octets of a run at most. A group of segments is one datagram on its way to where it is cut, and
-/// those have at most 65,507 octets (RFC 768 and RFC 791).
+/// The most octets of a run. A group of segments is one datagram until it is cut, and a datagram has at most
+/// 65,507 octets (RFC 768 and RFC 791).
 const MAX_RUN: usize = 60_000;
 
 /// Messages to send, end to end in one buffer.
@@ -23,16 +23,16 @@ pub struct SendBatch {
     octets: Vec<u8>,
     /// Where each message ends.
     ends: Vec<u32>,
-    /// Whom each goes to; none where the socket is connected.
+    /// Empty if the socket is connected.
     peers: Vec<Peer>,
 }
 
 /// Neighbours of one length.
 struct Run<'a> {
-    /// The messages end to end.
+    /// End to end.
     octets: &'a [u8],
     count: usize,
-    /// Of each message, octets.
+    /// Octets of each message.
     length: usize,
     peer: Option<&'a Peer>,
 }
@@ -65,13 +65,13 @@ impl SendBatch {
         self.ends.len()
     }
 
-    /// There are no messages.
+    /// True without messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The lengths of the messages in order, octets.
+    /// Octets of each message, in order.
     pub fn lengths(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).map(|number| self.end(number) - self.start(number))
     }
@@ -81,19 +81,19 @@ impl SendBatch {
         (0..self.len()).map(|number| &self.octets[self.start(number)..self.end(number)])
     }
 
-    /// Sends the messages from number `first` on without waiting, one datagram each, in at most
-    /// [`MAX_BATCH`] groups; how many messages the kernel took. Up to `max_segments` neighbours of one
-    /// length go down as one group; only 1 is right where messages have peers.
+    /// Sends the messages from number `first` on without waiting, one datagram each, in at most [`MAX_BATCH`]
+    /// groups. Returns how many messages the kernel took. Up to `max_segments` neighbours of one length are
+    /// one group; it must be 1 if messages have peers.
     ///
     /// # Errors
-    /// As sendmmsg(2) for the first message, when it took none: see [`refuses_segmentation`].
+    /// As sendmmsg(2) for the first message, if none was taken: see [`refuses_segmentation`].
     pub fn send(
         &self,
         socket: BorrowedFd<'_>,
         first: usize,
         max_segments: usize,
     ) -> io::Result<usize> {
-        // Only what is used is written to.
+        // Only the used part is written.
         let mut slots = [const { MaybeUninit::uninit() }; MAX_BATCH];
         let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; MAX_BATCH];
         let mut counts = [0_u32; MAX_BATCH];
@@ -106,8 +106,8 @@ impl SendBatch {
             *count = run.count as u32;
             used += 1;
         }
-        // SAFETY: so many headers were written; what they lead to lies in `slots` and `self`, which
-        // outlive the call, and the kernel only reads it.
+        // SAFETY: so many headers were written; what they lead to lies in `slots` and `self`, which outlive
+        // the call, and the kernel only reads it.
         let taken = unsafe {
             libc::sendmmsg(
                 socket.as_raw_fd(),
@@ -120,8 +120,8 @@ impl SendBatch {
         Ok(counts[..taken].iter().sum::<u32>() as usize)
     }
 
-    /// The messages from number `first` on, neighbours of one length together, at most `longest` in
-    /// a run.
+    /// The messages from number `first` on; neighbours of one length are together, at most `longest` in a
+    /// run.
     fn runs(&self, first: usize, longest: usize) -> impl Iterator<Item = Run<'_>> {
         let (mut start, mut ends) = (self.start(first), self.ends.get(first..).unwrap_or_default());
         let mut peers = self.peers.get(first..).unwrap_or_default().iter();
@@ -150,8 +150,8 @@ impl SendBatch {
     }
 }
 
-/// Sends octets without waiting, cut into datagrams of `segment` octets, of which the last may be
-/// shorter; to `peer`, or to that of a connected socket.
+/// Sends octets without waiting, cut into datagrams of `segment` octets (the last may be shorter), to `peer`
+/// or to that of a connected socket.
 ///
 /// # Errors
 /// As sendmsg(2), and nothing was sent: see [`refuses_segmentation`].
@@ -169,22 +169,22 @@ pub fn send_segments(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The kernel does not know segments (`EINVAL`, before 4.18), or not so many; or the device has no
-/// checksum offload, and so cannot make them (`EIO`). Send fewer at once, in the end one by one.
+/// True if the kernel does not know segments (`EINVAL`, before 4.18) or not so many, or if the device has no
+/// checksum offload and so cannot make them (`EIO`). Send fewer at once, in the end one by one.
 #[must_use]
 pub fn refuses_segmentation(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
 }
 
-/// What a header leads to beside the octets and the peer.
+/// What a header points to, without the octets and the peer.
 struct Slot {
     part: libc::iovec,
-    /// Written only where something is said beside the octets.
+    /// Written only if there are control messages.
     control: MaybeUninit<Control>,
 }
 
-/// A header that sends octets, cut into segments if a length of them is stated. It leads into `slot`
-/// and to the octets and the peer, which must outlive its use.
+/// A header that sends octets, cut into segments of this length if one is given. It points into `slot` and to
+/// the octets and the peer, which must outlive its use.
 #[inline]
 fn header(
     slot: &mut MaybeUninit<Slot>,

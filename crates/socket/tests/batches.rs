@@ -10,7 +10,6 @@ use dnslab_socket::{
     enable_timestamps, receive_drops, send_segments,
 };
 
-/// Two sockets that are connected to each other.
 fn pair() -> (UdpSocket, UdpSocket) {
     let (a, b) = (UdpSocket::bind("[::1]:0").unwrap(), UdpSocket::bind("[::1]:0").unwrap());
     a.connect(b.local_addr().unwrap()).unwrap();
@@ -18,12 +17,11 @@ fn pair() -> (UdpSocket, UdpSocket) {
     (a, b)
 }
 
-/// The datagrams that a batch has received.
 fn datagrams(batch: &ReceiveBatch) -> Vec<Vec<u8>> {
     batch.groups().flat_map(|group| group.datagrams()).map(<[u8]>::to_vec).collect()
 }
 
-/// A batch of messages, each filled with its number.
+/// Each message is filled with its number.
 fn messages(lengths: &[usize]) -> SendBatch {
     let mut batch = SendBatch::default();
     for (number, length) in lengths.iter().enumerate() {
@@ -39,7 +37,6 @@ fn assert_nothing_left(batch: &mut ReceiveBatch, socket: &UdpSocket) {
     assert_eq!(batch.groups().count(), 0);
 }
 
-/// Whatever is grouped on the way, the same messages arrive in the same order.
 #[track_caller]
 fn check_order(lengths: &[usize], max_segments: usize, gro: bool) {
     let (a, b) = pair();
@@ -73,7 +70,6 @@ fn what_is_sent_is_received_in_order() {
     }
 }
 
-/// What is sent as one group arrives, cut and put together as it may be, with both addresses.
 #[track_caller]
 fn check_segments(server: &str, length: usize, segment: usize) {
     let server = UdpSocket::bind(server).unwrap();
@@ -106,7 +102,6 @@ fn groups_arrive_whole() {
     }
 }
 
-/// What is sent back to the peer of a group leaves from the address that the group came to.
 #[track_caller]
 fn check_reply(bound: &str, asked: &str) {
     let server = UdpSocket::bind(bound).unwrap();
