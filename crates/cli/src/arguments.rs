@@ -103,7 +103,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// All overrides.
     pub(crate) fn overrides(&self) -> Vec<String> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         self.set.iter().cloned().chain(insecure).collect()
@@ -139,7 +138,6 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// True if nothing is printed but the result.
     pub(crate) fn is_quiet(self) -> bool {
         self.quiet || self.json
     }
@@ -215,13 +213,13 @@ pub(crate) struct Capacity {
     pub(crate) max_window: u64,
 }
 
-/// The length of a step, within the bounds of that of a load.
+/// Bounded as the duration of a load is.
 fn step_duration(text: &str) -> Result<Duration, String> {
     let reason = || "write a duration of 1ms or more, e.g. 2s".to_owned();
     duration::read(text).ok().filter(|length| length.as_millis() > 0).ok_or_else(reason)
 }
 
-/// A rate in queries per second.
+/// In queries per second.
 fn rate(text: &str) -> Result<f64, String> {
     let no_number = || "it is no number of queries per second".to_owned();
     let rate = number::read(text).ok_or_else(no_number)?;
@@ -230,7 +228,7 @@ fn rate(text: &str) -> Result<f64, String> {
     possible.contains(&rate).then_some(rate).ok_or_else(reason)
 }
 
-/// A tolerance as a share: `5%`.
+/// A share: `5%`.
 fn tolerance(text: &str) -> Result<f64, String> {
     let reason = || "write a percentage between 0.1% and 50%".to_owned();
     share::read_percentage(text).filter(|it| (0.001..=0.5).contains(it)).ok_or_else(reason)

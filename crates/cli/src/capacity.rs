@@ -15,20 +15,19 @@ use crate::exit::{Exit, Failure};
 use crate::load::{draft, here};
 use crate::{first_screen, run, signals, terminal};
 
-/// What a DNS service is mostly asked for: hardly a loss, and an answer before anybody notices.
+/// A common demand on a DNS service: hardly a loss, and answers before anybody notices the wait.
 const OBJECTIVE: &str = "lost<0.1%, p99<10ms";
 
-/// First rate of the ramp, queries per second: any server does it, and it is half a second of ramp
-/// for each factor of two above.
+/// First rate of the ramp, queries per second. Any server carries it, and each factor of two above takes one
+/// step.
 const FROM_QPS: f64 = 1_000.0;
 
 /// Highest rate if none is given, queries per second: more than any server on one machine answers.
 const MAX_QPS: f64 = 50e6;
 
-/// Width of the bracket: what two runs of a real server differ by.
+/// Width of the bracket: two runs of a real server differ by as much.
 const TOLERANCE: f64 = 0.05;
 
-/// Searches and reports.
 pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let plan = plan(&arguments)?;
     let stop = signals::stop_flag().context("cannot listen to signals")?;
@@ -60,7 +59,6 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     })
 }
 
-/// The arguments as a plan.
 pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     let traffic = &arguments.traffic;
     let target = traffic.target.clone();
@@ -98,7 +96,7 @@ pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     Ok(CapacityPlan { target, draft, here: here()?, sought })
 }
 
-/// What is wrong with the input has its own exit code.
+/// Wrong input has its own exit code.
 pub(crate) fn failure(error: CapacityError) -> Failure {
     match error {
         CapacityError::Session(error) => run::failure_with_remedy(error, OptionForm::Flag),
@@ -108,7 +106,6 @@ pub(crate) fn failure(error: CapacityError) -> Failure {
     }
 }
 
-/// What will happen, as a sentence.
 fn intent(sought: &Sought) -> String {
     match sought {
         Sought::Rate(search) => format!(
@@ -126,7 +123,7 @@ fn intent(sought: &Sought) -> String {
     }
 }
 
-/// A line for each step that is over, and the step under way.
+/// Prints a line for each finished step, and shows the current one.
 struct Steps {
     unit: &'static str,
     bar: ProgressBar,

@@ -1,4 +1,4 @@
-//! `dnslab doctor`: what would spoil a measurement here, and whether latencies can be trusted here.
+//! `dnslab doctor`: what would spoil a measurement on this machine, and whether its latencies can be trusted.
 
 use anyhow::Context as _;
 use dnslab_experiment::{CalibrationCheck, calibrate};
@@ -8,7 +8,6 @@ use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::run::guard;
 
-/// Examines the machine, and with `--calibrate` what it measures.
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     for finding in examine() {
         show(&finding);

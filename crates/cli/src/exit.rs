@@ -1,8 +1,7 @@
-//! What the exit code says, in one place.
+//! The exit codes, in one place.
 
 use std::process::ExitCode;
 
-/// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done, and every run counts.
@@ -39,13 +38,13 @@ impl From<Exit> for ExitCode {
             Exit::BadInput => 2,
             Exit::Invalid => 3,
             Exit::OverLimit => 4,
-            // 128 + SIGINT, as shells have it.
+            // 128 + SIGINT, as in shells.
             Exit::Interrupted => 130,
         })
     }
 }
 
-/// An error with the exit code that it brings about.
+/// An error with its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -53,14 +52,13 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The input is wrong.
     pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::BadInput, error: error.into() }
     }
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
-    /// Without further notice an error means that it could not be done.
+    /// Any other error means that it could not be done.
     fn from(error: E) -> Self {
         Self { exit: Exit::Impossible, error: error.into() }
     }

@@ -1,4 +1,4 @@
-//! What is printed when an experiment is over: its first screen, where the report is, and what to do
+//! What is printed when an experiment is over: the first screen, the place of the report, and what to do
 //! next.
 
 use dnslab_measure::{Capacity, ResultsDirectory, Summary};
@@ -10,8 +10,8 @@ use crate::arguments::Output;
 use crate::exit::Failure;
 use crate::{gate, terminal};
 
-/// Writes the report of an experiment and shows its first screen, or `summary.json`. Returns its summary.
-/// `experiment` is for the hint what to do next; none is given without it.
+/// Writes the report of an experiment and shows its first screen, or `summary.json`. Without `experiment`
+/// there is no hint what to do next.
 pub(crate) fn show(
     results: &ResultsDirectory,
     experiment: Option<&Experiment>,
@@ -24,7 +24,7 @@ pub(crate) fn show(
         return Ok(summary);
     }
     let next = experiment.and_then(|experiment| next(experiment, &summary));
-    // How to go on takes two lines.
+    // The lines on how to go on.
     let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
     let following = 1 + usize::from(next.is_some()) + gate::lines(&summary).len() + unfinished;
     terminal::show(&screen(&session, &records, &summary, (terminal::width(), following)));
@@ -36,7 +36,6 @@ pub(crate) fn show(
     Ok(summary)
 }
 
-/// Writes the report of a search and shows its first screen, or `summary.json`.
 pub(crate) fn show_search(
     results: &ResultsDirectory,
     capacity: &Capacity,
@@ -51,7 +50,6 @@ pub(crate) fn show_search(
     Ok(())
 }
 
-/// Writes the report and prints its `summary.json`.
 fn print_json(results: &ResultsDirectory) -> Result<(), Failure> {
     write_report(results)?;
     let text = results.written("summary.json")?;
@@ -59,8 +57,8 @@ fn print_json(results: &ResultsDirectory) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One hint: as many rounds as would probably make the answer certain, or the same on a real server that
-/// is installed here. Where runs are missing, they come first, and a note says how.
+/// One hint: how many more rounds would probably make the answer certain, or the same experiment on an
+/// installed server. None if runs are missing: another note says how to make them.
 fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
     if summary.missing_runs > 0 {
         return None;

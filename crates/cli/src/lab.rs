@@ -14,10 +14,9 @@ use crate::exit::{Exit, Failure};
 use crate::run::guard;
 use crate::{signals, terminal};
 
-/// How often the sign of life moves on.
+/// Interval of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Fetches or lists.
 pub(crate) fn lab(arguments: &Lab) -> Result<Exit, Failure> {
     match &arguments.command {
         LabCommand::Get(arguments) => get_all(arguments),
@@ -25,7 +24,7 @@ pub(crate) fn lab(arguments: &Lab) -> Result<Exit, Failure> {
     }
 }
 
-/// Fetches one after another; the first that fails ends it.
+/// Fetches one after another, up to the first failure.
 fn get_all(arguments: &Get) -> Result<Exit, Failure> {
     let recipes: Vec<&'static Recipe> =
         arguments.name.iter().map(|name| recipe(name)).collect::<Result<_, _>>()?;
@@ -50,7 +49,6 @@ fn get_all(arguments: &Get) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// The recipe of this name.
 fn recipe(name: &str) -> Result<&'static Recipe, Failure> {
     Recipe::find(name).ok_or_else(|| {
         let names: Vec<&str> = Recipe::all().map(Recipe::name).collect();
@@ -66,7 +64,6 @@ fn cache_folder() -> Result<PathBuf, Failure> {
     Ok(cache::folder().ok_or_else(missing)?)
 }
 
-/// Fetches one with a sign of life.
 fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
     let bar = terminal::bar(ProgressBar::new_spinner(), Output::default());
     let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed}  {wide_msg}")
@@ -79,12 +76,10 @@ fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
     done
 }
 
-/// One line about what is there.
 fn described(entry: &Entry) -> String {
     format!("{}: version {}, {}", entry.name, entry.facts.version, entry.path.display())
 }
 
-/// What there is to get, and what is there.
 fn list() -> Result<Exit, Failure> {
     let cache = cache_folder()?;
     let entries = cache::entries(&cache);
@@ -95,7 +90,7 @@ fn list() -> Result<Exit, Failure> {
             row(recipe.name(), entry, recipe.origin())
         })
         .collect();
-    // From a version of dnslab that had other recipes; still to be used.
+    // Left by a version of dnslab with other recipes, and still usable.
     let others = entries.iter().filter(|entry| Recipe::find(&entry.name).is_none());
     rows.extend(others.map(|entry| row(&entry.name, Some(entry), entry.facts.source.clone())));
     say!("{}", terminal::table(&header, &rows));
@@ -104,7 +99,6 @@ fn list() -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// One row of the list.
 fn row(name: &str, entry: Option<&Entry>, from: String) -> Vec<String> {
     let (size, version) = match entry {
         Some(entry) => (mebibytes(entry.facts.octets), entry.facts.version.clone()),

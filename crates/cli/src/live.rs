@@ -1,5 +1,4 @@
-//! The live view of a session: a bar and the last interval's figures, or plain lines where nobody
-//! watches.
+//! The live view of a session: a bar with the figures of the last interval, or plain lines if nobody watches.
 
 use std::time::Duration;
 
@@ -11,21 +10,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::arguments::Output;
 use crate::terminal;
 
-/// What is shown while runs are under way.
 pub(crate) struct Live {
     bar: ProgressBar,
     /// `[3/9] tcp, run 1`, or `round 2`.
     run: String,
-    /// How many runs are to be made, and how long they will take together.
+    /// Number of runs, and the time that all of them take.
     runs: usize,
     estimated: Duration,
-    /// Number of the next run that ends, of how many.
+    /// Number of the next run that ends, and number of all runs.
     next: (usize, usize),
     output: Output,
 }
 
 impl Live {
-    /// A view for so many runs that will take `estimated` altogether.
+    /// `estimated` is the time of all runs together.
     pub(crate) fn new(runs: usize, estimated: Duration, output: Output) -> Self {
         let length = u64::try_from(estimated.as_millis()).unwrap_or(u64::MAX);
         let bar = terminal::bar(ProgressBar::new(length), output);
@@ -36,12 +34,12 @@ impl Live {
         Self { bar, run: String::new(), runs, estimated, next: (1, runs), output }
     }
 
-    /// The bar goes away; what was printed above it stays.
+    /// Removes the bar. Lines printed above it stay.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// A line about a run. Where the bar shows how the runs go, only what went wrong stays.
+    /// While the bar is shown, only lines about failures are printed.
     fn print(&self, line: &str, is_valid: bool) {
         if self.bar.is_hidden() || !is_valid {
             terminal::print_above(&self.bar, line, self.output);

@@ -12,14 +12,12 @@ use crate::arguments::{KeyOptions, Load, Traffic};
 use crate::exit::{Exit, Failure};
 use crate::run;
 
-/// Applies the load and reports.
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
     let traffic = &arguments.traffic;
     let mut session = run::begin(experiment(&arguments)?, &traffic.results, &[], OptionForm::Flag)?;
     run::carry_out(&mut session, traffic.output)
 }
 
-/// The experiment that the arguments describe.
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
     let traffic = &arguments.traffic;
     let question = format!("What does {} answer under this load?", traffic.target);
@@ -35,8 +33,8 @@ pub(crate) fn here() -> Result<Here, Failure> {
     Ok(Here::with_file_in(Path::new("")).context("there is no current folder")?)
 }
 
-/// The arguments that every command with a load has, as an experiment. What is wrong with the target or the
-/// certificate is said here; all other values are for the check.
+/// The arguments that every command with a load has, as an experiment. A wrong target or a missing way to
+/// verify the certificate is reported here; the check reports all other faults.
 pub(crate) fn draft<const IS_SEARCH: bool>(
     traffic: &Traffic,
     options: &KeyOptions<IS_SEARCH>,
@@ -69,7 +67,7 @@ pub(crate) fn draft<const IS_SEARCH: bool>(
     Ok(draft)
 }
 
-/// The address that a target stands for, and its name if it has one.
+/// The address of a target, and its name if it was given by name.
 fn resolve(target: &str, transport: Transport) -> anyhow::Result<(SocketAddr, Option<String>)> {
     if let Ok(address) = target.parse::<SocketAddr>() {
         return Ok((address, None));

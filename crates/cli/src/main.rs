@@ -1,9 +1,9 @@
-//! The `dnslab` command: reads arguments, calls, maps what came of it to an exit code.
+//! The `dnslab` command: reads arguments, calls, maps errors to exit codes.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
-/// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment. What
-/// others wrote may stand in it, and acts on no terminal.
+/// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment. Text of
+/// others in the line cannot control the terminal.
 macro_rules! say {
     () => { say!("") };
     ($($argument:tt)*) => {{
@@ -42,7 +42,7 @@ use arguments::{Arguments, Command};
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
-    // The guard is a process of its own; its arguments are for nobody else to read.
+    // The guard is another process, with private arguments.
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "guard") {
         return dnslab_lab::guard::main(&words[2..]);

@@ -1,4 +1,4 @@
-//! `dnslab make`: what a server that dnslab does not start needs for a measurement.
+//! `dnslab make`: what an external server needs for a measurement.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -13,11 +13,10 @@ use dnslab_wire::units::duration;
 use crate::arguments::{Made, Make, MakeZone, ZoneForm};
 use crate::exit::{Exit, Failure};
 
-/// Records in one request to FreeIPA: few enough that the answer comes within seconds, many enough
-/// that the request itself costs next to nothing.
+/// Records in one request to FreeIPA: few enough for an answer within seconds, many enough that the request
+/// itself costs next to nothing.
 const IPA_BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
-/// Makes it.
 pub(crate) fn make(arguments: Make) -> Result<Exit, Failure> {
     match arguments.made {
         Made::Zone(arguments) => make_zone(&arguments),
@@ -38,13 +37,13 @@ fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
         let written = zone.write_as(&format, io::stdout().lock());
         return end(written).context("cannot write to the standard output").map_err(Failure::from);
     };
-    // What a link leads to counts; one that leads nowhere is there itself.
+    // The target of a link counts. A dangling link counts itself.
     let there = path.metadata().or_else(|_| path.symlink_metadata());
     match there.as_ref().map(fs::Metadata::file_type) {
         Ok(kind) if kind.is_dir() => {
             Err(Failure::bad_input(anyhow!("{} is a folder: name a file", path.display())))
         }
-        // A device or a pipe: nothing is lost by writing there, and nothing can be put in its place.
+        // A device or a pipe cannot be replaced, and writing to it loses nothing.
         Ok(kind) if !kind.is_file() && !kind.is_symlink() => {
             let file = File::options().write(true).open(path);
             let written = file.and_then(|file| zone.write_as(&format, file));
@@ -62,7 +61,7 @@ fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
     }
 }
 
-/// The form with what belongs to it; an option that belongs to another one is a mistake.
+/// The form with its options. An option of another form is an error.
 fn format(arguments: &MakeZone) -> Result<ZoneFormat, Failure> {
     let MakeZone { format, suffix, server, batch, .. } = arguments;
     let only_for = |option: &str, forms: &str, is_given: bool, belongs: bool| {
@@ -88,7 +87,7 @@ fn format(arguments: &MakeZone) -> Result<ZoneFormat, Failure> {
     })
 }
 
-/// The end of what was written to somebody who reads: one who has read enough is no error.
+/// A reader that has read enough and closes the pipe is no error.
 fn end(written: io::Result<()>) -> io::Result<Exit> {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
@@ -96,20 +95,20 @@ fn end(written: io::Result<()>) -> io::Result<Exit> {
     }
 }
 
-/// Writes the zone beside the file and puts it in its place when it is whole: a server would load half
-/// of a zone without complaint. Only with `replaces` it takes the place of another file.
+/// Writes the zone beside the file, and moves it there when it is whole: a server would load half a zone
+/// without complaint. Replaces an existing file only if `replaces` is set.
 fn write_whole(
     zone: &SyntheticZone,
     format: &ZoneFormat,
     path: &Path,
     replaces: bool,
 ) -> io::Result<()> {
-    // A link stays, what it leads to is replaced.
+    // The link stays, and its target is replaced.
     let path = &fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let beside = tempfile::Builder::new()
         .prefix(".dnslab-zone-")
-        // The user's umask applies: a server has another user, and must be able to read it.
+        // The user's umask applies: a server of another user must be able to read the file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     zone.write_as(format, beside.as_file())?;

@@ -1,4 +1,4 @@
-//! `dnslab plan`: an experiment explained, and nothing started.
+//! `dnslab plan`: explains an experiment and starts nothing.
 
 use dnslab_experiment::{NamedPrograms, Plan, explain, located, skipped};
 use dnslab_settings::Experiment;
@@ -6,14 +6,13 @@ use dnslab_settings::Experiment;
 use crate::exit::{Exit, Failure};
 use crate::run::failure;
 
-/// Explains an experiment.
 pub(crate) fn plan(arguments: &crate::arguments::Plan) -> Result<Exit, Failure> {
     let (experiment, _) = dnslab_experiment::load(&arguments.experiment, &arguments.set)
         .map_err(|error| failure(error.into()))?;
     show(&experiment)
 }
 
-/// Says what would be done. What the experiment names is not run for that.
+/// Nothing that the experiment names is run for this.
 pub(crate) fn show(experiment: &Experiment) -> Result<Exit, Failure> {
     let skipped = skipped(experiment, NamedPrograms::LeftAlone).map_err(failure)?;
     let plan = Plan::new(experiment, &skipped);

@@ -1,4 +1,4 @@
-//! `dnslab report`: the report again, from the results directory alone.
+//! `dnslab report`: writes the report again from the results directory alone.
 
 use dnslab_measure::ResultsDirectory;
 
@@ -6,7 +6,6 @@ use crate::arguments::Report;
 use crate::exit::{Exit, Failure};
 use crate::first_screen;
 
-/// Writes the report, and shows the first screen.
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     let results = ResultsDirectory::open(&arguments.results).map_err(Failure::bad_input)?;
     match results.capacity()? {

@@ -19,7 +19,6 @@ use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::{first_screen, gate, signals, terminal};
 
-/// Runs, or resumes, and reports.
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
     let mut session = match &arguments.resume {
@@ -50,21 +49,20 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// The experiment that the arguments name, with their overrides.
 pub(crate) fn experiment(arguments: &Run) -> Result<(Experiment, Source), Failure> {
     dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
         .map_err(|error| failure(error.into()))
 }
 
-/// Whether a person at the terminal trusts the experiment; nobody is asked without one.
+/// Asks the user at the terminal. Without a terminal the answer is no.
 fn trust(untrusted: &Untrusted) -> bool {
     terminal::confirm(&format!("{}. Run it?", untrusted.statement()))
 }
 
-/// Time between two looks whether the person is done.
+/// How often to look whether to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Leaves the servers of a variant up, of the baseline without a name, until Ctrl-C or one of them ends.
+/// Leaves the servers of a variant up until Ctrl-C, or until one ends. An empty `variant` is the baseline.
 fn keep(session: &Session, variant: &str, output: Output) -> Result<(), Failure> {
     let variant = if variant.is_empty() { &session.experiment().baseline } else { variant };
     let stop = signals::stop_flag().context("cannot listen to signals")?;
@@ -84,7 +82,7 @@ fn keep(session: &Session, variant: &str, output: Output) -> Result<(), Failure>
     Ok(())
 }
 
-/// Begins a session with its results under `results`. Remedies name options in this form.
+/// `results` is the folder of the results directory. Remedies name options in this form.
 pub(crate) fn begin(
     experiment: Experiment,
     results: &Path,
@@ -105,8 +103,7 @@ pub(crate) fn command_line() -> Vec<String> {
     without_keys(std::env::args())
 }
 
-/// Words of a command line, with stars in the place of the secrets of TSIG keys: of a word that names
-/// the key, and of the one behind the option `--tsig`.
+/// Masks the secrets of TSIG keys, in a word that names the key and in the word after the option `--tsig`.
 fn without_keys(words: impl Iterator<Item = String>) -> Vec<String> {
     const OPTION: &str = "--tsig";
     let mut is_key = false;
@@ -125,7 +122,7 @@ pub(crate) fn guard() -> GuardProgram {
     GuardProgram::this_program(["guard"])
 }
 
-/// What is wrong with the input has its own exit code.
+/// Wrong input has its own exit code.
 pub(crate) fn failure(error: SessionError) -> Failure {
     match error {
         SessionError::Experiment(
@@ -140,7 +137,8 @@ pub(crate) fn failure(error: SessionError) -> Failure {
     }
 }
 
-/// The same with what to do about it. `dnslab load` has one variant, whose name says nothing.
+/// [`failure`] with a remedy. The one variant of `dnslab load` has a name that says nothing, so it is left
+/// out.
 pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Failure {
     let SessionError::FirstQuery { source, .. } = &error else { return failure(error) };
     let what = match form {
@@ -155,7 +153,7 @@ pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Fail
     }
 }
 
-/// Does the runs that are missing, then shows and writes the result of all.
+/// Does the missing runs, then shows and writes the results of all runs.
 pub(crate) fn carry_out(session: &mut Session, output: Output) -> Result<Exit, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
@@ -177,7 +175,7 @@ pub(crate) fn carry_out(session: &mut Session, output: Output) -> Result<Exit, F
     Ok(exit)
 }
 
-/// An experiment that ends with an error is not lost, if it has a run.
+/// Says how to go on if the failed session has finished runs.
 fn keep_hint(failure: Failure, session: &Session) -> Failure {
     if session.results().runs().is_ok_and(|runs| runs.is_empty()) {
         return failure;
@@ -190,7 +188,6 @@ fn keep_hint(failure: Failure, session: &Session) -> Failure {
     Failure { exit: failure.exit, error: anyhow::anyhow!(hint) }
 }
 
-/// Says what will be measured, in how many rounds, and how long that takes.
 fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
     say!("{}", experiment.question);
     let (runs, variants) = (plan.cases.len(), experiment.variants.len());
@@ -203,7 +200,6 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
     }
 }
 
-/// Shows the first screen, writes the report, and judges.
 fn conclude(session: &Session, output: Output) -> Result<Exit, Failure> {
     let results = session.results();
     let summary = first_screen::show(results, Some(session.experiment()), output)?;

@@ -1,4 +1,4 @@
-//! `dnslab serve`: the embedded responder as a process of its own.
+//! `dnslab serve`: the embedded responder as a process.
 
 mod counters;
 
@@ -18,7 +18,7 @@ use self::counters::CountersFile;
 use crate::arguments::Serve;
 use crate::exit::{Exit, Failure};
 
-/// Serves until SIGINT or SIGTERM, then says what was counted.
+/// Serves until SIGINT or SIGTERM, then prints the counters.
 pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
     let counters_file = arguments.counters.clone();
     let config = config(arguments)?;
@@ -32,7 +32,7 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
     });
     let listeners = listeners(&server);
     let served = listeners.iter().flat_map(|(_, _, transports)| *transports).copied().collect();
-    // The file is there before the lines that say that this server can be asked.
+    // The file must exist before the lines that say that the server is ready.
     let writing = counters_file
         .map(|path| CountersFile::begin(path, served, server.counters_handle()))
         .transpose()?;
@@ -55,7 +55,6 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
 /// Addresses, what is served there in words, and its transports.
 type Listener<'a> = (&'a [SocketAddr], &'static str, &'static [Transport]);
 
-/// Where a server listens.
 fn listeners(server: &Server) -> Vec<Listener<'_>> {
     let all: [Listener<'_>; 5] = [
         (server.addresses(), "UDP and TCP", &[Transport::Udp, Transport::Tcp]),
@@ -95,7 +94,7 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// What is to be served: one of the two is given, which `clap` has seen to.
+/// `clap` makes sure that one of the two is given.
 fn zones(arguments: &Serve) -> anyhow::Result<Zones> {
     let cannot = |path: &Path| format!("cannot serve {}", path.display());
     match (&arguments.zone, &arguments.names) {

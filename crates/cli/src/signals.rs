@@ -1,5 +1,3 @@
-//! Ctrl-C and its relatives.
-
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// A flag that the first SIGINT, SIGTERM or SIGHUP sets; the second ends the process at once. The
+/// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the process at once, and the
 /// guards then stop their servers.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the shutdown sees what the earlier signal has set.
+        // In this order: the conditional shutdown sees the flag of earlier signals only.
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))?;
     }

@@ -1,4 +1,4 @@
-//! Text for a person at a terminal.
+//! Text for a user at a terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 
 use crate::arguments::Output;
 
-/// Shows an error: the first line after `error:`, the causes that it does not name itself below.
+/// Shows the first line after `error:`, and below it the causes that it does not name.
 pub(crate) fn error(error: &anyhow::Error) {
     let text = visible_lines(&error.to_string()).into_owned();
     let mark = if is_rendered(error) { "" } else { "error: " };
@@ -25,7 +25,7 @@ pub(crate) fn error(error: &anyhow::Error) {
     }
 }
 
-/// True for the problems of an experiment file, each of which is shown with its place after an `error:` of its own.
+/// True for the problems of an experiment file, which are rendered with their own `error:`.
 fn is_rendered(error: &anyhow::Error) -> bool {
     let is_invalid = |error: &ExperimentError| matches!(error, ExperimentError::Invalid { .. });
     match error.downcast_ref() {
@@ -34,8 +34,7 @@ fn is_rendered(error: &anyhow::Error) -> bool {
     }
 }
 
-/// Asks a person a question that is answered with yes or no. No is whatever is not yes, and the answer of
-/// nobody, where input and error output are no terminal.
+/// Asks a question. Everything but yes is no, also when input or error output is no terminal.
 pub(crate) fn confirm(question: &str) -> bool {
     let (input, mut output) = (std::io::stdin(), std::io::stderr());
     if !input.is_terminal() || !output.is_terminal() {
@@ -47,13 +46,13 @@ pub(crate) fn confirm(question: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// This bar, hidden where nobody watches or nothing is wanted.
+/// Hides the bar if nobody watches or output is not wanted.
 pub(crate) fn bar(bar: ProgressBar, output: Output) -> ProgressBar {
     let is_shown = std::io::stderr().is_terminal() && !output.is_quiet();
     if is_shown { bar } else { ProgressBar::hidden() }
 }
 
-/// Prints a line above a bar that is under way, or by itself where the bar is hidden.
+/// Prints a line above the bar, or by itself if the bar is hidden.
 pub(crate) fn print_above(bar: &ProgressBar, line: &str, output: Output) {
     if !bar.is_hidden() {
         bar.println(visible_lines(line));
@@ -62,7 +61,7 @@ pub(crate) fn print_above(bar: &ProgressBar, line: &str, output: Output) {
     }
 }
 
-/// Says something beside the result: on standard error where the result is JSON, which it would spoil.
+/// Prints text beside the result. It goes to standard error if the result is JSON.
 pub(crate) fn remark(text: &str, output: Output) {
     if output.json {
         eprintln!("{}", visible_lines(text));
@@ -71,15 +70,14 @@ pub(crate) fn remark(text: &str, output: Output) {
     }
 }
 
-/// Columns of a line where the output is no terminal.
+/// Columns of a line if the output is no terminal.
 const UNKNOWN_WIDTH: usize = 100;
 
-/// Columns of the terminal.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(UNKNOWN_WIDTH, |(width, _)| usize::from(width.0))
 }
 
-/// Shows lines, with their looks where the output is a terminal that wants them.
+/// Shows lines, with styles if the output is a terminal that wants them.
 pub(crate) fn show(lines: &[Line]) {
     let mut out = anstream::stdout().lock();
     for line in lines {
@@ -95,7 +93,7 @@ pub(crate) fn show(lines: &[Line]) {
     }
 }
 
-/// Lays out a table: the first column left, figures right.
+/// The first column is left-aligned, the others right-aligned.
 pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);

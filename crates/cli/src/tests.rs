@@ -1,4 +1,4 @@
-//! Which experiment each of many command lines describes, as results keep it.
+//! Which experiment a command line describes, as results keep it.
 
 use clap::{CommandFactory as _, Parser as _};
 use dnslab_experiment::BUILT_IN;
@@ -7,8 +7,8 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
 use crate::{capacity, load, run};
 
-/// Command lines without the name of the program. Words are separated by spaces; `'` encloses a word that
-/// has some. No name of a host is among them, and no relative path: what those stand for is the machine's.
+/// Command lines without the program's name. Spaces separate words; `'` encloses a word with spaces. There
+/// are no host names and no relative paths: their meaning depends on the machine.
 const LINES: &[&str] = &[
     // Each transport.
     "load 192.0.2.7 --results /tmp/results --quiet",
@@ -21,7 +21,7 @@ const LINES: &[&str] = &[
     "load 2001:db8::7 --clients 3",
     "load [2001:db8::7] --transport doq --insecure",
     "load [2001:db8::7]:8530 --transport dot --insecure --tls-name ns1.example.test",
-    // Who asks, how much, and for how long.
+    // Clients, rates and times.
     "load 192.0.2.7 --outstanding 50 --duration 90s --warm-up 500ms --timeout 750ms",
     "load 192.0.2.7 --rate 20000 --pace poisson --workers 4 --seed 9007199254740993",
     "load 192.0.2.7 --rate steps:10000,20000/5s",
@@ -95,7 +95,7 @@ fn command_lines_describe_experiments() {
     });
 }
 
-/// The experiment of a command line as TOML, or what is wrong with it.
+/// The experiment of a command line as TOML, or the error.
 fn answer(line: &str) -> String {
     let words = std::iter::once("dnslab".to_owned()).chain(words(line));
     match Arguments::try_parse_from(words) {
@@ -105,7 +105,6 @@ fn answer(line: &str) -> String {
     }
 }
 
-/// What results keep of a command's experiment.
 fn experiment(command: Command) -> Result<String, Failure> {
     match command {
         Command::Load(arguments) => Ok(load::experiment(&arguments)?.to_toml()),
@@ -120,7 +119,6 @@ fn experiment(command: Command) -> Result<String, Failure> {
     }
 }
 
-/// The words of a command line.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(number, part)| match number % 2 {

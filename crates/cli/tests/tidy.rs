@@ -1,16 +1,15 @@
-//! What neither the compiler nor Clippy checks of the rules in `docs/ARCHITECTURE.md` and
-//! `CONTRIBUTING.md`: dependencies, the lock file, links, and a few lines of Rust.
+//! Rules of `docs/ARCHITECTURE.md` and `CONTRIBUTING.md` that neither the compiler nor Clippy checks:
+//! dependencies, the lock file, links, and a few lines of Rust.
 //!
-//! Every rule is a function from one file's text to findings, and is shown a text that breaks it
-//! and one that keeps it. Each finding says where, what, and what to do instead.
+//! Every rule is a function from one file's text to findings, and has a test with a text that breaks it and
+//! one that keeps it. Each finding says where, what, and what to do instead.
 
 use std::fs;
 use std::path::Path;
 
-/// A breach of a rule.
 #[derive(Debug, PartialEq)]
 struct Finding {
-    /// Line in the file, from 1.
+    /// From 1.
     line: usize,
     /// What is there, and what to do instead.
     message: String,
@@ -29,16 +28,14 @@ const LINES: [(&[&str], &[&str], &str); 3] = [
     ),
 ];
 
-/// The line in the root file of each crate that holds its code against `clippy.toml`. Tests may do what
-/// they need.
+/// The line in the root file of each crate that applies `clippy.toml` to its code. Tests are exempt.
 const EFFECTS: &str =
     "#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]";
 
 /// Names of modules and folders that say nothing.
 const VAGUE: [&str; 6] = ["util", "utils", "common", "misc", "helpers", "imp"];
 
-/// Packages that must not be in the dependency tree, with what to use instead; `deny.toml` has the
-/// reasons.
+/// Packages that must not be in the dependency tree, and their replacements. `deny.toml` has the reasons.
 const BANNED_PACKAGES: [(&str, &str); 5] = [
     ("aws-lc-rs", "ring"),
     ("aws-lc-sys", "ring"),
@@ -82,12 +79,11 @@ fn sources_keep_the_rules() {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
-/// The folder of the workspace.
 fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Adds the paths of all files below `folder` that people wrote; `name` is its path from the root.
+/// Adds the paths of all files below `folder` that people wrote. `name` is its path from the root.
 fn collect(folder: &Path, name: &str, paths: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let file_name = entry.file_name().into_string().unwrap();
@@ -100,12 +96,11 @@ fn collect(folder: &Path, name: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The part of a path with this number, from 0; empty if there is none.
+/// Numbered from 0; empty if there is none.
 fn part_of_path(path: &str, number: usize) -> &str {
     path.split('/').nth(number).unwrap_or_default()
 }
 
-/// What is wrong with a file of Rust.
 fn rust(path: &str, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -185,7 +180,7 @@ fn wrong_edges(name: &str, manifest: &str, drawn: &[(&str, Vec<&str>)]) -> Vec<F
     found
 }
 
-/// Packages of a `Cargo.lock` that are banned, or come from elsewhere than crates.io.
+/// Packages of a `Cargo.lock` that are banned, or not from crates.io.
 fn banned_packages(lock: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (number, line) in lock.lines().enumerate() {
@@ -207,8 +202,8 @@ fn banned_packages(lock: &str) -> Vec<Finding> {
     found
 }
 
-/// Links of a Markdown file to files that do not exist; `exists` is asked for paths relative to
-/// the file's own folder. Pictures are left to the eye.
+/// Links of a Markdown file to missing files. `exists` takes paths relative to the file's folder. Pictures
+/// are not checked.
 fn dead_links(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -231,7 +226,7 @@ fn dead_links(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    /// The lines that the rules for Rust complain about.
+    /// `lines` are those that the rules for Rust complain about.
     #[track_caller]
     fn check(path: &str, text: &str, lines: &[usize]) {
         let found: Vec<usize> = rust(path, text).iter().map(|finding| finding.line).collect();

@@ -1,5 +1,5 @@
-//! Which step of a search for the capacity comes next: a state machine that is told what came of
-//! each step and does nothing itself.
+//! Which step of a search for the capacity comes next: a state machine that is told the outcome of each step
+//! and has no effects.
 
 mod sweep;
 
@@ -16,17 +16,17 @@ pub(crate) use sweep::{Spread, Sweep};
 /// Factor between two rates of the ramp.
 const RAMP: f64 = 2.0;
 
-/// Rates at which the edge is repeated at first. The edge lies at the third; an odd number puts as
-/// many below as above it.
+/// Rates at which the edge is repeated at first. The edge lies at the third; an odd number puts as many below
+/// as above it.
 const LEVELS: i32 = 5;
 
-/// Most rates that are added when the edge turns out to lie at the end of those repeated.
+/// Rates that may be added when the edge lies at the end of those repeated.
 const MAX_ADDED: u32 = 6;
 
-/// Violations in a row that put an end to a rate: one may be a disturbance.
+/// Violations in a row that end a rate: one may be a disturbance.
 const VIOLATIONS: usize = 2;
 
-/// Violations in a row at the lowest rate, where the search ends with them.
+/// Violations in a row at the lowest rate, where they end the search.
 const VIOLATIONS_AT_LOWEST: usize = 3;
 
 /// How often the search goes back to the ramp when the repeats show that the bracket was too low.
@@ -35,55 +35,48 @@ const MAX_RESTARTS: u32 = 2;
 /// Rates that are added above before the bracket counts as too low.
 const ADDED_BEFORE_RESTART: u32 = 2;
 
-/// Share of the runs at a rate that may violate before the rate does not count as confirmed: a
-/// disturbance in one of five.
+/// Share of the runs at a rate that may violate before the rate counts as unconfirmed: a disturbance in one
+/// of five.
 const SPOILT: f64 = 0.2;
 
-/// What to do next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// A run.
     Step {
-        /// Where in the search it is.
         phase: Phase,
         /// Intended queries per second, or queries outstanding over all clients.
         at: f64,
     },
-    /// Nothing; why.
     Done(End),
 }
 
 /// The search for the highest rate that meets an objective.
 ///
-/// 1. **Ramp**: from the lowest rate up by factors of two until one is violated. A violation counts
-///    when the rate violates twice in a row: one may be a disturbance. At the lowest rate it takes
-///    three, since there the search ends.
-/// 2. **Bracket**: bisection between the last rate that was met and the violated one, in the
-///    logarithm of the rate, until the bracket is as narrow as asked. Violations count as in 1.
-/// 3. **Repeat**: runs at five rates around the edge, half a tolerance apart, in rounds of random
-///    order, so that a slow change of the machine does not fall on one rate. If the edge then lies
-///    outside the inner ones, rates are added on that side. If it lies far above, two disturbances
-///    in a row have put the bracket too low, and the ramp goes on from there.
-/// 4. **Confirm**, instead of 3 where there is nothing above: the highest rate that was met, because
-///    no higher one is allowed or the generator cannot send more, is repeated.
+/// 1. **Ramp**: from the lowest rate up by factors of two until one is violated. A violation counts if the
+///    rate violates twice in a row: one may be a disturbance. The lowest rate takes three, since the search
+///    ends there.
+/// 2. **Bracket**: bisection between the last rate that was met and the violated one, in the logarithm of
+///    the rate, until the bracket is as narrow as asked. Violations count as in 1.
+/// 3. **Repeat**: runs at five rates around the edge, half a tolerance apart, in rounds of random order, so
+///    that a slow change of the machine does not fall on one rate. If the edge then lies outside the inner
+///    ones, rates are added on that side. If it lies far above, two disturbances in a row have put the
+///    bracket too low, and the ramp goes on from there.
+/// 4. **Confirm**, instead of 3 if nothing lies above: the highest rate that was met is repeated, because no
+///    higher one is allowed or the generator cannot send more.
 ///
 /// A run that fails is repeated once; two failures in a row end the search.
 #[derive(Debug)]
 pub(crate) struct Search {
     settings: RateSearch,
     state: State,
-    /// What came of the runs that did not fail.
     runs: Vec<Run>,
-    /// The violations in a row at the present rate, while they do not count yet.
+    /// The violations in a row at the present rate, which do not count yet.
     doubted: Vec<Violation>,
-    /// How often the ramp was taken up again.
     restarts: u32,
-    /// The last run failed.
     has_failed: bool,
     random: Xoshiro256PlusPlus,
 }
 
-/// Whether a rate that is not met says something of the server.
+/// Who was the limit when a rate was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Violation {
     OfServer,
@@ -101,7 +94,7 @@ enum State {
         /// The highest rate that was met.
         low: f64,
         at: f64,
-        /// The lowest that was not.
+        /// The lowest that was not met.
         high: f64,
         /// Who was the limit there.
         above: Violation,
@@ -109,22 +102,20 @@ enum State {
     Repeat(Repeats),
     Confirm {
         at: f64,
-        /// The end if it is confirmed: `Max`, or `Generator`.
+        /// Which end it is if confirmed: `OfServer` gives `Max`, `OfGenerator` gives `Generator`.
         because: Violation,
-        /// By what factor the next rate is lower if it is not.
+        /// The factor by which the next rate is lower if it is not confirmed.
         lower: f64,
     },
     Done(End),
 }
 
-/// Repeats around the edge.
 #[derive(Debug, Default)]
 struct Repeats {
-    /// All their rates, ascending.
+    /// Ascending.
     levels: Vec<f64>,
-    /// The rates of the runs that are still to be done.
     queue: VecDeque<f64>,
-    /// How many rates were added.
+    /// Number of rates that were added.
     added: u32,
     /// Runs that were not met because of the server.
     of_server: u32,
@@ -133,7 +124,6 @@ struct Repeats {
 }
 
 impl Search {
-    /// A search that has not begun.
     pub(crate) fn new(settings: RateSearch) -> Self {
         let at = rounded(settings.from_qps);
         let random = Xoshiro256PlusPlus::seed_from_u64(settings.seed);
@@ -149,7 +139,6 @@ impl Search {
         }
     }
 
-    /// What to do next.
     pub(crate) fn next(&self) -> Next {
         match &self.state {
             State::Ramp { at, .. } => Next::Step { phase: Phase::Ramp, at: *at },
@@ -163,7 +152,7 @@ impl Search {
         }
     }
 
-    /// Takes what came of the step that [`Search::next`] named.
+    /// Takes the outcome of the step that [`Search::next`] named.
     pub(crate) fn push(&mut self, judged: &Judged) {
         let Next::Step { at, .. } = self.next() else { return };
         let violation = match judged {
@@ -196,8 +185,8 @@ impl Search {
         };
     }
 
-    /// A violation as it counts, after `needed` in a row: `Err` when the rate is to be tried once
-    /// more before. If two do not agree whether the generator is to blame, a third one decides.
+    /// A violation counts after `needed` in a row; `Err` to try the rate once more before. If two do not
+    /// agree whether the generator is to blame, a third decides.
     fn counted(
         &mut self,
         violation: Option<Violation>,
@@ -248,7 +237,6 @@ impl Search {
         }
     }
 
-    /// The next step between a rate that was met and one that was not.
     fn narrow(&mut self, low: f64, high: f64, above: Violation) -> State {
         let at = rounded((low * high).sqrt());
         let is_narrow = high <= low * (1.0 + self.settings.tolerance);
@@ -261,7 +249,7 @@ impl Search {
         }
     }
 
-    /// The repeats around the edge, which is near `bracket` unless all runs together say otherwise.
+    /// The edge is near `bracket`, unless all runs together say otherwise.
     fn begin_repeats(&mut self, bracket: f64) -> State {
         let centre = self.edge().map_or(bracket, |edge| edge.value);
         let spacing = 1.0 + self.settings.tolerance / 2.0;
@@ -289,7 +277,7 @@ impl Search {
             return State::Repeat(repeats);
         }
         let Some(edge) = self.edge() else {
-            // All met: there is no edge up to the highest rate that is allowed.
+            // All were met: there is no edge up to the highest allowed rate.
             return State::Done(End::Max { qps: self.settings.max_qps });
         };
         let highest = repeats.levels.last().copied().unwrap_or(edge.value);
@@ -312,26 +300,25 @@ impl Search {
         if shows_server && threshold(&of_server(&self.runs)).is_some() {
             return State::Done(End::Edge);
         }
-        // What the two meet together, but no rate that was never met.
+        // What server and generator meet together, but not above a rate that was once met.
         let low = threshold(&self.of_both()).map_or(edge.low, |both| both.low);
         let met = self.runs.iter().filter(|run| run.met == Some(true)).map(|run| run.qps);
         let qps = met.max_by(f64::total_cmp).map(|met| rounded(low).min(met));
         State::Done(End::Generator { qps })
     }
 
-    /// The edge of the server; where it shows none, that of server and generator together.
+    /// The edge of the server; if it shows none, that of server and generator together.
     fn edge(&self) -> Option<Estimate> {
         threshold(&of_server(&self.runs)).or_else(|| threshold(&self.of_both()))
     }
 
-    /// All runs, as trials of server and generator together.
     fn of_both(&self) -> Vec<Trial> {
         let trial = |run: &Run| Trial { qps: run.qps, met: run.met == Some(true) };
         self.runs.iter().map(trial).collect()
     }
 
-    /// The rate to be added so that the edge has two rates on either side; `None` if it has, or if
-    /// that rate may not be tried.
+    /// The rate to be added so that the edge has two rates on either side; `None` if it has them, or if that
+    /// rate may not be tried.
     fn missing_level(&self, levels: &[f64], edge: f64) -> Option<f64> {
         let step = 1.0 + self.settings.tolerance;
         let (lowest, highest) = (*levels.first()?, *levels.last()?);
@@ -346,8 +333,8 @@ impl Search {
         (edge < second).then(|| rounded(lowest / step)).filter(|level| *level < lowest)
     }
 
-    /// The state after a run at a rate above which there is nothing: it is repeated until it is
-    /// confirmed, or too many of its runs violated.
+    /// The state after a run at a rate that has nothing above it. It is repeated until it is confirmed, or
+    /// too many of its runs violated.
     fn confirm(&mut self, at: f64, because: Violation, lower: f64) -> State {
         let own = || self.runs.iter().filter(|run| run.qps == at);
         let (runs, violated) = (own().count(), own().filter(|run| run.met != Some(true)).count());
@@ -367,8 +354,8 @@ impl Search {
         })
     }
 
-    /// A lower rate to be confirmed, each time by the square of the factor before, so that the
-    /// lowest is soon reached.
+    /// A lower rate to be confirmed. The factor is squared each time, so that the lowest rate is reached
+    /// soon.
     fn step_down(&mut self, at: f64, lower: f64) -> State {
         let least = rounded(self.settings.from_qps);
         if at <= least {
@@ -379,7 +366,7 @@ impl Search {
     }
 }
 
-/// A rate with at most five significant digits: a difference of 0.01 % is none.
+/// Rounds to five significant digits: a difference of 0.01 % does not matter.
 fn rounded(qps: f64) -> f64 {
     format!("{qps:.4e}").parse().unwrap_or(qps)
 }

@@ -1,5 +1,3 @@
-//! Why there is no experiment to run.
-
 use std::io;
 use std::path::PathBuf;
 
@@ -41,12 +39,10 @@ pub enum ExperimentError {
     },
 }
 
-/// The suggestion as part of a sentence.
 fn meant(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
 }
 
-/// What to do about a file that is not there.
 fn remedy(error: &io::Error, known: &[String]) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => {
@@ -57,7 +53,6 @@ fn remedy(error: &io::Error, known: &[String]) -> String {
     }
 }
 
-/// The names as part of a sentence.
 fn listed(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let are = if names.len() == 1 { "is" } else { "are" };

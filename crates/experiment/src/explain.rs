@@ -1,4 +1,4 @@
-//! An experiment explained before anything is started: hosts, links, servers, order, time.
+//! An experiment explained before anything starts: hosts, links, servers, order, time.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use dnslab_wire::units::{duration, share};
 
 use crate::Plan;
 
-/// What the plan says of one server: its version and where it lies, or why it is not there.
+/// Says which version a server has and where it is, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
 
-/// The version and the program of a server as it is installed here; why not, if it is not.
+/// The version and the program of a server as it is installed here, or why it is not.
 #[must_use]
 pub fn installed(server: &ChainServer<'_>) -> String {
     let Some(kind) = server.kind else { return "runs already".to_owned() };
@@ -30,7 +30,7 @@ pub fn installed(server: &ChainServer<'_>) -> String {
     }
 }
 
-/// [`installed`] without running a program that the experiment names: of such a one, where it lies.
+/// [`installed`] without running a program that the experiment names: it says only where that program is.
 #[must_use]
 pub fn located(server: &ChainServer<'_>) -> String {
     match named_program(server) {
@@ -41,11 +41,11 @@ pub fn located(server: &ChainServer<'_>) -> String {
     }
 }
 
-/// The whole path of the program that the experiment names for a server, by itself or by a root folder, with
-/// its version where that is known without running it; `None` if it names none.
+/// The full path of the program that the experiment names for a server, directly or by a root folder. The
+/// version is there if it is known without running the program. `None` if no program is named.
 ///
 /// # Errors
-/// When it is not there.
+/// When the program is not there.
 pub(crate) fn named_program(
     server: &ChainServer<'_>,
 ) -> Option<Result<(PathBuf, Option<Version>), LabError>> {
@@ -59,11 +59,10 @@ pub(crate) fn named_program(
     }
 }
 
-/// What an experiment is that names code.
 const IS_CODE: &str = "This experiment names programs, configuration text or a folder that is written to, so it \
                        is code: run it only if you trust who wrote it.";
 
-/// The plan of an experiment, for people, in lines.
+/// The plan of an experiment as lines for people.
 #[must_use]
 pub fn explain(
     experiment: &Experiment,
@@ -102,8 +101,8 @@ pub fn explain(
     text
 }
 
-/// What a variant names that is code, each in lines: programs, root folders, text of configurations, a folder
-/// that is written to.
+/// The code that a variant names: programs, root folders, text of configurations, a folder that is written
+/// to.
 fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     for server in variant.servers() {
@@ -113,13 +112,13 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
         }
         if let Some(program) = named_program(&server) {
             let binary = server.binary.map(|path| path.display().to_string());
-            // The reason why it is not there stands with the server.
+            // The line of the server says why it is not there.
             let path = program.map(|(path, _)| path.display().to_string()).ok().or(binary);
             let key = if server.root.is_some() { "root" } else { "binary" };
             let line = |path| ("program", format!("{path} (`{place}.{key}`)"));
             lines.extend(path.map(line));
         }
-        // It is looked for beside the program that was named.
+        // It is looked for beside the named program.
         if server.kind == Some(ServerKind::Knot) && server.binary.is_some() {
             let line =
                 format!("knotc beside it, or that of PATH, for its counters (`{place}.binary`)");
@@ -136,7 +135,6 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The hosts and the links between them, from the clients to the end of the chain.
 fn line_of_hosts(variant: &Variant) -> String {
     let (client_link, upstream_link) = (variant.client_link.link(), variant.upstream_link.link());
     let why = match variant.lab.hosts {
@@ -158,7 +156,7 @@ fn line_of_hosts(variant: &Variant) -> String {
     format!("{line}, each a network namespace")
 }
 
-/// What a link does, between the dashes.
+/// What stands between the dashes.
 fn link(Link { delay, jitter, loss, rate_mbit }: Link) -> String {
     let mut parts = Vec::new();
     if !delay.is_zero() {
@@ -175,7 +173,7 @@ fn link(Link { delay, jitter, loss, rate_mbit }: Link) -> String {
     if parts.is_empty() { String::new() } else { format!(" {} ", parts.join(", ")) }
 }
 
-/// Each server of the chain by its place, with how it is asked.
+/// Each server of the chain by its place, and the transport on which it is asked.
 fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, String)> {
     let line = |server: ChainServer<'_>| {
         let extras = match server.role {
@@ -188,7 +186,6 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
     variant.servers().into_iter().map(line).collect()
 }
 
-/// What the server under test does beside answering.
 fn front_extras(variant: &Variant) -> Vec<String> {
     let log = match variant.log.to {
         LogTarget::None => None,
@@ -206,7 +203,7 @@ fn front_extras(variant: &Variant) -> Vec<String> {
     log.into_iter().chain(others).map(str::to_owned).collect()
 }
 
-/// What an embedded upstream does that it does not do by default.
+/// What an embedded upstream does that is not its default.
 fn upstream_extras(upstream: &Upstream) -> Vec<String> {
     let Upstream { delay, busy, queries_per_connection: quota, idle, tickets, signed, .. } =
         upstream;
@@ -222,14 +219,12 @@ fn upstream_extras(upstream: &Upstream) -> Vec<String> {
     extras
 }
 
-/// One server: what it is, how it is asked, what it does beside.
 fn described(server: &ChainServer<'_>, extras: &str, find: &FindServer<'_>) -> String {
     let title = server.kind.map_or("external", dnslab_lab::title);
     let extras = if extras.is_empty() { String::new() } else { format!("; {extras}") };
     format!("{title} ({}), asked over {}{extras}", find(server), server.transport)
 }
 
-/// Who asks what, how, for how long.
 fn load(variant: &Variant) -> String {
     let load = &variant.load;
     let mode = match load.mode() {
@@ -256,7 +251,7 @@ fn load(variant: &Variant) -> String {
     format!("{} {clients}, {mode}; {names}; {length}{warm_up}", load.clients)
 }
 
-/// The order of the runs, a block of all variants on each line.
+/// The order of the runs, one line for each repetition.
 fn order(plan: &Plan) -> String {
     let mut text = String::from("order");
     let mut repetition = 0;

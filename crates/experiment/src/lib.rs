@@ -1,7 +1,7 @@
 //! From the experiment file to the results of its runs.
 //!
-//! What an experiment is, and how it is checked, is in [`dnslab_settings`]; here are where its file comes
-//! from, the order of its runs, and all that carries them out. The principal type is [`Session`].
+//! [`dnslab_settings`] says what an experiment is and how it is checked. This crate finds its file, orders
+//! its runs and carries them out. The principal type is [`Session`].
 //!
 //! ```
 //! use dnslab_experiment::Plan;
@@ -21,7 +21,7 @@
 //! assert_eq!(Plan::new(&experiment, &[]).cases.len(), 6);
 //! ```
 //!
-//! Planning reads no clock and starts nothing; only [`load`] and sessions look at the file system.
+//! Planning reads no clock and starts nothing. Only [`load`] and sessions look at the file system.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -9,30 +9,30 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Time that one run takes besides its load, about: the server starts, loads its zone, is asked until it
-/// answers, and stops.
+/// Estimated time of one run without its load: the server starts, loads its zone, is asked until it answers,
+/// and stops.
 pub const START_AND_STOP: Duration = Duration::from_millis(400);
 
 /// The runs in the order of execution.
 ///
-/// Runs come in blocks, one for each repetition, and each block holds every runnable variant once:
-/// what changes on the machine over time hits all variants alike.
+/// Runs come in blocks, one for each repetition. Each block holds every runnable variant once, so that what
+/// changes on the machine over time hits all variants alike.
 ///
-/// The place inside a block matters too: a run may find the machine warm, or the caches full, from
-/// the one before it. So as many blocks as there are variants form a random Latin square, in which
-/// every variant stands at every place once; the next blocks form another one. If the number of
-/// runs is no multiple of that of the variants, the last square is incomplete, and no variant stands
-/// at a place more than once more often than another does.
+/// The place inside a block matters too: the run before may leave the machine warm or the caches full. So as
+/// many blocks as there are variants form a random Latin square, in which every variant stands at every place
+/// once. The next blocks form another square. The last square is incomplete if the number of runs is no
+/// multiple of the number of variants. Then no variant stands at a place more than once more often than
+/// another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The runs.
+    /// In the order of execution.
     pub cases: Vec<CaseId>,
-    /// How long they will take, about.
+    /// Estimated time of all runs.
     pub estimated: Duration,
 }
 
 impl Plan {
-    /// Plans all runs of the experiment but those of the variants that are skipped.
+    /// Plans the runs of all variants that are not skipped.
     ///
     /// The same experiment, seed and skipped variants give the same plan.
     #[must_use]
@@ -58,7 +58,7 @@ impl Plan {
         Self::of(experiment, cases.collect())
     }
 
-    /// What is left of a plan after an interruption, in the same order.
+    /// The runs of a plan that are not done, in the same order.
     #[must_use]
     pub fn remaining(
         experiment: &Experiment,
@@ -68,7 +68,6 @@ impl Plan {
         Self::of(experiment, planned.iter().filter(|case| !is_done(case)).cloned().collect())
     }
 
-    /// These runs, with their estimate.
     fn of(experiment: &Experiment, cases: Vec<CaseId>) -> Self {
         let lasts = |case: &CaseId| {
             experiment
@@ -85,11 +84,10 @@ impl Plan {
     }
 }
 
-/// What a server is taken to need for an answer of a closed loop whose length is known, where links are
-/// not all of it.
+/// Assumed service time of a closed loop with a known number of queries. The delay of links comes on top.
 const ANSWER: Duration = Duration::from_millis(5);
 
-/// How long the load of a variant is, about: its time, or what its queries take, if that is less.
+/// Estimated length of a variant's load: its duration, or the time that its queries take if that is less.
 fn length(variant: &Variant) -> Duration {
     let load = &variant.load;
     let whole = load.warm_up.saturating_add(load.duration);
@@ -105,13 +103,13 @@ fn length(variant: &Variant) -> Duration {
     Duration::try_from_secs_f64(seconds).map_or(whole, |needed| needed.min(whole))
 }
 
-/// A random Latin square of the numbers below `size`, as rows: each number is once in each row and
-/// once in each column.
+/// A random Latin square of the numbers below `size`, as rows: each number is once in each row and once in
+/// each column.
 ///
-/// It is one random row, and the same row with a number added to all its entries (modulo the size),
-/// in random order; then the numbers are renamed at random. Not every Latin square can come out, but
-/// every number is as likely as any other at each place, and the successor of a number differs from
-/// row to row as the first row's gaps do.
+/// One random row is repeated with a number added to all its entries (modulo the size), in random order. Then
+/// the numbers are renamed at random. Not every Latin square can come out, but every number is as likely as
+/// any other at each place. The successor of a number differs from row to row as the gaps of the first row
+/// do.
 fn latin_square(size: usize, random: &mut Xoshiro256PlusPlus) -> Vec<Vec<usize>> {
     let mut shuffled = || {
         let mut numbers: Vec<usize> = (0..size).collect();
@@ -131,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// An experiment of so many variants, runs of 1 s load and 0.5 s warm-up.
+    /// The load of each variant is 1 s with 0.5 s of warm-up.
     fn experiment(variants: usize, runs: u32, seed: u64) -> Experiment {
         let mut text = format!(
             "name = \"x\"\nrepeat = {{ runs = {runs}, seed = {seed} }}\n\
@@ -206,7 +204,7 @@ mod tests {
         assert_eq!(Plan::new(&experiment, &[]).estimated, without + Duration::from_secs(14));
     }
 
-    /// The sequence is part of what a seed promises; a change of it is a measurement change.
+    /// A seed promises its sequence: changing it is a measurement change.
     #[test]
     fn seeds_give_known_orders() {
         let order = |seed| {
@@ -218,8 +216,8 @@ mod tests {
         assert!(orders.len() > 80, "of 100 seeds only {} differ", orders.len());
     }
 
-    /// With two variants there are two squares, with three there are twelve: all must come out, in
-    /// one plan too, or the order would follow from the first block.
+    /// There are two squares of two variants and twelve of three. All must come out even in one plan;
+    /// otherwise the order would follow from the first block.
     #[test]
     fn all_small_squares_come_out() {
         for (size, expected) in [(1, 1), (2, 2), (3, 12)] {

@@ -1,4 +1,4 @@
-//! Experiments that are built in, and those in files.
+//! Built-in experiments and those in files.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use dnslab_settings::{ServerChoice, Verification};
 
 #[test]
 fn built_ins_are_right_and_those_to_begin_with_are_short() {
-    // Those for a server that runs already need what only its users have.
+    // Those for an external server need what only its users have.
     let of_users = ["cost", "idm"];
     for (name, _) in BUILT_IN.into_iter().filter(|(name, _)| !of_users.contains(name)) {
         let (experiment, source) = load(name, &[]).unwrap();
@@ -24,7 +24,7 @@ fn built_ins_are_right_and_those_to_begin_with_are_short() {
     assert_eq!(Plan::new(&experiment, &[]).cases.len(), 35);
 }
 
-/// As its first lines tell people to give it, without an authority.
+/// Without an authority, as its first lines show it.
 #[test]
 fn the_cost_at_a_rate_needs_an_address_and_an_authority() {
     let sets = [
@@ -44,7 +44,7 @@ fn the_cost_at_a_rate_needs_an_address_and_an_authority() {
     }
 }
 
-/// What docs/IDM.md tells people to give, and the zone that it tells them to make.
+/// As docs/IDM.md shows it, with the zone that it makes.
 #[test]
 fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
     let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

@@ -1,5 +1,5 @@
-//! The smallest program that can be its own guard: `dnslab_lab`'s tests start it, and it shows what
-//! a binary has to do. Besides `guard` it knows some things to be:
+//! The smallest program that can be its own guard: the tests of `dnslab_lab` start it, and it shows what a
+//! binary has to do. Besides `guard` it has these subcommands:
 //!
 //! - `hold DIRECTORY COMMAND...`: starts a command under a guard, prints its id, waits for ever;
 //! - `hold-in-root ROOT DIRECTORY COMMAND...`: the same in a root folder;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts `command` under a guard, prints its process id, and waits to be killed.
+/// Prints the process id of `command` under a guard, and waits to be killed.
 fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode {
     let spec = GuardSpec {
         command: command.iter().map(|&word| word.to_owned()).collect(),
@@ -74,8 +74,7 @@ fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode 
     }
 }
 
-/// Keeps `threads` threads busy for ever. The threads end and are replaced, so that a sampler which
-/// forgets the time of threads that ended is found out.
+/// The threads end and are replaced, so that a sampler which forgets the time of ended threads is found out.
 fn spin(threads: usize) -> ExitCode {
     let mut workers: Vec<thread::JoinHandle<()>> = Vec::new();
     loop {
@@ -91,7 +90,7 @@ fn spin(threads: usize) -> ExitCode {
     }
 }
 
-/// Does not end on SIGTERM; with `child`, neither does a second process.
+/// Does not end on SIGTERM, and with `child` a second process does not either.
 fn linger(child: bool) -> ExitCode {
     let ignored = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, ignored)

@@ -11,31 +11,27 @@ use rustix::process::{Pid, Signal};
 
 use crate::users::User;
 
-/// How long such a program may take. CoreDNS takes a second for its version where all CPUs are busy.
+/// CoreDNS takes a second to say its version when all CPUs are busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Octets of each of its outputs that are read: `knotc -f stats` has some kilobytes.
+/// Octets read of each output: `knotc -f stats` writes some kilobytes.
 const MAX_COUNT: u64 = 1 << 20;
 
-/// Time between two looks whether a program that has said everything has ended.
+/// How often a program whose outputs are closed is asked whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What a program said.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// It exited with status 0.
     pub(crate) succeeded: bool,
-    /// Its standard output, of [`MAX_COUNT`] octets at most.
+    /// At most [`MAX_COUNT`] octets of its standard output.
     pub(crate) output: String,
     /// Its standard error, likewise.
     pub(crate) error: String,
 }
 
-/// Runs a program as `user`, or as this process's if there is none, without input. It is killed with all that it
-/// has started in its process group when it is not done in time.
-///
-/// # Errors
-/// When it cannot be executed, or does not end in time.
+/// Runs a program without input, as `user` or as this process's user. A program that is late is killed with
+/// all that it has started in its process group. Fails if it cannot be executed or is late.
 pub(crate) fn ask(mut command: Command, user: Option<&User>) -> io::Result<Said> {
     ask_within(&mut command, user, PATIENCE)
 }
@@ -60,7 +56,7 @@ fn ask_within(command: &mut Command, user: Option<&User>, patience: Duration) ->
     said
 }
 
-/// Begins to read an output; its text comes when it ends, or has too much.
+/// The text comes when the output ends or exceeds [`MAX_COUNT`].
 fn read(output: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -71,7 +67,6 @@ fn read(output: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// Waits for the outputs of a program, then for its end.
 fn collect(
     child: &mut Child,
     (output, error): (Option<Receiver<String>>, Option<Receiver<String>>),

@@ -1,5 +1,5 @@
-//! The folder in which the servers lie that `dnslab lab get` has fetched: one folder for each name,
-//! whole or not there at all.
+//! The cache of the servers that `dnslab lab get` has fetched: one folder per name. A folder that is there is
+//! complete.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Name of the file in each folder of the cache that says what it is; it is written last.
+/// The file in each folder of the cache that says what is in it. It is written last.
 pub(crate) const FACTS: &str = "dnslab.json";
 
-/// What lies in the cache under one name.
+/// One folder of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, as `server.root` has it: `bind-9.16`.
+    /// As in `server.root`, e.g. `bind-9.16`.
     pub name: String,
-    /// Its folder.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// What it is.
+    /// What it holds.
     pub facts: EntryFacts,
 }
 
@@ -27,23 +27,23 @@ pub struct Entry {
 pub struct EntryFacts {
     /// Version of the server, as its program says it.
     pub version: String,
-    /// Its program inside the folder.
+    /// Path of the program inside the folder.
     pub program: PathBuf,
     /// How it was made: the release and the mirror, or the module.
     pub source: String,
-    /// Space that it takes on disk, octets.
+    /// Space on disk, octets.
     pub octets: u64,
 }
 
-/// The folder of the cache: `$DNSLAB_CACHE`, else `$XDG_CACHE_HOME/dnslab`, else `~/.cache/dnslab`.
-/// `None` if not even `HOME` is set. It may not be there yet.
+/// The folder of the cache: `$DNSLAB_CACHE`, else `$XDG_CACHE_HOME/dnslab`, else `~/.cache/dnslab`. `None` if
+/// not even `HOME` is set. It may not exist yet.
 #[must_use]
 pub fn folder() -> Option<PathBuf> {
     folder_by(&|name| env::var_os(name))
 }
 
-/// [`folder`] with this environment. An empty variable is none, and a relative path in
-/// `XDG_CACHE_HOME` is to be ignored (XDG Base Directory Specification 0.8).
+/// An empty variable counts as unset. A relative path in `XDG_CACHE_HOME` is to be ignored (XDG Base
+/// Directory Specification 0.8).
 fn folder_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(own) = path("DNSLAB_CACHE") {
@@ -54,18 +54,17 @@ fn folder_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(of_user?.join("dnslab"))
 }
 
-/// The folder of what the cache has under `name`.
+/// The folder of the cached server `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<PathBuf> {
     Some(entry(name)?.path)
 }
 
-/// What the cache has under `name`.
 pub(crate) fn entry(name: &str) -> Option<Entry> {
     read(&folder()?, name)
 }
 
-/// Everything in the cache folder `folder`, by name; nothing if there is no such folder.
+/// All servers in the cache `folder`, by name; none if there is no such folder.
 #[must_use]
 pub fn entries(folder: &Path) -> Vec<Entry> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -75,8 +74,8 @@ pub fn entries(folder: &Path) -> Vec<Entry> {
     found
 }
 
-/// What lies in the cache folder `folder` under `name`, if it is whole. Names with a dot at their
-/// beginning are those of what is being made.
+/// The server `name` in the cache `folder`, if it is complete. Names that begin with a dot belong to what is
+/// being made.
 pub(crate) fn read(folder: &Path, name: &str) -> Option<Entry> {
     if name.starts_with('.') || name.contains('/') {
         return None;

@@ -22,14 +22,10 @@ pub const AUTHORITY: &str = "authority.pem";
 pub const CERTIFICATE: &str = "server.pem";
 /// Name of the server's private key inside the folder.
 pub const KEY: &str = "server.key";
-/// The DNS name in the server's certificate, beside its address; `.test` is never delegated
-/// (RFC 6761, section 6.2).
+/// The DNS name in the server's certificate, besides its address. `.test` is never delegated (RFC 6761,
+/// section 6.2).
 pub const NAME: &str = "dnslab.test";
 
-/// A new key.
-///
-/// # Errors
-/// When it cannot be made.
 fn new_key(kind: CertificateKind) -> Result<KeyPair, rcgen::Error> {
     match kind {
         CertificateKind::EcdsaP256 | CertificateKind::Chain => KeyPair::generate(),
@@ -44,12 +40,12 @@ fn new_key(kind: CertificateKind) -> Result<KeyPair, rcgen::Error> {
     }
 }
 
-/// Where the files are.
+/// Paths of the files of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
     /// The certificate that clients must trust.
     pub authority: PathBuf,
-    /// The server's certificate, and behind it that of the intermediate authority if there is one.
+    /// The server's certificate, followed by that of the intermediate authority if there is one.
     pub certificate: PathBuf,
     /// The server's private key (PKCS #8), readable by its owner only.
     pub key: PathBuf,
@@ -76,8 +72,8 @@ pub enum CertificateError {
     },
 }
 
-/// Makes an authority, and a certificate of this kind that it signs for `address` and [`NAME`], and
-/// writes them into `folder`. The authorities' keys are forgotten: nobody can sign with them again.
+/// Makes an authority and a server certificate of this kind, signed by it for `address` and [`NAME`], and
+/// writes them into `folder`. The keys of the authorities are forgotten, so nobody can sign with them again.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -100,7 +96,6 @@ pub fn create(
     })
 }
 
-/// The three files' contents.
 struct Pem {
     authority: String,
     certificate: String,
@@ -137,7 +132,7 @@ fn build(address: IpAddr, kind: CertificateKind) -> Result<Pem, rcgen::Error> {
     })
 }
 
-/// An authority that signs for servers with so many further authorities between them.
+/// An authority with at most `between` further authorities between it and the servers.
 fn authority(name: &str, between: u8) -> CertificateParams {
     let mut authority = CertificateParams::default();
     authority.distinguished_name.push(DnType::CommonName, name);

@@ -1,9 +1,9 @@
-//! Control groups that count what a server uses: version 2 where it can, version 1 else, chosen for
-//! CPU time and for memory apart (cgroups(7)).
+//! Control groups that count what a server uses (cgroups(7)). CPU time and memory are read from version 2
+//! where it has them, otherwise from version 1.
 //!
-//! A new group in the version 2 tree has `cpu.stat` even when no controller is enabled there, so
-//! the CPU time comes from it nearly everywhere. Groups are made below the group of the caller:
-//! limits that hold for the caller hold for the server too.
+//! A new group in the version 2 tree has `cpu.stat` even when no controller is enabled there, so the CPU time
+//! comes from it nearly everywhere. Groups are made below the group of the caller: limits that hold for the
+//! caller hold for the server too.
 
 use std::fs;
 use std::io;
@@ -27,9 +27,9 @@ pub enum CpuSource {
 
 /// Where the server's memory is read.
 ///
-/// In both versions the figure is the working set: what is charged to the group without the page
-/// cache that the kernel may drop at once (`inactive_file`). A query log of gigabytes is no memory
-/// that the server needs.
+/// In both versions the figure is the working set: what is charged to the group without the page cache that
+/// the kernel may drop at once (`inactive_file`). A query log of gigabytes is not memory that the server
+/// needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemorySource {
@@ -51,25 +51,22 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Everything from the server's processes.
     pub(crate) const PROCESSES: Self =
         Self { cpu: CpuSource::Processes, memory: MemorySource::Processes };
 }
 
-/// The control group of a unit of systemd.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    /// Its folder.
     pub(crate) folder: PathBuf,
     /// All processes in it and in the groups below it.
     pub(crate) processes: Vec<u32>,
 }
 
-/// Levels of groups that are searched for a unit: services of users lie at the fifth.
+/// Levels of groups that are searched for a unit: services of users are at the fifth.
 const DEPTH: usize = 8;
 
-/// The group of the unit called `name`: in the version 2 tree where it has processes there, else in a
-/// version 1 hierarchy. Of several units of one name (those of users) one that has processes.
+/// The group of the unit `name`. A group with processes is preferred, then one in the version 2 tree. Units
+/// of several users may have the same name.
 pub(crate) fn unit(name: &str) -> Option<Unit> {
     let mut folders = Vec::new();
     for mount in mount_points(&mounts()) {
@@ -92,7 +89,7 @@ pub(crate) fn members(group: &Path) -> Vec<u32> {
     all
 }
 
-/// Adds the groups called `name` below `folder`.
+/// Adds the groups called `name` within `depth` levels below `folder`.
 fn named_below(folder: &Path, name: &str, depth: usize, found: &mut Vec<PathBuf>) {
     for below in folders_in(folder) {
         if below.file_name().is_some_and(|its| its == name) {
@@ -103,7 +100,7 @@ fn named_below(folder: &Path, name: &str, depth: usize, found: &mut Vec<PathBuf>
     }
 }
 
-/// The folders in a folder; links are none.
+/// Without links to folders.
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -132,8 +129,7 @@ impl CpuSource {
         }
     }
 
-    /// CPU time of the group since it was made, nanoseconds; `None` if there is no group, or no
-    /// longer.
+    /// CPU time of the group since it was made, nanoseconds; `None` if there is no group (any more).
     pub(crate) fn read_ns(&self) -> Option<u64> {
         match self {
             Self::V2(group) => Some(keyed(&group.join("cpu.stat"), "usage_usec")? * 1_000),
@@ -156,7 +152,7 @@ impl MemorySource {
         }
     }
 
-    /// Working set of the group in octets; `None` if there is no group, or no longer.
+    /// Working set of the group, octets; `None` if there is no group (any more).
     pub(crate) fn read_octets(&self) -> Option<u64> {
         let (group, usage, inactive) = match self {
             Self::V2(group) => (group, "memory.current", "inactive_file"),
@@ -168,17 +164,15 @@ impl MemorySource {
     }
 }
 
-/// The groups made for one server; the guard holds them and removes them.
+/// The groups made for one server. The guard makes and removes them.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// The folders of all groups that the server must enter.
     pub(crate) folders: Vec<PathBuf>,
-    /// Which figure is read where.
     pub(crate) sources: Sources,
 }
 
 impl Groups {
-    /// Makes what this user may make; an ordinary user often may make nothing, which is no error.
+    /// Makes what this user may make. An ordinary user often may make nothing, which is no error.
     pub(crate) fn create() -> Self {
         let mut folders = Vec::new();
         let mut make = |controller| {
@@ -210,15 +204,15 @@ impl Groups {
         }
     }
 
-    /// Removes the groups. The kernel keeps a group busy for a moment after its last process has
-    /// ended, so this tries for up to a second.
+    /// The kernel keeps a group busy for a moment after its last process has ended, so this tries for up to a
+    /// second.
     pub(crate) fn remove(&self) {
         self.folders.iter().for_each(|folder| remove(folder));
     }
 }
 
 impl Sources {
-    /// Ends what is left in the groups of a guard that was killed, and removes them as it would have.
+    /// Kills what is left in the groups of a guard that was killed, and removes them.
     pub(crate) fn clear_away(&self) {
         let of_cpu = match &self.cpu {
             CpuSource::V2(group) | CpuSource::V1(group) => Some(group.clone()),
@@ -235,7 +229,6 @@ impl Sources {
     }
 }
 
-/// Removes a group, once the kernel lets go of it.
 fn remove(group: &Path) {
     for _ in 0..100 {
         match fs::remove_dir(group) {
@@ -259,8 +252,8 @@ pub(crate) fn version() -> &'static str {
     }
 }
 
-/// Makes a group below `parent`, named after this process, and proves that processes may enter it
-/// by going in and out again.
+/// Makes a group below `parent`, named after this process. This process enters and leaves it: proof that
+/// processes may enter.
 fn make_below(parent: &Path) -> Option<PathBuf> {
     sweep(parent);
     let own = std::process::id();
@@ -298,8 +291,8 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// The folder of the caller's own group: of the version 2 tree for `None`, else of the version 1
-/// hierarchy of `controller`.
+/// The folder of the caller's own group: in the version 2 tree for `None`, else in the version 1 hierarchy of
+/// `controller`.
 fn own_group(controller: Option<&str>) -> Option<PathBuf> {
     group_path(&mounts(), &own(), controller)
 }
@@ -340,7 +333,6 @@ fn group_path(mounts: &str, own: &str, controller: Option<&str>) -> Option<PathB
     Some(Path::new(mount_point).join(below))
 }
 
-/// The number that a file holds.
 fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }

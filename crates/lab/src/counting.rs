@@ -14,27 +14,22 @@ use crate::server::{Access, ServerKind, adapter};
 use crate::users::User;
 
 /// Time between readings. One costs the server up to some milliseconds of CPU time (BIND renders its
-/// statistics as text), so the watch takes less than 1 % of it.
+/// statistics as text), so the watch takes less than 1 % of a CPU.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whom to ask.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
-    /// Which server.
     pub(crate) kind: ServerKind,
-    /// Its folder.
     pub(crate) directory: PathBuf,
     /// Its port for counters.
     pub(crate) port: u16,
-    /// Where it answers over UDP and TCP.
     pub(crate) service: SocketAddr,
-    /// Its program.
     pub(crate) binary: PathBuf,
-    /// The user that it is; `None` where it is this process's.
+    /// `None` for the user of this process.
     pub(crate) user: Option<User>,
-    /// Asking disturbs its clients: it is asked before and after the load only.
+    /// Asking disturbs its clients, so it is asked before and after the load only.
     pub(crate) is_disturbed: bool,
-    /// Its network; `None` for that of the caller.
+    /// `None` for the network of the caller.
     pub(crate) network: Option<PathBuf>,
 }
 
@@ -46,18 +41,17 @@ pub struct CounterWatch {
     source: &'static str,
 }
 
-/// What was read, and why the last failed reading failed.
+/// The samples, and why the last failed reading failed.
 #[derive(Debug, Default)]
 struct Readings {
     samples: Vec<(Instant, CounterSample)>,
     failure: Option<String>,
-    /// How often the server was asked.
     asked: u64,
 }
 
 impl CounterWatch {
-    /// Takes the first reading before it returns, and then one each second, unless that disturbs the
-    /// server's clients. `None` for a server that tells nobody what it counted.
+    /// Takes the first reading before it returns, and then one each second, unless that disturbs the server's
+    /// clients. `None` for a server that does not publish its counters.
     pub(crate) fn start(counted: Counted) -> Option<Self> {
         let source = adapter(counted.kind).counter_source()?;
         let (stop, stopped) = mpsc::channel();
@@ -68,7 +62,7 @@ impl CounterWatch {
         Some(Self { stop, thread, source })
     }
 
-    /// Takes a last reading, ends the watch, and gives the readings on the timeline that begins at
+    /// Takes a last reading, ends the watch, and returns the readings on the timeline that begins at
     /// `origin`, the start of the load.
     #[must_use]
     pub fn finish(self, origin: Instant) -> CounterSeries {
@@ -83,7 +77,7 @@ impl CounterWatch {
     }
 }
 
-/// Reads until it is told to stop, and once more then.
+/// Reads until it is told to stop, and then once more.
 fn read_until(
     counted: &Counted,
     began: &mpsc::Sender<()>,
@@ -114,17 +108,16 @@ fn read_until(
 }
 
 /// How long the first reading is tried: some servers (CoreDNS, PowerDNS Recursor) answer queries a little
-/// before they tell what they counted.
+/// before they publish their counters.
 const FIRST: Duration = Duration::from_secs(2);
 
-/// How long the last one is: a server that is silent by now shall not hold up the end.
+/// How long the last reading is tried: a server that is silent by now must not delay the end.
 const LAST: Duration = Duration::from_millis(200);
 
-/// Time between two attempts.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
 impl Readings {
-    /// Takes a reading that nothing makes up for: the last attempt begins within this time.
+    /// Takes a reading that no later one can replace. The last attempt begins within this time.
     fn insist(&mut self, counted: &Counted, within: Duration) {
         let (known, failure) = (self.samples.len(), self.failure.clone());
         let end = Instant::now() + within;
@@ -141,7 +134,7 @@ impl Readings {
         }
     }
 
-    /// Takes one reading. One that fails is made up for by the next: all counts are cumulative.
+    /// Takes one reading. A failed one is no loss, because all counts are cumulative.
     fn read(&mut self, counted: &Counted) {
         let access = Access {
             directory: &counted.directory,

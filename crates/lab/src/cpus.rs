@@ -2,7 +2,7 @@
 
 use rustix::thread::CpuSet;
 
-/// CPUs as told apart for one experiment.
+/// How the CPUs are divided in one experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// CPUs of the server, ascending.
@@ -16,7 +16,7 @@ pub struct Split {
 pub struct Cores(Vec<Vec<usize>>);
 
 impl Cores {
-    /// Cores by the lists of their CPUs; a CPU in none of them is a core of its own.
+    /// From lists of CPUs, one per core. A CPU in none of them is a core of its own.
     #[must_use]
     pub fn new(mut cores: Vec<Vec<usize>>) -> Self {
         cores.iter_mut().for_each(|core| core.sort_unstable());
@@ -25,7 +25,7 @@ impl Cores {
         Self(cores)
     }
 
-    /// What this machine says; nothing where it hides its cores, as some hypervisors do.
+    /// As the kernel says; empty where the machine hides its cores, as some hypervisors do.
     #[must_use]
     pub fn of_this_machine() -> Self {
         let lists = online().into_iter().filter_map(|cpu| {
@@ -45,8 +45,8 @@ impl Cores {
         others
     }
 
-    /// `cpus` by core, ascending by the first CPU of each. Where all are threads of one core there is
-    /// no other way to divide them: then each CPU by itself.
+    /// `cpus` by core, ascending by the first CPU of each. If all are threads of one core, each CPU is a
+    /// group of its own.
     #[must_use]
     pub fn apart(&self, cpus: &[usize]) -> Vec<Vec<usize>> {
         let mut left = cpus.to_vec();
@@ -114,9 +114,8 @@ impl Split {
     }
 }
 
-/// The CPUs that this process may use, ascending (sched_getaffinity(2)).
-///
-/// Where the kernel does not say, as many as Rust believes there are, from 0.
+/// The CPUs that this process may use, ascending (sched_getaffinity(2)). Where the kernel does not say, as
+/// many as Rust assumes, from 0.
 #[must_use]
 pub fn allowed() -> Vec<usize> {
     match rustix::thread::sched_getaffinity(None) {
@@ -125,18 +124,18 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-/// The CPUs of this machine that are switched on, ascending; those that this process may use where the
-/// kernel does not say.
+/// The CPUs of this machine that are switched on, ascending. Where the kernel does not say, those that this
+/// process may use.
 #[must_use]
 pub fn online() -> Vec<usize> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     list.and_then(|list| parse_list(&list).ok()).unwrap_or_else(allowed)
 }
 
-/// Divides `allowed`: with more than one core the server gets the first half of the cores, rounded
-/// down, the load the rest; the threads of a single core are divided in the same way, and a single CPU
-/// is shared. A side that is named gets what was asked, the other one the rest, without the other
-/// threads of those cores if there is more.
+/// Divides `allowed`. By default the server gets the first half of the cores, rounded down, and the load the
+/// rest. The threads of a single core are divided in the same way, and a single CPU is shared. A side that is
+/// named gets what was asked. The other side gets the rest, without the other threads of the named cores if
+/// that leaves any.
 ///
 /// # Errors
 /// When a named CPU is not allowed, or naming one side leaves nothing for the other.
@@ -233,7 +232,7 @@ pub fn text(cpus: &[usize]) -> String {
     parts.collect::<Vec<_>>().join(",")
 }
 
-/// Checks that every one of `asked` is allowed; ascending, without doubles.
+/// Checks that each of `asked` is allowed. Ascending, without doubles.
 fn named(allowed: &[usize], asked: &[usize]) -> Result<Vec<usize>, CpuError> {
     if let Some(&cpu) = asked.iter().find(|cpu| !allowed.contains(cpu)) {
         return Err(CpuError::NotAllowed { cpu, allowed: allowed.to_vec() });
@@ -248,7 +247,6 @@ fn named(allowed: &[usize], asked: &[usize]) -> Result<Vec<usize>, CpuError> {
 mod tests {
     use super::*;
 
-    /// Checks the division on a machine with these cores.
     #[track_caller]
     fn check_on(
         cores: &[&str],

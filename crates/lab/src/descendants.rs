@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// `root` and all its descendants that exist now, parents before children. Empty if `root` is gone.
-///
-/// The walk is not atomic: a child that is born meanwhile may be missed until the next call.
+/// `root` and all its descendants that exist now, parents before children. Empty if `root` is gone. The walk
+/// is not atomic: a child that is born meanwhile may be missed.
 pub(crate) fn tree(root: u32) -> Vec<u32> {
     if !Path::new(&format!("/proc/{root}")).exists() {
         return Vec::new();
@@ -26,7 +25,6 @@ pub(crate) fn name(pid: u32) -> Option<String> {
     Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
 }
 
-/// The ids of all processes of this machine that `/proc` shows.
 pub(crate) fn all() -> Vec<u32> {
     numbers_in("/proc")
 }
@@ -37,7 +35,7 @@ pub(crate) fn numbers_in(folder: &str) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Fields of `/proc/PID/stat` from the third (state) on: the second, the name, may hold spaces
+/// Fields of `/proc/PID/stat` from the third (state) on; the second, the name, may hold spaces
 /// (proc_pid_stat(5)). Field n of the manual page is at index n - 3.
 pub(crate) fn stat_fields(text: &str) -> Option<Vec<&str>> {
     let (_, fields) = text.rsplit_once(')')?;
@@ -50,7 +48,6 @@ fn kernel_lists_children() -> bool {
     *ANSWER.get_or_init(|| Path::new("/proc/thread-self/children").exists())
 }
 
-/// Follows the `children` files down.
 fn by_children_files(root: u32) -> Vec<u32> {
     let (mut found, mut next) = (Vec::new(), vec![root]);
     while let Some(parent) = next.pop() {
@@ -69,7 +66,6 @@ fn by_children_files(root: u32) -> Vec<u32> {
     found
 }
 
-/// Reads the parent of every process of the machine.
 fn by_parents(root: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = all()
         .into_iter()

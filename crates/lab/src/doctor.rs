@@ -52,11 +52,11 @@ pub struct Diagnosis {
     pub remedy: String,
 }
 
-/// How long steal and busy processes are watched. Counters tick every 10 ms, so this tells 5 % of a
-/// CPU from none.
+/// How long steal and busy processes are watched. Counters tick every 10 ms, so this tells 5 % of a CPU from
+/// none.
 const WATCH: Duration = Duration::from_millis(200);
 
-/// Looks at everything; takes about 0.2 s, worst first in no order: as the list reads best.
+/// Looks at everything, in the order in which the list reads best. Takes about 0.2 s.
 #[must_use]
 pub fn examine() -> Vec<Diagnosis> {
     let activity = Activity::watch();
@@ -100,7 +100,6 @@ fn finding(
     Diagnosis { severity, subject, found: found.into(), why, remedy }
 }
 
-/// One CPU, or server and load on two threads of one core.
 fn cores(allowed: &[usize]) -> Diagnosis {
     let subject = "CPUs";
     let found = format!("{} may be used: {}", allowed.len(), cpus::text(allowed));
@@ -123,13 +122,13 @@ fn cores(allowed: &[usize]) -> Diagnosis {
     good(subject, format!("{found}; {}", split.describe()))
 }
 
-/// What ran and was stolen while we watched.
+/// What other processes and the hypervisor took within [`WATCH`].
 struct Activity {
-    /// Share of one CPU that the busiest other process used, and who.
+    /// The busiest other process: its share of one CPU, its id and name.
     busiest: Option<(f64, String)>,
-    /// Share of all CPUs that the hypervisor kept.
+    /// Share of all CPUs' time.
     stolen: f64,
-    /// Load average over one minute.
+    /// Over one minute.
     load_average: Option<f64>,
 }
 
@@ -184,7 +183,7 @@ impl Activity {
     }
 }
 
-/// CPU time of every process, nanoseconds in steps of a tick.
+/// CPU time of every process by its id, nanoseconds in steps of a tick.
 fn cpu_times() -> HashMap<u32, u64> {
     let times = descendants::all().into_iter().filter_map(|pid| {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -256,7 +255,7 @@ fn timers(sleep: Sleep) -> Diagnosis {
         us(lasts),
         us(cpu)
     );
-    // A tenth of the horizon for each round is what the queries of a round cost, too.
+    // A tenth of that time for each round is about what the queries of a round cost.
     if lasts > ASKED + ASKED / 4 || cpu > ASKED / 10 {
         let why = "the load sleeps once a round, so that its CPU time for each query is mostly this \
                    where rates are low, and what it gathers waits longer";

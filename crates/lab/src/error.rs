@@ -13,8 +13,8 @@ use crate::guard::Ending;
 use crate::root::RootError;
 use crate::sockets::Owner;
 
-/// Why a server cannot be measured. Long ones have further lines, indented, for the command, the
-/// log and a hint.
+/// Why a server cannot be measured. Long messages have further, indented lines for the command, the log and a
+/// hint.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The program is not there.
@@ -101,7 +101,7 @@ pub struct NotInstalled {
     pub hint: String,
 }
 
-/// Another process has the address that the server shall have.
+/// Another process has the server's address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "cannot start {kind} on {address} ({transport}): another process owns the address: {owner}\n  \
@@ -172,7 +172,6 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// Writes the lines that stand below both errors.
 fn context(
     formatter: &mut fmt::Formatter<'_>,
     command: &[String],
@@ -195,7 +194,6 @@ fn context(
     formatter.write_str(&hint_line(hint))
 }
 
-/// The line that says what to do, if there is something to be done.
 fn hint_line(hint: Option<&str>) -> String {
     hint.map_or_else(String::new, |hint| format!("\n  hint:    {hint}"))
 }

@@ -94,11 +94,10 @@ pub enum NotFound {
     },
 }
 
-/// What to do about a process or unit that is not the server.
 const REMEDY: &str = "`ss -lntup` names the process of each port; without `server.pid` and \
     `server.unit` the server is found by its port";
 
-/// Who listens instead, as the rest of a sentence.
+/// The process that listens instead, as the rest of a sentence.
 fn of(owner: &Option<(u32, String)>) -> String {
     owner.as_ref().map_or_else(String::new, |(pid, name)| format!("; process {pid} {name} does"))
 }
@@ -116,11 +115,10 @@ pub struct ExternalServer {
 }
 
 impl ExternalServer {
-    /// Finds the server that answers at `address` over `transport`, without a word to it.
+    /// Finds the server that answers at `address` over `transport`, without sending anything to it.
     ///
     /// # Errors
-    /// When it cannot be watched. A process or unit that was named and is wrong is to be taken for
-    /// a fault of the one who named it, see [`NotFound::is_fault`].
+    /// When it cannot be watched; [`NotFound::is_fault`] tells whether a named process or unit is wrong.
     pub fn find(
         identity: &Identity,
         transport: Transport,
@@ -173,9 +171,8 @@ impl ExternalServer {
         &self.facts
     }
 
-    /// What it says of its version (`version.bind CH TXT`), asked over UDP at `address`; at the UDP
-    /// port of its own for a transport that has another one. `None` if it does not tell, or only to
-    /// others.
+    /// Its version as it says it (`version.bind CH TXT`), asked over UDP: at `address` for UDP and TCP, else
+    /// at the server's plain UDP port. `None` if it does not tell us.
     #[must_use]
     pub fn version(&self, transport: Transport, address: SocketAddr) -> Option<String> {
         let plain = match transport {
@@ -185,8 +182,8 @@ impl ExternalServer {
         chaos::texts(plain?, "version.bind.").ok()?.into_iter().next()
     }
 
-    /// Where it takes UDP, if it has a socket for that at the address, the lowest port first:
-    /// that of plain DNS is below those of QUIC, which do not answer it.
+    /// Its UDP socket at the address with the lowest port: plain DNS is below the ports of QUIC, which do not
+    /// answer it.
     fn plain_address(&self, address: SocketAddr) -> Option<SocketAddr> {
         let own: HashSet<u64> =
             self.processes.now().into_iter().flat_map(sockets::inodes_of).collect();
@@ -203,8 +200,8 @@ impl ExternalServer {
 }
 
 impl NotFound {
-    /// True if a process or a unit was named that is not the server; false if all that is lacking
-    /// is permission or nearness, and the load may go on without a watch.
+    /// True if a named process or unit is not the server. False if only permission is missing or the server
+    /// is elsewhere: the load may then go on without a watch.
     #[must_use]
     pub fn is_fault(&self) -> bool {
         match self {
@@ -230,7 +227,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// The processes that have the sockets which receive what is sent to `address`.
+/// The processes whose sockets receive what is sent to `address`.
 fn by_address(transport: Transport, address: SocketAddr) -> Result<(Processes, Sources), NotFound> {
     if !ports::is_local(address.ip()) {
         return Err(NotFound::Elsewhere);
@@ -250,7 +247,6 @@ fn by_address(transport: Transport, address: SocketAddr) -> Result<(Processes, S
     Ok((Processes::Trees(owners), Sources::PROCESSES))
 }
 
-/// A process that was named.
 fn by_process(pid: u32) -> Result<(Processes, Sources), NotFound> {
     if descendants::tree(pid).is_empty() {
         return Err(NotFound::ProcessGone { pid });
@@ -258,7 +254,6 @@ fn by_process(pid: u32) -> Result<(Processes, Sources), NotFound> {
     Ok((Processes::Trees(vec![pid]), Sources::PROCESSES))
 }
 
-/// A unit that was named.
 fn by_unit(name: &str) -> Result<(Processes, Sources), NotFound> {
     let unit = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
     let Unit { folder, .. } = match cgroup::unit(&unit) {
@@ -276,8 +271,8 @@ fn by_unit(name: &str) -> Result<(Processes, Sources), NotFound> {
     Ok((Processes::Group(folder), sources))
 }
 
-/// Makes sure that what was named gets the queries, as far as this user may know: a process in
-/// another network namespace may get them by way of an address translation.
+/// Checks that what was named gets the queries, as far as this user may see. A process in another network
+/// namespace may get them through an address translation.
 fn check_listens(
     named: String,
     processes: &[u32],
@@ -304,7 +299,7 @@ fn check_listens(
     Err(NotFound::NotListening { named, address, transport, owner })
 }
 
-/// Whose socket tables show the sockets of these processes.
+/// The process whose socket tables show the sockets of these processes.
 fn network_of(processes: &[u32]) -> String {
     processes.first().map_or_else(|| "thread-self".to_owned(), ToString::to_string)
 }
@@ -325,13 +320,12 @@ fn affinity(processes: &[u32]) -> Vec<usize> {
     allowed.into_iter().filter(|cpu| online.contains(cpu)).collect()
 }
 
-/// `Cpus_allowed_list` of a `status` file, which names CPUs that are not there, too.
+/// `Cpus_allowed_list` of a `status` file. It may name CPUs that do not exist.
 fn allowed_list(status: &str) -> Option<Vec<usize>> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     cpus::parse_list(list).ok()
 }
 
-/// What `/proc` tells of the server.
 fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
     let threads =
         processes.iter().map(|pid| descendants::numbers_in(&format!("/proc/{pid}/task")).len());
@@ -356,7 +350,6 @@ fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
     }
 }
 
-/// The command line of a process.
 fn command(pid: u32) -> Vec<String> {
     let octets = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = String::from_utf8_lossy(&octets);
@@ -369,7 +362,6 @@ mod tests {
 
     use super::*;
 
-    /// What is found by `identity` of a socket of this very process.
     #[track_caller]
     fn check(identity: &Identity, bind: &str, ask: &str) {
         let udp = UdpSocket::bind((bind, 0)).unwrap();
@@ -383,9 +375,9 @@ mod tests {
             (Transport::Dot, tcp.local_addr().unwrap().port()),
         ] {
             let found = ExternalServer::find(identity, transport, at(port)).unwrap();
-            // The tests are the server and the observer, who is no part of the server.
+            // This process is both server and observer; the observer is no part of the server.
             match &found.processes {
-                // Until it is executed, a process that another test starts has all of our sockets.
+                // Until it executes its program, a process that another test starts has all of our sockets.
                 Processes::Trees(roots) => {
                     let is_child = |pid: &&u32| **pid != own;
                     let strangers = roots.iter().filter(is_child).filter(|pid| is_stranger(**pid));
@@ -399,15 +391,15 @@ mod tests {
         }
     }
 
-    /// True for a process that is there and that this one did not start.
+    /// True for an existing process that this one did not start.
     fn is_stranger(pid: u32) -> bool {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let own = format!("PPid:\t{}", std::process::id());
         !status.is_empty() && !status.lines().any(|line| line == own)
     }
 
-    /// An address that is free: it was a moment ago, nobody takes it from this host part, and every process
-    /// that another test was starting meanwhile has been executed.
+    /// No other test uses this host part. The wait ends when every process that another test was starting has
+    /// executed its program.
     fn free_address() -> String {
         let free = UdpSocket::bind("127.200.1.1:0").unwrap().local_addr().unwrap();
         while !sockets::nearest("thread-self", Transport::Udp, free).is_empty() {

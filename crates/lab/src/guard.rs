@@ -1,14 +1,13 @@
-//! The guard: a small process between dnslab and a server, so that nothing is left behind even when
-//! dnslab is killed with SIGKILL.
+//! The guard: a small process between dnslab and a server, so that nothing is left behind even when dnslab is
+//! killed with SIGKILL.
 //!
-//! dnslab starts itself again as its hidden subcommand `guard` and writes a [`GuardSpec`] as the
-//! first line of the guard's standard input. The guard leaves the terminal's session (Ctrl-C does
-//! not reach the server), adopts every orphan below it (`PR_SET_CHILD_SUBREAPER`), makes the control
-//! groups, starts the server through the stage in [`crate::launch`], and then waits for the first
-//! of: the server's end, the line `stop MILLISECONDS`, the end of its input (dnslab died), SIGTERM.
-//! It ends the server with SIGTERM, after the grace time with SIGKILL, together with all
-//! descendants, and removes the groups. The guard itself is in no group of the server: only the
-//! server is counted.
+//! dnslab starts itself again as its hidden subcommand `guard` and writes a [`GuardSpec`] as the first line
+//! of the guard's standard input. The guard leaves the terminal's session (Ctrl-C does not reach the server),
+//! adopts every orphan below it (`PR_SET_CHILD_SUBREAPER`), makes the control groups, and starts the server
+//! through the stage in [`crate::launch`]. Then it waits for the first of: the server's end, the line `stop
+//! MILLISECONDS`, the end of its input (dnslab died), SIGTERM. It ends the server with SIGTERM, after the
+//! grace time with SIGKILL, together with all descendants, and removes the groups. The guard is in no group
+//! of the server: only the server is counted.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -31,7 +30,7 @@ use crate::regular::open_regular;
 use crate::root::FileSystem;
 use crate::{descendants, launch, users};
 
-/// Time that a server has to end by itself when nobody says another.
+/// Time that a server has to end by itself, unless the caller says another.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the guard tries to kill what is left; only a process stuck in the kernel takes longer.
@@ -42,8 +41,8 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 pub struct GuardProgram {
     /// The executable.
     pub path: PathBuf,
-    /// Its arguments, e.g. `guard`. The guard starts its own executable with the same arguments
-    /// and two more, which must reach [`main`] too.
+    /// E.g. `guard`. The guard starts its own executable with the same arguments and two more, which must
+    /// reach [`main`] too.
     pub arguments: Vec<OsString>,
 }
 
@@ -75,7 +74,7 @@ pub struct GuardSpec {
     pub network: Option<PathBuf>,
     /// What it sees of the file system.
     pub file_system: FileSystem,
-    /// The user that it becomes; `None` to stay who the guard is. A guard that is not root stays who it is.
+    /// The user that it becomes; `None`, or a guard that is not root, for no change.
     #[serde(default)]
     pub run_as: Option<RunAs>,
 }
@@ -126,16 +125,11 @@ pub struct ExitReport {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Report {
-    /// The server's first process exists.
     Started {
-        /// Its id.
         pid: u32,
-        /// Where its figures are read.
         sources: Sources,
     },
-    /// It could not be started.
     Failed {
-        /// Why.
         reason: String,
     },
     /// It has ended, and nothing is left.
@@ -146,15 +140,13 @@ pub(crate) enum Report {
 enum Event {
     /// dnslab asks for the end, with this grace time.
     Stop(Duration),
-    /// Some child ended.
     Child,
 }
 
-/// The whole life of the guard. The hidden subcommand calls this with the arguments after its name
-/// and returns what it returns; `arguments` is empty when dnslab starts it.
+/// The whole life of the guard. The hidden subcommand passes the arguments after its name (none when dnslab
+/// starts it) and returns what this returns.
 ///
-/// Never call this from a process that does anything else: it changes the session and reaps all
-/// children.
+/// Never call this from a process that does anything else: it changes the session and reaps all children.
 #[must_use]
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
@@ -168,9 +160,8 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// Reads the specification, starts the server, waits for its end.
 fn supervise() -> ExitCode {
-    // Fails only when the caller made us a group leader already; then we have what we want.
+    // Fails only if the caller has made us a group leader; then we have what we want.
     rustix::process::setsid().ok();
     let mut line = String::new();
     let started = read_specification(&mut line).and_then(|spec| {
@@ -204,18 +195,17 @@ fn supervise() -> ExitCode {
     }
 }
 
-/// Reads the first line of the input.
 fn read_specification(line: &mut String) -> io::Result<GuardSpec> {
     io::stdin().read_line(line)?;
     Ok(serde_json::from_str(line)?)
 }
 
-/// Starts the threads that turn input and signals into events. Must precede the first child, whose
-/// end would else go unheard.
+/// Starts the threads that turn input and signals into events. Call it before the first child starts, or the
+/// end of that child goes unheard.
 fn listen() -> io::Result<Receiver<Event>> {
     let (sender, receiver) = mpsc::channel();
-    // A handler that does nothing, not "ignore": what is ignored stays so across exec, and the
-    // server would be deaf to these too.
+    // A handler that does nothing, not "ignore": an ignored signal stays ignored across exec, and the server
+    // would ignore it too.
     let mut signals = signal_hook::iterator::Signals::new([SIGCHLD, SIGTERM, SIGINT, SIGHUP])?;
     let for_signals = sender.clone();
     thread::spawn(move || {
@@ -234,7 +224,7 @@ fn listen() -> io::Result<Receiver<Event>> {
     Ok(receiver)
 }
 
-/// Turns input lines into events; the end of the input (dnslab died) asks for the end too.
+/// The end of the input (dnslab died) asks for the end too.
 fn forward_input(sender: &Sender<Event>) {
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -247,14 +237,14 @@ fn forward_input(sender: &Sender<Event>) {
     sender.send(Event::Stop(GRACE)).ok();
 }
 
-/// Starts the stage that enters the groups and then becomes the server; and the thread that reads its
+/// Starts the stage that enters the groups and then becomes the server, and the thread that copies its
 /// standard error, if that goes through a pipe.
 fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandle<()>>)> {
     let open = |path: &Path| open_regular(path, OpenOptions::new().create(true).append(true));
     let log = open(&spec.log)?;
     let standard_error = spec.standard_error.as_deref().map(open).transpose()?;
     let run_as = spec.run_as();
-    // After the files are open: from here on the server's user may put others in their place.
+    // The files are open: from here on the server's user may put others in their place.
     if let Some(run_as) = run_as {
         run_as.hand_over(&spec.directory)?;
     }
@@ -281,7 +271,7 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
         .arg(launch::STAGE)
         .arg(serde_json::to_string(&stage)?)
         .current_dir(&spec.directory)
-        // Else a server built for systemd reports to whoever supervises dnslab.
+        // Without this, a server built for systemd reports to whoever supervises dnslab.
         .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::null())
         .stdout(log)
@@ -290,7 +280,6 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
     Ok((Pid::from_child(&child), reader))
 }
 
-/// Waits until the server has ended, by itself or on request, and clears away what it left.
 fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
     let (mut requested, mut killed) = (false, false);
     let mut deadline: Option<Instant> = None;
@@ -305,7 +294,7 @@ fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
             Ok(Event::Stop(grace)) => {
                 requested = true;
                 rustix::process::kill_process(server, Signal::TERM).ok();
-                // One that somebody has stopped cannot hear of it.
+                // A stopped process receives SIGTERM only when it continues.
                 rustix::process::kill_process(server, Signal::CONT).ok();
                 deadline = Some(Instant::now() + grace);
             }
@@ -322,7 +311,7 @@ fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
     ExitReport { ending, requested, killed, left_over: clear_away(groups) }
 }
 
-/// Takes the status of every child that has ended; the server's, if it is among them.
+/// Reaps every child that has ended. Returns the server's ending, if it is among them.
 fn reap(server: Pid) -> Option<Ending> {
     let mut ending = None;
     while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
@@ -341,7 +330,7 @@ fn ending_of(status: WaitStatus) -> Ending {
     }
 }
 
-/// Kills all descendants until none is left; how many there were at first.
+/// Kills all descendants until none is left. Returns how many there were at first.
 fn clear_away(groups: &Groups) -> usize {
     let own = std::process::id();
     let left_over = descendants::descendants(own).len();
@@ -354,8 +343,8 @@ fn clear_away(groups: &Groups) -> usize {
     left_over
 }
 
-/// Kills what is in the groups and all descendants. They are our children or will be, so none of
-/// the ids can have been given to a stranger before we reap it.
+/// Kills what is in the groups and all descendants. They are our children or will be, so none of the ids can
+/// belong to a stranger before we reap it.
 fn kill_all(groups: &Groups) {
     groups.kill();
     for pid in descendants::descendants(std::process::id()) {
@@ -365,7 +354,7 @@ fn kill_all(groups: &Groups) {
     }
 }
 
-/// Writes one line; when dnslab is gone nobody reads it, and that is no reason to stop.
+/// When dnslab is gone nobody reads the line, which is no reason to stop.
 fn say(report: &Report) {
     let line = serde_json::to_string(report).expect("a report has string keys only");
     let mut output = io::stdout().lock();

@@ -8,8 +8,7 @@ use rustix::process::Resource;
 
 use crate::{cgroup, cpus, readings};
 
-/// The facts of this machine, in the order in which they are shown. What the kernel does not say is
-/// left out.
+/// In the order in which they are shown. What the kernel does not say is left out.
 #[must_use]
 pub fn facts() -> Vec<Fact> {
     let uname = rustix::system::uname();
@@ -64,8 +63,7 @@ pub(crate) fn kernel_setting(path: &str) -> Option<String> {
     Some(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The hypervisor, as far as the machine tells: the maker's name from its firmware, or only that
-/// there is one.
+/// The hypervisor: the maker's name from its firmware, or only that there is one.
 pub(crate) fn virtualisation() -> Option<String> {
     let hypervisor = cpu_info("flags").is_some_and(|flags| has_word(&flags, "hypervisor"));
     // A container's or a bare machine's firmware names the maker of the hardware.
@@ -86,7 +84,6 @@ pub(crate) fn governor() -> Option<String> {
     read(format!("/sys/devices/system/cpu/cpu{first}/cpufreq/scaling_governor"))
 }
 
-/// The kernel's clock source.
 pub(crate) fn clock_source() -> Option<String> {
     read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }

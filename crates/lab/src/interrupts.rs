@@ -1,4 +1,4 @@
-//! What each CPU did, interrupts among it, and how the kernel counts those.
+//! What each CPU did, including interrupts, and how the kernel counts interrupts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,6 @@ pub(crate) struct CpuTime {
     pub(crate) irq_ns: u64,
 }
 
-/// All CPUs, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTimes(BTreeMap<usize, CpuTime>);
 
@@ -31,24 +30,23 @@ impl CpuTimes {
                 let ticks = places.iter().filter_map(|place| ticks.get(*place));
                 ticks.sum::<u64>() * tick_ns()
             };
-            // A row begins with `cpu` alone for the sum of all, whose first word is a count.
+            // The row of the sum begins with `cpu` alone, and its first word is a count.
             line.as_bytes().get(3).filter(|octet| octet.is_ascii_digit())?;
             Some((cpu, CpuTime { used_ns: sum(&[0, 1, 2, 5, 6]), irq_ns: sum(&[5, 6]) }))
         });
         Self(rows.collect())
     }
 
-    /// One CPU; zeros where there is none of this number.
+    /// Zeros if there is no such CPU.
     pub(crate) fn cpu(&self, cpu: usize) -> CpuTime {
         self.0.get(&cpu).copied().unwrap_or_default()
     }
 
-    /// The numbers of all CPUs, ascending.
+    /// CPU numbers, ascending.
     pub(crate) fn all(&self) -> Vec<usize> {
         self.0.keys().copied().collect()
     }
 
-    /// The sum of some CPUs.
     pub(crate) fn sum(&self, cpus: &[usize]) -> CpuTime {
         cpus.iter().map(|cpu| self.cpu(*cpu)).fold(CpuTime::default(), |sum, one| CpuTime {
             used_ns: sum.used_ns + one.used_ns,
@@ -73,7 +71,6 @@ pub(crate) fn kept_apart() -> Option<bool> {
     })
 }
 
-/// What a kernel's configuration says.
 fn is_configured(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "CONFIG_IRQ_TIME_ACCOUNTING=y")
 }
@@ -95,7 +92,7 @@ mod tests {
     use super::*;
     use crate::readings::MachineTime;
 
-    /// Two readings of a `/proc/stat`, and what CPU 0 did between them in ticks of 10 ms.
+    /// Time used and time of interrupts of CPU 0 between two readings of `/proc/stat`, in ticks.
     #[track_caller]
     fn check(before: &str, after: &str, (used, irq): (u64, u64)) {
         let [before, after] = [before, after].map(CpuTimes::of);
@@ -106,9 +103,9 @@ mod tests {
         assert_eq!(growth, CpuTime { used_ns: used * tick_ns(), irq_ns: irq * tick_ns() });
     }
 
-    /// `recorded-*` are of a machine whose kernel has no CONFIG_IRQ_TIME_ACCOUNTING, 2 s apart, while a
-    /// server on CPU 0 was asked over loopback; `rhel-*` are made up by what RHEL's kernels document:
-    /// the same work, with more of it in the column of soft interrupts and as much less in `system`.
+    /// `recorded-*` are from a machine whose kernel has no CONFIG_IRQ_TIME_ACCOUNTING, 2 s apart, while a
+    /// server on CPU 0 was queried over loopback. `rhel-*` are made up from what RHEL's kernels document: the
+    /// same work, with more of it in the column of soft interrupts and as much less in `system`.
     #[test]
     fn rows_of_both_kinds_of_kernel_are_read() {
         check(

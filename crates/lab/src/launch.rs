@@ -1,8 +1,8 @@
-//! The stage between the guard and the server: it enters the server's groups and CPUs, then
-//! *becomes* the server by exec.
+//! The stage between the guard and the server: it enters the server's groups and CPUs, then *becomes* the
+//! server by exec.
 //!
-//! So the server never runs outside its groups, the guard never runs inside them, and the process
-//! id that the guard knows is the server's own.
+//! So the server never runs outside its groups, the guard never runs inside them, and the process id that the
+//! guard knows is the server's own.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,30 +22,24 @@ use crate::root::FileSystem;
 /// First argument of the guard program when it is this stage.
 pub(crate) const STAGE: &str = "enter";
 
-/// Status with which the stage exits when it could not become the server; shells use 127 for a
-/// command that is not found.
+/// Status of a stage that could not become the server; shells use 127 for a command that is not found.
 const NOT_EXECUTED: u8 = 127;
 
-/// Most file descriptors that a server is given. Every server here asks for fewer, and some walk
-/// through the whole range when they start.
+/// Most file descriptors that a server is given. Every server here asks for fewer, and some walk through the
+/// whole range when they start.
 const FILES: u64 = 65_536;
 
-/// What the stage does.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stage {
-    /// The program and its arguments.
     pub(crate) command: Vec<String>,
-    /// Folders of the groups to enter.
     pub(crate) groups: Vec<PathBuf>,
     /// CPUs to run on; empty for no change.
     pub(crate) cpus: Vec<usize>,
     /// The network namespace to enter; `None` to stay.
     pub(crate) network: Option<PathBuf>,
-    /// What it sees of the file system.
     pub(crate) file_system: FileSystem,
     /// The user that it becomes; `None` to stay who the guard is.
     pub(crate) run_as: Option<RunAs>,
-    /// Process id of the guard.
     pub(crate) guard: u32,
 }
 
@@ -59,12 +53,12 @@ pub(crate) fn enter(spec: &OsStr) -> ExitCode {
     ExitCode::from(NOT_EXECUTED)
 }
 
-/// Everything up to exec; why it failed.
+/// Everything up to exec. Returns only on failure, with the reason.
 fn become_server(stage: &Stage) -> String {
     let [program, arguments @ ..] = stage.command.as_slice() else {
         return "the command is empty".to_owned();
     };
-    // Before the user changes, who may not see the program where it is.
+    // Before the user changes: the new one may not see the program at its path.
     let executed = match stage.run_as {
         Some(_) => privileges::executed(program),
         None => OsStr::new(program),
@@ -76,17 +70,15 @@ fn become_server(stage: &Stage) -> String {
     format!("cannot execute {program}: {error}")
 }
 
-/// Binds this process to the guard's life.
 fn bind_to_guard(guard: u32) -> Result<(), String> {
-    // The last resort: should the guard itself be killed, the kernel kills the server.
+    // The last resort: if the guard itself is killed, the kernel kills the server.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot bind to the guard: {error}"))?;
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     if parent == Some(guard) { Ok(()) } else { Err("the guard is gone".to_owned()) }
 }
 
-/// Binds this process to the guard's life, to its groups, CPUs and limits, and to its user. All of it stays
-/// across exec.
+/// Binds this process to the guard's life, its groups, CPUs, limits and user. All of it stays across exec.
 fn prepare(stage: &Stage) -> Result<(), String> {
     let failed = |what: String| move |error: io::Error| format!("cannot {what}: {error}");
     bind_to_guard(stage.guard)?;
@@ -112,12 +104,12 @@ fn prepare(stage: &Stage) -> Result<(), String> {
     run_as.uncover()?;
     // Last: all of the above may need the rights of root.
     run_as.give_up_root()?;
-    // A change of the user has undone it (prctl(2), PR_SET_PDEATHSIG).
+    // The change of user has undone it (prctl(2), PR_SET_PDEATHSIG).
     bind_to_guard(stage.guard)
 }
 
-/// File descriptors that a server started by this process may open. The hard limit is inherited, so
-/// it is the same here as in the stage.
+/// File descriptors that a server may open. The hard limit is inherited, so it is the same here and in the
+/// stage.
 pub(crate) fn file_limit() -> u64 {
     rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(FILES).min(FILES)
 }
@@ -127,14 +119,14 @@ pub(crate) fn hard_file_limit() -> Option<u64> {
     rustix::process::getrlimit(Resource::Nofile).maximum
 }
 
-/// Raises the soft limit on file descriptors to what the hard one allows: 1,024, a frequent soft
-/// limit, is fewer than the TCP clients that the adapters configure.
+/// Raises the soft limit on file descriptors to what the hard one allows. A frequent soft limit, 1,024, is
+/// less than the TCP clients that the adapters configure.
 fn raise_file_limit() {
     let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
     let wanted = file_limit();
     if current.is_some_and(|current| current < wanted) {
         let raised = Rlimit { current: Some(wanted), maximum };
-        // Not raised is a smaller server, not a wrong one: it says so itself when it runs out.
+        // A failure makes the server smaller, not wrong: it says so itself when it runs out.
         rustix::process::setrlimit(Resource::Nofile, raised).ok();
     }
 }

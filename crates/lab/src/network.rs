@@ -8,22 +8,18 @@ use std::path::Path;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Moves this thread into the namespace at `path`, e.g. `/proc/17/ns/net`. Threads and processes that it
-/// starts from now on begin there.
-///
-/// # Errors
-/// When the namespace is gone, or this user may not enter it (it takes CAP_SYS_ADMIN).
+/// starts from now on begin there. Fails if the namespace is gone or this user may not enter it (it takes
+/// CAP_SYS_ADMIN).
 pub(crate) fn enter(path: &Path) -> io::Result<()> {
     move_into(&File::open(path)?)
 }
 
-/// This thread is in another network until this is dropped.
-///
-/// Sockets stay in the namespace in which they were opened, and threads begin in that of the thread
-/// that starts them; so whatever is done meanwhile is done from that host.
+/// This thread is in another network until this is dropped. Sockets stay in the namespace in which they were
+/// opened, and threads begin in that of the thread that starts them.
 #[derive(Debug)]
 pub struct Visit {
     home: File,
-    /// The way back is this thread's own: a visit that ended in another one would strand this.
+    /// Not `Send`: the way back is this thread's own.
     _stays: std::marker::PhantomData<*const ()>,
 }
 
@@ -31,7 +27,7 @@ impl Visit {
     /// Moves this thread into the namespace at `path`.
     ///
     /// # Errors
-    /// As [`enter`].
+    /// When the namespace is gone, or this user may not enter it (it takes CAP_SYS_ADMIN).
     pub fn to(path: &Path) -> io::Result<Self> {
         let home = File::open("/proc/thread-self/ns/net")?;
         enter(path)?;

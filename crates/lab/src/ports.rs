@@ -12,18 +12,16 @@ use dnslab_wire::Transport;
 use crate::host::kernel_setting;
 use crate::server::Ports;
 
-/// How many ports are tried, a different one each time.
 const ATTEMPTS: u32 = 100;
 
-/// The lowest port that is tried.
 const LOWEST: u16 = 10_000;
 
-/// Ports of `address` for all transports, each different from the others, where both UDP and TCP can
-/// be bound now.
+/// Ports of `address` for all transports, each different from the others, where both UDP and TCP can be bound
+/// now.
 ///
-/// They are released before this returns, so another process may take one first: readiness checks
-/// who owns them in the end. Sockets of clients do not take them, where there is room below the range that
-/// the kernel gives those their ports from (`net.ipv4.ip_local_port_range`, ip(7)).
+/// They are released before this returns, so another process may take one first: readiness checks who owns
+/// them in the end. Ports that the kernel gives to clients (`net.ipv4.ip_local_port_range`, ip(7)) are
+/// avoided if there is room below them.
 ///
 /// # Errors
 /// When the address is not one of this machine, or no port is free.
@@ -45,8 +43,8 @@ pub fn free(address: IpAddr) -> io::Result<Ports> {
     })
 }
 
-/// A port of `address` at which [`Ipv4Addr::LOCALHOST`] is free as well: whatever address a server serves,
-/// it tells there what it counted.
+/// A port of `address` that is free at [`Ipv4Addr::LOCALHOST`] too: every server publishes its counters
+/// there.
 fn control(address: IpAddr) -> io::Result<u16> {
     let mut held = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -63,7 +61,7 @@ fn control(address: IpAddr) -> io::Result<u16> {
 /// Whether a server could bind `address` for `transport` now: proven by binding it for a moment.
 ///
 /// # Errors
-/// What the system says, `AddrInUse` when another process has it.
+/// What the system says; `AddrInUse` when another process has it.
 pub fn check(transport: Transport, address: SocketAddr) -> io::Result<()> {
     if transport.runs_over_tcp() {
         TcpListener::bind(address).map(drop)
@@ -72,15 +70,14 @@ pub fn check(transport: Transport, address: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// True if this machine, or the network namespace of the calling thread, has the address.
-///
-/// Proven by binding it for a moment. Under `net.ipv4.ip_nonlocal_bind` every address can be bound.
+/// True if this machine, or the network namespace of the calling thread, has the address. Proven by binding
+/// it for a moment: under `net.ipv4.ip_nonlocal_bind` every address can be bound.
 #[must_use]
 pub fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
 
-/// Binds TCP at a port that is no client's, or where the kernel likes, then UDP at the same port.
+/// Binds TCP below the ports of clients, or at a port of the kernel's choice, then UDP at the same port.
 fn bind_both(address: IpAddr) -> io::Result<(u16, (TcpListener, UdpSocket))> {
     let range = below_those_of_clients();
     let mut last = None;
@@ -105,7 +102,7 @@ fn below_those_of_clients() -> Option<Range<u16>> {
     (first >= LOWEST + 1_000).then_some(LOWEST..first)
 }
 
-/// Any port of a range, so that two processes that look at once hardly find the same.
+/// A random port of a range, so that two processes that look at once seldom find the same.
 fn drawn_from(range: &Range<u16>) -> u16 {
     // Each hasher of the standard library has other keys.
     let drawn = RandomState::new().hash_one(LOWEST) % u64::from(range.end - range.start);

@@ -1,7 +1,7 @@
 //! The user that a server runs as: where dnslab is root, one that may do nothing but serve.
 //!
-//! The stage that becomes the server gives up root itself, last of all that it does, so a server needs no
-//! option of its own for that. It keeps one right where its ports are below 1024: to listen on them.
+//! The stage that becomes the server gives up root as its last step, so a server needs no option for that. It
+//! keeps one right if it has ports below 1024: to listen on them.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, Permissions};
@@ -29,10 +29,10 @@ const FREE_PORTS: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 /// The users and groups that the user namespace of this process has (user_namespaces(7)).
 const NAMESPACE_MAPS: [&str; 2] = ["/proc/self/uid_map", "/proc/self/gid_map"];
 
-/// Whether a process of it may leave its groups.
+/// Whether a process of that namespace may leave its groups.
 const NAMESPACE_GROUPS: &str = "/proc/self/setgroups";
 
-/// What dnslab needs to make a server another user and still to see, end and clear away what it does
+/// What dnslab needs to run a server as another user and still see, end and clear away what it does
 /// (capabilities(7)).
 const NEEDED: [(CapabilitySet, &str); 6] = [
     (CapabilitySet::SETUID, "CAP_SETUID"),
@@ -49,12 +49,12 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 /// The user that a process becomes before it is the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAs {
-    /// The user, in whose first group it is, and in no other one.
+    /// The user. The process is in its first group and in no other.
     pub user: User,
     /// It may listen on ports that take a right of their own.
     pub low_ports: bool,
-    /// The first folder above its working directory that this user may not enter. Inside mounts of the
-    /// process's own it is covered by one that has nothing but the way to the working directory.
+    /// The first folder above the working directory that this user may not enter. In mounts of the process's
+    /// own it is covered by a folder that holds only the way to the working directory.
     pub closed: Option<PathBuf>,
     /// A folder elsewhere that it writes into.
     pub logs: Option<PathBuf>,
@@ -64,9 +64,9 @@ pub struct RunAs {
 #[derive(Debug)]
 pub(crate) struct StaysRoot(pub(crate) String);
 
-/// Decides who the server of `spec` runs as: `program`, inside `root` if it has one, with its files in
-/// `directory`, whose path is absolute and without symbolic links, and in `logs`. `None` where dnslab is an
-/// ordinary user, whose servers are that user too.
+/// Decides who the server of `spec` runs as. `program` is its path inside `root`, if it has one. Its files
+/// are in `directory` (absolute, without symbolic links) and in `logs`. `None` if dnslab is an ordinary user:
+/// its servers run as that user too.
 pub(crate) fn decide(
     spec: &ServerSpec,
     program: &Path,
@@ -85,7 +85,7 @@ pub(crate) fn decide(
     if let Some(why) = barred(spec, program, root, &user) {
         return stay(why);
     }
-    // Inside a root folder the working directory has a way of its own.
+    // Inside a root folder the working directory has another path.
     let closed = if root.is_some() { None } else { closed_above(directory, &user) };
     let missing = root::missing_rights();
     if let Some(closed) = closed.as_deref().filter(|_| !missing.is_empty()) {
@@ -104,8 +104,8 @@ pub(crate) fn decide(
     Some(Ok(RunAs { user, low_ports, closed, logs }))
 }
 
-/// The user that a program is asked as for its version: one that is nobody else, where dnslab is root and
-/// such a user may execute it. `program` is its path inside `root`, if it has one.
+/// The user that asks a program for its version: an unused one, if dnslab is root and that user may execute
+/// the program. `program` is its path inside `root`, if it has one.
 pub(crate) fn to_ask_as(program: &Path, root: Option<&Path>) -> Option<User> {
     if users::own() != 0 || !lacking(&NEEDED).is_empty() {
         return None;
@@ -114,7 +114,7 @@ pub(crate) fn to_ask_as(program: &Path, root: Option<&Path>) -> Option<User> {
     (may_run(program, root, &user) && can_become(&user).is_ok()).then_some(user)
 }
 
-/// Whether this process may become a user; why not, if not. A container often has one user alone.
+/// Whether this process may become a user; if not, why. A container often has only one user.
 fn can_become(user: &User) -> Result<(), String> {
     let User { uid, gid } = user;
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -128,10 +128,10 @@ fn can_become(user: &User) -> Result<(), String> {
     Ok(())
 }
 
-/// Name of the folder that is given away to see whether that works.
+/// A folder that is given away to see whether that works.
 const TRIAL: &str = "owner.trial";
 
-/// Whether a user can be given what is in a folder; why not, if not. A shared file system may refuse it.
+/// Whether a user can be given what is in a folder; if not, why. A shared file system may refuse it.
 fn can_have(user: &User, directory: &Path) -> Result<(), String> {
     let trial = directory.join(TRIAL);
     let tried = fs::create_dir(&trial).and_then(|()| {
@@ -142,7 +142,7 @@ fn can_have(user: &User, directory: &Path) -> Result<(), String> {
     tried.map_err(|error| format!("its {user} cannot have {}: {error}", directory.display()))
 }
 
-/// Whether a user namespace with this map has a number: lines of the first number inside, the first one
+/// Whether a user namespace with this map has a number. A line has the first number inside, the first one
 /// outside, and how many. Without a map there are no namespaces.
 fn is_mapped(map: &str, number: u32) -> bool {
     let holds = |line: &str| {
@@ -153,8 +153,8 @@ fn is_mapped(map: &str, number: u32) -> bool {
     map.is_empty() || map.lines().any(|line| holds(line) == Some(true))
 }
 
-/// Why this user cannot be the server, if they cannot: they may not execute its program, or not enter the
-/// folder of its query log.
+/// Why this user cannot be the server, if so: it may not execute the program or not enter the folder of the
+/// query log.
 fn barred(spec: &ServerSpec, program: &Path, root: Option<&Path>, user: &User) -> Option<String> {
     if !may_run(program, root, user) {
         return Some(format!("its {user} may not execute {}", outside(program, root).display()));
@@ -164,7 +164,6 @@ fn barred(spec: &ServerSpec, program: &Path, root: Option<&Path>, user: &User) -
     Some(format!("its {user} may not enter {}, where its query log is", closed.display()))
 }
 
-/// The path of a program inside a root folder, from outside.
 fn outside(program: &Path, root: Option<&Path>) -> PathBuf {
     match root {
         Some(root) => root.join(program.strip_prefix("/").unwrap_or(program)),
@@ -172,7 +171,7 @@ fn outside(program: &Path, root: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Whether a user may execute a program, and enter all folders on the way to it.
+/// Whether a user may execute a program and enter all folders above it.
 fn may_run(program: &Path, root: Option<&Path>, user: &User) -> bool {
     let there = outside(program, root);
     let may = |facts: &Metadata| {
@@ -207,37 +206,36 @@ fn may_execute(facts: &Metadata, user: &User) -> bool {
     facts.permissions().mode() & bit != 0
 }
 
-/// True for the file that this process executes.
 fn is_this_program(facts: &Metadata) -> bool {
     let own = fs::metadata(OWN_PROGRAM);
     own.is_ok_and(|own| (own.dev(), own.ino()) == (facts.dev(), facts.ino()))
 }
 
-/// The path by which a user who may not enter its folder executes `program`, if that is this process's own.
+/// The path by which to execute `program`. If it is this process's own, that is one which works for a user
+/// who may not enter its folder.
 pub(crate) fn executed(program: &str) -> &OsStr {
     let is_own = fs::metadata(program).is_ok_and(|facts| is_this_program(&facts));
     OsStr::new(if is_own { OWN_PROGRAM } else { program })
 }
 
-/// Opens a folder; a symbolic link in its place is refused.
 fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
 }
 
-/// How a folder is opened: that one, whatever a stranger puts in its place meanwhile.
+/// Opens that folder, whatever a stranger puts in its place meanwhile; a symbolic link is refused.
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Makes a user the owner of what is called `name` in an open folder, of the folder itself without a name.
-/// No link is followed.
+/// Makes a user the owner of `name` in an open folder, or of the folder itself if the name is empty. Follows
+/// no link.
 fn own(folder: &impl AsFd, name: &Path, user: &User) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     Ok(rustix::fs::chownat(folder, name, Some(uid), Some(gid), flags)?)
 }
 
-/// Gives a folder with all that is in it to a user. A link stays whose it is: so one that its maker made can be
-/// told from one that the user put in its place. So does a file with a second name, which may be in anybody's
-/// folder.
+/// Gives a folder and all that is in it to a user. A link keeps its owner, so that a link of its maker can be
+/// told from one that the user put in its place. A file with a second name keeps its owner too: that name may
+/// be in anybody's folder.
 fn give(path: &Path, user: &User) -> io::Result<()> {
     give_open(&open_folder(path)?, user)
 }
@@ -263,17 +261,14 @@ fn give_open(folder: &OwnedFd, user: &User) -> io::Result<()> {
 }
 
 impl RunAs {
-    /// Gives what the server writes to the user: its working directory and all that lies in it, and the folder
+    /// Gives what the server writes to the user: its working directory with all that is in it, and the folder
     /// elsewhere.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub(crate) fn hand_over(&self, directory: &Path) -> io::Result<()> {
         let mut folders = [Some(directory), self.logs.as_deref()].into_iter().flatten();
         folders.try_for_each(|folder| give(folder, &self.user))
     }
 
-    /// Takes it all back when nothing of the user runs any more: a later server may have its number.
+    /// Takes it all back when nothing of the user runs any more: a later server may have the same user.
     pub(crate) fn take_back(&self, directory: &Path) {
         let own = User { uid: users::own(), gid: rustix::process::getegid().as_raw() };
         for folder in [Some(directory), self.logs.as_deref()].into_iter().flatten() {
@@ -281,8 +276,8 @@ impl RunAs {
         }
     }
 
-    /// Makes the way to the working directory passable, inside mounts of this process's own. Why it failed,
-    /// as a sentence for the log.
+    /// Makes the way to the working directory passable, in mounts of this process's own. Fails with a
+    /// sentence for the log.
     pub(crate) fn uncover(&self) -> Result<(), String> {
         let Some(closed) = &self.closed else { return Ok(()) };
         let failed = |error: io::Error| {
@@ -296,7 +291,7 @@ impl RunAs {
         root::own_mounts()?;
         rustix::mount::mount("tmpfs", closed, "tmpfs", MountFlags::empty(), c"mode=755")
             .map_err(|error| failed(error.into()))?;
-        // Whatever the mask of this process takes away (umask(2)).
+        // Whatever the umask of this process takes away (umask(2)).
         let below = here.strip_prefix(closed).unwrap_or(Path::new(""));
         let mut folder = closed.clone();
         for part in below {
@@ -309,8 +304,7 @@ impl RunAs {
         rustix::process::chdir(&here).map_err(|error| failed(error.into()))
     }
 
-    /// Becomes the user, for good. This process must have one thread. Why it failed, as a sentence for the
-    /// log.
+    /// Becomes the user, for good. This process must have one thread. Fails with a sentence for the log.
     pub(crate) fn give_up_root(&self) -> Result<(), String> {
         self.change().map_err(|error| format!("cannot become {}: {error}", self.user))
     }
@@ -328,14 +322,14 @@ impl RunAs {
         let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
         rustix::thread::set_capabilities(None, sets)?;
         if self.low_ports {
-            // Ambient is what a program keeps that knows nothing of capabilities.
+            // A program that knows nothing of capabilities keeps the ambient ones.
             rustix::thread::configure_capability_in_ambient_set(kept, true)?;
         }
         Ok(())
     }
 }
 
-/// Which of these this process has not, by the kernel's names; empty if it has them.
+/// Which of these this process lacks, by the kernel's names; empty if none.
 pub(crate) fn lacking(needed: &[(CapabilitySet, &str)]) -> String {
     let sets = rustix::thread::capabilities(None);
     let has = sets.map_or(CapabilitySet::empty(), |sets| sets.effective);

@@ -10,8 +10,8 @@ use crate::LabError;
 use crate::cgroup::Sources;
 use crate::guard::{Ending, ExitReport, GRACE, GuardProgram, GuardSpec, Report};
 
-/// How much longer than the grace time dnslab waits for the guard before it kills the guard (and
-/// by that the server): killing and removing groups takes the guard up to seconds.
+/// How much longer than the grace time dnslab waits before it kills the guard and thereby the server: killing
+/// and removing groups takes the guard up to seconds.
 const GUARD_PATIENCE: Duration = Duration::from_secs(12);
 
 /// A process that runs under a guard, and is stopped when this is dropped.
@@ -23,14 +23,12 @@ pub struct RunningProcess {
     exit: Arc<Exit>,
 }
 
-/// The guard's process and the way to it.
 #[derive(Debug)]
 struct Guard {
     child: Child,
     input: Option<ChildStdin>,
 }
 
-/// The end of the process, once known.
 #[derive(Debug, Default)]
 struct Exit {
     report: Mutex<Option<ExitReport>>,
@@ -41,9 +39,8 @@ impl RunningProcess {
     /// Starts `spec` under `program` as its guard.
     ///
     /// # Errors
-    /// When the guard cannot be started, or says that it could not start the process. A command
-    /// that does not exist is no error here: the process exits with status 127 and says why in its
-    /// log.
+    /// When the guard cannot be started or could not start the process. A missing command is no error here:
+    /// the process exits with status 127 and says why in its log.
     pub fn start(program: &GuardProgram, spec: &GuardSpec) -> Result<Self, LabError> {
         let failed = |reason: String| LabError::Guard { program: program.path.clone(), reason };
         let mut child = Command::new(&program.path)
@@ -92,7 +89,7 @@ impl RunningProcess {
     pub fn stop(&self, grace: Duration) -> ExitReport {
         let mut guard = lock(&self.guard);
         if let Some(input) = &mut guard.input {
-            // The guard has ended when the server has; then there is nobody to tell.
+            // If the server has ended, so has the guard, and nobody reads this.
             writeln!(input, "stop {}", grace.as_millis()).ok();
         }
         let report = self.exit.wait(grace + GUARD_PATIENCE);
@@ -108,7 +105,7 @@ impl RunningProcess {
             left_over: 0,
         });
         if report.ending == Ending::Unknown {
-            // Its guard can do it no more; the kernel has ended the first process alone.
+            // The guard cannot do it any more; the kernel has ended only the first process.
             self.sources.clear_away();
         }
         report
@@ -122,14 +119,13 @@ impl Drop for RunningProcess {
 }
 
 impl Exit {
-    /// Waits for the end for at most `patience`.
     fn wait(&self, patience: Duration) -> Option<ExitReport> {
         let waiting = lock(&self.report);
         let waited = self.known.wait_timeout_while(waiting, patience, |report| report.is_none());
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Notes the end; the first one counts.
+    /// The first report counts.
     fn note(&self, report: ExitReport) {
         lock(&self.report).get_or_insert(report);
         self.known.notify_all();

@@ -9,7 +9,6 @@ use crate::{descendants, sockets};
 /// CPU time and context switches of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadUse {
-    /// Nanoseconds on a CPU.
     pub(crate) cpu_ns: u64,
     /// Context switches, voluntary and not.
     pub(crate) switches: u64,
@@ -17,10 +16,10 @@ pub(crate) struct ThreadUse {
 
 /// Sums over all threads of a server that never go down: what an ended thread had used stays in.
 ///
-/// Two figures make the CPU time. That of the threads counts nanoseconds but misses what a thread
-/// used between its last reading and its end; that of the processes (`/proc/PID/stat`) counts ended
-/// threads too, but in whole ticks. Neither is ever too large, so the larger one is the truth or
-/// nearer to it. Context switches have only the first.
+/// Two figures make the CPU time. That of the threads counts nanoseconds but misses what a thread used
+/// between its last reading and its end. That of the processes (`/proc/PID/stat`) counts ended threads too,
+/// but in whole ticks. Neither is ever too large, so the larger one is nearer to the truth. Context switches
+/// have only the first.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTally {
     threads: Tally,
@@ -28,7 +27,7 @@ pub(crate) struct ThreadTally {
 }
 
 impl ThreadTally {
-    /// Reads all threads of `processes`; the sums so far.
+    /// Reads all threads of `processes` and returns the sums so far.
     pub(crate) fn read(&mut self, processes: &[u32]) -> ThreadUse {
         let stats = processes.iter().filter_map(|&pid| {
             let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -63,7 +62,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Takes the state of all that are alive; the sums so far.
+    /// Takes the state of all that are alive and returns the sums so far.
     fn update(&mut self, now: HashMap<u32, ThreadUse>) -> ThreadUse {
         for (id, before) in &self.alive {
             // A smaller figure means that the id was given to a new one.
@@ -83,7 +82,7 @@ impl Tally {
     }
 }
 
-/// Reads one thread; `None` if it has ended.
+/// `None` if the thread has ended.
 fn read_thread(folder: &str) -> Option<ThreadUse> {
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
     // A kernel without CONFIG_SCHED_INFO has no schedstat; its stat counts in ticks of 10 ms.
@@ -125,21 +124,21 @@ pub(crate) fn resident_octets(processes: &[u32]) -> u64 {
 pub(crate) struct MachineTime {
     /// CPU time of processes, nanoseconds.
     ///
-    /// Interrupts and soft interrupts count where the kernel charges them to the thread or group that
-    /// they interrupted, too (without CONFIG_IRQ_TIME_ACCOUNTING): only so is this sum never below
-    /// that of all processes. Where the kernel keeps them apart, they are nobody's.
+    /// Interrupts and soft interrupts are counted where the kernel charges them to the thread or group that
+    /// they interrupt (without CONFIG_IRQ_TIME_ACCOUNTING): without them this sum could be below that of all
+    /// processes. Where the kernel keeps them apart, they are nobody's.
     pub(crate) processes_ns: u64,
     /// Time that the hypervisor kept from this machine, nanoseconds.
     pub(crate) steal_ns: u64,
 }
 
 impl MachineTime {
-    /// Now; zeros where the kernel does not say.
+    /// Zeros where the kernel does not say.
     pub(crate) fn now() -> Self {
         Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default(), false)
     }
 
-    /// What a `/proc/stat` says, of a kernel that keeps interrupts apart or not.
+    /// From the text of `/proc/stat`, of a kernel that keeps interrupts apart or not.
     pub(crate) fn of(text: &str, irq_apart: bool) -> Self {
         // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
         let words = text.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1);
@@ -167,16 +166,16 @@ pub(crate) struct DropTally {
     last: Option<(Duration, Instant)>,
 }
 
-/// How often the sockets of the server are looked up again. They are opened at the start and stay,
-/// and a process with hundreds of TCP connections has hundreds of links to read.
+/// How often the sockets of the server are looked up again. They are opened at the start and stay, and a
+/// process with hundreds of TCP connections has hundreds of links to read.
 const LOOK_UP: Duration = Duration::from_secs(1);
 
-/// A reading rests for this many times its own length: with thousands of UDP sockets on the machine
-/// the kernel takes milliseconds for the table, and the watch must not become a load itself.
+/// After a reading the watch rests for this many times its length. With thousands of UDP sockets on the
+/// machine the kernel takes milliseconds for the table, and the watch must not become a load itself.
 const REST: u32 = 50;
 
 impl DropTally {
-    /// For a server of which these sockets are known already.
+    /// `sockets` are known already to be the server's.
     pub(crate) fn new(sockets: &HashSet<u64>) -> Self {
         let sockets = sockets.iter().map(|inode| (*inode, 0)).collect();
         Self { sockets, looked_up: None, last: None }

@@ -11,10 +11,10 @@ use crate::process::RunningProcess;
 use crate::sockets::{self, Owner};
 use crate::{ExitReport, descendants};
 
-/// Asks one query over a transport and judges the answer; why it was not right, as half a sentence.
+/// Asks one query over a transport and judges the answer; if it is not right, says why in half a sentence.
 ///
-/// It must return within a second or two, answered or not: meanwhile nobody looks whether the
-/// server has ended.
+/// It must return within a second or two, answered or not: meanwhile nobody looks whether the server has
+/// ended.
 pub type Probe<'a> = dyn Fn(Transport, SocketAddr) -> Result<(), String> + 'a;
 
 /// Time between two looks. Servers need 10 ms (NSD) to seconds (large zones) to start.
@@ -23,15 +23,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Why the wait ended without a ready server.
 #[derive(Debug)]
 pub(crate) enum NotYet {
-    /// The server ended.
     Exited(ExitReport),
-    /// Another process has an address.
     Taken {
-        /// Over which transport.
         transport: Transport,
-        /// The address.
         address: SocketAddr,
-        /// Who.
         owner: Owner,
     },
     /// The time is over; what was missing, one entry per transport.
@@ -72,7 +67,7 @@ pub(crate) fn wait(
     }
 }
 
-/// Looks at one address; what is missing, if anything.
+/// What is missing at one address, if anything.
 fn look(
     transport: Transport,
     address: SocketAddr,
@@ -83,8 +78,8 @@ fn look(
     // The tables are those of the network that the server is in.
     let network = process.pid().to_string();
     let receivers = sockets::receivers(&network, transport, address);
-    // A stranger at the very address shares the queries with the server (SO_REUSEPORT) or has them
-    // all. One at the wildcard address gets none once the server is there.
+    // A stranger at this very address shares the queries with the server (SO_REUSEPORT) or gets them all. One
+    // at the wildcard address gets none once the server is there.
     let (ours, strangers): (Vec<_>, Vec<_>) =
         receivers.iter().partition(|entry| own.contains(&entry.inode));
     if strangers.iter().any(|entry| entry.local == address) {

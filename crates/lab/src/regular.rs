@@ -1,4 +1,4 @@
-//! Files in folders that somebody else may write: a server's own, who is not root.
+//! Files in folders that somebody else may write, such as a server that is not root.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,8 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a file that is a regular one, and waits for nobody: no symbolic link is followed, and no pipe or
-/// device opened.
+/// Opens a regular file and never waits: no symbolic link is followed, and no pipe or device opened.
 ///
 /// # Errors
 /// When it is something else, is not there, or may not be opened.

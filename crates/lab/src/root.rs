@@ -1,11 +1,10 @@
-//! Servers in a root folder of their own: the programs and libraries of another release of a
-//! distribution, run here by chroot.
+//! Servers in a root folder of their own: the programs and libraries of another release of a distribution,
+//! run here by chroot.
 //!
-//! The stage of [`crate::launch`] gives the server mounts of its own, in which the run's folder and
-//! the kernel's file systems are bound into the root, and moves into it. All of these mounts belong
-//! to that process and its children, and go away with the last of them: nobody has to unmount
-//! anything, and no other process sees them. Configurations name only relative paths, so they mean
-//! the same inside.
+//! The stage of [`crate::launch`] gives the server mounts of its own, in which the run's folder and the
+//! kernel's file systems are bound into the root, and moves into it. All of these mounts belong to that
+//! process and its children and go away with the last of them: nobody has to unmount anything, and no other
+//! process sees them. Configurations name only relative paths, so they mean the same inside.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,11 +19,10 @@ use crate::server::{Installed, ServerKind, Version, adapter, ask_version, is_exe
 use crate::users::User;
 use crate::{LabError, get, privileges};
 
-/// Where the run's folder is inside a root: Debian has this folder for mounts, and leaves it empty.
+/// Where the run's folder is inside a root. Debian has this folder for mounts and leaves it empty.
 const RUN_FOLDER: &str = "mnt";
 
-/// The kernel's file systems that servers look into: devices, processes, and how many CPUs there
-/// are.
+/// The kernel's file systems that servers look into: devices, processes, and how many CPUs there are.
 const KERNEL_FOLDERS: [&str; 3] = ["dev", "proc", "sys"];
 
 /// Where programs are inside a root, in the order in which they are looked for.
@@ -38,15 +36,15 @@ pub enum FileSystem {
     /// That of dnslab.
     #[default]
     Shared,
-    /// The same with mounts of its own: what it mounts, nobody else sees, and it goes away with it.
+    /// The same with mounts of its own: nobody else sees them, and they go away with the process.
     OwnMounts,
     /// This folder is `/`, with mounts of its own, and the working directory is bound into it.
     Root(PathBuf),
 }
 
 impl FileSystem {
-    /// Makes it so for this process, which must have one thread; its working directory stays the
-    /// same folder, by whatever name. Why it failed, as a sentence for the log.
+    /// Applies it to this process, which must have one thread. The working directory stays the same folder,
+    /// by whatever name. Fails with a sentence for the log.
     pub(crate) fn enter(&self) -> Result<(), String> {
         match self {
             Self::Shared => Ok(()),
@@ -56,12 +54,11 @@ impl FileSystem {
     }
 }
 
-/// Takes this process's mounts away from everybody else's.
 pub(crate) fn own_mounts() -> Result<(), String> {
     #[expect(deprecated, reason = "only with FILES is it unsafe, which is not asked for here")]
     rustix::thread::unshare(UnshareFlags::NEWNS)
         .map_err(|error| format!("cannot have mounts of its own: {error}"))?;
-    // Shared is how systemd leaves them: what is mounted here would then appear everywhere.
+    // systemd leaves mounts shared: what is mounted here would then appear everywhere.
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private)
         .map_err(|error| format!("cannot keep its mounts to itself: {error}"))
@@ -166,10 +163,8 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Opens `root`: a folder, or the name of one that `dnslab lab get` has made.
-    ///
-    /// # Errors
-    /// When there is none, or this process may not enter it.
+    /// Opens `root`: a folder, or the name of one that `dnslab lab get` has made. Fails if there is none, or
+    /// this process may not enter it.
     pub(crate) fn open(root: &Path) -> Result<Self, RootError> {
         let folder = locate(root)?;
         let missing = missing_rights();
@@ -179,12 +174,10 @@ impl Root {
         Err(RootError::NotPrivileged { root: folder, missing })
     }
 
-    /// The file system of a server that runs in it.
     pub(crate) fn file_system(&self) -> FileSystem {
         FileSystem::Root(self.folder.clone())
     }
 
-    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -197,10 +190,7 @@ impl Root {
         )
     }
 
-    /// Finds a server's program inside, and asks it for its version where its libraries are.
-    ///
-    /// # Errors
-    /// When it is not there or does not say its version.
+    /// Finds a server's program inside and asks it for its version, with the libraries of the root.
     pub(crate) fn find(&self, kind: ServerKind) -> Result<Installed, LabError> {
         let binary = self.program(kind)?;
         let version = self.ask_version(&binary, adapter(kind).version_argument())?;
@@ -226,7 +216,6 @@ impl Root {
         Ok(Path::new("/").join(inside))
     }
 
-    /// Asks a program inside for its version.
     pub(crate) fn ask_version(
         &self,
         binary: &Path,
@@ -248,21 +237,20 @@ impl Root {
     }
 }
 
-/// Finds the program of a server in a root folder (or one in the cache, by its name) and asks it for
-/// its version.
+/// Finds the program of a server in a root folder (or one in the cache, by its name) and asks it for its
+/// version.
 ///
 /// # Errors
-/// When the folder or the program is not there, the rights are missing, or the program does not say
-/// its version.
+/// When the folder, the program, a right or the version is missing.
 pub fn find_in_root(kind: ServerKind, root: &Path) -> Result<Installed, LabError> {
     Root::open(root)?.find(kind)
 }
 
-/// Finds the program of a server in a root folder, and does not run it: its path with that of the root, and
-/// its version, where `dnslab lab get` has fetched the root and written that down.
+/// Finds the program of a server in a root folder without running it. Returns its path with that of the root,
+/// and its version if `dnslab lab get` has fetched the root and written that down.
 ///
 /// # Errors
-/// When the folder or the program is not there, or the rights are missing.
+/// When the folder, the program or a right is missing.
 pub fn program_in_root(
     kind: ServerKind,
     root: &Path,
@@ -276,13 +264,13 @@ pub fn program_in_root(
     Ok((root.folder.join(inside), version))
 }
 
-/// Finds a root folder by its path, or by its name in the cache; starts nothing. The path is absolute
-/// and without symbolic links.
+/// Finds a root folder by its path, or by its name in the cache; starts nothing. The path is absolute and
+/// without symbolic links.
 ///
 /// # Errors
 /// When there is none.
 pub fn locate(root: &Path) -> Result<PathBuf, RootError> {
-    // A folder of that name in the working directory would be taken or not, as the place may be.
+    // A name never means a folder in the working directory: that would depend on where dnslab runs.
     let by_name = is_name(root);
     let cached = root.to_str().filter(|_| by_name).and_then(cache::find);
     let path = if by_name { cached } else { Some(root.to_owned()) };
@@ -298,7 +286,7 @@ pub fn locate(root: &Path) -> Result<PathBuf, RootError> {
     Ok(folder)
 }
 
-/// How to come by a root that is not there.
+/// How to get a root that is not there.
 fn hint(root: &Path, by_name: bool) -> String {
     if !by_name {
         return "the path is wrong, or nothing was put there yet: debootstrap makes root folders, and \
@@ -314,8 +302,8 @@ fn hint(root: &Path, by_name: bool) -> String {
     format!("a path has `/`; the names are {}: dnslab lab get NAME", known.join(", "))
 }
 
-/// The capabilities that a chroot with mounts of its own takes and this process lacks, by the
-/// kernel's names; empty if it has them (capabilities(7)).
+/// The capabilities that a chroot with mounts of its own takes and this process lacks, by the kernel's names;
+/// empty if none (capabilities(7)).
 pub(crate) fn missing_rights() -> String {
     let needed = [
         (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),

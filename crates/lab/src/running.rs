@@ -29,10 +29,8 @@ use crate::server::{
 use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports, tls_library, users};
 
-/// Name of the server's log inside its folder.
 pub(crate) const LOG: &str = "server.log";
 
-/// Lines of the log that an error shows.
 const SHOWN_LINES: usize = 10;
 
 /// Octets at the end of a log that are searched for its last lines; a query log can have gigabytes.
@@ -53,13 +51,12 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Finds the server, writes its whole state into its folder, starts it under a guard, and waits
-    /// until it owns the socket of every transport and `probe` is content with each.
+    /// Finds the server, writes its whole state into its folder, starts it under a guard, and waits until it
+    /// owns the socket of every transport and `probe` is content with each.
     ///
     /// # Errors
-    /// When the server is not installed or cannot do what is asked, when another process has its
-    /// address, when it ends before it answers, or when it is not ready within `timeout`. Nothing
-    /// is left running then; the folder stays, for its log.
+    /// When it is not installed, cannot do what is asked, finds its address taken, ends before it answers, or
+    /// is not ready within `timeout`. Nothing is left running then; the folder stays, for its log.
     pub fn start(
         spec: &ServerSpec,
         guard: &GuardProgram,
@@ -91,7 +88,7 @@ impl RunningServer {
             command: rendered.command.clone(),
             log: directory.join(LOG),
             standard_error: spec.logging.standard_error().map(|name| directory.join(name)),
-            // By its path without links: that is the way which is made passable.
+            // Its path without links: that way is made passable.
             directory: whole,
             cpus: spec.cpus.clone(),
             network: spec.network.clone(),
@@ -100,13 +97,13 @@ impl RunningServer {
         };
         let process = RunningProcess::start(guard, &guarded)?;
         if let Err(reason) = ready::wait(&process, &addresses, probe, timeout) {
-            // First the end, so that the log is whole.
+            // End it first, so that the log is complete.
             process.stop(GRACE);
             return Err(explain(spec.kind, reason, &rendered.command, &log, timeout));
         }
         let has_tls = spec.has_encrypted()
             || spec.upstream.as_ref().is_some_and(|upstream| upstream.tls.is_some());
-        // Read while it runs: a program of its own may have libraries of its own.
+        // Read while it runs: a program of the user's own may have libraries of its own.
         let tls_library = match has_tls {
             true => tls_library::of(spec.kind, process.pid()),
             false => String::new(),
@@ -172,7 +169,7 @@ impl RunningServer {
             .pinned_to(&self.facts.cpus)
     }
 
-    /// Begins to read what it counts itself; `None` if it tells nobody.
+    /// Begins to read its own counters; `None` if it publishes none.
     #[must_use]
     pub fn count(&self) -> Option<CounterWatch> {
         CounterWatch::start(self.counted.clone())
@@ -184,7 +181,7 @@ impl RunningServer {
         &self.process
     }
 
-    /// How it ended, if it has by itself; does not wait.
+    /// How it ended, if it has ended by itself; does not wait.
     #[must_use]
     pub fn exited(&self) -> Option<ExitReport> {
         self.process.exited()
@@ -202,7 +199,7 @@ impl RunningServer {
         log_tail(&self.log, lines).unwrap_or_default()
     }
 
-    /// Ends it: SIGTERM, 5 s of grace, SIGKILL; then nothing of it is left but its folder.
+    /// Ends it: SIGTERM, 5 s of grace, SIGKILL. Then nothing of it is left but its folder.
     ///
     /// # Errors
     /// When it had ended by itself before: whatever was measured meanwhile is in doubt.
@@ -230,11 +227,12 @@ fn locate(spec: &ServerSpec) -> Result<(Option<Root>, Installed), LabError> {
     Ok((Some(root), installed))
 }
 
-/// Attempts at an address, and the time between two: whoever looks for a free port has one for a moment.
+/// Attempts at an address, and the time between two: a process that looks for a free port holds it for a
+/// moment.
 const ATTEMPTS: u32 = 10;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
-/// Whether an address is free, or is soon.
+/// Whether an address is free now or soon.
 fn free_in_time(transport: Transport, address: SocketAddr) -> io::Result<()> {
     for _ in 1..ATTEMPTS {
         match ports::check(transport, address) {
@@ -278,8 +276,8 @@ fn check_addresses(
     Ok(())
 }
 
-/// Writes everything that the server needs into its folder; the authority of its certificate, if it
-/// needs one, and the folder of its query log, if that lies elsewhere.
+/// Writes everything that the server needs into its folder. Returns the authority of its certificate, if it
+/// needs one, and the folder of its query log, if that is elsewhere.
 fn prepare(
     spec: &ServerSpec,
     rendered: &Rendered,
@@ -304,8 +302,8 @@ fn prepare(
     Ok((Some(made.authority), logs))
 }
 
-/// Makes a folder of this process's own in `logs`, and a symbolic link to it in the server's folder. Not
-/// the file is linked: a server that rotates it would rename the link. The path of the folder that was made.
+/// Makes a folder of this process's own in `logs`, and a symbolic link to it in the server's folder. The file
+/// itself is not linked: a server that rotates it would rename the link. Returns the path of the new folder.
 fn link_log_folder(logs: &Path, folder: &Path) -> Result<PathBuf, LabError> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -316,7 +314,7 @@ fn link_log_folder(logs: &Path, folder: &Path) -> Result<PathBuf, LabError> {
     Ok(own)
 }
 
-/// Copies a file into the server's folder, unless it lies there already.
+/// Copies a file into the server's folder, unless it is there already.
 fn bring(from: &Path, to: &Path) -> Result<(), LabError> {
     let already = to.exists() && from.canonicalize().ok() == to.canonicalize().ok();
     if !already {
@@ -380,7 +378,7 @@ fn explain(
     }
 }
 
-/// A remedy that the log's last lines speak for.
+/// A remedy, if the log's last lines show the cause.
 fn hint(kind: ServerKind, log_tail: &[String]) -> Option<String> {
     let says = |text: &str| log_tail.iter().any(|line| line.to_ascii_lowercase().contains(text));
     if says("address already in use") || says("address in use") {
@@ -398,7 +396,6 @@ fn hint(kind: ServerKind, log_tail: &[String]) -> Option<String> {
     None
 }
 
-/// The last `lines` lines of a file.
 pub(crate) fn log_tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
     let mut file = open_regular(path, File::options().read(true))?;
     let length = file.metadata()?.len();

@@ -17,26 +17,23 @@ use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
 use crate::threads::ThreadLog;
 use crate::written::WrittenTally;
 
-/// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured
-/// in a build without optimisation), so the watch takes at most 1 % of one CPU, and a run of ten
-/// seconds still has a hundred points.
+/// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured in a
+/// build without optimisation), so the watch takes at most 1 % of one CPU, and a run of ten seconds still has
+/// a hundred points.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Most CPUs that are told one by one: a record of ten seconds grows by 1 KiB for each.
+/// Most CPUs that are recorded one by one: a record of ten seconds grows by 1 KiB for each.
 const MAX_CORES: usize = 32;
 
 /// Attempts at the first and at the last sample, which bound what the series covers.
 const ATTEMPTS: usize = 5;
 
-/// Time between these attempts.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 
 /// What a sampler needs to know of a server.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// Its processes.
     pub(crate) processes: Processes,
-    /// Where its figures are read.
     pub(crate) sources: Sources,
     /// How many CPUs it may use.
     pub(crate) cpus: usize,
@@ -44,11 +41,11 @@ pub struct Watched {
     pub(crate) own_cpus: Vec<usize>,
     /// CPUs of the load.
     pub(crate) load_cpus: Vec<usize>,
-    /// Sockets that are known to be its own, though this user may not see what it has open.
+    /// Sockets known to be its own, even if this user may not see what it has open.
     pub(crate) sockets: HashSet<u64>,
-    /// The logs of queries that it was told to write.
+    /// Its query logs.
     pub(crate) logs: Vec<PathBuf>,
-    /// CPUs of the server, whose use is told one by one; empty if it may use all.
+    /// CPUs of the server that are recorded one by one; empty if it may use all.
     pub(crate) server_cpus: Vec<usize>,
 }
 
@@ -68,7 +65,7 @@ impl Watched {
         }
     }
 
-    /// A server that somebody else started, with `sockets` among its own; it may use these CPUs.
+    /// A server that somebody else started, with `sockets` among its own. It may use these CPUs.
     pub(crate) fn of_external(
         processes: Processes,
         sources: Sources,
@@ -79,7 +76,7 @@ impl Watched {
         own.pinned_to(&cpus)
     }
 
-    /// The same server, which may use these CPUs alone: their interrupts count as its own.
+    /// The same server, which may use these CPUs only: their interrupts count as its own.
     #[must_use]
     pub fn pinned_to(mut self, cpus: &[usize]) -> Self {
         self.own_cpus = cpus.to_vec();
@@ -87,7 +84,7 @@ impl Watched {
         self
     }
 
-    /// The CPUs that are told one by one: those of server and load, or all where the server is not
+    /// The CPUs that are recorded one by one: those of server and load, or all where the server is not
     /// pinned; at most [`MAX_CORES`].
     fn cores(&self, times: &CpuTimes) -> Vec<usize> {
         let mut cores = match self.server_cpus.is_empty() {
@@ -108,7 +105,7 @@ impl Watched {
         self
     }
 
-    /// The same server, whose logs of queries are these files.
+    /// The same server with these query logs.
     #[must_use]
     pub fn with_logs(mut self, logs: Vec<PathBuf>) -> Self {
         self.logs = logs;
@@ -123,7 +120,6 @@ impl Watched {
     }
 }
 
-/// Which processes a server has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Processes {
     /// These and all their descendants.
@@ -133,7 +129,7 @@ pub(crate) enum Processes {
 }
 
 impl Processes {
-    /// Those that exist now, each once. Who watches is no part of a server that has started him.
+    /// Those that exist now, each once. The watching process is no part of a server that started it.
     pub(crate) fn now(&self) -> Vec<u32> {
         let mut all: Vec<u32> = match self {
             // What the first process of the system has started is no part of a server.
@@ -162,12 +158,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Takes the first sample before it returns, and then one every 0.1 s until
-    /// [`Sampler::finish`] or the end of the server. So a load that begins afterwards is covered
-    /// from its start.
+    /// Takes the first sample before it returns, and then one every 0.1 s until [`Sampler::finish`] or the
+    /// end of the server. So a load that begins afterwards is covered from its start.
     ///
-    /// A reading that fails while the server is there is made up for by the next one: every figure
-    /// is cumulative, so nothing is lost but a point of the chart.
+    /// A failed reading while the server is there costs only a point of the chart: figures are cumulative.
     #[must_use]
     pub fn start(watched: Watched) -> Self {
         let (stop, stopped) = mpsc::channel();
@@ -179,23 +173,23 @@ impl Sampler {
         Self { stop, thread, watched }
     }
 
-    /// Takes a last sample, ends the watch, and gives the samples on the timeline that begins at
-    /// `origin` (the start of the load); samples before it have negative times.
+    /// Takes a last sample, ends the watch, and returns the samples on the timeline that begins at `origin`
+    /// (the start of the load); earlier samples have negative times.
     ///
-    /// The samples cover the load unless the server ended before, or its figures could not be read
-    /// at the one end or the other: then [`ResourceSeries::cpu_between_ns`] gives `None` for the
-    /// window, and the server counts as not watched.
+    /// The samples cover the load unless the server ended before, or its figures could not be read at either
+    /// end. Then [`ResourceSeries::cpu_between_ns`] gives `None` for the window, and the server counts as not
+    /// watched.
     #[must_use]
     pub fn finish(self, origin: Instant) -> ResourceSeries {
         self.finish_over(origin, (0, 0))
     }
 
-    /// The same with what the busiest threads and the CPUs of the load did over a window of that
-    /// timeline, nanoseconds.
+    /// The same, with what the busiest threads and the CPUs of the load did over a window of that timeline,
+    /// nanoseconds.
     #[must_use]
     pub fn finish_over(self, origin: Instant, window: (i64, i64)) -> ResourceSeries {
         self.stop.send(()).ok();
-        // A watch that panicked has nothing to say; the run then has no resources and says so.
+        // After a panic the run has no resources and says so.
         let seen = self.thread.join().unwrap_or_else(|_| Seen::new());
         let Watched { sources, cpus, load_cpus, .. } = self.watched;
         let began = signed_ns(seen.began, origin);
@@ -216,14 +210,13 @@ impl Sampler {
     }
 }
 
-/// What a watch has seen, on a timeline that begins with it.
+/// What a watch has seen, on a timeline that begins with the watch.
 struct Seen {
     began: Instant,
     samples: Vec<ResourceSample>,
     threads: ThreadLog,
-    /// What the CPUs of the load had done at each sample, in their order.
+    /// Each sample's instant, and what the CPUs of the load had done by then, in their order.
     load: Vec<(i64, Vec<CpuTime>)>,
-    /// The CPUs that are told one by one.
     cores: Vec<usize>,
 }
 
@@ -234,7 +227,7 @@ impl Seen {
     }
 }
 
-/// What CPUs did over a window, by the readings that enclose it; nothing if none do.
+/// What CPUs did over a window, from the readings that enclose it; empty if none do.
 fn shares(
     cpus: &[usize],
     readings: &[(i64, Vec<CpuTime>)],
@@ -256,7 +249,7 @@ fn shares(
         .collect()
 }
 
-/// The sampling thread: due instants are counted from the first one, never from the last sample.
+/// Due instants are counted from the first one, never from the last sample.
 fn sample_until(watched: &Watched, began: &mpsc::Sender<()>, stopped: &mpsc::Receiver<()>) -> Seen {
     let mut watch = Watch::new(watched);
     let mut due = Instant::now();
@@ -266,7 +259,7 @@ fn sample_until(watched: &Watched, began: &mpsc::Sender<()>, stopped: &mpsc::Rec
             return watch.seen;
         }
         began.send(()).ok();
-        // Instants that passed while this thread did not run are left out, not made up for.
+        // Instants that passed while this thread did not run are left out.
         while due <= Instant::now() {
             due += INTERVAL;
         }
@@ -280,17 +273,13 @@ fn sample_until(watched: &Watched, began: &mpsc::Sender<()>, stopped: &mpsc::Rec
     }
 }
 
-/// What came of one look at the server.
 enum Reading {
-    /// There is a sample more.
     Sample,
     /// The server is there, but a figure could not be read.
     Missed,
-    /// The server is gone.
     Ended,
 }
 
-/// The state of the sums.
 struct Watch<'a> {
     watched: &'a Watched,
     threads: ThreadTally,
@@ -310,7 +299,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes a sample; tries again at once, some times, when it is missed.
+    /// Takes a sample, with some attempts.
     fn insist(&mut self) -> Reading {
         for _ in 1..ATTEMPTS {
             match self.sample() {
@@ -321,7 +310,6 @@ impl<'a> Watch<'a> {
         self.sample()
     }
 
-    /// Takes one sample.
     fn sample(&mut self) -> Reading {
         let processes = self.watched.processes.now();
         if processes.is_empty() {
@@ -329,14 +317,13 @@ impl<'a> Watch<'a> {
         }
         match self.read(&processes) {
             Some(()) => Reading::Sample,
-            // The group goes away with the server: then this is the end, and not a failure.
+            // The group goes away with the server: then this is the end and no failure.
             None if self.watched.processes.now().is_empty() => Reading::Ended,
             None => Reading::Missed,
         }
     }
 
-    /// Reads every figure of these processes; `None` if one of them cannot be read. The instant is
-    /// that of the CPU reading.
+    /// `None` if a figure cannot be read. The instant is that of the CPU reading.
     fn read(&mut self, processes: &[u32]) -> Option<()> {
         let sources = &self.watched.sources;
         let at = Instant::now();
@@ -381,7 +368,6 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// CPU time of this process, nanoseconds.
 fn own_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -410,13 +396,13 @@ mod tests {
         assert_eq!(of((50, 201)), []);
     }
 
-    /// Watches this process through a group whose files are written here: used once, then gone for
-    /// longer than a tick, then perhaps there again. The series, and when the files were gone in
-    /// nanoseconds of its timeline.
+    /// Watches this process through a group whose files are written here: used once, then gone for longer
+    /// than a tick, then perhaps there again. Returns the series, and when the files were gone in nanoseconds
+    /// of its timeline.
     fn interrupted(comes_back: bool) -> (ResourceSeries, i64) {
         let group = tempfile::tempdir().unwrap();
         let write = |used_us: u64| {
-            // Whole at once: a reader never sees half of it.
+            // A reader never sees half of it.
             let (part, file) = (group.path().join("part"), group.path().join("cpu.stat"));
             fs::write(&part, format!("usage_usec {used_us}\n")).unwrap();
             fs::rename(part, file).unwrap();

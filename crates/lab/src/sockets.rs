@@ -1,4 +1,4 @@
-//! Who owns which address: the socket tables of `/proc/net` (proc_net(5)).
+//! Which process owns an address: the socket tables of `/proc/net` (proc_net(5)).
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -51,9 +51,9 @@ pub(crate) fn owner_of(entries: &[&Entry]) -> Owner {
     Owner { process }
 }
 
-/// All processes that have one of `entries` open, as far as this user may see, ascending. The
-/// first process of the system is among them only if it is alone: it hands sockets on to the
-/// services that it starts (systemd.socket(5)).
+/// All processes that have one of `entries` open, as far as this user may see, ascending. The first process
+/// of the system is among them only if it is alone: it hands sockets on to the services that it starts
+/// (systemd.socket(5)).
 pub(crate) fn owners(entries: &[Entry]) -> Vec<u32> {
     let inodes: HashSet<u64> = entries.iter().map(|entry| entry.inode).collect();
     let mut owners = descendants::all();
@@ -65,14 +65,13 @@ pub(crate) fn owners(entries: &[Entry]) -> Vec<u32> {
     owners
 }
 
-/// Those of the [`receivers`] that the kernel gives what is sent to `address`.
+/// Those of the [`receivers`] to which the kernel gives what is sent to `address`.
 pub(crate) fn nearest(network: &str, transport: Transport, address: SocketAddr) -> Vec<Entry> {
     preferred(receivers(network, transport, address), address)
 }
 
-/// Those that the kernel prefers: a socket bound to the address itself goes before one bound to the
-/// wildcard of its family, and that before an IPv6 wildcard that takes IPv4 too (`compute_score`,
-/// net/ipv4/udp.c and inet_hashtables.c).
+/// Those that the kernel prefers: a socket bound to the address itself, then one bound to the wildcard of its
+/// family, then an IPv6 wildcard that takes IPv4 too (`compute_score`, net/ipv4/udp.c and inet_hashtables.c).
 fn preferred(mut entries: Vec<Entry>, address: SocketAddr) -> Vec<Entry> {
     let asked = address.ip().to_canonical();
     let nearness = |entry: &Entry| {
@@ -85,10 +84,8 @@ fn preferred(mut entries: Vec<Entry>, address: SocketAddr) -> Vec<Entry> {
     entries
 }
 
-/// One line of a socket table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Where it is bound.
     pub(crate) local: SocketAddr,
     /// Its peer; port 0 if it has none.
     pub(crate) remote: SocketAddr,
@@ -115,8 +112,8 @@ pub(crate) fn receivers(network: &str, transport: Transport, address: SocketAddr
     entries
 }
 
-/// The UDP or TCP table, whichever the transport lies on, both IP versions, of the network namespace
-/// of process `pid` (or `self`).
+/// The UDP or TCP table that belongs to the transport, both IP versions, of the network namespace of process
+/// `pid` (or `self`).
 pub(crate) fn table(pid: &str, transport: Transport) -> Vec<Entry> {
     let name = if transport.runs_over_tcp() { "tcp" } else { "udp" };
     let read = |ending: &str| {
@@ -128,7 +125,7 @@ pub(crate) fn table(pid: &str, transport: Transport) -> Vec<Entry> {
     entries
 }
 
-/// For so long a table that one reader has taken serves the others of the same network too.
+/// How long a table that one reader has taken serves other readers of the same network.
 pub(crate) const SHARED_FOR: Duration = Duration::from_millis(50);
 
 /// The UDP table of the network of process `pid`, at most [`SHARED_FOR`] old. The servers of a round are
@@ -165,21 +162,20 @@ pub(crate) fn inodes_of(pid: u32) -> HashSet<u64> {
 pub(crate) fn covers(local: SocketAddr, address: SocketAddr) -> bool {
     let (bound, asked) = (local.ip().to_canonical(), address.ip().to_canonical());
     let wildcard = match bound {
-        // The IPv6 wildcard takes IPv4 too, unless IPV6_V6ONLY: then this names one owner too many,
-        // which an error message survives better than one too few.
+        // The IPv6 wildcard takes IPv4 too, unless IPV6_V6ONLY: then this names one owner too many, which an
+        // error message survives better than one too few.
         IpAddr::V6(ip) => ip.is_unspecified(),
         IpAddr::V4(ip) => ip.is_unspecified() && asked.is_ipv4(),
     };
     local.port() == address.port() && (wildcard || bound == asked)
 }
 
-/// Reads a table; lines that are none (the heading) are left out.
 fn parse(text: &str) -> Vec<Entry> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// Reads one line: `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...`;
-/// the drops are the 13th column of the UDP tables.
+/// Fields: `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...`. The drops are the
+/// 13th column of the UDP tables.
 fn parse_line(line: &str) -> Option<Entry> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     Some(Entry {
@@ -234,7 +230,7 @@ mod tests {
         assert_eq!(owner(Transport::Udp, ([127, 0, 0, 1], port).into()), ours);
     }
 
-    /// A stub resolver on an address of its own beside a server on all, for example.
+    /// E.g. a stub resolver on one address beside a server on all.
     #[test]
     fn the_socket_of_the_address_goes_before_a_wildcard() {
         let entry = |local: &&str| Entry {
@@ -258,7 +254,7 @@ mod tests {
         }
     }
 
-    /// As with SO_REUSEPORT, where several processes have a socket each.
+    /// As with SO_REUSEPORT: several processes have a socket each.
     #[test]
     fn all_owners_of_sockets_are_found() {
         let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());

@@ -4,32 +4,29 @@ use std::collections::HashMap;
 
 use dnslab_measure::ThreadShare;
 
-/// Threads that a record names at most.
+/// Threads in a record.
 const NAMED: usize = 8;
 
-/// A thread below this share of a CPU says nothing.
+/// A thread below this share of a CPU is left out.
 const LEAST: f64 = 0.005;
 
-/// The CPU time of all threads at each sample.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadLog {
     threads: HashMap<u32, Thread>,
-    /// When the first reading was.
     began_ns: Option<i64>,
 }
 
-/// One thread.
 #[derive(Debug)]
 struct Thread {
     name: String,
-    /// When and how much CPU time it had used, nanoseconds; two points with one figure stand for all
-    /// between them.
+    /// When, and how much CPU time it had used, nanoseconds. Two points with one figure stand for all between
+    /// them.
     points: Vec<(i64, u64)>,
 }
 
 impl ThreadLog {
-    /// Adds a reading of all threads by their ids, at an instant not before the last one. `name` is
-    /// asked once for each thread.
+    /// Adds a reading of all threads by their ids, at an instant not before the last one. `name` is called
+    /// once for each thread.
     pub(crate) fn push(
         &mut self,
         at_ns: i64,
@@ -51,8 +48,8 @@ impl ThreadLog {
         let length = (to_ns - from_ns).max(1) as f64;
         let share = |thread: &Thread| {
             let at = |instant| thread.used_at(instant, self.began_ns.unwrap_or(0));
-            // The instant of a sample is that of the reading of the first thread: the error of the last
-            // one's must make no thread fuller than a CPU.
+            // The instant of a sample is that of the first thread's reading. The error for the last thread
+            // must not give it more than a CPU.
             ((at(to_ns) - at(from_ns)) / length).clamp(0.0, 1.0)
         };
         let shares =
@@ -78,8 +75,8 @@ impl Thread {
         }
     }
 
-    /// CPU time at an instant, linearly between the points around it. A thread that came after the
-    /// first reading had none before its first point, one that ended keeps what it had.
+    /// CPU time at an instant, linearly between the points around it. A thread that came after the first
+    /// reading had none before its first point. One that ended keeps what it had.
     fn used_at(&self, at_ns: i64, began_ns: i64) -> f64 {
         let after = self.points.partition_point(|(at, _)| *at < at_ns);
         let before = after.checked_sub(1).map(|place| self.points[place]);

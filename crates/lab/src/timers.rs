@@ -1,8 +1,8 @@
 //! What a short sleep is on this machine: how long, and how much CPU time it takes.
 //!
-//! A load worker sleeps for a horizon of tens of microseconds in every round. On a machine of iron
-//! that is late by a few of them and costs one or two; on a virtual one each end of it may be an
-//! exit to the hypervisor, and cost more than all the queries of the round.
+//! A load worker sleeps for tens of microseconds in every round. On physical hardware the sleep ends a few
+//! microseconds late and costs one or two. On a virtual machine each end of it may be an exit to the
+//! hypervisor, and cost more than all the queries of the round.
 
 use std::num::NonZeroU64;
 use std::thread;
@@ -11,26 +11,25 @@ use std::time::{Duration, Instant};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Asked of each sleep: the engine's usual horizon.
+/// Length asked of each sleep: the engine's usual one.
 pub(crate) const ASKED: Duration = Duration::from_micros(50);
 
 /// Work before each sleep, so that the CPU is as awake as in a round.
 const WORK: Duration = Duration::from_micros(20);
 
-/// Sleeps that are measured: some 30 ms.
+/// Number of sleeps: some 30 ms.
 const SLEEPS: u32 = 300;
 
-/// A short sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sleep {
-    /// How long it is; the median.
+    /// Median.
     pub(crate) lasts: Duration,
-    /// CPU time that goes with it: going to sleep and waking up; the mean.
+    /// Mean CPU time of going to sleep and waking up.
     pub(crate) cpu: Duration,
 }
 
 impl Sleep {
-    /// Measures it on the CPU that the calling thread is on.
+    /// On the CPU of the calling thread.
     pub(crate) fn measure() -> Self {
         // The kernel may round a sleep up by this much; workers ask for as little.
         let slack = current_timer_slack().ok().and_then(NonZeroU64::new);
@@ -53,7 +52,6 @@ impl Sleep {
     }
 }
 
-/// CPU time of the calling thread.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

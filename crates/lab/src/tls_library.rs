@@ -1,9 +1,9 @@
-//! Which library a running server has TLS from, and in which version: what encryption costs is the cost
-//! of that library first of all.
+//! Which library a running server has TLS from, and in which version: the cost of encryption is mostly the
+//! cost of that library.
 //!
-//! Shared libraries are found among the files that the process has mapped, not by asking the package
-//! manager: a server from a root folder or a build of one's own has its own. The version is the text that
-//! the library itself carries.
+//! Shared libraries are found among the files that the process has mapped, and not by asking the package
+//! manager: a server from a root folder or a build of the user's own has its own. The version is the text
+//! that the library itself carries.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -14,23 +14,22 @@ use rustix::fs::OFlags;
 
 use crate::ServerKind;
 
-/// A library by the name of its file, and the words before the version that is in it.
+/// File name of a library, file name of the library that has its version, and the words before the version.
 const LIBRARIES: [(&str, &str, &str); 2] = [
     ("libssl.so", "libcrypto.so", "OpenSSL "),
     ("libgnutls.so", "libgnutls.so", "Enabled GnuTLS "),
 ];
 
-/// What a Go program says of its build begins with this (`debug/buildinfo`).
+/// The build information of a Go program begins with this (`debug/buildinfo`).
 const GO_BUILD: &[u8] = b"\xff Go buildinf:";
 
-/// The versions that this program is built with.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
-/// Octets read at once, and most of what is looked for.
+/// Octets read at once, and the most octets of what is looked for.
 const CHUNK: usize = 1 << 20;
 const MAX_LENGTH: usize = 256;
 
-/// Octets of a file that are looked through at most; CoreDNS has 70 MB.
+/// Most octets of a file that are read; CoreDNS has 70 MB.
 const MAX_COUNT: u64 = 1 << 30;
 
 /// Name and version of the library that the process `pid` of such a server has TLS from, e.g.
@@ -52,12 +51,11 @@ pub(crate) fn of(kind: ServerKind, pid: u32) -> String {
     }
 }
 
-/// Those among the shared libraries that a process has mapped.
 fn shared(pid: u32) -> String {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut found = Vec::new();
     for (sign, versioned, words) in LIBRARIES {
-        // OpenSSL's cryptography alone is mapped for DNSSEC, too.
+        // OpenSSL's cryptography alone is mapped for DNSSEC too.
         if mapped(&maps, sign).is_none() {
             continue;
         }
@@ -74,7 +72,7 @@ fn shared(pid: u32) -> String {
     found.join(", ")
 }
 
-/// Range of addresses and path of the first mapping of a file whose name begins so (proc_pid_maps(5)).
+/// Address range and path of the first mapped file whose name begins with `name` (proc_pid_maps(5)).
 fn mapped<'a>(maps: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     maps.lines().find_map(|line| {
         let range = line.split(' ').next()?;
@@ -83,14 +81,14 @@ fn mapped<'a>(maps: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     })
 }
 
-/// Opens a mapped file: as the process has it, which takes privileges, or by its path.
+/// Opens a mapped file as the process has it, which takes privileges, or by its path.
 fn open(pid: u32, range: &str, path: &str) -> io::Result<File> {
     let ways = [
         PathBuf::from(format!("/proc/{pid}/map_files/{range}")),
         PathBuf::from(format!("/proc/{pid}/root{path}")),
     ];
     let open = |path: &Path| {
-        // A server may have put a pipe in the place of its library meanwhile.
+        // The server may have put a pipe in the place of its library meanwhile.
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = File::options().read(true).custom_flags(flags).open(path)?;
         let is_file = file.metadata()?.is_file();
@@ -99,8 +97,8 @@ fn open(pid: u32, range: &str, path: &str) -> io::Result<File> {
     ways.iter().map(|way| open(way)).find(Result::is_ok).unwrap_or_else(|| open(path.as_ref()))
 }
 
-/// What follows the first occurrence of `words` that has a version or a build behind it, at most
-/// [`MAX_LENGTH`] octets; `None` if they are not there.
+/// What follows the first occurrence of `words` that has a version or a build after it, at most
+/// [`MAX_LENGTH`] octets; `None` if there is none.
 fn find(file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let mut file = file.take(MAX_COUNT);
     let is_text = words != GO_BUILD;
@@ -113,7 +111,7 @@ fn find(file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
                 continue;
             }
             let rest = &window[place..];
-            // Whether it is cut short by the window is seen again with the next one.
+            // If the window cuts it short, the next window has it whole.
             if rest.len() < words.len() + MAX_LENGTH && came > 0 {
                 break;
             }
@@ -129,15 +127,15 @@ fn find(file: File, words: &[u8]) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The version at the beginning: digits, dots and what a pre-release adds, with a digit and a dot.
+/// The version at the beginning: letters, digits, hyphens and dots, at least one dot.
 fn version(found: &[u8]) -> Option<String> {
     let is_part = |octet: &&u8| octet.is_ascii_alphanumeric() || b".-".contains(octet);
     let text: String = found.iter().take_while(is_part).map(|octet| char::from(*octet)).collect();
     text.contains('.').then_some(text)
 }
 
-/// The version of Go behind [`GO_BUILD`]: a string with its length before it, 32 octets from the
-/// beginning of the build information, since Go 1.18.
+/// The version of Go after [`GO_BUILD`]: a string with its length before it, 32 octets from the beginning of
+/// the build information, since Go 1.18.
 fn go_version(found: &[u8]) -> Option<String> {
     let text = found.get(32 - GO_BUILD.len()..)?;
     let (length, text) = text.split_first()?;
@@ -145,7 +143,6 @@ fn go_version(found: &[u8]) -> Option<String> {
     text.starts_with("go1").then(|| text.split(' ').next().unwrap_or(text).to_owned())
 }
 
-/// The version of a package in `Cargo.lock`.
 fn locked<'a>(package: &str, lock: &'a str) -> &'a str {
     let name = format!("\nname = \"{package}\"\nversion = \"");
     let version = lock.split_once(&name).and_then(|(_, rest)| rest.split('"').next());
@@ -180,7 +177,6 @@ mod tests {
         assert_eq!(go_version(b"\x08\x02"), None);
     }
 
-    /// What is looked for is found wherever it lies between two reads.
     #[test]
     fn words_are_found_across_reads() {
         use std::io::Write as _;

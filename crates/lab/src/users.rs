@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// First number of those that are given to a service while it runs and to no person, and how many there are:
-/// 61184 to 65519, systemd's range of dynamic users ("Users, Groups, UIDs and GIDs on systemd Systems").
+/// First number and count of the users that a service gets while it runs and no person has: 61184 to 65519,
+/// systemd's range of dynamic users ("Users, Groups, UIDs and GIDs on systemd Systems").
 const FIRST_UNUSED: u32 = 61_184;
 const UNUSED: u32 = 65_520 - FIRST_UNUSED;
 
@@ -24,7 +24,7 @@ pub struct User {
 
 impl User {
     /// A user that nobody is: no process runs as it, and the system has neither a user nor a group of its
-    /// number. Two calls of one process give two users.
+    /// number. Two calls of one process return two users.
     pub(crate) fn unused() -> Self {
         static CALLS: AtomicU32 = AtomicU32::new(0);
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -33,11 +33,11 @@ impl User {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
         taken.extend(processes.filter_map(|it| it.metadata().ok()).map(|facts| facts.uid()));
         loop {
-            // From another place in each process, so that two that start at once do not meet.
+            // Each process begins elsewhere, so that two that start at once do not meet.
             let call = CALLS.fetch_add(1, Ordering::Relaxed);
             let place = std::process::id().wrapping_mul(97).wrapping_add(call) % UNUSED;
             let number = FIRST_UNUSED + place;
-            // All of them taken is a machine with thousands of such services: then any of them.
+            // If all are taken, the machine has thousands of such services: then any of them.
             if !taken.contains(&number) || call >= UNUSED {
                 return Self { uid: number, gid: number };
             }
@@ -51,14 +51,13 @@ impl fmt::Display for User {
     }
 }
 
-/// A user of a passwd(5).
+/// A line of passwd(5).
 struct Named {
     name: String,
     uid: u32,
     gid: u32,
 }
 
-/// All users of a passwd(5).
 fn users(text: &str) -> impl Iterator<Item = Named> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
@@ -68,13 +67,12 @@ fn users(text: &str) -> impl Iterator<Item = Named> {
     })
 }
 
-/// The numbers of all groups of a group(5).
+/// The numbers of all groups in group(5).
 fn groups(text: &str) -> impl Iterator<Item = u32> {
     text.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok())
 }
 
-/// The name behind the number of a user, with the number: `mallory (1001)`; the number alone where nobody
-/// has a name for it.
+/// Name and number of a user: `mallory (1001)`; the number alone if it has no name.
 #[must_use]
 pub fn described(uid: u32) -> String {
     match name_of(uid) {
@@ -83,14 +81,13 @@ pub fn described(uid: u32) -> String {
     }
 }
 
-/// The name behind the number of a user of this system.
 pub(crate) fn name_of(uid: u32) -> Option<String> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     users(&text).find(|user| user.uid == uid).map(|user| user.name)
 }
 
-/// Whether a group is a user's own, as many distributions make one for each user and then let it write: it is
-/// the user's first group, no other user's, and lists no other member (passwd(5), group(5)).
+/// Whether a group is a user's own: it is the user's first group, no other user's, and lists no other member
+/// (passwd(5), group(5)). Many distributions make one for each user and then let the group write.
 #[must_use]
 pub fn is_alone_in(uid: u32, gid: u32) -> bool {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -108,7 +105,7 @@ fn is_alone(passwd: &str, group: &str, uid: u32, gid: u32) -> bool {
     own.uid == uid && members.all(|member| member.is_empty() || member == own.name)
 }
 
-/// The name of the user that a process is, or the number; `None` if it is not there.
+/// Name (or number) of the user that a process runs as; `None` if there is no such process.
 pub(crate) fn of_process(pid: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
@@ -117,7 +114,7 @@ pub(crate) fn of_process(pid: u32) -> Option<String> {
     Some(name_of(uid).unwrap_or_else(|| uid.to_string()))
 }
 
-/// The number of the user that this process is.
+/// The number of the user that this process runs as.
 #[must_use]
 pub fn own() -> u32 {
     rustix::process::geteuid().as_raw()

@@ -6,19 +6,19 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A file, whatever its name is: device and inode, and when it was made, because file systems give the
-/// inode of a removed file to the next one. (`None` where the file system does not know.)
+/// Identifies a file under any name: device, inode, and when it was made (`None` where the file system does
+/// not know), because file systems give the inode of a removed file to the next one.
 type FileId = (u64, u64, Option<SystemTime>);
 
 /// Counts octets written to logs, over all files that they had.
 ///
-/// A file that comes and goes between two readings is not counted. A log of 1 MiB for each file would
-/// need 20 MiB/s for that if one old file is kept and the readings are 0.1 s apart.
+/// A file that comes and goes between two readings is not counted. With files of 1 MiB, one old file kept and
+/// readings 0.1 s apart, that takes 20 MiB/s.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenTally {
-    /// The size of each file when it was seen last.
+    /// The last known size of each file.
     seen: BTreeMap<FileId, u64>,
-    /// Octets in files that were emptied since.
+    /// Octets in files that were emptied later.
     emptied: u64,
 }
 
@@ -31,7 +31,6 @@ impl WrittenTally {
         self.emptied + self.seen.values().sum::<u64>()
     }
 
-    /// Notes the size of a file.
     fn note(&mut self, file: FileId, size: u64) {
         let before = self.seen.insert(file, size).unwrap_or(0);
         if size < before {
@@ -40,7 +39,7 @@ impl WrittenTally {
     }
 }
 
-/// The file of a log, and its old ones: their names go on with a dot. None while there are none.
+/// The file of a log and its old ones, whose names add a dot and more.
 fn files_of(log: &Path) -> Vec<Metadata> {
     let (Some(folder), Some(name)) = (log.parent(), log.file_name()) else { return Vec::new() };
     let name = name.as_encoded_bytes();
@@ -50,7 +49,7 @@ fn files_of(log: &Path) -> Vec<Metadata> {
         let rest = its.as_encoded_bytes().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
     };
-    // One that is renamed meanwhile is counted at its size of before, and found again the next time.
+    // A file that is renamed meanwhile counts with its last size, and is found again the next time.
     entries.filter(belongs).filter_map(|entry| entry.metadata().ok()).collect()
 }
 
@@ -75,7 +74,7 @@ mod tests {
         for round in 1..=5 {
             // File systems stamp with the kernel's tick of some milliseconds.
             thread::sleep(Duration::from_millis(20));
-            // What BIND does with one version: the oldest is overwritten.
+            // As BIND does with one version: the oldest is overwritten.
             fs::rename(at("query.log"), at("query.log.0")).unwrap();
             fs::write(at("query.log"), "1234567890").unwrap();
             assert_eq!(tally.read(&logs), 7 + 10 * round);

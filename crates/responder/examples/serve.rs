@@ -1,8 +1,8 @@
-//! Serves a zone file: `serve ZONE ADDRESS [DOT_ADDRESS CHAIN KEY]`. Ends when its standard input
-//! does, and then prints what it counted.
+//! Serves a zone file: `serve ZONE ADDRESS [DOT_ADDRESS CHAIN KEY]`. It ends when its standard input does,
+//! and then prints what it counted.
 //!
-//! The programmed delay, loss and stall are read from the environment variables `DELAY`, `LOSS` and
-//! `STALL`, the number of threads from `THREADS`.
+//! The environment variables `DELAY`, `LOSS` and `STALL` set the programmed delay, loss and stall, `THREADS`
+//! the number of threads.
 
 use std::error::Error;
 use std::io::Read;

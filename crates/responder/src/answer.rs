@@ -8,8 +8,8 @@ use self::reply::{Full, Owner, Passed, Reply, Section, records};
 use crate::request::{HEADER, OPCODE, Request, Unanswerable};
 use crate::zone::{Lookup, Node, RECORD_HEADER, Role, Zone, Zones, suffixes};
 
-/// The largest datagram that is sent and the payload size that is announced, octets: what passes
-/// without fragments nearly everywhere (DNS Flag Day 2020, and BIND's and Knot's default).
+/// The largest datagram that is sent and the payload size that is announced, octets. It passes without
+/// fragments nearly everywhere (DNS Flag Day 2020; the default of BIND and Knot).
 pub const MAX_DATAGRAM: usize = 1232;
 
 /// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
@@ -18,26 +18,24 @@ const CLASSIC_DATAGRAM: usize = 512;
 /// Longest chain of CNAMEs and DNAMEs that is followed.
 const MAX_CHAIN: usize = 16;
 
-/// Padded answers are this long, or a multiple of it, octets (RFC 8467, section 4.1).
+/// Padded answers are as long as a multiple of this, octets (RFC 8467, section 4.1).
 const PADDING_BLOCK: usize = 468;
 
-/// Class IN.
 const CLASS_IN: u16 = 1;
 
-/// What a query of type ANY gets instead of everything: `HINFO "RFC8482" ""` (RFC 8482,
-/// section 4.2), as a prebuilt record with a TTL of an hour.
+/// The answer to type ANY: `HINFO "RFC8482" ""` (RFC 8482, section 4.2), as a prebuilt record with a TTL of
+/// an hour.
 const MINIMAL_ANY: &[u8] = b"\xc0\x0c\0\x0d\0\x01\0\0\x0e\x10\0\x09\x07RFC8482\0";
 
-/// Octets of the OPT record that an answer carries.
 const OPT_LENGTH: usize = 11;
 
 /// Writes the answer to `query` into `out` and returns its length, without input, output, clock or
 /// allocation.
 ///
-/// `out` bounds the answer, and so does the client on [`Transport::Udp`]: an RRset that does not fit
-/// is left out, and TC set if it had to be there (RFC 2181, section 9). Give it [`MAX_DATAGRAM`]
-/// octets for UDP and 65,535 otherwise. `None` means that nothing must be sent: the message is too
-/// short for a header, or is itself a response; or `out` has less than 512 octets.
+/// `out` bounds the answer; over [`Transport::Udp`] the client does too. An RRset that does not fit is left
+/// out, and TC is set if it had to be there (RFC 2181, section 9). Give it [`MAX_DATAGRAM`] octets for UDP
+/// and 65,535 otherwise. `None` means that nothing must be sent: the message is shorter than a header or
+/// itself a response, or `out` has less than 512 octets.
 ///
 /// ```
 /// use dnslab_responder::{Zone, Zones, answer};
@@ -75,7 +73,7 @@ pub fn answer(zones: &Zones, query: &[u8], transport: Transport, out: &mut [u8])
     Some(reply.finish(query, outcome.seen_by(zones.role(), query), request.edns))
 }
 
-/// An answer of a header alone, for a query whose question cannot be given back.
+/// A header alone, for a query whose question cannot be given back.
 fn bare(query: &[u8], rcode: u16, out: &mut [u8]) -> usize {
     out[..HEADER].fill(0);
     out[..2].copy_from_slice(&query[..2]);
@@ -93,29 +91,27 @@ struct Outcome {
     authoritative: bool,
     /// TC: something that had to be there did not fit.
     truncated: bool,
-    /// RA, AD and CD, where the header has them; none from an authoritative server (RFC 4035,
-    /// section 3.1.6).
+    /// RA, AD and CD, at their places in the header; 0 from an authoritative server (RFC 4035, section
+    /// 3.1.6).
     recursive_bits: u8,
 }
 
 /// RA in the fourth octet of the header: recursion is available.
 const RA: u8 = 0x80;
 
-/// AD there: all data in the answer are authentic, and in a query that the client asks for the bit
-/// (RFC 6840, section 5.7).
+/// AD there: all data in the answer are authentic. In a query: the client asks for the bit (RFC 6840, section
+/// 5.7).
 const AD: u8 = 0x20;
 
-/// CD there: the client checks by itself.
+/// CD there: the client validates by itself.
 const CD: u8 = 0x10;
 
 impl Outcome {
-    /// A code without any record.
     fn code(rcode: u16) -> Self {
         Self { rcode, authoritative: false, truncated: false, recursive_bits: 0 }
     }
 
-    /// The same with what every answer of a recursive resolver has: RA, and CD as it came (RFC 4035,
-    /// section 3.2.2).
+    /// Adds what every answer of a recursive resolver has: RA, and CD as it came (RFC 4035, section 3.2.2).
     fn seen_by(mut self, role: Role, query: &[u8]) -> Self {
         if role == Role::Recursive {
             self.recursive_bits |= RA | query[3] & CD;
@@ -125,26 +121,21 @@ impl Outcome {
     }
 }
 
-/// The search for one question, and what it has found.
 struct Search<'z, 'q, 'o> {
-    /// Where is searched.
     zones: &'z Zones,
-    /// What is asked.
     request: &'q Request<'q>,
-    /// What has been found.
     reply: Reply<'o>,
-    /// The name asked for lies at or below a zone cut, so the answer is not authoritative.
+    /// The name asked for is at or below a zone cut, so the answer is not authoritative.
     is_referral: bool,
-    /// All zones that it came from are signed.
+    /// All zones that the answer came from are signed.
     is_signed: bool,
-    /// Names that the answer came by.
+    /// Names that the answer has gone through.
     passed: [Passed; MAX_CHAIN],
-    /// Names whose DNAME records it has.
+    /// Names whose DNAME records the answer has.
     redirected: [Passed; MAX_CHAIN],
 }
 
 impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
-    /// Begins at the question.
     fn new(zones: &'z Zones, request: &'q Request<'q>, reply: Reply<'o>) -> Self {
         Self {
             zones,
@@ -157,9 +148,8 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         }
     }
 
-    /// Writes what there is for the question, as far as it fits. What was written before something
-    /// did not fit stays: whole RRsets, without which the RCODE would not be that of the name asked
-    /// for (NXDOMAIN after a CNAME).
+    /// Writes as much as fits. Whole RRsets before the one that did not fit stay: without them the RCODE
+    /// would not be that of the name asked for (NXDOMAIN after a CNAME).
     fn fill(mut self, query: &[u8]) -> usize {
         let mut rcode = rcode::NOERROR;
         let truncated = self.follow(&mut rcode).is_err();
@@ -174,10 +164,10 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         self.reply.finish(query, outcome, edns)
     }
 
-    /// Writes what there is for the question and the CNAMEs and DNAMEs that it leads to (RFC 1034,
-    /// section 4.3.2; RFC 6672, section 3.2). A loop ends where it comes back to a name, with each
-    /// record once, as from BIND and NSD; the code is then NOERROR as NSD's, where BIND's is SERVFAIL.
-    /// `rcode` is right also when something does not fit.
+    /// Writes what there is for the question and for the CNAMEs and DNAMEs that it leads to (RFC 1034,
+    /// section 4.3.2; RFC 6672, section 3.2). A loop ends where it comes back to a name, with each record
+    /// once, as from BIND and NSD. The code is then NOERROR as from NSD; BIND has SERVFAIL. `rcode` is right
+    /// even if something does not fit.
     fn follow(&mut self, rcode: &mut u16) -> Result<(), Full> {
         let qtype = self.request.qtype;
         let mut owner = Owner::new(self.request.qname(), HEADER);
@@ -188,7 +178,7 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
                 Lookup::Found(node) => (node, false),
                 Lookup::Synthesized(node) => (node, true),
                 Lookup::OutOfZone => {
-                    // The target of a CNAME in another zone is for the resolver to look up.
+                    // The resolver looks up the target of a CNAME in another zone.
                     *rcode = if hop == 0 { rcode::REFUSED } else { *rcode };
                     break;
                 }
@@ -239,15 +229,15 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         Ok(())
     }
 
-    /// Takes note that the answer came by this name; false if it came by the next one already.
+    /// Notes that the answer went through this name; false if it went through the next one before.
     fn is_new(&mut self, hop: usize, owner: &Owner, next: &Owner) -> bool {
         self.passed[hop] = owner.passed();
         !self.passed[..=hop].iter().any(|passed| self.reply.has_name(*passed, next))
     }
 
-    /// The DNAME record of a name above the owner, once, and the CNAME record that follows from it
-    /// (RFC 6672, section 3.1); returns what that leads to, or `None` if the name would be too long.
-    /// The CNAME record is not signed: whoever validates makes it anew (section 5.3.1).
+    /// Writes the DNAME record of a name above the owner, once, and the CNAME record that follows from it
+    /// (RFC 6672, section 3.1). Returns the target; `None` if that would be too long. The CNAME record is not
+    /// signed: validators make it themselves (section 5.3.1).
     fn push_redirection(
         &mut self,
         hop: usize,
@@ -255,7 +245,7 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         owner: &Owner,
         (node, length): (Node<'_>, usize),
     ) -> Result<Option<Owner>, Full> {
-        // The node was found for its DNAME, of which it has one.
+        // The node was found because it has a DNAME.
         let Some(dname) = node.rrset(rtype::DNAME) else { return Ok(None) };
         let above = Owner::new(&owner.name()[owner.length - length..], owner.ancestor_at(length));
         if !self.redirected[..hop].iter().any(|passed| self.reply.has_name(*passed, &above)) {
@@ -272,8 +262,8 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         zone.is_signed() && self.request.edns.is_some_and(|edns| edns.dnssec_ok)
     }
 
-    /// A little of all that a name has (RFC 8482): a made-up record, or where that would be found
-    /// out (section 4.2), the first RRset of all (section 4.1).
+    /// One record or RRset for type ANY (RFC 8482): a made-up record, or in a signed zone, where that would
+    /// be found out (section 4.2), the first RRset (section 4.1).
     fn push_any(&mut self, zone: &Zone, node: Node<'_>, owner: &Owner) -> Result<(), Full> {
         match node.rrsets().find(|(rtype, _)| *rtype != rtype::RRSIG) {
             Some(first) if zone.is_signed() => {
@@ -285,8 +275,8 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         Ok(())
     }
 
-    /// The proof that a name stands for a wildcard because it does not exist itself (RFC 4035,
-    /// section 3.1.3.3).
+    /// The proof that the name does not exist, so that the wildcard stands for it (RFC 4035, section
+    /// 3.1.3.3).
     fn push_synthesis(
         &mut self,
         zone: &Zone,
@@ -302,10 +292,9 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         }
     }
 
-    /// The SOA record that makes a negative answer cacheable (RFC 2308, section 3), and in a signed
-    /// zone the proof that it is right: that the name, or the type there, does not exist, and if the
-    /// name does not, that no wildcard, or one without the type, stands for it (RFC 4035,
-    /// sections 3.1.3.1, 3.1.3.2 and 3.1.3.4).
+    /// The SOA record that makes a negative answer cacheable (RFC 2308, section 3). In a signed zone also the
+    /// proof that the name, or the type there, does not exist; and if the name does not, that no wildcard
+    /// with the type stands for it (RFC 4035, sections 3.1.3.1, 3.1.3.2 and 3.1.3.4).
     fn push_negative(&mut self, zone: &Zone, owner: &Owner, is_absent: bool) -> Result<(), Full> {
         self.is_signed &= zone.is_signed();
         let apex = zone.apex_octets();
@@ -330,10 +319,10 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         Ok(())
     }
 
-    /// The NS records of a zone cut, in a signed zone whether the child is signed too (RFC 4035,
-    /// section 3.1.4), and the addresses that this zone has for the servers (RFC 9471): first
-    /// those of servers in the delegated domain, which nobody can find otherwise (section 3.1), then
-    /// the others as far as they fit (section 3.2).
+    /// The NS records of a zone cut, in a signed zone whether the child is signed too (RFC 4035, section
+    /// 3.1.4), and the addresses that this zone has for the servers (RFC 9471). Those of servers in the
+    /// delegated domain come first, because nobody can find them otherwise (section 3.1); the others follow
+    /// as far as they fit (section 3.2).
     fn push_referral(
         &mut self,
         zone: &Zone,

@@ -17,9 +17,9 @@ pub struct Counters {
     pub doq: Messages,
     /// Messages over DNS over HTTPS with HTTP/3.
     pub doh3: Messages,
-    /// Life of the TCP and TLS connections.
+    /// Life of the connections.
     pub connections: Connections,
-    /// How much later than programmed delayed answers were handed to the kernel.
+    /// How much later than programmed answers were handed to the kernel.
     pub lateness: Lateness,
     /// Datagrams that the kernel dropped because a receive buffer was full, as far as it tells.
     pub receive_drops: u64,
@@ -37,16 +37,15 @@ pub struct Messages {
     pub lost_by_program: u64,
     /// Messages that get no answer: shorter than a header, or responses themselves.
     pub ignored: u64,
-    /// Answers that the kernel refused, or whose connection was gone, or that were still being held
-    /// back when the server stopped.
+    /// Answers that the kernel refused, whose connection was gone, or that were still held back when the
+    /// server stopped.
     pub unsent: u64,
-    /// Steps of the loop that stands for [`crate::Program::busy`], over all answers.
+    /// Steps of the loop of [`crate::Program::busy`], over all answers.
     pub busy_steps: u64,
 }
 
-/// Life of the connections: TCP, TLS and QUIC. Each accepted one is open, or ended in one of five
-/// ways: `accepted` is the sum of `open`, `closed_by_quota`, `closed_by_client`, `timed_out`,
-/// `broken` and `failed_handshakes`.
+/// Life of the TCP, TLS and QUIC connections: `accepted` is the sum of `open`, `closed_by_quota`,
+/// `closed_by_client`, `timed_out`, `broken` and `failed_handshakes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
     /// Accepted.
@@ -57,13 +56,12 @@ pub struct Connections {
     pub closed_by_quota: u64,
     /// Closed by their clients.
     pub closed_by_client: u64,
-    /// Cut: the client was gone without a word, did not speak the protocol, or held too much of the
-    /// server's memory ([`crate::Config::memory_per_thread`]).
+    /// Cut: the client was gone without a word, did not speak the protocol, or held too much memory
+    /// ([`crate::Config::memory_per_thread`]).
     pub broken: u64,
-    /// Queries of each of them, those that are open included.
+    /// Queries of each connection, open ones included.
     pub queries: QueriesPerConnection,
-    /// Times at which accepting paused: too many connections, or the kernel had no descriptor or
-    /// memory left.
+    /// How often accepting paused: too many connections, or no descriptor or memory left.
     pub accept_pauses: u64,
     /// Closed for idleness, or for not reading their answers.
     pub timed_out: u64,
@@ -71,24 +69,21 @@ pub struct Connections {
     pub full_handshakes: u64,
     /// TLS handshakes resumed from a ticket.
     pub resumed_handshakes: u64,
-    /// Connections whose client sent queries before the handshake ended, and they were taken.
+    /// Connections whose queries came before the handshake ended, and were taken.
     pub early_data: u64,
     /// TLS handshakes that failed.
     pub failed_handshakes: u64,
 }
 
-/// How a connection ended. All are everyday life; none is an error of the server.
+/// How a connection ended. None of these is an error of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Its client is done.
     Closed,
     /// The client is gone, does not speak DNS, or holds too much memory.
     Broken,
     /// The TLS handshake failed.
     Handshake,
-    /// Its quota of queries was used up.
     Quota,
-    /// Nothing moved on it for too long.
     Idle,
 }
 
@@ -103,15 +98,15 @@ pub struct QueriesPerConnection {
     pub least: u64,
     /// The most on one.
     pub most: u64,
-    /// Connections by their number of queries, in powers of two: without any, with 1, with 2 or 3,
-    /// with 4 to 7, and so on; the last one has all with more.
+    /// Connections by number of queries, in powers of two: 0, 1, 2 or 3, 4 to 7, and so on; the last class
+    /// has all with more.
     pub powers: [u64; POWERS],
 }
 
 /// Classes of [`QueriesPerConnection`]: the last begins at a million queries.
 const POWERS: usize = 22;
 
-/// Distance between programmed and real departure of delayed answers, in nanoseconds.
+/// How much later than programmed delayed answers were handed to the kernel, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// Delayed answers.
@@ -136,7 +131,6 @@ impl Counters {
         }
     }
 
-    /// The messages of one transport, to be counted on.
     pub(crate) fn messages_mut(&mut self, transport: Transport) -> &mut Messages {
         match transport {
             Transport::Udp => &mut self.udp,
@@ -148,7 +142,6 @@ impl Counters {
         }
     }
 
-    /// True once any message has come.
     pub(crate) fn has_received(&self) -> bool {
         Transport::ALL.into_iter().any(|transport| self.messages(transport).received > 0)
     }
@@ -177,7 +170,6 @@ impl Counters {
 }
 
 impl Messages {
-    /// Adds the counts of another worker.
     fn merge(&mut self, other: &Self) {
         self.received += other.received;
         self.answered += other.answered;
@@ -189,7 +181,6 @@ impl Messages {
 }
 
 impl Connections {
-    /// Takes note of the end of a connection that carried so many queries.
     pub(crate) fn end(&mut self, how: Ended, queries: u64) {
         *match how {
             Ended::Closed => &mut self.closed_by_client,
@@ -203,18 +194,16 @@ impl Connections {
 }
 
 impl QueriesPerConnection {
-    /// Takes note of one connection.
     pub(crate) fn record(&mut self, queries: u64) {
         self.least = if self.connections == 0 { queries } else { self.least.min(queries) };
         self.most = self.most.max(queries);
         self.connections += 1;
         self.sum += queries;
-        // The number of bits that the number has: 0 for 0, 1 for 1, 2 for 2 and 3.
+        // The bits of the number: 0 for 0, 1 for 1, 2 for 2 and 3.
         let bits = (u64::BITS - queries.leading_zeros()) as usize;
         self.powers[bits.min(POWERS - 1)] += 1;
     }
 
-    /// Adds the figures of another worker.
     fn merge(&mut self, other: &Self) {
         if other.connections == 0 {
             return;
@@ -230,7 +219,6 @@ impl QueriesPerConnection {
 }
 
 impl Lateness {
-    /// Takes note of one delayed answer.
     pub(crate) fn record(&mut self, late_ns: u64) {
         self.answers += 1;
         self.sum_ns += late_ns;
@@ -243,7 +231,6 @@ impl Lateness {
         self.sum_ns.checked_div(self.answers)
     }
 
-    /// Adds the figures of another worker.
     fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
         self.sum_ns += other.sum_ns;

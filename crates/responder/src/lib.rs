@@ -1,16 +1,15 @@
-//! The embedded DNS responder: an authoritative server for one zone, or a recursive resolver that
-//! has everything in its cache, over UDP, TCP, DNS over TLS, DNS over HTTPS and DNS over QUIC, that
-//! also plays a programmed delay, loss and stalls.
+//! The embedded DNS responder: an authoritative server for one zone, or a recursive resolver that has
+//! everything in its cache, over UDP, TCP, DNS over TLS, DNS over HTTPS and DNS over QUIC. It also plays a
+//! programmed delay, loss and stalls.
 //!
-//! It is three things. As a server it is what an experiment measures when nothing else is installed.
-//! It is also what the load engine is measured with: a delay drawn from a known distribution
-//! and a known share of lost answers must come out at the other end. As an upstream it is where
-//! forwarders under test send what they do not know: [`Zones::below_root`] makes the DNS around a
-//! list of names, signed if wanted, and all answers come from the same function.
+//! It has three uses. As a server it is what an experiment measures when nothing else is installed. It also
+//! tests the load engine: a delay from a known distribution and a known share of lost answers must come out
+//! at the other end. As an upstream it is where forwarders under test send what they do not know:
+//! [`Zones::below_root`] makes the DNS around a list of names, signed if wanted.
 //!
-//! The principal type is [`Server`]; the middle is one pure function, [`answer`]. Everything around
-//! it moves octets: each thread is one event loop with sockets of its own, and shares nothing with
-//! the others but the zones, which are only read.
+//! The principal type is [`Server`]; its core is one pure function, [`answer`]. Everything around it moves
+//! octets: each thread is one event loop with its own sockets, and shares only the zones, which are only
+//! read.
 //!
 //! ```
 //! use dnslab_responder::{Config, Server, Zone};
@@ -37,19 +36,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **How precise a delay is.** It counts from the instant at which the query was read, and the
-//! answer is handed to the kernel when a high-resolution timer goes off, never before it is due.
-//! How much after is counted in every run ([`Counters::lateness`]): in the mean 75, 39 and 62 us at
-//! 1 k, 20 k and 60 k queries a second with a delay of 5 ms, at real-time priority on a virtual
-//! machine with two cores. Where other work competes for the core it is what that work makes it.
-//! Queries that wait in the kernel while the server is stalled or busy are late by that in
-//! addition, as with any server.
+//! **How precise a delay is.** It counts from the instant at which the query was read. A high-resolution
+//! timer hands the answer to the kernel, never before it is due. Every run counts how much later
+//! ([`Counters::lateness`]): on average 75, 39 and 62 us at 1 k, 20 k and 60 k queries a second with a delay
+//! of 5 ms, at real-time priority on a virtual machine with two cores. Other work on the same core adds to
+//! it. Queries that wait in the kernel while the server is stalled or busy are late by that too, as with any
+//! server.
 //!
-//! **What it never does**: ask another server, validate, sign what it read from a file, NSEC3 (such a
-//! zone file is refused; one signed with NSEC is served with its proofs), transfers, updates, TSIG, `$INCLUDE`. It fills the additional section in referrals only, answers
-//! type ANY with `HINFO "RFC8482"` (RFC 8482, section 4.2), or one RRset of a signed zone, and pads answers over TLS when the
-//! query is padded (RFC 7830). It limits no client's rate, opens no client socket, writes no file
-//! and handles no signal.
+//! **What it never does**: ask another server, validate, sign what it read from a file, NSEC3 (such a zone
+//! file is refused; one signed with NSEC is served with its proofs), transfers, updates, TSIG, `$INCLUDE`. It
+//! fills the additional section in referrals only. It answers type ANY with `HINFO "RFC8482"` (RFC 8482,
+//! section 4.2), or with one RRset of a signed zone. It pads answers over TLS when the query is padded (RFC
+//! 7830). It limits no client's rate, opens no client socket, writes no file and handles no signal.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -6,46 +6,41 @@ use dnslab_traffic::{Delay, Loss, Stall};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What the server does to its answers. The default does nothing to them.
+/// What the server does to its answers; by default nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
     /// How long an answer is held back, counted from the moment at which the query was read.
     pub delay: Delay,
-    /// What is added to every delay: that of a path which is not there, both ways together.
+    /// Added to every delay, for a path that is not there: both ways together.
     pub path: Duration,
     /// Share of the queries that are read but never answered, on streams too.
     pub loss: Loss,
-    /// CPU time that the thread which answers spends on each answer beside what it needs, by a loop
-    /// whose steps are counted when the server is bound. Answers that are lost cost nothing more.
-    /// Datagrams that were read together are answered together, so the first of them waits for the
-    /// last one's.
+    /// Extra CPU time for each answer. The thread that answers spends it in a loop whose steps are counted
+    /// when the server is bound. Lost answers cost nothing. Datagrams that were read together are answered
+    /// together, so the first waits for the time of the last.
     pub busy: Duration,
     /// When the whole server neither reads nor answers.
     pub stall: Option<Stall>,
 }
 
-/// What becomes of one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It leaves now.
     AtOnce,
-    /// It leaves this long after the query was read.
+    /// After the query was read.
     After(Duration),
-    /// It is dropped.
     Lost,
 }
 
-/// A program being played: decides the fate of answer after answer.
+/// Plays a program: decides the fate of answer after answer.
 #[derive(Debug)]
 pub(crate) struct Player {
-    /// The program.
     program: Program,
-    /// Seeded, so that a run can be played again.
+    /// Seeded, so that a run can be repeated.
     random: Xoshiro256PlusPlus,
 }
 
 impl Player {
-    /// Begins to play. Workers with one seed and different numbers play different sequences.
+    /// Workers with one seed and different numbers play different sequences.
     pub(crate) fn new(program: Program, seed: u64, worker: usize) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         for _ in 0..worker {
@@ -54,7 +49,6 @@ impl Player {
         Self { program, random }
     }
 
-    /// The fate of the next answer.
     pub(crate) fn next_fate(&mut self) -> Fate {
         let share = self.program.loss.share();
         if share > 0.0 && self.random.random::<f64>() < share {
@@ -66,7 +60,6 @@ impl Player {
         }
     }
 
-    /// The stall, if one is programmed.
     pub(crate) fn stall(&self) -> Option<Stall> {
         self.program.stall
     }
@@ -76,7 +69,6 @@ impl Player {
 mod tests {
     use super::*;
 
-    /// Fates of the first answers.
     fn fates(seed: u64, worker: usize) -> Vec<Fate> {
         let program = Program {
             delay: "uniform:1ms..9ms".parse().unwrap(),

@@ -19,11 +19,8 @@ pub(crate) struct Request<'q> {
     pub(crate) opcode_bits: u8,
     /// The question section: QNAME, QTYPE, QCLASS.
     pub(crate) question: &'q [u8],
-    /// QTYPE.
     pub(crate) qtype: u16,
-    /// QCLASS.
     pub(crate) qclass: u16,
-    /// The client's OPT record, if there was one.
     pub(crate) edns: Option<ClientEdns>,
 }
 
@@ -32,7 +29,6 @@ pub(crate) struct Request<'q> {
 pub(crate) struct ClientEdns {
     /// Largest datagram that the client takes, octets.
     pub(crate) payload_size: u16,
-    /// EDNS version.
     pub(crate) version: u8,
     /// The DO bit (RFC 3225).
     pub(crate) dnssec_ok: bool,
@@ -40,7 +36,6 @@ pub(crate) struct ClientEdns {
     pub(crate) is_padded: bool,
 }
 
-/// Why a message is no query that can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswerable {
     /// Shorter than a header, or a response: answering could start a loop, so nothing is sent.
@@ -52,7 +47,7 @@ pub(crate) enum Unanswerable {
 }
 
 impl<'q> Request<'q> {
-    /// Reads a message. Octets after the last record are not looked at.
+    /// Octets after the last record are ignored.
     pub(crate) fn parse(message: &'q [u8]) -> Result<Self, Unanswerable> {
         if message.len() < HEADER || message[2] & 0x80 != 0 {
             return Err(Unanswerable::Silent);
@@ -64,7 +59,7 @@ impl<'q> Request<'q> {
         })
     }
 
-    /// Reads the sections of a message that is long enough for a header.
+    /// The message is long enough for a header.
     fn parse_as_query(message: &'q [u8], opcode_bits: u8) -> Option<Self> {
         let word = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
         if word(4) != 1 {
@@ -86,10 +81,8 @@ impl<'q> Request<'q> {
     }
 }
 
-/// Walks the records after the question and returns the OPT record's content.
-///
-/// `None` if the records are broken, an OPT record stands outside the additional section or not at
-/// the root, or there is more than one (RFC 6891, section 6.1.1).
+/// Walks the records after the question. `None` if they are broken, if an OPT record is outside of the
+/// additional section or not at the root, or if there are several (RFC 6891, section 6.1.1).
 fn read_edns(message: &[u8], start: usize, counts: [u16; 3]) -> Option<Option<ClientEdns>> {
     let (mut at, mut edns) = (start, None);
     for (section, count) in counts.into_iter().enumerate() {
@@ -116,7 +109,7 @@ fn read_edns(message: &[u8], start: usize, counts: [u16; 3]) -> Option<Option<Cl
     Some(edns)
 }
 
-/// Whether the Padding option is among the options of an OPT record; `None` if they are broken.
+/// `None` if the options of the OPT record are broken.
 fn has_padding(mut options: &[u8]) -> Option<bool> {
     /// Option code of Padding (RFC 7830, section 3).
     const PADDING: u16 = 12;
@@ -133,7 +126,6 @@ fn has_padding(mut options: &[u8]) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// A query with this opcode octet, these counts and this content.
     fn message(flags: u8, counts: [u8; 4], rest: &[u8]) -> Vec<u8> {
         let [questions, answers, authorities, additionals] = counts;
         let mut message = vec![1, 2, flags, 0, 0, questions, 0, answers, 0, authorities, 0];

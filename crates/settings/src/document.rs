@@ -13,21 +13,18 @@ use crate::reading::{Fault, Syntax};
 use crate::suggestion::{closest_group, closest_key, closest_word};
 use crate::{FlagForm, Key, Kind, MAX_VARIANTS, Origin, Place, Problem, Problems, Value};
 
-/// One key with the value that was written for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// The value; `None` if it could not be read, which is a problem already noted.
+    /// `None` if it could not be read, which is a problem already noted.
     pub(crate) value: Option<Value>,
-    /// Where the value stands.
     pub(crate) place: Place,
-    /// How near to the run it was written.
     pub(crate) layer: Layer,
 }
 
-/// Where a value was written; a later layer wins over an earlier one.
+/// Where a value was written. A later layer wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// At the top of the file, or by an option of its own.
+    /// At the top of the file, or by its own option.
     File,
     /// By `--set key=value`.
     CommandLine,
@@ -37,34 +34,31 @@ pub enum Layer {
     VariantCommandLine,
 }
 
-/// Entries by the path of their key.
+/// By the path of their key.
 pub(crate) type Entries = BTreeMap<&'static str, Entry>;
 
 /// A `[[variant]]` as written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WrittenVariant {
-    /// Its name; `None` if it has no readable one.
+    /// `None` if it has no readable one.
     pub(crate) name: Option<String>,
-    /// Where the name stands.
     pub(crate) name_place: Option<Place>,
-    /// What it overrides.
     pub(crate) entries: Entries,
 }
 
-/// An experiment as written: a file, and values of the command line on top of it.
+/// The experiment as the file and the command line have it.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     /// Keys at the top.
     pub(crate) entries: Entries,
-    /// The variants, in the order of the file.
+    /// In the order of the file.
     pub(crate) variants: Vec<WrittenVariant>,
-    /// True if something stands for a variant that is none.
+    /// True if an entry of `variant` could not be read as a variant.
     pub(crate) has_unreadable_variant: bool,
-    /// What was wrong so far.
     pub(crate) problems: Vec<Problem>,
 }
 
-/// The key with this path.
+/// The key with this dotted path.
 #[must_use]
 pub fn find(path: &str) -> Option<&'static Key> {
     keys().find(|key| key.path == path)
@@ -81,11 +75,11 @@ impl Document {
     /// Reads a file.
     ///
     /// # Errors
-    /// A text that is not TOML gives the parser's problems only: what is left of it would bring about
-    /// others that are none. All other problems come with those of the check.
+    /// A text that is not TOML gives the parser's problems only: the rest of it would cause false ones. All
+    /// other problems come with those of the check.
     pub fn of_file(text: &str) -> Result<Self, Problems> {
         let (table, errors) = DeTable::parse_recoverable(text);
-        // After any other error the parser may have lost the borders of tables, and see keys twice.
+        // After any other error the parser may have lost the borders of tables and see keys twice.
         let is_twice = |error: &&toml::de::Error| error.message().starts_with("duplicate key");
         let all_twice = errors.iter().all(|error| is_twice(&error));
         let told = errors.iter().filter(|error| all_twice || !is_twice(error));
@@ -107,7 +101,7 @@ impl Document {
         Ok(document)
     }
 
-    /// An experiment of one variant, which options describe.
+    /// An experiment of one variant, described by options.
     #[must_use]
     pub fn of_options(variant: &str) -> Self {
         let variant =
@@ -115,7 +109,7 @@ impl Document {
         Self { variants: vec![variant], ..Self::default() }
     }
 
-    /// Takes the option of a key, with the value that was given for it, if one was.
+    /// Takes an option of the command line, with its value if it was given one.
     ///
     /// # Panics
     /// When the key has no option.
@@ -138,17 +132,16 @@ impl Document {
         self.entries.insert(key.path, entry);
     }
 
-    /// Takes one `--set`; what is wrong with it becomes a problem.
+    /// Takes one `--set`. What is wrong with it becomes a problem.
     ///
-    /// The value is TOML; what is not TOML is taken as text, so that nobody has to quote quotes for
-    /// the shell. `variant.NAME.key=value` reaches into one variant.
+    /// The value is TOML. What is not TOML is taken as text, so that nobody has to quote quotes for the
+    /// shell. `variant.NAME.key=value` reaches into one variant.
     pub fn set(&mut self, set: &str) {
         if let Err(problem) = self.try_set(set) {
             self.problems.push(problem);
         }
     }
 
-    /// [`Document::set`], with the problem that kept the whole from being understood.
     fn try_set(&mut self, set: &str) -> Result<(), Problem> {
         let place = |from: usize, to: usize| Place {
             origin: Origin::CommandLine(set.to_owned()),
@@ -181,13 +174,11 @@ impl Document {
         Ok(())
     }
 
-    /// An entry of what was read; a fault becomes a problem.
     fn entry(&mut self, read: Result<Value, Fault>, place: Place, layer: Layer) -> Entry {
         let value = read.map_err(|fault| self.problems.push(fault.at(&place))).ok();
         Entry { value, place, layer }
     }
 
-    /// Where the variant called `name` is in the list.
     fn variant_at(&self, name: &str, place: &Place) -> Result<usize, Problem> {
         let names: Vec<&str> = self.names().collect();
         let found = self.variants.iter().position(|variant| variant.name.as_deref() == Some(name));
@@ -201,13 +192,12 @@ impl Document {
         })
     }
 
-    /// The names of the variants that have one.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.variants.iter().filter_map(|variant| variant.name.as_deref())
     }
 
-    /// The keys that are code ([`Key::is_code`]) and have a value that is written in the file itself, each
-    /// once, in the order of the reference. Values of the command line are the user's own.
+    /// The keys that are code ([`Key::is_code`]) and have a value in the file itself, each once, in the order
+    /// of the reference. Values of the command line are the user's own.
     #[must_use]
     pub fn code_keys(&self) -> Vec<&'static str> {
         let of_variants = self.variants.iter().map(|variant| &variant.entries);
@@ -222,13 +212,12 @@ impl Document {
 }
 
 impl Fault {
-    /// The fault as a problem at its place.
     fn at(self, place: &Place) -> Problem {
         Problem::new(self.message, place.mark(self.label)).help(self.help)
     }
 }
 
-/// Reads `text` as TOML if it is one value, and else, or where the key takes text, as text.
+/// Reads `text` as TOML if it is one value and the key does not take text. Otherwise takes it as text.
 fn read(key: &Key, text: &str, syntax: Syntax<'_>) -> Result<Value, Fault> {
     let text = text.trim();
     // `--set server.cpus=0,1` needs no brackets.
@@ -246,12 +235,11 @@ fn read(key: &Key, text: &str, syntax: Syntax<'_>) -> Result<Value, Fault> {
     }
 }
 
-/// A piece of the experiment file.
 fn in_file(span: Range<usize>) -> Place {
     Place { origin: Origin::File, span }
 }
 
-/// The problem of a text that is no TOML, with a hint when a value lacks its quotes.
+/// Adds a hint if a value lacks its quotes.
 fn not_toml(error: &toml::de::Error, text: &str) -> Problem {
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
     let span = error.span().unwrap_or(0..0);
@@ -272,7 +260,6 @@ fn not_toml(error: &toml::de::Error, text: &str) -> Problem {
     }
 }
 
-/// The nearest border of a character at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
@@ -304,7 +291,7 @@ fn read_variants(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> V
     variants
 }
 
-/// Reads one variant, whose table stands at `span`.
+/// `span` is where the table stands.
 fn read_variant(
     table: &DeTable<'_>,
     span: Range<usize>,
@@ -332,19 +319,15 @@ fn read_variant(
     WrittenVariant { entries: walk.entries, ..variant }
 }
 
-/// A walk over the tables of the file.
 struct Walk {
-    /// What was read.
     entries: Entries,
-    /// What was wrong.
     problems: Vec<Problem>,
     /// [`Layer::File`] or [`Layer::Variant`].
     scope: Layer,
 }
 
 impl Walk {
-    /// Visits one key below the path `above` (empty at the top). The depth is that of the keys, three at
-    /// most.
+    /// Visits one key below the path `above`, which is empty at the top. Keys are at most three levels deep.
     fn visit(&mut self, above: &str, key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>) {
         let path = match above {
             "" => key.get_ref().to_string(),
@@ -381,7 +364,6 @@ impl Walk {
         }
     }
 
-    /// Reads a value; a fault becomes a problem.
     fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Entry {
         let place = in_file(value.span());
         let read = key.read(value.get_ref(), Syntax::File);
@@ -390,7 +372,7 @@ impl Walk {
     }
 }
 
-/// The first key below a group, written whole: `server.kind = "embedded"`.
+/// The first key below a group, written in full: `server.kind = "embedded"`.
 fn example_below(group: &str) -> String {
     let below = |key: &&Key| key.path.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'));
     keys()
@@ -398,10 +380,9 @@ fn example_below(group: &str) -> String {
         .map_or_else(String::new, |key| format!("`{} = {}`", key.path, key.kind.example()))
 }
 
-/// The problem of a key that there is not.
 fn unknown_key(path: &str, place: Place) -> Problem {
     let problem = Problem::new(format!("unknown key `{}`", shown(path)), place.mark("unknown key"));
-    // The likeness of `variants` to the keys is small, the slip frequent.
+    // `variants` looks little like any key, but is a frequent slip.
     if path == "variants" {
         return problem.help("did you mean `[[variant]]`?");
     }
@@ -411,7 +392,6 @@ fn unknown_key(path: &str, place: Place) -> Problem {
     }
 }
 
-/// The problem of a variant that overrides what belongs to the whole.
 fn not_overridable(key: &Key, place: Place) -> Problem {
     let message = format!("`{}` belongs to the whole experiment", key.path);
     Problem::new(message, place.mark("not in a variant"))
@@ -438,7 +418,7 @@ mod tests {
         }
     }
 
-    /// A new key that takes text or a path is put into one of the two lists by whoever adds it.
+    /// Whoever adds a key that takes text or a path puts it into one of the two lists.
     #[test]
     fn keys_that_are_code_are_known() {
         let harmless = [
@@ -448,7 +428,7 @@ mod tests {
             "server.authority",
             "load.queries",
             "load.tsig_file",
-            // Read by a parser of dnslab's own.
+            // Read by dnslab's own parser.
             "server.unit",
         ];
         let code = [

@@ -20,37 +20,37 @@ use crate::{
 /// An experiment that can be planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name, fit for the name of a folder.
+    /// Fit for the name of a folder.
     pub name: String,
     /// The question that it answers.
     pub question: String,
-    /// Name of the variant that the others are compared with; one of the variants.
+    /// Name of the variant that the others are compared with.
     pub baseline: String,
     /// The figure that answers the question; `None` if the load decides.
     pub answered_by: Option<Figure>,
-    /// How often, in which order.
+    /// How often the variants run, and in which order.
     pub repeat: Repeat,
-    /// The load at one rate for all.
+    /// The load at one rate for all variants.
     pub common: Common,
-    /// The variants in the order of the file, at least one, each with a name of its own.
+    /// In the order of the file: at least one, each with its own name.
     pub variants: Vec<Variant>,
 }
 
-/// Makes the struct of a variant and its draft of the groups of keys that a variant may override.
+/// Makes the struct of a variant, and its draft, from the groups of keys that a variant may override.
 macro_rules! variant {
     ($($(#[$of_group:meta])* $group:ident: $type:ident, $draft:ident;)+) => {
-        /// One case of the experiment, complete in itself. What means nothing to it has its default.
+        /// One case of the experiment. Keys that mean nothing to it have their defaults.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Variant {
-            /// Its name, fit for the name of a folder.
+            /// Fit for the name of a folder.
             pub name: String,
-            /// The host name that the address of an external server was found under; `None` if the address
-            /// was written.
+            /// The host name that an external server's address was found under; `None` if the address was
+            /// written.
             pub host_name: Option<String>,
             $($(#[$of_group])* pub $group: $type,)+
         }
 
-        /// A variant as written.
+        /// A [`Variant`] as written.
         #[derive(Clone, Debug)]
         pub struct VariantDraft {
             pub(crate) name: String,
@@ -63,7 +63,7 @@ macro_rules! variant {
             pub(crate) const KEYS: [&'static [Key]; [$(stringify!($group)),+].len()] =
                 [$($type::KEYS),+];
 
-            /// Everything that it is made of, as keys that mean something to it with their values.
+            /// The keys that mean something to it, with their values.
             fn lines(&self) -> Lines {
                 let values = [$(self.$group.values()),+];
                 let groups = Self::KEYS.into_iter().zip(values);
@@ -73,14 +73,13 @@ macro_rules! variant {
         }
 
         impl VariantDraft {
-            /// What holds for a variant of this name: its own entries on those of the experiment.
+            /// The variant's own entries on top of those of the experiment.
             pub(crate) fn of(name: &str, experiment: &Entries, variant: &Entries) -> Self {
                 let mut entries = experiment.clone();
                 entries.extend(variant.iter().map(|(path, entry)| (*path, entry.clone())));
                 Self { name: name.to_owned(), host_name: None, $($group: $draft::of(&entries),)+ }
             }
 
-            /// The values alone.
             pub(crate) fn checked(&self) -> Variant {
                 Variant {
                     name: self.name.clone(),
@@ -101,15 +100,15 @@ macro_rules! variant {
 variant! {
     /// The server under test.
     server: Server, ServerDraft;
-    /// What it writes of each query.
+    /// The query log of the server under test.
     log: Log, LogDraft;
-    /// The zone that it, or its upstream, serves, and that names are taken from.
+    /// The zone that the server or its upstream serves, and that names are taken from.
     zone: Zone, ZoneDraft;
-    /// The relay behind it.
+    /// The relay behind the server under test.
     relay: Relay, RelayDraft;
     /// The end of the chain.
     upstream: Upstream, UpstreamDraft;
-    /// On which hosts all of them are.
+    /// The hosts of the servers.
     lab: Lab, LabDraft;
     /// The link between the clients and the server.
     client_link: ClientLink, ClientLinkDraft;
@@ -131,7 +130,6 @@ fn lines(keys: &'static [Key], values: Vec<Option<Value>>) -> Lines {
     keys.iter().zip(values).filter_map(line).collect()
 }
 
-/// One `path = value` a line.
 fn push_lines<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a (&'static Key, String)>) {
     for (key, value) in lines {
         writeln!(text, "{} = {value}", key.path).expect("writing to a string does not fail");
@@ -145,21 +143,21 @@ impl Experiment {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// The slices, where variants alternate in slices: the guard is their lead.
+    /// The slices in which variants alternate. The guard is their lead.
     #[must_use]
     pub fn slices(&self) -> SlicePlan {
         let Repeat { slice, guard: lead, .. } = self.repeat;
         SlicePlan { slice, lead, tail: Duration::ZERO, mirrored: true }
     }
 
-    /// The load at one rate for all; `None` without.
+    /// The load at one rate for all variants; `None` without one.
     #[must_use]
     pub fn common_load(&self) -> Option<&Common> {
         Some(&self.common).filter(|common| !common.duration.is_zero())
     }
 
-    /// The experiment as a file, with the overrides of the command line folded in and the defaults
-    /// written out. Reading it gives the same experiment.
+    /// The experiment as a file, with overrides folded in and defaults written out. Reading it gives the same
+    /// experiment.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text =
@@ -202,12 +200,12 @@ pub enum Verification {
     Off,
 }
 
-/// Which place a server has in a chain.
+/// The place of a server in a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainRole {
-    /// Under test, at its front.
+    /// The server under test, at the front.
     Server,
-    /// Between the server under test and its upstream, on the host of the former.
+    /// Between the server under test and its upstream, on the host of the server under test.
     Relay,
     /// The end of the chain, on a host of its own.
     Upstream,
@@ -234,14 +232,14 @@ impl ChainRole {
     }
 }
 
-/// A server of a variant, whatever its role.
+/// A server of a variant, in any role.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChainServer<'a> {
-    /// Its role.
+    /// Its place in the chain.
     pub role: ChainRole,
-    /// Which server; `None` for one that runs already.
+    /// `None` for a server that runs already.
     pub kind: Option<ServerKind>,
-    /// How whoever is before it asks it.
+    /// The transport on which it is asked.
     pub transport: Transport,
     /// Threads; `None` for the number of its CPUs.
     pub threads: Option<u32>,
@@ -256,9 +254,9 @@ pub struct ChainServer<'a> {
     pub extra: Option<&'a str>,
     /// Delay program of the embedded server.
     pub delay: Option<Delay>,
-    /// Its loss program.
+    /// Loss program of the embedded server.
     pub loss: Option<Loss>,
-    /// CPU time that each of its answers costs beside what it needs; 0 for none.
+    /// CPU time added to each of its answers; 0 for none.
     pub busy: Duration,
 }
 
@@ -282,7 +280,7 @@ impl Variant {
         }
     }
 
-    /// The servers behind the one under test, in the order of the chain; none for an authoritative server.
+    /// The servers behind the one under test, in the order of the chain. An authoritative server has none.
     #[must_use]
     pub fn behind(&self) -> Vec<ChainServer<'_>> {
         let (relay, upstream) = (&self.relay, &self.upstream);
@@ -359,13 +357,13 @@ pub enum Queries {
 }
 
 impl Server {
-    /// The word for its kind.
+    /// The word of the experiment file.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         ServerChoice::name_of(self.kind.started())
     }
 
-    /// The port that was written for a transport.
+    /// The port written for a transport.
     #[must_use]
     pub fn port_for(&self, transport: Transport) -> Option<u16> {
         match transport {
@@ -378,7 +376,7 @@ impl Server {
 }
 
 impl ServerDraft {
-    /// The port for a transport.
+    /// The port key of a transport.
     pub fn port_for(&mut self, transport: Transport) -> &mut Written<Option<u16>> {
         match transport {
             Transport::Udp | Transport::Tcp => &mut self.port,
@@ -405,7 +403,7 @@ impl Default for HttpSettings {
 }
 
 impl Load {
-    /// What decides when a query is sent.
+    /// Open loop with a rate, closed loop without one.
     #[must_use]
     pub fn mode(&self) -> Mode {
         match &self.rate {
@@ -423,7 +421,7 @@ impl Load {
         }
     }
 
-    /// True if queries are signed.
+    /// True if queries have a TSIG.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         self.tsig.is_some() || self.tsig_file.is_some()
@@ -445,7 +443,7 @@ impl Load {
         }
     }
 
-    /// Flags and EDNS of the queries. What lives in the OPT record (RFC 6891) asks for one.
+    /// Flags and EDNS of the queries. Whatever the OPT record carries (RFC 6891) asks for one.
     #[must_use]
     pub fn query_options(&self) -> QueryOptions {
         let edns = Edns {
@@ -480,7 +478,7 @@ impl Load {
         HttpSettings { method: self.http_method, path: self.http_path.clone() }
     }
 
-    /// True if clients have connections over TCP.
+    /// True if clients may have connections over TCP.
     #[must_use]
     pub fn has_tcp(&self) -> bool {
         let asks_again = self.truncated == Truncated::AskOverTcp;

@@ -1,4 +1,4 @@
-//! One key: what it is called, what it means, what may be written; and the fields of structs that are keys.
+//! The keys of an experiment file, and the fields of structs that are keys.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ pub struct Key {
     pub kind: Kind,
     /// What holds when nothing is written.
     pub default: DefaultValue,
-    /// Where it means something; everywhere if there is nothing here.
+    /// Where it means something; everywhere if empty.
     pub when: &'static [When],
     /// The option of `dnslab load` and `dnslab capacity` that sets it.
     pub flag: Option<Flag>,
-    /// True if its value is code: it names a program, a root folder whose programs are run or a folder that
-    /// is written to, or is text of a configuration, which may name programs in its turn.
+    /// True if its value is code: a program, a root folder whose programs run, a folder that is written to,
+    /// or text of a configuration, which may name programs too.
     pub is_code: bool,
-    /// True if it says what another key says in more words, which is written in its place.
+    /// True if another key says the same in more words. That one is written out in its place.
     pub is_short_form: bool,
 }
 
@@ -42,23 +42,23 @@ pub enum DefaultValue {
 /// Where a key means something.
 #[derive(Clone, Copy, Debug)]
 pub enum When {
-    /// With loads over some transports.
+    /// With some transports only.
     Transport {
-        /// Tells which.
+        /// True for the transports that use it.
         uses: fn(Transport) -> bool,
         /// Why the others do not use it.
         why: &'static str,
     },
-    /// With some kinds of server; `None` is one that runs already.
+    /// With some kinds of server only; `None` is a server that runs already.
     Server(fn(Option<ServerKind>) -> bool),
-    /// With variants that this function takes.
+    /// With the variants that this function takes.
     Variant(fn(&Variant) -> Result<(), Unused>),
 }
 
 /// Why a key means nothing to a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unused {
-    /// Why, as half a sentence.
+    /// Half a sentence.
     pub why: String,
     /// What to do about it.
     pub help: String,
@@ -67,17 +67,17 @@ pub struct Unused {
 /// An option of a command line that sets a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Its name, without the dashes.
+    /// Without the dashes.
     pub name: &'static str,
     /// What stands for its value in the help.
     pub value_name: &'static str,
     /// The heading that it stands under in the help; empty for none.
     pub heading: &'static str,
-    /// How it is written.
+    /// How its value is written.
     pub form: FlagForm,
-    /// True if a search for the capacity decides it, so that only `dnslab load` has the option.
+    /// True if a search for the capacity decides it. Then only `dnslab load` has the option.
     pub is_searched: bool,
-    /// An option that it cannot be together with.
+    /// An option that cannot stand beside it.
     pub conflict: Option<&'static str>,
 }
 
@@ -97,7 +97,6 @@ pub enum FlagForm {
 }
 
 impl Key {
-    /// A key with a default, which has a value unless it is said to be absent.
     pub(crate) const fn new(
         path: &'static str,
         meaning: &'static str,
@@ -117,12 +116,11 @@ impl Key {
         }
     }
 
-    /// It must be written.
     pub(crate) const fn required(self) -> Self {
         Self { default: DefaultValue::Required, ..self }
     }
 
-    /// It has no value when none is written; what that means.
+    /// Without a value; `words` say what that means.
     pub(crate) const fn absent(self, words: &'static str) -> Self {
         Self { default: DefaultValue::Absent(words), ..self }
     }
@@ -131,12 +129,10 @@ impl Key {
         Self { kind, ..self }
     }
 
-    /// The bounds of a count.
     pub(crate) const fn count(self, least: u64, most: u64) -> Self {
         self.kind(Kind::Count { least, most })
     }
 
-    /// The bounds of a duration.
     pub(crate) const fn lasting(
         self,
         least: std::time::Duration,
@@ -157,29 +153,24 @@ impl Key {
         Self { is_short_form: true, ..self }
     }
 
-    /// An option with a value.
     pub(crate) const fn flag(self, name: &'static str, value_name: &'static str) -> Self {
         let (heading, form) = ("", FlagForm::Value);
         let flag = Flag { name, value_name, heading, form, is_searched: false, conflict: None };
         Self { flag: Some(flag), ..self }
     }
 
-    /// How the option is written, where that is not with the value.
     pub(crate) const fn form(self, form: FlagForm) -> Self {
         self.with_flag(Flag { form, ..self.own_flag() })
     }
 
-    /// The heading of the option in the help.
     pub(crate) const fn under(self, heading: &'static str) -> Self {
         self.with_flag(Flag { heading, ..self.own_flag() })
     }
 
-    /// A search for the capacity decides it.
     pub(crate) const fn searched(self) -> Self {
         self.with_flag(Flag { is_searched: true, ..self.own_flag() })
     }
 
-    /// The option cannot be together with this one.
     pub(crate) const fn conflicts(self, other: &'static str) -> Self {
         self.with_flag(Flag { conflict: Some(other), ..self.own_flag() })
     }
@@ -198,7 +189,7 @@ impl Key {
         self.meaning.trim()
     }
 
-    /// The value that holds when the key is not written, if it has one.
+    /// `None` for a key without a default value.
     #[must_use]
     pub fn default_value(&self) -> Option<Value> {
         match self.default {
@@ -213,8 +204,7 @@ impl Key {
         self.path.rsplit('.').next().unwrap_or(self.path)
     }
 
-    /// True if a variant may have its own value. The name, the question, the baseline, the common
-    /// load and the repetition belong to the experiment as a whole.
+    /// True if a variant may have its own value. Other keys belong to the experiment as a whole.
     #[must_use]
     pub fn is_overridable(&self) -> bool {
         let of_all = ["repeat.", "common."];
@@ -234,31 +224,30 @@ impl Key {
 
 /// A Rust type that is the value of a key.
 pub trait Setting: Clone + fmt::Debug + PartialEq + Sized {
-    /// What may be written, unless a key has bounds of its own.
+    /// What may be written, unless a key has its own bounds.
     const KIND: Kind;
 
-    /// The value as read; `None` if it is of another kind, which the kind of the key rules out.
+    /// `None` if the value is of another kind, which the kind of the key rules out.
     fn of(value: &Value) -> Option<Self>;
 
     /// The value to be written; `None` if there is nothing to write.
     fn value(&self) -> Option<Value>;
 
-    /// What stands for a key that has no value; `None` if it must have one.
+    /// What stands for a key without a value; `None` if it must have one.
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// A field of a draft: its value, and where that comes from.
+/// A field of a draft.
 #[derive(Clone, Debug)]
 pub struct Written<T> {
-    /// The value. The default stands in for one that could not be read, so that the rest can be checked.
+    /// The default stands in for a value that could not be read, so that the rest can be checked.
     pub value: T,
     key: &'static Key,
     origin: Option<Provenance>,
 }
 
-/// Where a value comes from.
 #[derive(Clone, Debug)]
 struct Provenance {
     place: Option<Place>,
@@ -266,30 +255,29 @@ struct Provenance {
     is_broken: bool,
 }
 
-/// A field of a draft of whatever type.
 pub(crate) trait Field {
     fn key(&self) -> &'static Key;
 
-    /// Where it was written, if it was.
+    /// `None` if it was not written.
     fn place(&self) -> Option<&Place>;
 
     /// True if what was written could not be read, which is a problem already noted.
     fn is_broken(&self) -> bool;
 
-    /// True if the value is what holds without it.
+    /// True if the value equals the default.
     fn is_default(&self) -> bool;
 
-    /// Forgets what was written.
+    /// Puts the default in the place of what was written.
     fn forget(&mut self);
 }
 
-/// A draft as a list of its fields, in the order of the keys.
+/// The fields of a draft, in the order of the keys.
 pub(crate) trait Fields {
     fn fields(&mut self) -> Vec<&mut dyn Field>;
 }
 
 impl<T: Setting> Written<T> {
-    /// What was written for the key, else its default.
+    /// What was written for the key, or the default.
     pub(crate) fn of(key: &'static Key, default: T, entries: &Entries) -> Self {
         let entry = entries.get(key.path);
         let value = entry.and_then(|entry| T::of(entry.value.as_ref()?)).unwrap_or(default);
@@ -313,12 +301,12 @@ impl<T: Setting> Written<T> {
         self.origin.as_ref().map(|origin| origin.layer)
     }
 
-    /// The place with something to say beside it; `None` if nobody wrote it.
+    /// `None` if nobody wrote it.
     pub(crate) fn mark(&self, label: impl Into<String>) -> Option<Mark> {
         Some(Field::place(self)?.mark(label))
     }
 
-    /// Puts a value of the program's in the place of whatever was written.
+    /// Sets a value of the program's own, which wins over whatever was written.
     pub fn set(&mut self, value: T) {
         self.value = value;
         let layer = Layer::VariantCommandLine;
@@ -358,9 +346,8 @@ impl<T: Setting> Field for Written<T> {
     }
 }
 
-/// Makes a struct of rows, each of which states one key: its meaning, its name, its type, its default,
-/// and what else is to be said of it, by the methods of [`Key`]. Beside the struct it makes the draft, in
-/// which each field knows where it was written.
+/// Makes a struct of rows, each of which states one key: its meaning, name, type and default, and more by the
+/// methods of [`Key`]. It also makes the draft of the struct, in which each field knows where it was written.
 macro_rules! settings {
     (
         $(#[$of_struct:meta])*
@@ -379,7 +366,7 @@ macro_rules! settings {
         }
 
         impl $name {
-            /// Its keys, in the order of the fields.
+            /// In the order of the fields.
             pub const KEYS: &'static [Key] = &[$(
                 Key::new(
                     concat!($path, stringify!($field)),
@@ -392,7 +379,6 @@ macro_rules! settings {
                 )$(.$option($($($argument),*)?))*,
             )+];
 
-            /// The values of its keys, in the same order.
             pub(crate) fn values(&self) -> Vec<Option<Value>> {
                 vec![$(Setting::value(&self.$field)),+]
             }

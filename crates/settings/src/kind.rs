@@ -1,4 +1,4 @@
-//! What may be written as the value of a key: how it is described, read and written.
+//! What may be written as the value of a key: its description, its bounds and its TOML.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use dnslab_wire::EdnsOption;
 use dnslab_wire::units::{duration, number, share};
 use serde_json::json;
 
-/// What may be written as the value of a key, and within which bounds (both included).
+/// What may be written as the value of a key. Bounds are included.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A whole number; TOML lets one write `200_000`.
+    /// A whole number. TOML allows `200_000`.
     Count {
         /// Smallest.
         least: u64,
@@ -24,27 +24,26 @@ pub enum Kind {
         least: Duration,
         /// Longest.
         most: Duration,
-        /// DNS counts it in seconds, so parts of a second cannot be kept.
+        /// True if DNS counts it in seconds, so that parts of a second cannot be kept.
         whole_seconds: bool,
     },
-    /// Queries per second, above 0 and at most [`Kind::MAX_RATE`], or in quotes how they change: [`Rate`].
+    /// Queries per second, above 0 and at most [`Kind::MAX_RATE`], or a changing [`Rate`] in quotes.
     Rate,
     /// A share: a number in [0, 1] or a percentage in quotes.
     Share,
     /// Any text.
     Text,
-    /// Text that this function reads.
+    /// Text that this function accepts.
     Parsed(fn(&str) -> Result<(), Unread>),
-    /// Text that is safe as the name of a folder: `a-z`, `0-9` and `-`, at most [`Kind::MAX_FOLDER`] of
-    /// them.
+    /// Text that is safe as the name of a folder: 1 to [`Kind::MAX_FOLDER`] of `a-z`, `0-9` and `-`.
     FolderName,
     /// A domain name below the root, of letters, digits, `-` and `_`.
     DomainName,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A list of different words of these, at least one; their order means something.
+    /// At least one of these words, each once. Their order means something.
     Words(&'static [&'static str]),
-    /// A list of different CPU numbers, at most [`Kind::MAX_CPU`].
+    /// Different CPU numbers, each at most [`Kind::MAX_CPU`].
     Cpus,
     /// A path, relative to the folder of the experiment file.
     Path,
@@ -63,7 +62,7 @@ pub enum Kind {
 /// One value, read by the kind of its key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Count`], and of [`Kind::Padding`]: the size of a block in octets, 0 for none.
+    /// Of [`Kind::Count`], and of [`Kind::Padding`] as the size of a block in octets, 0 for none.
     Count(u64),
     /// Of [`Kind::Duration`].
     Duration(Duration),
@@ -85,16 +84,16 @@ pub enum Value {
     EdnsOptions(Vec<EdnsOption>),
 }
 
-/// Where a server is: its host, and its port if one was written.
+/// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostAddress {
-    /// The host.
+    /// Its address or name.
     pub host: Host,
-    /// The port behind it, not 0.
+    /// Not 0; `None` if none was written.
     pub port: Option<u16>,
 }
 
-/// A host, by its address or its name.
+/// A host by address or name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
     /// Its address.
@@ -109,7 +108,7 @@ const NUMBER: &str = r"\+?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)([eE][+-]?[0-9_]+)?";
 /// Why a text cannot be read, for [`Kind::Parsed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// What is wrong; `None` where it is only that it cannot be read.
+    /// What is wrong; `None` if there is no more to say than that it cannot be read.
     pub message: Option<&'static str>,
     /// A few words to stand below the text.
     pub label: &'static str,
@@ -118,30 +117,30 @@ pub struct Unread {
 }
 
 impl Kind {
-    /// The highest rate in queries per second: one query in each nanosecond of the schedule.
+    /// Queries per second: one query in each nanosecond of the schedule.
     pub const MAX_RATE: f64 = 1e9;
 
-    /// Most letters in the name of a folder; file systems take 255, and a run number is added.
+    /// Letters. File systems take 255, and a run number is added.
     pub const MAX_FOLDER: usize = 64;
 
-    /// Largest block that queries are padded to, octets: no path takes larger datagrams unfragmented,
-    /// and the recommended sizes are 128 and 468 (RFC 8467, section 4.1).
+    /// Largest block of padding, octets. No path takes larger datagrams unfragmented, and the recommended
+    /// sizes are 128 and 468 (RFC 8467, section 4.1).
     pub const MAX_PADDING: u16 = 4_096;
 
-    /// Block that queries are padded to unless another one is named, octets (RFC 8467, section 4.1).
+    /// Default block of padding, octets (RFC 8467, section 4.1).
     pub const PADDING: u16 = 128;
 
-    /// Most letters in a path of HTTP.
+    /// Letters of a path of HTTP.
     pub const MAX_PATH: usize = 512;
 
-    /// Highest CPU number; Linux is built for at most 8,192 CPUs.
+    /// Linux is built for at most 8,192 CPUs.
     pub const MAX_CPU: u64 = 8_191;
 
-    /// Most octets of EDNS options, with their codes and lengths: the rest of a message holds a name, and
-    /// what else is added.
+    /// Octets of EDNS options with their codes and lengths. The rest of a message holds a name and what else
+    /// is added.
     pub(crate) const MAX_OPTION_OCTETS: usize = 32_768;
 
-    /// The kind with its article, for "must be ...".
+    /// With its article, for "must be ...".
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Self::Count { .. } => "a whole number",
@@ -194,7 +193,7 @@ impl Kind {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         };
         match self {
-            // Nobody reads nineteen digits.
+            // Nobody reads the nineteen digits of the largest count.
             Self::Count { least, most } if *most > u64::from(u32::MAX) => {
                 format!("count from {least}")
             }
@@ -228,7 +227,6 @@ impl Kind {
         }
     }
 
-    /// The JSON schema of a value.
     pub(crate) fn schema(&self) -> serde_json::Value {
         match self {
             Self::Count { least, most } => {
@@ -277,7 +275,7 @@ impl Kind {
         }
     }
 
-    /// True if a value without quotes is text, on a command line.
+    /// True if a command line may give it as text without quotes.
     pub(crate) fn is_text(&self) -> bool {
         matches!(
             self,
@@ -292,7 +290,7 @@ impl Kind {
         )
     }
 
-    /// A value of this kind as TOML that reads back as the same.
+    /// TOML that reads back as the same value.
     #[must_use]
     pub fn write(&self, value: &Value) -> String {
         let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();

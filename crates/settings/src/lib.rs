@@ -1,10 +1,10 @@
-//! The keys of an experiment: what they are called, what they mean, what may be written, how they are read
-//! from files and command lines, and what they make together.
+//! The keys of an experiment: their names and meanings, what may be written, and how files and command lines
+//! are read.
 //!
-//! The principal type is [`Experiment`]: an experiment as checked, in which every [`Variant`] is complete
-//! and nothing contradicts itself. Its parts, as [`Load`], are structs whose fields are keys; each field is
-//! stated once, in one row, and all else comes from that row: reading, writing, the options of commands, the
-//! reference, the JSON schema. What is wrong comes out all at once, as [`Problems`] that know their place.
+//! The principal type is [`Experiment`]: an experiment as checked, in which every [`Variant`] is complete and
+//! nothing contradicts itself. Its parts, like [`Load`], are structs whose fields are keys. Each key is
+//! stated once, in one row. Reading, writing, the options of commands, the reference and the JSON schema come
+//! from that row. All problems are reported at once, as [`Problems`] that know their place.
 //!
 //! ```
 //! use dnslab_settings::check_text;
@@ -26,8 +26,8 @@
 //! assert_eq!(problems.as_slice()[0].message, "unknown key `laod`");
 //! ```
 //!
-//! Nothing here opens a file, reads a clock or starts anything: what the check must know of the machine it
-//! asks through [`Machine`].
+//! Nothing here opens a file, reads a clock or starts anything. The check asks a [`Machine`] for what it must
+//! know.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -70,12 +70,11 @@ pub use words::{
     QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions,
 };
 
-/// Variants of an experiment. A page of more has no reader, and what is computed for each pair of them
-/// takes its time.
+/// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.
 pub const MAX_VARIANTS: usize = 1_000;
 
-/// Runs of an experiment. All records are held at once when the report is made.
+/// Runs of an experiment. A report holds all records at once.
 pub const MAX_RUNS: usize = 5_000;
 
-/// Pairs of variants that are compared: all of forty variants.
+/// Pairs of compared variants: all of forty variants.
 pub const MAX_PAIRS: usize = 2_000;

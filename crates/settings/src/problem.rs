@@ -1,4 +1,4 @@
-//! What can be wrong with an experiment: problems with their places.
+//! What can be wrong with an experiment, and where.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,9 +6,9 @@ use std::ops::Range;
 /// One thing that is wrong with an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, as a lowercase fragment with the culprit and its value.
+    /// A lowercase fragment with the culprit and its value.
     pub message: String,
-    /// Where; the first is the culprit, the others are what it clashes with.
+    /// The first is the culprit. The others are what it clashes with.
     pub marks: Vec<Mark>,
     /// What to do about it.
     pub help: Option<String>,
@@ -17,7 +17,7 @@ pub struct Problem {
 /// A marked piece of the experiment as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The piece.
+    /// Where it is.
     pub place: Place,
     /// What to say beside it; may be empty.
     pub label: String,
@@ -28,7 +28,7 @@ pub struct Mark {
 pub struct Place {
     /// The text that the piece is in.
     pub origin: Origin,
-    /// The piece, octets from the start of that text, on borders of characters.
+    /// Octets from the start of that text, on borders of characters.
     pub span: Range<usize>,
 }
 
@@ -37,33 +37,29 @@ pub struct Place {
 pub enum Origin {
     /// The experiment file.
     File,
-    /// One `--set`, and what followed it.
+    /// One `--set` with its text.
     CommandLine(String),
     /// An option of a command, with its value.
     Option(String),
 }
 
 impl Place {
-    /// This place with something to say beside it.
     pub(crate) fn mark(&self, label: impl Into<String>) -> Mark {
         Mark { place: self.clone(), label: label.into() }
     }
 }
 
 impl Problem {
-    /// A problem at one place.
     pub(crate) fn new(message: impl Into<String>, mark: Mark) -> Self {
         Self { message: message.into(), marks: vec![mark], help: None }
     }
 
-    /// Says what to do about it.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Line of the culprit in the experiment file `text`, from 1; `None` if it is on the command
-    /// line.
+    /// Line of the culprit in the experiment file `text`, from 1; `None` if it is on the command line.
     #[must_use]
     pub fn line(&self, text: &str) -> Option<usize> {
         let place = &self.marks.first()?.place;
@@ -73,8 +69,7 @@ impl Problem {
         }
     }
 
-    /// Where the problem stands in the order of reading: the file from the top, then the command
-    /// line.
+    /// The order of reading: the file from the top, then the command line.
     fn position(&self) -> (bool, usize) {
         self.marks.first().map_or((true, usize::MAX), |mark| {
             (mark.place.origin != Origin::File, mark.place.span.start)
@@ -82,19 +77,18 @@ impl Problem {
     }
 }
 
-/// Everything that is wrong with an experiment, at least one problem, each once, in the order of
-/// reading.
+/// At least one problem, each once, in the order of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Puts the problems in order; `None` if there are none.
+    /// `None` if there are no problems.
     #[must_use]
     pub fn of(mut problems: Vec<Problem>) -> Option<Self> {
         problems.sort_by_key(Problem::position);
         let mut once: Vec<Problem> = Vec::with_capacity(problems.len());
         for problem in problems {
-            // What is wrong at the top is found again in every variant.
+            // A fault at the top is found again in every variant.
             if !once.contains(&problem) {
                 once.push(problem);
             }
@@ -102,7 +96,7 @@ impl Problems {
         (!once.is_empty()).then_some(Self(once))
     }
 
-    /// The problems.
+    /// In the order of reading.
     #[must_use]
     pub fn as_slice(&self) -> &[Problem] {
         &self.0
@@ -121,19 +115,19 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// A value as it is shown in a message: on one line, without control characters, cut when long.
+/// The value as a message shows it: on one line, without control characters, cut when long.
 pub(crate) fn shown(value: &str) -> String {
-    /// More than this would push the reason off the line.
+    /// A longer value would push the reason off the line.
     const MAX_LENGTH: usize = 60;
     let mut text: String = value.chars().take(MAX_LENGTH).flat_map(char::escape_debug).collect();
     if value.chars().nth(MAX_LENGTH).is_some() {
         text.push_str("...");
     }
-    // Quotes are no control characters.
+    // `escape_debug` escapes quotes too, which are no control characters.
     text.replace("\\\"", "\"").replace("\\'", "'")
 }
 
-/// A reason that repeats what was written, without line breaks and other control characters.
+/// Puts spaces in the place of line breaks and other control characters.
 #[must_use]
 pub fn on_one_line(reason: &str) -> String {
     reason.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()

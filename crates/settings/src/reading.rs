@@ -1,4 +1,4 @@
-//! Reading one value by the kind of its key.
+//! Reading a value by the kind of its key.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,14 +11,12 @@ use crate::problem::{on_one_line, shown};
 use crate::suggestion::closest_word;
 use crate::{Host, HostAddress, Key, Kind, Unread, Value};
 
-/// Why a value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// What is wrong, naming the key and the value.
+    /// Names the key and the value.
     pub(crate) message: String,
     /// A few words to stand below the value.
     pub(crate) label: String,
-    /// What to write instead.
     pub(crate) help: String,
 }
 
@@ -27,17 +25,14 @@ pub(crate) struct Fault {
 pub(crate) enum Syntax<'a> {
     /// In the file: `clients = 4`.
     File,
-    /// By `--set`, with what stands before the `=`: `--set load.clients=4`.
+    /// By `--set`, with the text before the `=`: `--set load.clients=4`.
     Set(&'a str),
-    /// By an option of its own: `--clients 4`.
+    /// By its own option: `--clients 4`.
     Option(&'a str),
 }
 
 impl Key {
-    /// Reads what was written for the key; advice is given in `syntax`.
-    ///
-    /// # Errors
-    /// When it has another kind or lies outside the bounds.
+    /// Reads what was written for the key. Advice is given in `syntax`.
     pub(crate) fn read(&self, written: &DeValue<'_>, syntax: Syntax<'_>) -> Result<Value, Fault> {
         let reader = Reader { key: self, syntax };
         match (self.kind, written) {
@@ -92,16 +87,14 @@ impl Key {
     }
 }
 
-/// Reads values of one key; the methods are the kinds.
+/// Reads values of one key, with a method for each kind.
 struct Reader<'a> {
-    /// The key, for messages and bounds.
     key: &'a Key,
-    /// How advice is written.
     syntax: Syntax<'a>,
 }
 
 impl Reader<'_> {
-    /// A fault of this key; `what` follows the path in the message.
+    /// `what` follows the path in the message.
     fn fault(&self, what: &str, label: &str, help: String) -> Fault {
         Fault { message: format!("`{}` {what}", self.key.path), label: label.to_owned(), help }
     }
@@ -110,17 +103,15 @@ impl Reader<'_> {
         !matches!(self.syntax, Syntax::File)
     }
 
-    /// How to write a right value.
     fn written(&self, value: &str) -> String {
         format!("write {}", self.line(value))
     }
 
-    /// A right value of this kind.
     fn for_example(&self) -> String {
         format!("for example {}", self.line(&self.key.kind.example()))
     }
 
-    /// The key with a value that is written as TOML.
+    /// `value` is TOML.
     fn line(&self, value: &str) -> String {
         let bare = || value.trim_matches(['"', '[', ']']).replace(", ", ",");
         match self.syntax {
@@ -130,7 +121,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The value has another type than the kind asks for.
     fn wrong_type(&self, found: &DeValue<'_>) -> Fault {
         let found_noun = match found {
             DeValue::String(_) => "text",
@@ -141,7 +131,7 @@ impl Reader<'_> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table of keys",
         };
-        // A right value in quotes is the most frequent slip; show it without them.
+        // Quotes around a right value are the most frequent slip.
         let unquoted = match (self.key.kind, found) {
             (Kind::Count { .. } | Kind::Padding, DeValue::String(text)) => {
                 text.parse::<u64>().is_ok().then(|| text.to_string())
@@ -170,12 +160,12 @@ impl Reader<'_> {
             })
     }
 
-    /// The kind with its bounds, without marks of code.
+    /// The kind with its bounds, without backquotes.
     fn bounds(&self) -> String {
         self.key.kind.description().replace('`', "")
     }
 
-    /// A number where a duration is asked for.
+    /// The fault of a duration without a unit.
     fn no_unit(&self, number: &str) -> Fault {
         let number = shown(number);
         let right = self.written(&format!("\"{number}s\""));
@@ -211,7 +201,6 @@ impl Reader<'_> {
         Ok(Value::Duration(duration))
     }
 
-    /// A share written as a number.
     fn share(&self, number: &str) -> Result<Value, Fault> {
         if let Some(share) = share::read(number) {
             return Ok(Value::Share(share));
@@ -225,7 +214,6 @@ impl Reader<'_> {
         Err(self.fault(&what, "a share is at most 1", help))
     }
 
-    /// A share written as text.
     fn share_text(&self, text: &str) -> Result<Value, Fault> {
         if let Some(share) = share::read(text) {
             return Ok(Value::Share(share));
@@ -240,7 +228,6 @@ impl Reader<'_> {
         Err(self.fault(&what, "not a share", help))
     }
 
-    /// A rate above zero that does not change.
     fn rate(&self, number: &str) -> Result<Value, Fault> {
         let rate = number.parse::<f64>().unwrap_or(f64::NAN);
         if rate > 0.0 && rate <= Kind::MAX_RATE && Rate::Constant(rate).check().is_ok() {
@@ -251,7 +238,7 @@ impl Reader<'_> {
         Err(self.fault(&what, "out of range", help))
     }
 
-    /// A rate written as text: steps, a ramp, or a number in quotes.
+    /// Steps, a ramp, or a number in quotes.
     fn changing_rate(&self, text: &str) -> Result<Value, Fault> {
         text.trim().parse::<Rate>().map(Value::Rate).map_err(|error| {
             let what = format!("cannot be `{}`", shown(text));
@@ -259,7 +246,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Text that says something.
     fn text(&self, text: &str) -> Result<Value, Fault> {
         if text.trim().is_empty() || text.contains('\0') {
             return Err(self.fault("is empty", "nothing is written here", self.for_example()));
@@ -292,7 +278,7 @@ impl Reader<'_> {
 
     /// A domain name below the root (RFC 1035, section 2.3.1, and `_`).
     fn domain_name(&self, text: &str) -> Result<String, Fault> {
-        /// Names of a zone have a label more; 255 octets is the whole (RFC 1035, section 2.3.4).
+        /// Names of a zone have one label more. A whole name has 255 octets (RFC 1035, section 2.3.4).
         const MAX_LENGTH: usize = 190;
         let name = text.strip_suffix('.').unwrap_or(text);
         let legal = |label: &str| {
@@ -310,7 +296,6 @@ impl Reader<'_> {
         Err(self.fault(&what, "not a domain name", help))
     }
 
-    /// One of the words.
     fn choice(&self, text: &str, words: &[&str]) -> Result<String, Fault> {
         // Nobody who writes DoT on a command line means anything else.
         let either_case = self.is_on_command_line();
@@ -327,7 +312,6 @@ impl Reader<'_> {
         Err(self.fault(&format!("cannot be `{}`", shown(text)), "not one of its words", help))
     }
 
-    /// A list of nothing but text.
     fn texts(&self, list: &DeArray<'_>) -> Result<Vec<String>, Fault> {
         let text = |entry: &DeValue<'_>| match entry {
             DeValue::String(text) => Ok(text.to_string()),
@@ -336,7 +320,7 @@ impl Reader<'_> {
         list.iter().map(|it| text(it.get_ref())).collect()
     }
 
-    /// Different words, at least one, in their order.
+    /// At least one word, each once, in their order.
     fn different_words<'t>(
         &self,
         list: impl Iterator<Item = &'t str>,
@@ -357,7 +341,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of different CPU numbers; an empty one leaves the choice to dnslab.
+    /// An empty list leaves the choice to dnslab.
     fn cpus(&self, list: &DeArray<'_>) -> Result<Value, Fault> {
         let mut cpus = Vec::with_capacity(list.len());
         for entry in list.iter() {
@@ -382,7 +366,7 @@ impl Reader<'_> {
         Ok(Value::Cpus(cpus))
     }
 
-    /// What stands for the port behind a host that is right, in a text that is not.
+    /// The text in the place of the port, if the host before it is right.
     fn wrong_port<'a>(&self, text: &'a str) -> Option<&'a str> {
         let (host, port) = text.rsplit_once(':')?;
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -411,7 +395,7 @@ impl Reader<'_> {
             None => (text, Some(None)),
             Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0).map(Some)),
         };
-        // Numbers alone are an address that was written wrongly.
+        // Digits alone are an address that is written wrongly.
         let has_letter = name
             .rsplit('.')
             .next()
@@ -430,7 +414,7 @@ impl Reader<'_> {
         Err(self.fault(&what, "neither address nor name", help.to_owned()))
     }
 
-    /// EDNS options that fit a query together, each as `CODE:HEX`.
+    /// Options `CODE:HEX` that fit a query together.
     fn edns_options<'t>(&self, list: impl Iterator<Item = &'t str>) -> Result<Value, Fault> {
         let options = list.map(|text| self.edns_option(text)).collect::<Result<Vec<_>, _>>()?;
         let octets: usize = options.iter().map(|option| option.data.len() + 4).sum();
@@ -459,7 +443,6 @@ impl Reader<'_> {
         })
     }
 
-    /// The path of an HTTP resource.
     fn http_path(&self, text: &str) -> Result<Value, Fault> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
         let is_short = text.len() <= Kind::MAX_PATH;
@@ -479,7 +462,6 @@ impl Reader<'_> {
     }
 }
 
-/// The octets of a text of pairs of hexadecimal digits.
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let value = |digit: u8| char::from(digit).to_digit(16).and_then(|it| u8::try_from(it).ok());

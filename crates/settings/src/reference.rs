@@ -1,11 +1,10 @@
-//! The keys as a document, for people.
+//! The keys as a document for people.
 
 use std::fmt::Write as _;
 
 use crate::keys::{VARIANT_NAME, keys};
 use crate::{DefaultValue, Key};
 
-/// What stands before the tables.
 const INTRODUCTION: &str = "\
 <!-- Generated from the keys in crates/settings/src/keys.rs. To write it anew:
      DNSLAB_BLESS=1 cargo test -p dnslab-settings -->
@@ -70,7 +69,7 @@ override that no variant takes, because each has a value of its own, is an error
 
 ";
 
-/// Titles of the tables, and what the paths of their keys begin with.
+/// Title of each table, prefix of its keys, and a remark.
 const SECTIONS: [(&str, &str, &str); 12] = [
     ("The experiment", "", "They belong to the experiment as a whole."),
     ("`[server]`", "server.", "The server under test. A variant may override them."),
@@ -127,7 +126,6 @@ pub fn reference() -> String {
     text
 }
 
-/// One key as a row.
 fn row(key: &Key) -> String {
     let default = match key.default {
         DefaultValue::Required => "must be written".to_owned(),

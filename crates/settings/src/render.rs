@@ -1,4 +1,4 @@
-//! Problems as people read them: the reason, the marked line, what to do.
+//! Problems as people read them: the reason, the marked line, the help.
 
 use std::ops::Range;
 
@@ -6,20 +6,19 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 
 use crate::{Mark, Origin, Problem};
 
-/// Renders problems without colour. `source` is the text of the experiment file and `file_name`
-/// what it is called.
+/// Renders problems without colour. `source` is the text of the experiment file and `file_name` its name.
 #[must_use]
 pub fn render(problems: &[Problem], source: &str, file_name: &str) -> String {
     render_with(&Renderer::plain(), problems, source, file_name)
 }
 
-/// Renders problems with colour, for a terminal.
+/// [`render`] with colour, for a terminal.
 #[must_use]
 pub fn render_styled(problems: &[Problem], source: &str, file_name: &str) -> String {
     render_with(&Renderer::styled(), problems, source, file_name)
 }
 
-/// Renders each problem with one empty line between two.
+/// Puts one empty line between two problems.
 fn render_with(renderer: &Renderer, problems: &[Problem], source: &str, name: &str) -> String {
     let source = without_secrets(source);
     let rendered: Vec<String> = problems
@@ -33,7 +32,6 @@ fn render_with(renderer: &Renderer, problems: &[Problem], source: &str, name: &s
     rendered.join("\n\n")
 }
 
-/// The mark in a text without secrets.
 fn masked(mark: &Mark) -> Mark {
     let mut mark = mark.clone();
     match &mut mark.place.origin {
@@ -43,9 +41,8 @@ fn masked(mark: &Mark) -> Mark {
     mark
 }
 
-/// The text with stars in the place of what may be the secret of a TSIG key: of a value of `tsig`,
-/// what follows the last colon, or all if there is none. It stays as long as it is, so that places
-/// keep their meaning.
+/// Masks with stars what may be the secret of a TSIG key: in a value of `tsig`, what follows the last colon,
+/// or all if there is none. The length stays the same, so that places keep their meaning.
 #[must_use]
 pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -53,7 +50,7 @@ pub fn without_secrets(text: &str) -> String {
     while let Some(at) = rest.find(TSIG) {
         let (before, after) = rest.split_at(at + TSIG.len());
         shown.push_str(before);
-        // Closing quotes of a quoted key, and white space, may stand before the `=`.
+        // Closing quotes of a quoted key and white space may stand before the `=`.
         let to_value = after.trim_start_matches(['"', '\'', ' ', '\t']);
         let Some(value) = to_value.strip_prefix('=').map(|it| it.trim_start_matches([' ', '\t']))
         else {
@@ -72,8 +69,8 @@ pub fn without_secrets(text: &str) -> String {
 /// The last part of the key whose value is a secret.
 const TSIG: &str = "tsig";
 
-/// Octets of the value at the start of the text: up to its closing quote, or without quotes to the end
-/// of the line.
+/// Octets of the value at the start of the text: to its closing quote, or without quotes to the end of the
+/// line.
 fn value_length(text: &str) -> usize {
     let line = text.find(['\n', '\r']).unwrap_or(text.len());
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''));
@@ -81,7 +78,6 @@ fn value_length(text: &str) -> usize {
     closing.map_or(line, |at| at + 2)
 }
 
-/// A value with stars in the place of its secret.
 fn masked_value(value: &str) -> String {
     let secret_at = value.rfind(':').map_or(0, |colon| colon + 1);
     let star = |letter: char| match letter {
@@ -92,7 +88,6 @@ fn masked_value(value: &str) -> String {
     format!("{plain}{}", secret.chars().map(star).collect::<String>())
 }
 
-/// One problem as annotate-snippets sees it.
 fn group<'a>(problem: &'a Problem, source: &'a str, name: &'a str) -> Group<'a> {
     let mut group = Group::with_title(Level::ERROR.primary_title(problem.message.as_str()));
     let mut origins: Vec<&Origin> = Vec::new();
@@ -125,7 +120,6 @@ fn group<'a>(problem: &'a Problem, source: &'a str, name: &'a str) -> Group<'a> 
     }
 }
 
-/// One mark; the first is the culprit.
 fn annotation<'a>(is_culprit: bool, mark: &'a Mark, text: &str) -> Annotation<'a> {
     let kind = if is_culprit { AnnotationKind::Primary } else { AnnotationKind::Context };
     let annotation = kind.span(within(&mark.place.span, text));
@@ -134,8 +128,7 @@ fn annotation<'a>(is_culprit: bool, mark: &'a Mark, text: &str) -> Annotation<'a
 
 /// The span cut to its first line, to the text, and to borders of characters.
 ///
-/// A value of many lines would fill the screen, and a place that is not in the text would make
-/// the renderer panic.
+/// A value of many lines would fill the screen. A place outside the text would make the renderer panic.
 fn within(span: &Range<usize>, text: &str) -> Range<usize> {
     let border = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     let (start, end) = (border(span.start).unwrap_or(0), border(span.end).unwrap_or(0));

@@ -7,8 +7,8 @@ use crate::{DefaultValue, Key};
 
 /// The JSON schema (draft 2020-12) of an experiment file, with a line break at the end.
 ///
-/// It knows names, types, bounds and meanings; what only makes sense together is left to the
-/// check, but for a rate and a window in one table.
+/// It knows names, types, bounds and meanings. The check alone knows what fits together, except that the
+/// schema forbids a rate and a window in one table.
 #[must_use]
 pub fn schema() -> String {
     let mut experiment = Node::default();
@@ -39,17 +39,15 @@ pub fn schema() -> String {
     text
 }
 
-/// A table of the file: keys, and tables below it.
 #[derive(Default)]
 struct Node<'a> {
-    /// Keys by their last part.
+    /// By their last part.
     keys: Vec<(&'a str, &'a Key)>,
-    /// Tables by their name.
     tables: Vec<(&'a str, Node<'a>)>,
 }
 
 impl<'a> Node<'a> {
-    /// Puts a key at the path below this table.
+    /// `path` is relative to this table.
     fn insert(&mut self, path: &'a str, key: &'a Key) {
         let Some((table, rest)) = path.split_once('.') else {
             self.keys.push((path, key));
@@ -62,7 +60,6 @@ impl<'a> Node<'a> {
         self.tables[at].1.insert(rest, key);
     }
 
-    /// The schema of this table.
     fn schema(&self) -> Value {
         let mut properties = Map::new();
         for (name, key) in &self.keys {
@@ -90,7 +87,6 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The schema of one key.
 fn key_schema(key: &Key) -> Value {
     let mut schema = key.kind.schema();
     schema["description"] = json!(key.meaning());

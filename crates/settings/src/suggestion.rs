@@ -1,37 +1,36 @@
-//! What somebody most likely meant who wrote a word that is not known: only what is a slip of the
-//! fingers. Words that look alike and mean something else (`load.pcap`, `load.pace`) puzzle more than
-//! they help.
+//! What a user most likely meant by an unknown word, if it is a slip of the fingers. A word that looks alike
+//! but means something else (`load.pcap`, `load.pace`) puzzles more than it helps.
 
 use crate::Key;
 use crate::keys::keys;
 
-/// Words of the field. Who writes one of them means it, whatever is near in its letters.
+/// Words of the field. A user who writes one of them means it, even if a key is spelled much like it.
 const FIELD_WORDS: [&str; 33] = [
     "a", "aaaa", "cache", "core", "cpu", "doh", "doq", "dot", "file", "host", "http", "key", "log",
     "loss", "mode", "name", "path", "pcap", "pod", "port", "qps", "quic", "rate", "rcode", "size",
     "soa", "tcp", "time", "tls", "trace", "ttl", "type", "udp",
 ];
 
-/// Letters from which on two slips are taken for slips.
+/// Length from which two slips still count as slips.
 const LONG: usize = 7;
 
-/// Letters of the shortest word that may have a slip in it.
+/// Length of the shortest word that may have a slip in it.
 const SHORT: usize = 3;
 
-/// A right last part in another group than the one that was written is further than any slip.
+/// The right last part in a wrong group: worse than any slip.
 const OTHER_GROUP: usize = 6;
 
 /// How many slips lie between a word and a known one; `None` if they are two words.
 ///
-/// A slip is a letter too many, too few, another one, or two that changed places. Case, and the
-/// difference of `-`, `_` and nothing, are none.
+/// A slip is a letter too many, a letter too few, another letter, or two swapped letters. Case, `-` and `_`
+/// do not count.
 fn slips(written: &str, known: &str) -> Option<usize> {
     let plain = |word: &str| word.to_lowercase().replace(['-', '_'], "");
     let (written, known) = (plain(written), plain(known));
     if written == known {
         return Some(0);
     }
-    // One word, perhaps in the plural, or with a version.
+    // The same word, perhaps in the plural or with a version.
     let is_longer = known.starts_with(&written) || written.starts_with(&known);
     if FIELD_WORDS.contains(&written.as_str()) && !is_longer {
         return None;
@@ -45,15 +44,15 @@ fn slips(written: &str, known: &str) -> Option<usize> {
     (slips <= most).then_some(slips)
 }
 
-/// The word of `words` that somebody who wrote `word` most likely meant.
+/// The word of `words` that a user who wrote `word` most likely meant.
 #[must_use]
 pub fn closest_word<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = words.into_iter().filter_map(|known| Some((slips(word, known)?, known)));
     near.min_by_key(|(slips, _)| *slips).map(|(_, known)| known)
 }
 
-/// The key that somebody who wrote `path` most likely meant: a slip in its last part, or in its
-/// group; or the right last part without its group, or in another one.
+/// The key that a user who wrote `path` most likely meant. There is a slip in its last part or in its group,
+/// or the last part is right and its group is missing or wrong.
 pub(crate) fn closest_key(path: &str) -> Option<&'static Key> {
     let (group, last) = split(path);
     let distance = |key: &Key| {
@@ -72,19 +71,19 @@ pub(crate) fn closest_key(path: &str) -> Option<&'static Key> {
     near.min_by_key(|(distance, _)| *distance).map(|(_, key)| key)
 }
 
-/// The table of keys that somebody who wrote a table at `path` most likely meant.
+/// The table of keys that a user who wrote a table at `path` most likely meant.
 pub(crate) fn closest_group(path: &str) -> Option<&'static str> {
     let groups = keys().filter_map(|key| Some(key.path.rsplit_once('.')?.0));
     let near = groups.filter_map(|group| Some((path_slips(path, group)?, group)));
     near.min_by_key(|(slips, _)| *slips).map(|(_, group)| group)
 }
 
-/// The group of a path, which may be empty, and its last part.
+/// The group may be empty.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }
 
-/// The slips between two paths of as many parts.
+/// `None` if the paths have different numbers of parts.
 fn path_slips(written: &str, known: &str) -> Option<usize> {
     let (written, known) = (written.split('.'), known.split('.'));
     if written.clone().count() != known.clone().count() {
@@ -93,7 +92,6 @@ fn path_slips(written: &str, known: &str) -> Option<usize> {
     written.zip(known).map(|(written, known)| slips(written, known)).sum()
 }
 
-/// True if `group` is the last part of `known`, or nothing.
 fn is_end_of(group: &str, known: &str) -> bool {
     group.is_empty() || known.strip_suffix(group).is_some_and(|before| before.ends_with('.'))
 }
@@ -149,7 +147,7 @@ mod tests {
         check("UDP", Some("udp"));
         check("doh", Some("doh2"));
         check("DoH-2", Some("doh2"));
-        // Another transport, and no slip.
+        // This is another transport, not a slip.
         check("doq", None);
         check("https", None);
         assert_eq!(closest_group("laod"), Some("load"));

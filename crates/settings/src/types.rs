@@ -19,7 +19,7 @@ use crate::{
     Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions, Unread, Value,
 };
 
-/// A type that has a variant of [`Value`] for itself.
+/// A type with its own variant of [`Value`].
 macro_rules! as_it_is {
     ($($type:ty: $kind:expr, $of:ident;)+) => {$(
         impl Setting for $type {
@@ -49,7 +49,7 @@ as_it_is! {
     HostAddress: Kind::Address, Address;
 }
 
-/// A list: without an entry it is as if it were not written.
+/// A list. An empty one counts as not written.
 macro_rules! lists {
     ($($type:ty: $kind:ident;)+) => {$(
         impl Setting for Vec<$type> {
@@ -78,7 +78,7 @@ lists! {
     EdnsOption: EdnsOptions;
 }
 
-/// Numbers within 64 bits, of which the key of each takes fewer.
+/// Numbers that are narrower than the 64 bits of [`Value::Count`].
 macro_rules! counts {
     ($($type:ty),+) => {$(
         impl Setting for $type {
@@ -97,7 +97,6 @@ macro_rules! counts {
 
 counts!(u16, u32);
 
-/// One of a few words.
 macro_rules! choices {
     ($($type:ty),+ $(,)?) => {$(
         impl Setting for $type {
@@ -145,7 +144,6 @@ macro_rules! texts {
 
 texts!(Delay, Loss, SourceAddresses, Subnets, TypeMix, VariantNames);
 
-/// Whether a text can be read.
 fn read<T>(text: &str) -> Result<(), Unread>
 where
     T: FromStr,
@@ -212,7 +210,6 @@ pub enum ServerChoice {
 }
 
 impl ServerChoice {
-    /// The word for a server that runs already.
     const EXTERNAL: &'static str = "external";
 
     const NAMES: [&'static str; ServerKind::ALL.len() + 1] = {
@@ -225,7 +222,7 @@ impl ServerChoice {
         names
     };
 
-    /// The kind, if dnslab starts it.
+    /// `None` for a server that runs already.
     #[must_use]
     pub fn started(self) -> Option<ServerKind> {
         match self {
@@ -234,7 +231,7 @@ impl ServerChoice {
         }
     }
 
-    /// The word for a kind, or for a server that runs already.
+    /// `None` is a server that runs already.
     #[must_use]
     pub fn name_of(kind: Option<ServerKind>) -> &'static str {
         kind.map_or(Self::EXTERNAL, ServerKind::name)
@@ -254,11 +251,10 @@ impl Setting for ServerChoice {
 }
 
 impl HostAddress {
-    /// The loopback interface of this host.
     pub(crate) const LOCAL: Self =
         Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: None };
 
-    /// The address; that of the loopback interface for a name, which the check looks up.
+    /// A name stands for the loopback address until the check looks it up.
     #[must_use]
     pub fn ip(&self) -> IpAddr {
         match self.host {
@@ -293,12 +289,12 @@ impl Setting for Rcode {
     }
 }
 
-/// Client subnets, and where they come from.
+/// The source of client subnets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subnets {
     /// Written in the experiment.
     Written(ClientSubnets),
-    /// The lines of a file.
+    /// The lines of this file.
     File(PathBuf),
 }
 
@@ -306,7 +302,7 @@ impl FromStr for Subnets {
     type Err = ClientSubnetsError;
 
     fn from_str(text: &str) -> Result<Self, ClientSubnetsError> {
-        // A path may have a `/` too; what stands before the first is an address in a subnet only.
+        // A path may have a `/` too, but only a subnet has an address before the first one.
         let before = text.split(['/', ',', ' ']).next().unwrap_or_default();
         match before.parse::<IpAddr>() {
             Ok(_) => text.parse().map(Self::Written),
@@ -324,7 +320,7 @@ impl fmt::Display for Subnets {
     }
 }
 
-/// Names of variants; none stands for a comparison with nothing.
+/// Names of variants; empty for a comparison with nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantNames(
     /// The names.
@@ -332,7 +328,6 @@ pub struct VariantNames(
 );
 
 impl VariantNames {
-    /// What is written for none.
     const NONE: &'static str = "-";
 }
 
@@ -354,8 +349,7 @@ impl fmt::Display for VariantNames {
     }
 }
 
-/// What stands in the place of a secret in the experiment as run. `<` is not in base64, so that no
-/// secret ends with it.
+/// Stands in the place of a secret in the experiment as run. `<` is not in base64, so no secret ends with it.
 const SECRET_NOT_KEPT: &str = ":<secret not kept>";
 
 impl Setting for TsigKey {

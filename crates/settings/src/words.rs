@@ -41,7 +41,7 @@ impl ServerKind {
         matches!(self, Embedded | Bind | Knot | Nsd | PowerDnsAuthoritative)
     }
 
-    /// True for servers that dnslab starts with another one behind them.
+    /// True for servers that dnslab starts with another server behind them.
     #[must_use]
     pub fn forwards(self) -> bool {
         use ServerKind::{Embedded, Knot, Nsd, PowerDnsAuthoritative};
@@ -50,17 +50,17 @@ impl ServerKind {
 }
 
 words! {
-    /// Keys and signatures of the certificates that are made.
+    /// Keys and signatures of the certificates that dnslab makes.
     #[derive(Default)]
     pub enum CertificateKind as "kind of certificate" {
-        /// Authority and server have keys of ECDSA with P-256.
+        /// The authority and the server have ECDSA keys with P-256.
         #[default]
         EcdsaP256 = "ecdsa-p256",
-        /// Authority and server have RSA keys of 2048 bits.
+        /// The authority and the server have RSA keys of 2048 bits.
         Rsa2048 = "rsa-2048",
-        /// Keys of ECDSA with P-256, and an intermediate authority between the server and the one that
-        /// clients trust. The server sends its certificate too, as those with certificates of public
-        /// authorities must.
+        /// ECDSA keys with P-256, and an intermediate authority between the server and the authority that
+        /// clients trust. The server sends the intermediate certificate too, as servers with public
+        /// certificates must.
         Chain = "chain",
     }
 }
@@ -74,7 +74,7 @@ words! {
         Loopback = "loopback",
         /// Clients, server and upstream each in a network namespace.
         Namespaces = "namespaces",
-        /// Namespaces where this user may make them, else the loopback interface.
+        /// Namespaces if this user may make them, otherwise the loopback interface.
         Auto = "auto",
     }
 }
@@ -83,7 +83,7 @@ words! {
     /// How the variants of a round alternate.
     #[derive(Default)]
     pub enum Alternate as "way to alternate" {
-        /// In slices where servers can be up together without changing what is measured.
+        /// In slices if servers can be up together without changing what is measured.
         #[default]
         Auto = "auto",
         /// In slices.
@@ -94,14 +94,14 @@ words! {
 }
 
 words! {
-    /// When the clients' kernel acknowledges what came over TCP as soon as it was read (`TCP_QUICKACK`,
-    /// tcp(7)), and does not wait up to 40 ms for the next query to carry the acknowledgement.
+    /// When the clients' kernel acknowledges TCP data as soon as it was read (`TCP_QUICKACK`, tcp(7)),
+    /// instead of waiting up to 40 ms for the next query to carry the acknowledgement.
     #[derive(Default)]
     pub enum Quickack as "use of quick acknowledgements" {
         /// Never, as is the kernel's default.
         #[default]
         Never = "never",
-        /// In an open loop. In a closed one the next query follows an answer at once, and carries the
+        /// In an open loop only. In a closed one the next query follows an answer at once, and carries the
         /// acknowledgement for nothing.
         OpenLoop = "open-loop",
         /// In every loop.
@@ -142,21 +142,21 @@ words! {
     /// Whose clock says when a datagram came.
     #[derive(Default)]
     pub enum ReceiveTime as "receive time" {
-        /// Ours, read once for each batch after it was read from the kernel: what a client sees, with
-        /// the wait for its CPU and for the batch.
+        /// Our clock, read once for each batch after it was read from the kernel. This is what a client sees,
+        /// with the wait for its CPU and for the batch.
         #[default]
         User = "user",
-        /// The kernel's, stamped when the datagram came to the host (`SO_TIMESTAMPNS`, socket(7)):
-        /// without what the generator itself adds after it. UDP only.
+        /// The kernel's clock when the datagram came to the host (`SO_TIMESTAMPNS`, socket(7)), without the
+        /// generator's own delay. UDP only.
         Kernel = "kernel",
     }
 }
 
 words! {
-    /// Versions of TLS that are offered.
+    /// The TLS versions that clients offer.
     #[derive(Default)]
     pub enum TlsVersions as "versions of TLS" {
-        /// Both; the server chooses, and most choose 1.3.
+        /// Both. The server chooses, and most choose 1.3.
         #[default]
         Both = "both",
         /// TLS 1.2 alone (RFC 5246).
@@ -167,11 +167,11 @@ words! {
 }
 
 words! {
-    /// How the queries of DNS over TLS are put into TLS records (RFC 8446, section 5.1).
+    /// How queries of DNS over TLS are put into TLS records (RFC 8446, section 5.1).
     #[derive(Default)]
     pub enum Records as "use of TLS records" {
-        /// A record of its own for each query, as real clients send them. Queries that are due together
-        /// still leave in one write.
+        /// One record for each query, as real clients send them. Queries that are due together still leave in
+        /// one write.
         #[default]
         PerQuery = "per-query",
         /// All queries of a batch in one record, as large as records get. NSD 4.6 answers only the first
@@ -184,22 +184,22 @@ words! {
     /// Where a query log goes.
     #[derive(Default)]
     pub enum LogTarget as "target of a query log" {
-        /// There is none.
+        /// No query log.
         #[default]
         None = "none",
-        /// A file of the server's folder, or of a folder of its own.
+        /// A file in the server's folder, or in the folder of `server.log.folder`.
         File = "file",
         /// syslog(3).
         Syslog = "syslog",
         /// Standard error.
         StandardError = "stderr",
-        /// Nowhere: the line is formatted and dropped.
+        /// Nowhere: each line is formatted and dropped.
         Null = "null",
     }
 }
 
 words! {
-    /// How the old files of a log are named.
+    /// How old files of a log are named.
     #[derive(Default)]
     pub enum LogSuffix as "suffix of old logs" {
         /// By their age: `.0` is the youngest, and all are renamed each time.
@@ -216,7 +216,7 @@ words! {
     pub enum TimeForm as "form of the time" {
         /// Not at all.
         None = "none",
-        /// As people of the place write it: `22-Nov-2026 23:14:17.123`.
+        /// Local custom: `22-Nov-2026 23:14:17.123`.
         #[default]
         Local = "local",
         /// ISO 8601, local: `2026-11-22T23:14:17.123`.
@@ -227,10 +227,10 @@ words! {
 }
 
 words! {
-    /// What a quota of queries is.
+    /// The meaning of a quota of queries.
     #[derive(Default)]
     pub enum QuotaKind as "kind of quota" {
-        /// The mean of a number that is drawn for each connection.
+        /// The mean of a number drawn for each connection.
         #[default]
         Random = "random",
         /// The number itself.

@@ -1,4 +1,4 @@
-//! Chains of servers and their hosts, as they may and may not be written.
+//! Right and wrong chains of servers and their hosts.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ fn what_cannot_stand_in_a_chain_is_told() {
     }
 }
 
-/// The short key for a query log and the long one are the same, and the later layer holds.
+/// `server.query_log` is the short form of `server.log.to`, and the later layer holds.
 #[test]
 fn a_query_log_is_a_file_unless_it_is_told_otherwise() {
     let logs = |lines: &str, sets: &[&str]| {
@@ -137,7 +137,7 @@ fn a_query_log_is_a_file_unless_it_is_told_otherwise() {
     assert_eq!(syslog.to, LogTarget::Syslog);
 }
 
-/// What is written for all variants is a slip only if none of them uses it.
+/// A key above the variants is a slip only if none of them uses it.
 #[test]
 fn keys_that_one_variant_uses_are_right() {
     let text = "name = \"x\"\nupstream.tickets = false\n\

@@ -1,10 +1,10 @@
-//! The documents made from the keys are fresh.
+//! Generated documents are fresh.
 
 use std::path::Path;
 
 use dnslab_settings::{keys, reference, schema};
 
-/// Compares a document with what the code makes; with `DNSLAB_BLESS` set, writes it instead.
+/// With `DNSLAB_BLESS` set, writes the document instead.
 fn check(path: &str, made: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if std::env::var_os("DNSLAB_BLESS").is_some() {

@@ -10,13 +10,11 @@ use dnslab_settings::{
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
 use dnslab_wire::{Edns, EdnsOption, Method, TlsGroup, Transport};
 
-/// A right experiment with overrides.
 fn checked(text: &str, sets: &[&str]) -> Experiment {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     check_text(text, &sets).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
-/// The example of the design.
 const DESIGN: &str = r#"
 name = "encryption"
 question = "What does encrypting DNS cost?"
@@ -136,7 +134,6 @@ fn edns_is_sent_when_asked_for() {
     check(&["load.edns_payload=512"], Some(Edns { payload_size: 512, ..Edns::default() }));
 }
 
-/// The load of the only variant, with these overrides.
 fn loaded(sets: &[&str]) -> Load {
     checked("name = \"x\"\n[[variant]]\nname = \"a\"\n", sets).variants.remove(0).load
 }
@@ -203,7 +200,6 @@ fn clients_behave_as_written() {
     assert_eq!((from, to, over), (1_000.0, 2_000.0, Duration::from_secs(30)));
 }
 
-/// Variants share what stands above them, and each takes what its transport has.
 #[test]
 fn transports_take_what_they_have() {
     let text = "name = \"x\"\n[load]\ntls_versions = \"1.3\"\nearly_data = true\npadding = true\n\
@@ -246,7 +242,6 @@ fn transports_take_what_they_have() {
     assert_eq!(check_text(&experiment.to_toml(), &[]).as_ref(), Ok(&experiment));
 }
 
-/// Nothing that is written or shown holds the secret of a key.
 #[test]
 fn secrets_stay_where_they_are() {
     let sets = ["server.kind=bind", "load.tsig=a.key:c2VjcmV0", "load.clients=0"];

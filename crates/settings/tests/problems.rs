@@ -1,11 +1,9 @@
-//! What people read when an experiment is wrong.
+//! Messages about wrong experiments.
 //!
-//! Each case is a small file, and the overrides of the command line, if any. The messages are kept
-//! as snapshots: a change of a word is a change to look at.
+//! Each case is a small file with its overrides. Messages are snapshots, so that a changed word is looked at.
 
 use dnslab_settings::{check_text, render};
 
-/// Checks a file that is wrong, and compares all its messages with the snapshot `name`.
 fn check(name: &str, text: &str, sets: &[&str]) {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let problems = check_text(text, &sets).expect_err(name);
@@ -15,10 +13,9 @@ fn check(name: &str, text: &str, sets: &[&str]) {
     });
 }
 
-/// The head of a file that is right, to put what is wrong below it.
+/// A right file, to put a fault below it.
 const HEAD: &str = "name = \"x\"\n[[variant]]\nname = \"a\"\n";
 
-/// A file whose only fault is in these lines above the variants.
 fn top(lines: &str) -> String {
     format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n")
 }
@@ -129,7 +126,7 @@ fn values() {
     }
 }
 
-/// What `dnslab serve` would refuse, with its words, and all at once.
+/// The words are those of `dnslab serve`, all at once.
 #[test]
 fn programs_of_the_embedded_server() {
     check(
@@ -190,7 +187,6 @@ fn combinations() {
     }
 }
 
-/// Keys of the load that cannot be as they are, or not on this transport.
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
@@ -274,7 +270,7 @@ fn loads() {
     }
 }
 
-/// What stands above the variants is for those that use it; what stands in one is for that one.
+/// A key above the variants must be used by one of them. A key in a variant must be used by that variant.
 #[test]
 fn transports_without_it() {
     let dot = "[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n";
@@ -332,7 +328,6 @@ fn no_toml() {
     }
 }
 
-/// The line of a problem is that of the culprit.
 #[test]
 fn lines_are_counted() {
     let text = "name = \"x\"\n\nlaod.x = 1\n[[variant]]\nname = \"a\"\nload.clients = 0\n";
@@ -341,7 +336,6 @@ fn lines_are_counted() {
     assert_eq!(lines, [Some(3), Some(6), None]);
 }
 
-/// Colour is for terminals, and changes nothing else.
 #[test]
 fn colour_is_only_colour() {
     let text = top("load.clients = 0");

@@ -1,5 +1,5 @@
-//! What holds for every experiment, and for every text. Experiments are drawn from the keys, so that a new key
-//! is among them.
+//! What holds for every experiment and every text. Experiments are drawn from the keys, so that new keys are
+//! covered.
 
 use dnslab_settings::{Experiment, Key, Kind, Problems, ServerKind, check_text, keys, render};
 use dnslab_wire::Transport;
@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
-/// Texts that one key or another reads.
+/// Each text is a value of some key.
 const TEXTS: [&str; 18] = [
     "5ms",
     "uniform:1ms..9ms",
@@ -32,12 +32,11 @@ const TEXTS: [&str; 18] = [
     "",
 ];
 
-/// Any text as TOML.
 fn quoted(text: impl Strategy<Value = String> + 'static) -> BoxedStrategy<String> {
     text.prop_map(|text| toml::Value::String(text).to_string()).boxed()
 }
 
-/// Values of a key, as TOML.
+/// TOML values of a key.
 fn values(kind: Kind) -> BoxedStrategy<String> {
     match kind {
         // Small ones are drawn as often as large ones.
@@ -115,7 +114,7 @@ fn join(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Servers that may stand at the front, with what each of them needs.
+/// Servers at the front, with what each of them needs.
 fn fronts() -> impl Strategy<Value = String> {
     let kinds = ServerKind::ALL.into_iter().flat_map(|kind| {
         let upstreams: &[&str] = if kind.serves_zones() { &[] } else { &["embedded", "knot"] };
@@ -130,17 +129,15 @@ fn fronts() -> impl Strategy<Value = String> {
     select(kinds.chain([external.to_owned()]).collect::<Vec<_>>())
 }
 
-/// One of the keys, with a value.
 fn entry(of: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {
     select(of).prop_flat_map(|key| (Just(key), values(key.kind)))
 }
 
-/// Experiments of any keys.
 fn files() -> impl Strategy<Value = String> {
     grown(vec(entry(keys().collect()), 0..40))
 }
 
-/// Experiments that grow key by key, above the variants or in one of them, as long as all fits together.
+/// Adds key after key, above the variants or in one of them, as long as all fits together.
 fn grown(
     entries: impl Strategy<Value = Vec<(&'static Key, String)>>,
 ) -> impl Strategy<Value = String> {
@@ -171,13 +168,13 @@ fn grown(
     })
 }
 
-/// Whatever the text, the check ends with an experiment or with problems that can be shown; and an
-/// experiment is the same after it was written and read.
+/// Whatever the text, the check ends with an experiment or with problems that can be shown. An experiment
+/// that is written and read again is the same.
 fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
     let checked = check_text(text, sets);
     match &checked {
         Ok(experiment) => {
-            // The secret of a key is not written out, so the experiment cannot be read again.
+            // The secret of a key is not written out, so this one cannot be read again.
             if experiment.variants.iter().all(|it| it.load.tsig.is_none()) {
                 let written = experiment.to_toml();
                 assert_eq!(check_text(&written, &[]).as_ref(), Ok(experiment), "{text}\n{written}");
@@ -195,7 +192,7 @@ fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
     checked
 }
 
-/// The property below is one of every key.
+/// `what_was_written_is_read` covers every key.
 #[test]
 fn each_key_is_in_some_experiment() {
     let mut runner = TestRunner::deterministic();
@@ -221,7 +218,7 @@ proptest! {
         check_any(&text, &sets).ok();
     }
 
-    /// Texts that nearly are experiments go deeper than noise does.
+    /// Texts that are nearly experiments go deeper than noise.
     #[test]
     fn any_slip_is_checked(
         slips in vec((any::<Index>(), 0usize..12, "[ -~\n\u{e9}]{0,6}"), 1..5),
@@ -237,7 +234,6 @@ proptest! {
         check_any(&text.into_iter().collect::<String>(), &sets).ok();
     }
 
-    /// Files of known keys with strange values.
     #[test]
     fn any_value_is_checked(
         entries in vec((any::<Index>(), "[ -~\n\u{e9}]{0,9}|-?[0-9]{1,25}|\"[^\"\n\\\\]{0,9}\""), 0..6),

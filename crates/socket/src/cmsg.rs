@@ -1,5 +1,5 @@
-//! Control messages, which travel beside a datagram (cmsg(3)). They are read and written as octets:
-//! a wrong length ends the reading and nothing else.
+//! Control messages, which travel with a datagram (cmsg(3)). They are read and written as octets: a wrong
+//! length only ends the reading.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,30 +8,30 @@ use libc::c_int;
 /// Octets before the data of a message: its length as a `size_t`, its level and its type.
 const HEADER: usize = size_of::<libc::cmsghdr>();
 
-/// The most that the kernel says beside a datagram: `IPV6_PKTINFO` (40 octets), `SCM_TIMESTAMPNS` (32)
-/// and `UDP_GRO` (24). What is sent is less.
+/// The most that the kernel says about a datagram: `IPV6_PKTINFO` (40 octets), `SCM_TIMESTAMPNS` (32) and
+/// `UDP_GRO` (24). What is sent is less.
 const SPACE: usize = 96;
 
-/// A buffer for control messages, aligned as the kernel wants it.
+/// Aligned as the kernel wants it.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct Control {
     pub(crate) octets: [u8; SPACE],
-    /// Octets of the messages in it that are to be sent.
+    /// Octets that are to be sent.
     pub(crate) used: usize,
 }
 
-/// The address of this host that a datagram came to, or is to leave from.
+/// The address of this host that a datagram came to, or leaves from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Local {
-    /// `struct in_pktinfo` (ip(7)): the interface, `ipi_spec_dst`, `ipi_addr`. Given back as it came,
-    /// it sets the source of the answer and the interface that it leaves by.
+    /// `struct in_pktinfo` (ip(7)): the interface, `ipi_spec_dst`, `ipi_addr`. Sent back unchanged, it sets
+    /// the source of the answer and its interface.
     V4([u8; 12]),
     /// `struct in6_pktinfo` (RFC 3542, section 6.2): the address, the interface.
     V6([u8; 20]),
 }
 
-/// What the kernel says beside a received datagram, as far as it was asked.
+/// What the kernel says about a received datagram, as far as it was asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ancillary {
     /// Octets of each datagram of a group but the last (`UDP_GRO`).
@@ -44,7 +44,7 @@ pub(crate) struct Ancillary {
 impl Control {
     pub(crate) const EMPTY: Self = Self { octets: [0; SPACE], used: 0 };
 
-    /// Asks for datagrams of so many octets (`UDP_SEGMENT`, udp(7)).
+    /// Asks for datagrams of this many octets (`UDP_SEGMENT`, udp(7)).
     pub(crate) fn push_segment(&mut self, octets: usize) {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, (octets as u16).to_ne_bytes());
     }
@@ -68,7 +68,6 @@ impl Control {
 }
 
 impl Ancillary {
-    /// Reads control messages that the kernel wrote.
     #[inline]
     pub(crate) fn read(control: &[u8]) -> Self {
         let mut ancillary = Self::default();
@@ -92,7 +91,7 @@ impl Ancillary {
     }
 }
 
-/// The messages of a control buffer: level, type, data.
+/// Level, type and data of each message.
 fn messages(mut rest: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
     std::iter::from_fn(move || {
         let (length, after) = rest.split_first_chunk()?;
@@ -121,7 +120,7 @@ impl Local {
 }
 
 impl From<IpAddr> for Local {
-    /// The interface is the kernel's to choose.
+    /// The kernel chooses the interface.
     fn from(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => {
@@ -152,7 +151,7 @@ mod tests {
             control.push_segment(1452);
             control.push_local(&address.into());
             let written = &control.octets[..control.used];
-            // A segment is asked for in two octets; the kernel tells it in four, under another type.
+            // A segment is asked for in two octets; the kernel reports it in four, under another type.
             let kinds: Vec<_> =
                 messages(written).map(|(_, kind, data)| (kind, data.len())).collect();
             let info =

@@ -1,6 +1,6 @@
-//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation
-//! offload in both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options
-//! that neither `socket2` nor `rustix` has.
+//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation offload in
+//! both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options that neither
+//! `socket2` nor `rustix` has.
 //!
 //! The principal parts are [`send_batch`], [`SendBatch`] and [`ReceiveBatch`]. Buffers are kept from call to call,
 //! so that none allocates.

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use libc::c_int;
 
-/// Hands over neighbours of one sender and one length as a group (`UDP_GRO`, udp(7)).
+/// Receives neighbours of one sender and one length as a group (`UDP_GRO`, udp(7)).
 ///
 /// # Errors
 /// Before Linux 5.0; then each datagram comes by itself.
@@ -14,16 +14,16 @@ pub fn enable_gro(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
-/// Says when each datagram came (`SO_TIMESTAMPNS`, socket(7)).
+/// Reports when each datagram came (`SO_TIMESTAMPNS`, socket(7)).
 ///
 /// # Errors
-/// Where the kernel does not.
+/// Where the kernel cannot.
 pub fn enable_timestamps(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Says to which address of this host each datagram came, so that the answer can leave from there
-/// (`IP_PKTINFO`, ip(7); RFC 3542, section 6.1). Needed on sockets that are bound to all addresses.
+/// Reports the address of this host that each datagram came to, so that the answer can leave from there
+/// (`IP_PKTINFO`, ip(7); RFC 3542, section 6.1). Sockets that are bound to all addresses need it.
 ///
 /// # Errors
 /// When the socket is of the other family.
@@ -34,8 +34,8 @@ pub fn enable_pktinfo(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
     }
 }
 
-/// Leaves it to QUIC how large packets may be (RFC 9000, section 14.2): none is fragmented, and what
-/// the kernel knows of the path is not asked (`IP_PMTUDISC_PROBE`, ip(7)).
+/// Leaves packet sizes to QUIC (RFC 9000, section 14.2): no packet is fragmented, and what the kernel knows
+/// of the path is not used (`IP_PMTUDISC_PROBE`, ip(7)).
 ///
 /// # Errors
 /// When the socket is of the other family.
@@ -47,8 +47,8 @@ pub fn set_pmtu_probe(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
     set_option(socket, level, option, probe)
 }
 
-/// Asks for a receive buffer of this many octets, past `net.core.rmem_max` if the process may
-/// (CAP_NET_ADMIN); else the kernel cuts the wish to what everybody may have.
+/// Asks for a receive buffer of this many octets, beyond `net.core.rmem_max` if the process may
+/// (CAP_NET_ADMIN). Otherwise the kernel cuts the size to that limit.
 ///
 /// # Errors
 /// When the kernel takes neither option.
@@ -58,13 +58,13 @@ pub fn set_receive_buffer(socket: BorrowedFd<'_>, octets: i32) -> io::Result<()>
 }
 
 /// Leaves the choice of the port to connect(2), where it need only be free towards the peer
-/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)): a source address then has as many connections as ports to
-/// each server, and ports in TIME-WAIT can be used again as without bind(2).
+/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)). A source address can then have as many connections to each server as
+/// it has ports, and ports in TIME-WAIT can be used again as without bind(2).
 ///
 /// # Errors
 /// Before Linux 4.2.
 pub fn bind_address_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
-    // The option is one of both address families.
+    // Both address families have this option.
     set_option(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
@@ -77,8 +77,8 @@ pub fn receive_drops(socket: BorrowedFd<'_>) -> u64 {
     figures.map_or(0, |figures| figures[DROPS].into())
 }
 
-/// The round trip to the peer as the kernel has measured it, nanoseconds (`TCP_INFO`, tcp(7)): right
-/// after connecting that of the SYN. `None` where the kernel does not say.
+/// The round trip to the peer as the kernel measured it, nanoseconds (`TCP_INFO`, tcp(7)); right after
+/// connecting, that of the SYN. `None` if the kernel does not say.
 #[must_use]
 pub fn round_trip(socket: BorrowedFd<'_>) -> Option<u64> {
     const RTT: usize = offset_of!(libc::tcp_info, tcpi_rtt) / size_of::<u32>();
@@ -86,18 +86,16 @@ pub fn round_trip(socket: BorrowedFd<'_>) -> Option<u64> {
     (micros > 0).then(|| u64::from(micros) * 1_000)
 }
 
-/// From now on the calling thread runs when no other has work for its CPU, and leaves at once when
-/// one has (`SCHED_IDLE`, sched(7)); for good, since an unprivileged thread cannot take it back. It
-/// still gets some thousandths of a CPU that is never free. A kernel that refuses leaves it as it
-/// was.
+/// From now on the calling thread runs only when no other has work for its CPU, and leaves at once when one
+/// has (`SCHED_IDLE`, sched(7)). An unprivileged thread cannot undo that. On a CPU that is never free it
+/// still gets some thousandths. If the kernel refuses, nothing changes.
 pub fn set_idle_policy() {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` lives through the call, which reads it and writes nothing; 0 is the
-    // calling thread.
+    // SAFETY: `parameters` lives through the call, which reads it and writes nothing; 0 is the calling
+    // thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
 
-/// Sets a socket option whose value is an `int`.
 fn set_option(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
     let length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: the pointer and the length describe `value`, which outlives the call.
@@ -111,8 +109,8 @@ fn set_option(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: c_int)
 fn option<const N: usize>(socket: BorrowedFd<'_>, level: c_int, option: c_int) -> Option<[u32; N]> {
     let mut words = [0; N];
     let mut length = size_of_val(&words) as libc::socklen_t;
-    // SAFETY: the pointer and the length describe `words`, which outlive the call, and for which
-    // any octets are a value; the kernel writes no more than that.
+    // SAFETY: the pointer and the length describe `words`, which outlive the call, and for which any octets
+    // are a value; the kernel writes no more than that.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -4,17 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 
 use crate::cmsg::Local;
 
-/// Whom a datagram came from, or goes to, and the address of this host for it. Kept in the kernel's
-/// form: what answers a datagram is sent to the peer that it came from as it is.
+/// Whom a datagram came from or goes to, with the address of this host for it. It has the kernel's form, so
+/// an answer goes to the peer of its datagram without a conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// The address of either family. That of IPv4 is shorter, with its octets where IPv6 has the flow
-    /// (ip(7), ipv6(7)).
+    /// The address of either family. That of IPv4 is shorter, with its octets where IPv6 has the flow (ip(7),
+    /// ipv6(7)).
     pub(crate) name: libc::sockaddr_in6,
     pub(crate) local: Option<Local>,
 }
 
-/// No address.
 pub(crate) const UNNAMED: libc::sockaddr_in6 = libc::sockaddr_in6 {
     sin6_family: libc::AF_UNSPEC as libc::sa_family_t,
     sin6_port: 0,
@@ -24,7 +23,7 @@ pub(crate) const UNNAMED: libc::sockaddr_in6 = libc::sockaddr_in6 {
 };
 
 impl Peer {
-    /// A peer to send to, from the address `local` of this host if it is not the kernel's to choose.
+    /// A peer to send to, from the address `local` of this host; `None` lets the kernel choose.
     #[must_use]
     pub fn new(address: SocketAddr, local: Option<IpAddr>) -> Self {
         let mut name = UNNAMED;
@@ -58,14 +57,12 @@ impl Peer {
         }
     }
 
-    /// The address of this host, as far as the socket reports it: see
-    /// [`enable_pktinfo`](crate::enable_pktinfo).
+    /// The address of this host, if the socket reports it: see [`enable_pktinfo`](crate::enable_pktinfo).
     #[must_use]
     pub fn local(&self) -> Option<IpAddr> {
         self.local.map(|local| local.address())
     }
 
-    /// Octets of `name`.
     pub(crate) fn name_length(&self) -> libc::socklen_t {
         let length = if libc::c_int::from(self.name.sin6_family) == libc::AF_INET {
             size_of::<libc::sockaddr_in>()

@@ -14,12 +14,12 @@ pub use rustix::event::epoll::EventFlags;
 /// One thread's epoll instance.
 pub struct Poller {
     epoll: OwnedFd,
-    /// What the last wait brought.
+    /// Of the last wait.
     events: Vec<Event>,
 }
 
 impl Poller {
-    /// An instance that takes so many events at once. More are left for the next wait, which returns
+    /// An instance that takes this many events at once. The others are left for the next wait, which returns
     /// at once.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Poller {
         Ok(Self { epoll, events: Vec::with_capacity(events) })
     }
 
-    /// Watches a descriptor, whose events come with `token`; closing it ends that.
+    /// Watches a descriptor until it is closed. Its events come with `token`.
     ///
     /// # Errors
     /// When the kernel has no memory, or the user's limit of watches is reached (epoll(7),
@@ -43,7 +43,7 @@ impl Poller {
         Ok(epoll::add(&self.epoll, source, EventData::new_u64(token.into()), interest)?)
     }
 
-    /// Watches a descriptor for something else, or with another token.
+    /// Changes what a descriptor is watched for, or its token.
     ///
     /// # Errors
     /// When the descriptor is not watched.
@@ -56,11 +56,10 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, source, EventData::new_u64(token.into()), interest)?)
     }
 
-    /// Waits until something is ready, for `longest` at most: for ever if it is `None`. A signal ends
-    /// the wait, too.
+    /// Waits until something is ready, for `longest` at most; `None` is forever. A signal ends the wait too.
     ///
     /// # Errors
-    /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
+    /// Before Linux 5.11, which brought `epoll_pwait2`.
     pub fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
         let longest = longest.map(|longest| Timespec {
             tv_sec: longest.as_secs() as i64,
@@ -73,7 +72,7 @@ impl Poller {
         }
     }
 
-    /// The n-th thing that the last wait found ready: its token, and for what.
+    /// The token of the n-th ready descriptor of the last wait, and what it is ready for.
     #[inline]
     #[must_use]
     pub fn ready(&self, number: usize) -> Option<(u64, EventFlags)> {

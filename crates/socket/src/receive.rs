@@ -1,4 +1,4 @@
-//! Many datagrams, or groups of them, in one system call: `recvmmsg`, with `UDP_GRO` where a socket
+//! Receives many datagrams, or groups of them, in one system call: `recvmmsg`, with `UDP_GRO` if a socket
 //! asks for it.
 
 use std::io;
@@ -9,12 +9,12 @@ use std::ptr;
 use crate::cmsg::{Ancillary, Control};
 use crate::peer::{Peer, UNNAMED};
 
-/// Octets of the largest group that there is.
+/// Octets of the largest possible group.
 pub const MAX_GROUP: usize = 64 * 1024;
 
-/// Room to receive into with one call; one for each worker, for all of its sockets in turn.
+/// Buffers to receive into with one call. A worker has one, for all of its sockets in turn.
 ///
-/// The headers are made once. They lead into the other vectors, which never grow.
+/// The headers are made once. They point into the other vectors, which never grow.
 pub struct ReceiveBatch {
     headers: Vec<libc::mmsghdr>,
     parts: Vec<libc::iovec>,
@@ -23,7 +23,7 @@ pub struct ReceiveBatch {
     octets: Vec<u8>,
     /// Octets of a slot.
     space: usize,
-    /// Slots that the last call has filled.
+    /// Slots that the last call filled.
     filled: usize,
 }
 
@@ -37,13 +37,13 @@ pub struct Group<'a> {
     /// When the kernel had the first of them, nanoseconds since 1970, if
     /// [`enable_timestamps`](crate::enable_timestamps) was called.
     pub timestamp: Option<u64>,
-    /// Whom they came from; nobody if the batch is for connected sockets.
+    /// Whom they came from; unspecified if the batch is for connected sockets.
     pub peer: Peer,
 }
 
 impl ReceiveBatch {
-    /// Room for so many groups of `space` octets at most, for sockets that are connected. Longer
-    /// datagrams are cut. Only the pages that are written to cost memory.
+    /// Room for `slots` groups of at most `space` octets, for connected sockets. Longer datagrams are cut.
+    /// Only pages that are written to cost memory.
     #[must_use]
     pub fn connected(slots: usize, space: usize) -> Self {
         let mut batch = Self {
@@ -70,7 +70,7 @@ impl ReceiveBatch {
         batch
     }
 
-    /// The same for sockets that are not connected: a group then has its peer.
+    /// As [`ReceiveBatch::connected`], for unconnected sockets: a group then has its peer.
     #[must_use]
     pub fn unconnected(slots: usize, space: usize) -> Self {
         let mut batch = Self::connected(slots, space);
@@ -81,8 +81,8 @@ impl ReceiveBatch {
         batch
     }
 
-    /// Receives without waiting, in place of what was received before; true if all slots were filled,
-    /// so that more may wait.
+    /// Receives without waiting, in place of what was received before. True if all slots were filled, so that
+    /// more may wait.
     ///
     /// # Errors
     /// As recvmmsg(2): `WouldBlock` when nothing is there.
@@ -90,9 +90,9 @@ impl ReceiveBatch {
         // The last call wrote how much room it used.
         self.headers[..self.filled].iter_mut().for_each(give_room);
         self.filled = 0;
-        // SAFETY: each header leads to a part, a name and a control buffer of its own, and each part
-        // to octets of its own, in vectors that live as long as `self`, do not grow, and are of the
-        // lengths that the header states.
+        // SAFETY: each header leads to a part, a name and a control buffer of its own, and each part to
+        // octets of its own, in vectors that live as long as `self`, do not grow, and are of the lengths that
+        // the header states.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),

@@ -1,6 +1,6 @@
-//! Many datagrams in one system call: `sendmmsg`, with segmentation offload where the kernel has it
-//! (`UDP_SEGMENT`, udp(7)). One large datagram then goes through the kernel's layers once, and is cut
-//! at their lower end.
+//! Sends many datagrams in one system call: `sendmmsg`, with segmentation offload where the kernel has it
+//! (`UDP_SEGMENT`, udp(7)). One large datagram then passes the kernel's layers once and is cut at their lower
+//! end.
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -11,8 +11,8 @@ use dnslab_wire::{MessageBatch, Run};
 use crate::cmsg::Control;
 use crate::peer::Peer;
 
-/// Datagrams, or groups of them, that one call sends at most. The kernel cuts one datagram into as
-/// many (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
+/// The most datagrams, or groups of them, that one call sends. The kernel cuts one datagram into as many
+/// (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
 pub const MAX_BATCH: usize = 128;
 
 /// Messages, each with the peer that it goes to.
@@ -42,13 +42,13 @@ impl SendBatch {
         self.messages.len()
     }
 
-    /// There are no messages.
+    /// True without messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// The lengths of the messages in order, octets.
+    /// Octets of each message, in order.
     pub fn lengths(&self) -> impl Iterator<Item = usize> {
         self.messages.lengths()
     }
@@ -111,8 +111,8 @@ fn send<'a>(
     Ok(counts[..taken].iter().sum::<u32>() as usize)
 }
 
-/// Sends octets without waiting, cut into datagrams of `segment` octets, of which the last may be
-/// shorter; to `peer`, or to that of a connected socket.
+/// Sends octets without waiting, cut into datagrams of `segment` octets (the last may be shorter), to `peer`
+/// or to that of a connected socket.
 ///
 /// # Errors
 /// As sendmsg(2), and nothing was sent: see [`refuses_segmentation`].
@@ -130,22 +130,22 @@ pub fn send_segments(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The kernel does not know segments (`EINVAL`, before 4.18), or not so many; or the device has no
-/// checksum offload, and so cannot make them (`EIO`). Send fewer at once, in the end one by one.
+/// True if the kernel does not know segments (`EINVAL`, before 4.18) or not so many, or if the device has no
+/// checksum offload and so cannot make them (`EIO`). Send fewer at once, in the end one by one.
 #[must_use]
 pub fn refuses_segmentation(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
 }
 
-/// What a header leads to beside the octets and the peer.
+/// What a header points to, without the octets and the peer.
 struct Slot {
     part: libc::iovec,
-    /// Written only where something is said beside the octets.
+    /// Written only if there are control messages.
     control: MaybeUninit<Control>,
 }
 
-/// A header that sends octets, cut into segments if a length of them is stated. It leads into `slot`
-/// and to the octets and the peer, which must outlive its use.
+/// A header that sends octets, cut into segments of this length if one is given. It points into `slot` and to
+/// the octets and the peer, which must outlive its use.
 #[inline]
 fn header(
     slot: &mut MaybeUninit<Slot>,

@@ -11,7 +11,6 @@ use dnslab_socket::{
 };
 use dnslab_wire::MessageBatch;
 
-/// Two sockets that are connected to each other.
 fn pair() -> (UdpSocket, UdpSocket) {
     let (a, b) = (UdpSocket::bind("[::1]:0").unwrap(), UdpSocket::bind("[::1]:0").unwrap());
     a.connect(b.local_addr().unwrap()).unwrap();
@@ -19,7 +18,6 @@ fn pair() -> (UdpSocket, UdpSocket) {
     (a, b)
 }
 
-/// The datagrams that a batch has received.
 fn datagrams(batch: &ReceiveBatch) -> Vec<Vec<u8>> {
     batch.groups().flat_map(|group| group.datagrams()).map(<[u8]>::to_vec).collect()
 }
@@ -40,7 +38,6 @@ fn assert_nothing_left(batch: &mut ReceiveBatch, socket: &UdpSocket) {
     assert_eq!(batch.groups().count(), 0);
 }
 
-/// Whatever is grouped on the way, the same messages arrive in the same order.
 #[track_caller]
 fn check_order(lengths: &[usize], max_segments: usize, gro: bool) {
     let (a, b) = pair();
@@ -74,7 +71,6 @@ fn what_is_sent_is_received_in_order() {
     }
 }
 
-/// What is sent as one group arrives, cut and put together as it may be, with both addresses.
 #[track_caller]
 fn check_segments(server: &str, length: usize, segment: usize) {
     let server = UdpSocket::bind(server).unwrap();
@@ -107,7 +103,6 @@ fn groups_arrive_whole() {
     }
 }
 
-/// What is sent back to the peer of a group leaves from the address that the group came to.
 #[track_caller]
 fn check_reply(bound: &str, asked: &str) {
     let server = UdpSocket::bind(bound).unwrap();

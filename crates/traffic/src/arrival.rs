@@ -13,21 +13,19 @@ pub struct Arrival {
     pub query: u32,
 }
 
-/// The arrivals of one worker in order of time: each due instant goes to the next of its clients in
-/// turn, with the query that the picker gives.
+/// The arrivals of one worker, in order of time. Each due instant goes to the next of its clients in turn,
+/// with the query that the picker gives.
 ///
-/// A worker that also deals out its clients in turn (worker `s` of `k` has the clients `s`,
-/// `s + k`, ...) sends the same queries from the same clients for any number of workers that
-/// divides the number of clients, as long as pace and selection draw nothing at random.
+/// Worker `s` of `k` may have the clients `s`, `s + k`, ... Then the same clients send the same queries for
+/// any number of workers that divides the number of clients, as long as pace and selection draw nothing at
+/// random.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     schedule: Schedule,
-    /// How many clients the worker has.
     clients: u32,
-    /// The client whose turn is next.
     next_client: u32,
     picker: Picker,
-    /// The slices in which the schedule goes on; always, if there are none.
+    /// The slices in which the schedule goes on; without them it always does.
     turns: Option<Turns>,
 }
 
@@ -75,8 +73,7 @@ mod tests {
     use super::*;
     use crate::{Pace, Rate, Selection, SlicePlan};
 
-    /// The first arrivals of all workers with 12 clients and 7 queries, by time, with the client's
-    /// number over all workers.
+    /// Of 12 clients and 7 queries, by time, with the client's number over all workers.
     fn merged(pace: Pace, selection: Selection, shards: u32) -> Vec<Arrival> {
         let mut all: Vec<Arrival> = (0..shards)
             .flat_map(|shard| {

@@ -7,13 +7,13 @@ use dnslab_wire::units::duration;
 
 use crate::Quota;
 
-/// What a client does beside asking: plain values, each with a default that is the simplest client.
+/// How a client uses its connections. The default is the simplest client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientBehaviour {
     /// Connections, or UDP sockets, that each client keeps at the same time; at least 1.
     pub connections: u32,
-    /// A connection is closed when so many queries were asked on it, and another one is opened for the
-    /// next. Without a quota it is used as long as it lasts.
+    /// After so many queries the connection is closed, and the next query opens another. Without a quota it
+    /// is used as long as it lasts.
     pub queries_per_connection: Option<Quota>,
     /// A connection without a query in flight is closed after this time (RFC 7766, section 6.2.3).
     /// Without a time the client does not close it.

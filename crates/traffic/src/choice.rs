@@ -20,16 +20,13 @@ dnslab_wire::words! {
 /// Chooses the queries of one worker.
 #[derive(Clone, Debug)]
 pub struct Picker {
-    /// How many queries the list has.
     count: u32,
     state: State,
 }
 
-/// Where a picker is.
 #[derive(Clone, Debug)]
 enum State {
-    /// Walks the list with a stride of the number of workers, so that all workers together walk it
-    /// once, whatever their number.
+    /// Walks the list with a stride of the number of workers: all workers together walk it once.
     InOrder { next: u32, stride: u32 },
     /// Draws from the worker's own stream.
     Uniform(Xoshiro256PlusPlus),

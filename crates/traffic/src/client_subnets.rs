@@ -17,7 +17,6 @@ use dnslab_wire::{ClientSubnet, ClientSubnetError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSubnets(Form);
 
-/// How they are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
     List(Vec<ClientSubnet>),
@@ -42,15 +41,14 @@ pub enum ClientSubnetsError {
         /// What is wrong with it.
         fault: ClientSubnetError,
     },
-    /// The length behind `by` is no prefix length, shorter than that of the network, or longer than
-    /// an address.
+    /// What follows `by` is no prefix length, is shorter than that of the network, or longer than an address.
     #[error(
         "`{by}` is no prefix length for the subnets of {within}: write one from /{} to /{most}, \
          such as `{within} by /{most}`",
         within.prefix()
     )]
     By {
-        /// What was written behind `by`.
+        /// What was written after `by`.
         by: String,
         /// The network.
         within: ClientSubnet,
@@ -63,8 +61,7 @@ pub enum ClientSubnetsError {
 }
 
 impl ClientSubnets {
-    /// Reads a list with a subnet on each line; empty lines and lines that begin with `#` or `;`
-    /// are skipped.
+    /// Reads a list with a subnet on each line. Empty lines and lines that begin with `#` or `;` are skipped.
     ///
     /// # Errors
     /// When a line is no subnet, or there is none.
@@ -82,7 +79,7 @@ impl ClientSubnets {
         Ok(Self(Form::List(subnets)))
     }
 
-    /// The subnet of this client, counted from 0: after the last comes the first again.
+    /// The subnet of this client, counted from 0. After the last comes the first again.
     #[must_use]
     pub fn of_client(&self, client: u32) -> ClientSubnet {
         match &self.0 {

@@ -25,8 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate opens no socket, reads no clock, and allocates nothing for an arrival. It opens no
-//! file either: it reads and writes what it is given.
+//! This crate opens no socket and no file, reads no clock, and allocates nothing for an arrival.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -19,18 +19,16 @@ dnslab_wire::words! {
     }
 }
 
-/// The due instants of one worker in nanoseconds since the load began, in ascending order. It ends
-/// only when 2^64 ns are over, after 584 years, or when the rate has become 0 for good.
+/// The due instants of one worker, in nanoseconds since the load began, ascending. It ends after 2^64 ns (584
+/// years), or when the rate has become 0 for good.
 #[derive(Clone, Debug)]
 pub struct Schedule(State);
 
-/// Where a schedule is.
 #[derive(Clone, Debug)]
 enum State {
     Constant {
         /// Number of the next query over all workers.
         next: u64,
-        /// Number of workers.
         shards: u32,
         /// Rate over all workers, in queries per 10^6 seconds.
         rate: u64,
@@ -39,13 +37,12 @@ enum State {
         random: Xoshiro256PlusPlus,
         /// Mean gap of this worker, nanoseconds.
         mean_gap_ns: f64,
-        /// The last due instant is this ...
+        /// The last due instant, in whole nanoseconds.
         whole_ns: u64,
-        /// ... and this part of a nanosecond, in [0, 1). Apart, so that gaps are added to a small
-        /// number and nothing is rounded away however long the load is.
+        /// What is left of that instant, in [0, 1) ns. It is apart so that gaps are added to a small number:
+        /// nothing is rounded away however long the load is.
         part_ns: f64,
     },
-    /// A rate that changes with time.
     Shaped {
         shape: Shape,
         positions: Positions,
@@ -61,42 +58,38 @@ enum Positions {
     Whole {
         /// Number of the next query over all workers.
         next: u64,
-        /// Number of workers.
         shards: u32,
     },
-    /// The points of a Poisson process with a mean gap of the number of workers: `shards` of them
-    /// together have one point for each query.
+    /// The points of a Poisson process whose mean gap is the number of workers: all workers together have one
+    /// point for each query.
     Poisson {
         random: Xoshiro256PlusPlus,
         /// Mean gap.
         mean: f64,
-        /// The last point.
         last: u128,
     },
 }
 
-/// Nanoseconds in the time for which [`State::Constant`] counts its rate: 10^6 seconds.
+/// Nanoseconds in 10^6 seconds, the time for which [`State::Constant`] counts its rate.
 const RATE_SPAN_NS: u128 = PARTS;
 
 impl Schedule {
     /// The schedule of worker `shard` of `shards`, for a rate over all workers.
     ///
-    /// Constant: query `n` of all workers is due when the rate, cumulated from the start, has
-    /// reached `n` (for a rate that does not change: at `n` divided by the rate), rounded to the
-    /// nanosecond. It is computed from `n`, so nothing adds up: in integers for constant rates and
-    /// steps; on a ramp in floating point, where it is off by less than a nanosecond. Worker `s` of
-    /// `k` has the queries `s`, `s + k`, ... Rates are taken to the millionth of a query per second.
+    /// Constant: query `n` of all workers is due when the rate, cumulated from the start, has reached `n`,
+    /// rounded to the nanosecond. It is computed from `n`, so errors do not add up: in integers for constant
+    /// rates and steps; on a ramp in floating point, off by less than a nanosecond. Worker `s` of `k` has the
+    /// queries `s`, `s + k`, ... Rates are taken to the millionth of a query per second.
     ///
-    /// Poisson: each worker has an independent process of the rate divided by `shards`, from a
-    /// stream of its own; the superposition of Poisson processes is one of the whole rate. The
-    /// instants therefore depend on the number of workers, unlike those of the constant pace. A
-    /// rate that changes is a change of time: points of a process of rate 1 become due when the
-    /// cumulated rate reaches them (Lewis and Shedler, "Simulation of nonhomogeneous Poisson
-    /// processes by thinning", 1979).
+    /// Poisson: each worker has an independent process of the rate divided by `shards`, from a stream of its
+    /// own. Together they are a Poisson process of the whole rate. So the instants depend on the number of
+    /// workers, unlike those of the constant pace. A changing rate is a change of time: points of a process
+    /// of rate 1 become due when the cumulated rate reaches them (Lewis and Shedler, "Simulation of
+    /// nonhomogeneous Poisson processes by thinning", 1979).
     ///
     /// # Panics
-    /// When the rate is not possible ([`Rate::check`]; but a constant one may be as low as it likes
-    /// above 0) or there is no such worker.
+    /// When the rate is not possible ([`Rate::check`]; a constant one may be any number above 0), or there is
+    /// no such worker.
     #[must_use]
     pub fn new(rate: &Rate, pace: Pace, seed: u64, shard: u32, shards: u32) -> Self {
         assert!(shard < shards, "worker {shard} of {shards} does not exist");

@@ -1,4 +1,4 @@
-//! Names that look like those which many people ask for: made up, in many domains.
+//! Made-up names in many domains that look like those which many people ask for.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-/// Top-level domains and their weights, about as they are spread among the most popular sites. Each is one
-/// label long: the registered domain of every name is its last two labels.
+/// Top-level domains and their weights, about as among the most popular sites. Each is one label: the
+/// registered domain of every name is its last two labels.
 const TOP_LEVEL: [(&str, u32); 14] = [
     ("com", 52),
     ("org", 9),
@@ -29,21 +29,20 @@ const TOP_LEVEL: [(&str, u32); 14] = [
 const HOSTS: [(&str, u32); 6] =
     [("www.", 46), ("", 30), ("api.", 9), ("cdn.", 7), ("static.", 5), ("login.", 3)];
 
-/// Syllables of made-up names.
 const SYLLABLES: [&str; 32] = [
     "ba", "be", "bo", "ca", "co", "da", "de", "di", "fa", "fi", "ga", "go", "ha", "ka", "ki", "la",
     "le", "lo", "ma", "mi", "na", "no", "pa", "pe", "ra", "ri", "sa", "so", "ta", "ti", "va", "zo",
 ];
 
-/// Names of so many different hosts, each with its final dot, in different registered domains, in the order
-/// in which they are asked. The same seed gives the same names.
+/// Names of so many hosts, each with its final dot, in different registered domains, in the order in which
+/// they are asked. The same seed gives the same names.
 #[must_use]
 pub fn popular_names(count: u32, seed: u64) -> Vec<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x706f_7075_6c61_7221);
     let mut domains = BTreeSet::new();
     let mut names = Vec::with_capacity(count as usize);
     while names.len() < count as usize {
-        // Longer the more there are, so that new ones are always found.
+        // Longer the more there are: new ones are always found.
         let syllables = random.random_range(2..=3) + domains.len() / 10_000;
         let label: String =
             (0..syllables).map(|_| SYLLABLES[random.random_range(0..SYLLABLES.len())]).collect();

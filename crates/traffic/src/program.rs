@@ -1,5 +1,5 @@
-//! What a server is told to do to its answers, as text: delay, loss, stalls. `dnslab serve` does it, and an
-//! experiment that asks for it is checked by the same readers.
+//! What a server does to its answers, as text: delay, loss, stalls. `dnslab serve` does it, and the same
+//! readers check an experiment that asks for it.
 
 mod delay;
 mod loss;
@@ -24,13 +24,12 @@ pub struct ProgramError {
 }
 
 impl ProgramError {
-    /// An error about `text`, which was to be a `what`.
     fn new(what: &str, text: &str, reason: &'static str) -> Self {
         Self { culprit: format!("{what} `{text}`"), reason }
     }
 }
 
-/// Longer ones are taken for mistakes.
+/// Longer times are taken for mistakes.
 const MAX_LENGTH: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads a duration, at most a day.

@@ -9,7 +9,7 @@ use domain::base::iana::Rtype;
 use crate::query_file::{QueryFileError, read};
 use crate::{Selection, SyntheticZone, TypeMix};
 
-/// Queries encoded once, to be shared by all workers and never changed.
+/// Queries encoded once, shared by all workers and never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryList {
     queries: Vec<Query>,
@@ -20,12 +20,12 @@ pub struct QueryList {
 const MAX_MIXED: u32 = 1 << 20;
 
 impl QueryList {
-    /// Queries for the hosts of the zone: all of them in the order of the zone, once for a single
-    /// type, and again and again for a mix, until each name was asked for all types in proportion.
+    /// Queries for the hosts of the zone, in its order. A mix of types repeats the zone until each name was
+    /// asked for all types in proportion.
     ///
-    /// Types change from name to name, in an order drawn from the seed, so that any stretch of the
-    /// list has them in proportion too. A list that would be longer than 2^20 queries, and longer
-    /// than the zone, ends after fewer rounds: names then are asked for some of the types only.
+    /// Types change from name to name in an order drawn from the seed: any stretch of the list has them in
+    /// proportion too. A list ends early if it would be longer than 2^20 queries and longer than the zone.
+    /// Names are then asked for some of the types only.
     #[must_use]
     pub fn from_zone(
         zone: &SyntheticZone,
@@ -37,7 +37,7 @@ impl QueryList {
         let order = types.shuffled(seed, names);
         let rounds = (MAX_MIXED / names.max(1)).clamp(1, cycle);
         let query = |(round, index): (u32, u32)| {
-            // One place on in the same cycle each round: after all rounds, every place was met.
+            // Each round goes one place on in the same cycle: all rounds together meet every place.
             let place = index % cycle;
             let rtype = order[(index - place + (place + round) % cycle) as usize];
             Query::new(&zone.name(index), rtype, options)
@@ -54,10 +54,10 @@ impl QueryList {
         Self { queries, description }
     }
 
-    /// The addresses of names as [`crate::popular_names`] makes them, in their order.
+    /// Asks for the addresses of names from [`crate::popular_names`], in their order.
     ///
     /// # Panics
-    /// When one is no legal name, or options do not fit in a message.
+    /// When a name is not legal, or options do not fit in a message.
     #[must_use]
     pub fn from_popular(names: &[String], options: &QueryOptions) -> Self {
         let query = |name: &String| {
@@ -74,20 +74,19 @@ impl QueryList {
 
     /// Reads dnsperf's query file format: a name and a type on each line.
     ///
-    /// As dnsperf 2.10 does it: the class is IN; a name is absolute with or without its last dot;
-    /// mnemonics of types are read in any case, and `TYPE123` (RFC 3597, section 5); what follows
-    /// the type is not looked at; empty lines and lines that begin with `;` are skipped. `#` is a
-    /// character like any other. Beyond dnsperf, lines may end in CR LF and begin with white space,
-    /// and lines of white space alone are skipped. `\032` is the octet with the decimal value 32,
-    /// as RFC 1035, section 5.1, has it; dnsperf 2.10 reads another one.
+    /// As in dnsperf 2.10: the class is IN; a name is absolute with or without its last dot; mnemonics of
+    /// types are read in any case, and `TYPE123` (RFC 3597, section 5); what follows the type is ignored;
+    /// empty lines and lines that begin with `;` are skipped. `#` is a character like any other. Unlike in
+    /// dnsperf, lines may end in CR LF and begin with white space, and lines of white space alone are
+    /// skipped. `\032` is the octet with the decimal value 32 (RFC 1035, section 5.1); dnsperf 2.10 reads
+    /// another one.
     ///
-    /// What dnsperf passes over with a warning is an error here: a load that silently leaves out
-    /// part of its queries is not the one that was asked for. `file` is the name of the file in
-    /// errors and in [`QueryList::description`].
+    /// What dnsperf skips with a warning is an error here: a load that leaves out part of its queries is not
+    /// the one that was asked for. `file` names the file in errors and in [`QueryList::description`].
     ///
     /// # Errors
-    /// When the file cannot be read, holds no query or more than 2^32 - 1, or has lines that are no
-    /// queries: all of them are counted, and the first 20 named.
+    /// When the file cannot be read, holds no query or more than 2^32 - 1, or has lines that are no queries:
+    /// all of them are counted, and the first 20 named.
     pub fn from_text(
         reader: impl BufRead,
         file: &str,
@@ -126,14 +125,13 @@ impl QueryList {
         self.queries.iter()
     }
 
-    /// Where the queries came from and what they have in common, for the provenance: `1000 names of
-    /// the zone melmac.univ., type A`.
+    /// The source of the queries, and what they share: `1000 names of the zone melmac.univ., type A`.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The description with the way in which the queries are chosen.
+    /// The description with the way in which queries are chosen.
     #[must_use]
     pub fn described_with(&self, selection: Selection) -> String {
         match selection {
@@ -143,7 +141,7 @@ impl QueryList {
     }
 }
 
-/// What the queries ask besides their question, to be put behind a description.
+/// What the queries ask for beyond their question, to follow a description.
 fn described(options: &QueryOptions) -> String {
     let recursion = if options.recursion_desired { ", recursion desired" } else { "" };
     let Some(edns) = &options.edns else { return recursion.to_owned() };

@@ -6,14 +6,13 @@ use dnslab_wire::{Query, QueryOptions};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
-/// So many lines are named when more of them are wrong: enough to see what is wrong with the file.
+/// How many wrong lines are named: enough to see what is wrong with the file.
 const MAX_PROBLEMS: usize = 20;
 
-/// So much of a word stands in an error, in characters.
+/// Characters of a word that stand in an error.
 const MAX_CULPRIT: usize = 64;
 
-/// The words that begin the lines of dnsperf's dynamic updates (dnsperf(1), "Constructing a dynamic
-/// update input file").
+/// First words of the lines of a dynamic update (dnsperf(1), "Constructing a dynamic update input file").
 const UPDATE_WORDS: [&str; 5] = ["require", "prohibit", "add", "delete", "send"];
 
 /// Why a query file could not be used.
@@ -163,7 +162,7 @@ pub(crate) fn read(
 fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Also in a comment: else a whole file would be one.
+    // In a comment too: otherwise a whole file could be one comment.
     if line.contains(&b'\r') {
         return Err(LineFault::CarriageReturn);
     }
@@ -190,8 +189,8 @@ fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault
     Query::new(&owner, rtype, options).map(Some).map_err(|error| bad_name(error.to_string()))
 }
 
-/// A line as text: octets that are neither ASCII nor white space as `\DDD`, which is what they are on the wire
-/// (RFC 1035, section 5.1). dnsperf sends them as they are, whatever the encoding of the file.
+/// A line as text. Octets that are neither ASCII nor white space become `\DDD`, which is what they are on the
+/// wire (RFC 1035, section 5.1). dnsperf sends them as they are, whatever the encoding of the file.
 fn escaped(line: &[u8]) -> String {
     let mut text = String::with_capacity(line.len());
     let mut follows_backslash = false;
@@ -208,7 +207,6 @@ fn escaped(line: &[u8]) -> String {
     text
 }
 
-/// The type that a word names.
 pub(crate) fn rtype(word: &str) -> Option<Rtype> {
     // dnsperf's spelling, which is IANA's; the parser knows it without the hyphen.
     if word.eq_ignore_ascii_case("NSAP-PTR") { Some(Rtype::NSAPPTR) } else { word.parse().ok() }
@@ -223,7 +221,6 @@ fn shortened(word: &str) -> String {
     text
 }
 
-/// The plural `s`.
 fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
@@ -274,7 +271,6 @@ mod tests {
         check("  ; indented\n\t;A A\na A", &["a. A"]);
     }
 
-    /// The octets of the file are those of the label, whatever its encoding.
     #[test]
     fn labels_that_are_not_ascii_are_sent_as_they_are() {
         let check = |line: &[u8], label: &[u8]| {

@@ -9,12 +9,11 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 /// How many queries clients ask on a connection before they close it; at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quota {
-    /// So many on each connection. Clients that begin together then reconnect together.
+    /// The same number on each connection. Clients that begin together then reconnect together.
     Exact(u32),
-    /// A number of its own for each connection, drawn from the geometric distribution with this mean:
-    /// each query is the last of its connection with the same chance. So how long a client that is
-    /// looked at now goes on does not depend on when it began, from its first connection on, and
-    /// reconnections are spread evenly.
+    /// A number of its own for each connection, from the geometric distribution with this mean: each query is
+    /// the last of its connection with the same chance. So how long a client goes on does not depend on when
+    /// it began, from its first connection on, and reconnections are spread evenly.
     Random(u32),
 }
 
@@ -27,9 +26,9 @@ impl Quota {
         }
     }
 
-    /// The quota of one connection, at least 1: that of client `client`, of its `lane`-th connection
-    /// at the same time, opened for the `opened`-th time. It follows from these and the seed alone, so
-    /// that the order in which connections open changes nothing.
+    /// The quota of one connection, at least 1: that of client `client`, of its `lane`-th connection at the
+    /// same time, opened for the `opened`-th time. It follows from these and the seed alone: the order in
+    /// which connections open changes nothing.
     #[must_use]
     pub fn draw(self, seed: u64, client: u32, lane: u32, opened: u32) -> u32 {
         let mean = match self {
@@ -67,7 +66,6 @@ impl fmt::Display for Quota {
 mod tests {
     use super::*;
 
-    /// The quotas of the first connection of many clients.
     fn first(quota: Quota, seed: u64) -> Vec<u32> {
         (0..20_000).map(|client| quota.draw(seed, client, 0, 1)).collect()
     }
@@ -81,7 +79,7 @@ mod tests {
             let mean = f64::from(mean);
             // The standard deviation of the distribution is below its mean: five standard errors.
             assert!((found - mean).abs() < 5.0 * mean / 20_000_f64.sqrt(), "{found} for {mean}");
-            // Whoever has asked `mean` queries goes on as one who begins.
+            // A client that has asked `mean` queries goes on like one that begins.
             let rest: Vec<f64> = quotas
                 .iter()
                 .filter_map(|quota| quota.checked_sub(mean as u32).filter(|rest| *rest > 0))

@@ -3,8 +3,8 @@
 use rand::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What random numbers are drawn for. Each purpose has a stream of its own, so that drawing more
-/// for one changes nothing in the other.
+/// What random numbers are drawn for. Each purpose has a stream of its own: drawing more for one changes
+/// nothing in the others.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
     /// The gaps between arrivals.

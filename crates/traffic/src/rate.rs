@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use dnslab_wire::units::{duration, number};
 
-/// The rate of an open loop over all clients, in queries per second, as it changes with time since
-/// the load began.
-///
-/// Rates are taken to the millionth of a query per second, so that schedules can be exact.
+/// The rate of an open loop over all clients, in queries per second, as it changes with time since the load
+/// began. Rates are taken to the millionth of a query per second, so that schedules can be exact.
 ///
 /// ```
 /// use dnslab_traffic::Rate;
@@ -77,17 +75,17 @@ pub enum RateError {
     ),
 }
 
-/// The highest rate. Gaps are in nanoseconds.
+/// The highest rate: gaps are in nanoseconds.
 const HIGHEST: f64 = 1e9;
 
-/// The lowest rate but 0, and the grain of all: one query in 10^6 seconds.
+/// The lowest rate above 0, and the precision of all: one query in 10^6 seconds.
 const LOWEST: f64 = 1e-6;
 
 /// The longest step or ramp: a week. Over a longer one, due times would be off by a nanosecond.
 const MAX_LENGTH: Duration = Duration::from_secs(7 * 86_400);
 
 impl Rate {
-    /// Says what makes this rate impossible, if something does; a rate read from text is possible.
+    /// Says what makes this rate impossible, if anything. A rate read from text is possible.
     ///
     /// # Errors
     /// When a number is not from 0 to 10^9, all are 0, or a duration is 0 or over a week.
@@ -111,8 +109,8 @@ impl Rate {
         }
     }
 
-    /// The rate at this time since the load began, queries per second. At the edge between two
-    /// steps it is the later one.
+    /// The rate at this time since the load began, queries per second. At the edge of two steps it is the
+    /// later one.
     #[must_use]
     pub fn at(&self, time: Duration) -> f64 {
         match self {
@@ -129,8 +127,7 @@ impl Rate {
         }
     }
 
-    /// The mean rate from the start to this time, queries per second: the rate at the start if no
-    /// time has gone.
+    /// The mean rate from the start to this time, queries per second; at time 0, the rate at the start.
     #[must_use]
     pub fn mean(&self, over: Duration) -> f64 {
         if over.is_zero() { self.at(over) } else { self.cumulated(over) / over.as_secs_f64() }

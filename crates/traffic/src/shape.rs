@@ -1,24 +1,22 @@
-//! When a rate that changes with time has brought so many queries: the cumulated rate, inverted.
+//! The cumulated rate, inverted: when a changing rate has brought so many queries.
 
 use crate::Rate;
 
-/// Parts of a query that positions are counted in: so many are one query. With rates in queries per
-/// 10^6 seconds, a rate times nanoseconds is a position, in integers.
+/// Parts of one query, in which positions are counted. With rates in queries per 10^6 seconds, a rate times
+/// nanoseconds is a position, in integers.
 pub(crate) const PARTS: u128 = 1_000_000_000_000_000;
 
-/// A changing rate as integers, and how far it was walked.
-///
-/// It takes the memory of its steps, whatever the length of the load.
+/// A changing rate as integers, and how far it was walked. It takes the memory of its steps, however long the
+/// load is.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     Steps {
         /// Queries per 10^6 seconds in each step.
         rates: Box<[u64]>,
-        /// Length of a step, nanoseconds.
         every_ns: u64,
-        /// The step that the last position was in ...
+        /// The step that the last position was in.
         step: usize,
-        /// ... and the position at which it began.
+        /// The position at which that step began.
         before: u128,
     },
     Ramp {
@@ -26,7 +24,6 @@ pub(crate) enum Shape {
         from: u64,
         /// Queries per 10^6 seconds at the end, and from then on.
         to: u64,
-        /// Length of the ramp, nanoseconds.
         over_ns: u64,
         /// Twice the position at its end: half a part is possible, and near a rate of 0 it counts.
         twice_total: u128,
@@ -59,9 +56,9 @@ impl Shape {
         }
     }
 
-    /// The instant at which this position is reached, rounded to the nanosecond; at the edge of a
-    /// pause, that at which the pause ends. `None` if it is never reached, or after 2^64 ns.
-    /// Positions must not fall from call to call.
+    /// The instant at which this position is reached, rounded to the nanosecond; at a pause, the instant at
+    /// which the pause ends. `None` if it is never reached, or after 2^64 ns. Positions must not fall from
+    /// call to call.
     #[inline]
     pub(crate) fn due(&mut self, position: u128) -> Option<u64> {
         match self {
@@ -85,8 +82,8 @@ impl Shape {
             }
             Self::Ramp { from, to, over_ns, twice_total } => {
                 let (over, slope) = (*over_ns as f64, from.abs_diff(*to) as f64 / *over_ns as f64);
-                // Counted from the slow end of the ramp, where nothing cancels out: each operation
-                // then loses a part in 2^53, and a week has fewer than 2^50 ns.
+                // Counted from the slow end of the ramp, where nothing cancels out: each operation then loses
+                // one part in 2^53, and a week has fewer than 2^50 ns.
                 let due = if from <= to {
                     time_to_reach(2 * position, *from, slope)
                 } else {
@@ -105,8 +102,7 @@ fn rounded(position: u128, rate: u128) -> Option<u128> {
 }
 
 /// When a rate that begins with `rate` and grows by `slope` per nanosecond has reached half of
-/// `twice_position`: the root of `rate t + slope t^2 / 2 = position`, in the form without a
-/// difference.
+/// `twice_position`: the root of `rate t + slope t^2 / 2 = position`, in the form without a difference.
 #[inline]
 fn time_to_reach(twice_position: u128, rate: u64, slope: f64) -> f64 {
     if twice_position == 0 {
@@ -124,7 +120,6 @@ mod tests {
 
     use super::*;
 
-    /// Rates up to 10^6 queries per second, with sharp falls and rises, over up to an hour.
     fn rates() -> impl Strategy<Value = Rate> {
         let rate = prop_oneof![
             4 => 0u64..=1_000_000_000_000,
@@ -140,8 +135,8 @@ mod tests {
         prop_oneof![steps, ramp].prop_filter("sends something", |rate| rate.check().is_ok())
     }
 
-    /// Twice the cumulated rate in parts of a query, times the length of a step or ramp, for times
-    /// within an hour: in integers, so without an error.
+    /// Twice the cumulated rate in parts of a query, times the length of a step or ramp, for times within an
+    /// hour: exact, in integers.
     fn exact(rate: &Rate, ns: i128) -> i128 {
         let ns = ns.max(0);
         let integer = |rate: f64| i128::from(integer_rate(rate));
@@ -210,7 +205,6 @@ mod tests {
             }
         }
 
-        /// Queries in a row do not overtake each other, however fast they are.
         #[test]
         fn queries_in_a_row_stay_in_order(
             from in 0.0..1e9f64,

@@ -18,15 +18,13 @@ use dnslab_wire::{ClientSubnet, ClientSubnetError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceAddresses {
     ranges: Vec<Range>,
-    /// Sum of the ranges' lengths.
     count: u64,
 }
 
-/// Addresses that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Range {
     first: IpAddr,
-    /// How many there are, at least 1 and at most 2^32: clients have numbers below that.
+    /// At least 1 and at most 2^32: clients have numbers below that.
     count: u64,
     /// As it was written.
     text: String,
@@ -81,15 +79,14 @@ impl SourceAddresses {
         unreachable!("the count is the sum of the ranges, and one of them is there")
     }
 
-    /// How many addresses there are; of a range with more than 2^32, only those are counted and
-    /// used.
+    /// How many addresses there are. Of a range with more than 2^32, only so many are counted and used.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there is at least one address")]
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// True if they are of IPv4, else of IPv6.
+    /// True for IPv4, false for IPv6.
     #[must_use]
     pub fn is_ipv4(&self) -> bool {
         self.ranges.iter().all(|range| range.first.is_ipv4())
@@ -99,10 +96,10 @@ impl SourceAddresses {
 impl FromStr for SourceAddresses {
     type Err = SourceAddressesError;
 
-    /// Reads addresses, ranges and networks with commas between them. Of an IPv4 network the first
-    /// and the last address, its own and that for broadcasts, are left out, and of an IPv6 network
-    /// the first, which all its routers have (RFC 4291, section 2.6.1); unless its prefix leaves
-    /// only one bit (RFC 3021, RFC 6164) or none.
+    /// Reads addresses, ranges and networks with commas between them. Left out are the first and the last
+    /// address of an IPv4 network (its own, and that for broadcasts), and the first of an IPv6 network, which
+    /// all its routers have (RFC 4291, section 2.6.1). A network whose prefix leaves only one bit (RFC 3021,
+    /// RFC 6164) or none is used whole.
     fn from_str(text: &str) -> Result<Self, SourceAddressesError> {
         let ranges = text.split(',').map(range).collect::<Result<Vec<Range>, _>>()?;
         let ipv4 = ranges.iter().filter(|range| range.first.is_ipv4()).count();
@@ -125,7 +122,6 @@ impl fmt::Display for SourceAddresses {
     }
 }
 
-/// Reads one part of the list.
 fn range(text: &str) -> Result<Range, SourceAddressesError> {
     let text = text.trim();
     let no_address = || SourceAddressesError::NoAddress(text.to_owned());
@@ -154,13 +150,12 @@ fn hosts(network: ClientSubnet) -> (IpAddr, u64) {
     }
 }
 
-/// Bits behind the prefix.
 fn free_bits(network: ClientSubnet) -> u32 {
     let all = if network.address().is_ipv4() { 32 } else { 128 };
     all - u32::from(network.prefix())
 }
 
-/// The address so many further on; within a range, it does not leave its family.
+/// The address `count` further on. Within a range it does not leave its family.
 fn plus(address: IpAddr, count: u64) -> IpAddr {
     match address {
         IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits().wrapping_add(count as u32)).into(),
@@ -168,7 +163,7 @@ fn plus(address: IpAddr, count: u64) -> IpAddr {
     }
 }
 
-/// How many steps it is from one address to another of its family, which is not lower.
+/// Steps from one address to another; `None` if that is lower, or of another family.
 fn distance(first: IpAddr, last: IpAddr) -> Option<u64> {
     match (first, last) {
         (IpAddr::V4(first), IpAddr::V4(last)) => {

@@ -9,26 +9,24 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// How a timeline is divided among loads that take turns.
 ///
-/// The machine changes slowly and the loads alternate fast, so that what it does to one load it does
-/// to all (docs/METHODOLOGY.md, "Slices").
+/// The machine changes slowly and the loads alternate fast, so what the machine does to one load it does to
+/// all (docs/METHODOLOGY.md, "Slices").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlicePlan {
     /// Length of one turn; above zero.
     pub slice: Duration,
-    /// Beginning of each turn that is not counted: answers to the load before it are still on their
-    /// way, and its own window is not full yet.
+    /// Beginning of each turn that is not counted: answers to the load before it still arrive, and its own
+    /// window is not full yet.
     pub lead: Duration,
     /// End of each turn that is not counted: what becomes due in it may be answered after it.
     pub tail: Duration,
-    /// A block is a random order and the same order backwards, so that a drift which is steady over
-    /// the block is the same for all loads. Otherwise it is the order of the loads, which then is for
-    /// the caller to balance.
+    /// If true, a block is a random order and the same order backwards: a steady drift over the block is then
+    /// the same for all loads. If false, it is the order of the loads, which the caller has to balance.
     pub mirrored: bool,
 }
 
 impl SlicePlan {
-    /// The shortest time in which each of `loads` loads has turns of `own` in all and no block is
-    /// incomplete.
+    /// The shortest time in which each of `loads` loads has turns of `own` in all, in whole blocks.
     #[must_use]
     pub fn length(&self, loads: usize, own: Duration) -> Duration {
         let of_block = self.slice.as_nanos() * u128::from(self.slices_per_block());
@@ -50,8 +48,8 @@ impl SlicePlan {
 
     /// The turns of each of `loads` loads (at most 256) over a timeline of this length.
     ///
-    /// Every load has as many slices as any other in each block. The order of a mirrored block is drawn
-    /// from `seed`, so which load comes before another is as likely each of the others.
+    /// Every load has as many slices as any other in each block. The order of a mirrored block is drawn from
+    /// `seed`, so the load before a load is equally likely any of the others.
     #[must_use]
     pub fn turns(&self, loads: usize, length: Duration, seed: u64) -> Vec<Turns> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x736c_6963_6573_2121);
@@ -106,7 +104,6 @@ pub struct Turns {
     /// Numbers of the own slices, in order.
     own_slices: Arc<[u32]>,
     own: u8,
-    /// How many loads take turns.
     loads: u32,
     block_ns: u64,
     slice_ns: u64,
@@ -139,7 +136,7 @@ impl Turns {
         self.loads
     }
 
-    /// The load has one turn only.
+    /// True if the load has one turn only.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.own_slices.len() == 1
@@ -158,8 +155,7 @@ impl Turns {
         self.order.get((at_ns / self.slice_ns) as usize) == Some(&self.own)
     }
 
-    /// True if what happens at this instant counts: it lies in a slice of this load, neither in its
-    /// lead nor in its tail.
+    /// True if what happens at this instant counts: it lies in a slice of this load, outside lead and tail.
     #[inline]
     #[must_use]
     pub fn is_counted(&self, at_ns: u64) -> bool {
@@ -167,8 +163,7 @@ impl Turns {
         self.is_own(at_ns) && inside >= self.lead_ns && inside + self.tail_ns < self.slice_ns
     }
 
-    /// The beginning of the next slice of this load after the instant's own slice; `None` if there
-    /// is none.
+    /// The beginning of this load's next slice after the slice that the instant lies in, if there is one.
     #[must_use]
     pub fn next_own(&self, at_ns: u64) -> Option<u64> {
         let slice = (at_ns / self.slice_ns) as usize;
@@ -176,7 +171,7 @@ impl Turns {
         self.own_slices.get(next).map(|own| u64::from(*own) * self.slice_ns)
     }
 
-    /// The first instant from this one on at which something of a slice of this load begins to count.
+    /// The first instant from this one on at which a slice of this load begins to count.
     #[must_use]
     pub fn first_counted(&self, from_ns: u64) -> Option<u64> {
         let starts = self.own_slices.iter().map(|own| u64::from(*own) * self.slice_ns);
@@ -189,8 +184,8 @@ impl Turns {
         (at_ns / self.slice_ns + 1) * self.slice_ns
     }
 
-    /// The instant of the timeline at which the load has had turns of `own_ns` in all; `None` beyond
-    /// its last slice. So a schedule on the load's own time is brought onto the timeline.
+    /// The instant of the timeline at which the load has had turns of `own_ns` in all; `None` beyond its last
+    /// slice. This brings a schedule on the load's own time onto the timeline.
     #[inline]
     #[must_use]
     pub fn instant_of(&self, own_ns: u64) -> Option<u64> {
@@ -237,7 +232,6 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Slices of 10 ms of which 2 ms lead and 1 ms tail do not count.
     fn plan() -> SlicePlan {
         SlicePlan { slice: ms(10), lead: ms(2), tail: ms(1), mirrored: true }
     }

@@ -89,9 +89,9 @@ impl TypeMix {
         })
     }
 
-    /// Types for at least so many names, in whole cycles: in each, every type is as often there as
-    /// its weight says, in an order drawn from the seed. Each cycle has an order of its own, so
-    /// that clients that take turns do not get the same types again and again.
+    /// Types for at least `names` names, in whole cycles. In each cycle every type is as often there as its
+    /// weight says, in an order of its own drawn from the seed: clients that take turns do not get the same
+    /// types again and again.
     pub(crate) fn shuffled(&self, seed: u64, names: u32) -> Vec<Rtype> {
         let divisor = self.divisor();
         let times = |(rtype, weight): &(Rtype, u32)| vec![*rtype; (weight / divisor) as usize];

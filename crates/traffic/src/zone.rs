@@ -22,11 +22,11 @@ pub use directory_suffix::{DirectorySuffix, DirectorySuffixError};
 pub use format::ZoneFormat;
 pub use update_server::{UpdateServer, UpdateServerError};
 
-/// The address of the zone's name server: from TEST-NET-1 (RFC 5737), so that nobody is ever asked.
+/// The address of the zone's name server: from TEST-NET-1 (RFC 5737), where nobody is ever asked.
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 53);
 
-/// Host names at least have this many digits, so that those of all but the largest zones are of one
-/// length: datagrams of one length can share a system call.
+/// Fewest digits of a host name: names in all but the largest zones have one length, and datagrams of one
+/// length can share a system call.
 const FEWEST_DIGITS: usize = 6;
 
 /// The most records that a zone can have: the addresses of 10.0.0.0/8 but its first and last.
@@ -35,11 +35,10 @@ const MAX_RECORDS: u32 = (1 << 24) - 2;
 /// The longest TTL (RFC 2181, section 8).
 const MAX_TTL_S: u64 = (1 << 31) - 1;
 
-/// A zone of numbered hosts with one A record each: `host-000001`, `host-000002`, ... with addresses
-/// from 10.0.0.1 on. Beside them it has a SOA record, one NS record, and the A record of that name
-/// server, `ns`.
+/// A zone of numbered hosts with one A record each: `host-000001`, `host-000002`, ... with addresses from
+/// 10.0.0.1 on. It also has a SOA record, one NS record, and the A record of that name server, `ns`.
 ///
-/// Everything is computed from the number of the host, so that a zone of any size takes no memory.
+/// Everything is computed from the number of the host, so a zone of any size takes no memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticZone {
     origin: Name<Vec<u8>>,
@@ -101,10 +100,10 @@ impl SyntheticZone {
         }
     }
 
-    /// As [`SyntheticZone::new`], of a zone name as people write it, with or without the final dot.
+    /// Like [`SyntheticZone::new`], from a zone name as people write it, with or without the final dot.
     ///
     /// # Errors
-    /// When the text is no domain name, and those of [`SyntheticZone::new`].
+    /// As [`SyntheticZone::new`], and when the text is no domain name.
     pub fn named(name: &str, records: u32, ttl: Duration) -> Result<Self, ZoneError> {
         let origin = Name::from_str(name).map_err(|error: domain::base::name::FromStrError| {
             ZoneError::Name { name: name.to_owned(), reason: error.to_string() }
@@ -130,8 +129,7 @@ impl SyntheticZone {
         self.ttl.into_duration()
     }
 
-    /// The name of host `index`, from 0; from [`SyntheticZone::records`] on the zone has none of
-    /// that name.
+    /// The name of host `index`, from 0. From [`SyntheticZone::records`] on, the zone has no such name.
     #[must_use]
     pub fn name(&self, index: u32) -> Name<Vec<u8>> {
         self.below(host_label(index, self.digits))
@@ -159,22 +157,19 @@ impl SyntheticZone {
         self.below(label("ns"))
     }
 
-    /// Writes the zone as a zone file (RFC 1035, section 5) that any server reads, in constant
-    /// memory.
+    /// Writes a zone file (RFC 1035, section 5) that any server reads, in constant memory.
     ///
     /// # Errors
-    /// When the writer has one.
+    /// When the writer fails.
     pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
         self.write_as(&ZoneFormat::MasterFile, writer)
     }
 
-    /// The labels and addresses of all hosts, in order.
     fn hosts(&self) -> impl Iterator<Item = (HostLabel, Ipv4Addr)> {
         let digits = self.digits;
         (0..self.records).map(move |index| (HostLabel { index, digits }, self.address(index)))
     }
 
-    /// A name directly below the origin.
     fn below(&self, label: RelativeName<Vec<u8>>) -> Name<Vec<u8>> {
         let chain = label.chain(&self.origin).expect("the longest host name was tried in `new`");
         chain.to_vec()
@@ -197,7 +192,6 @@ impl fmt::Display for HostLabel {
     }
 }
 
-/// The label of host `index`, from 0, as a name.
 fn host_label(index: u32, digits: usize) -> RelativeName<Vec<u8>> {
     label(&HostLabel { index, digits }.to_string())
 }
@@ -242,7 +236,6 @@ mod tests {
         assert_eq!(text(&zone("melmac.univ", 2)), expected);
     }
 
-    /// What a zone file parser reads is what the zone says of itself.
     #[test]
     fn a_parser_reads_the_same_zone() {
         for (origin, records) in [("melmac.univ", 700), (".", 3), (r"a\.b.x\032y.\007", 2)] {

@@ -1,5 +1,5 @@
-//! What writing a zone costs in memory, counted by the allocator. This is the only test here: whatever
-//! another one allocated meanwhile would count, too.
+//! What writing a zone costs in memory, counted by the allocator. This is the only test here: what another
+//! test allocated meanwhile would count too.
 
 use std::alloc::System;
 use std::io::{self, Write};
@@ -12,7 +12,6 @@ use dnslab_traffic::{SyntheticZone, ZoneFormat};
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Keeps nothing of what it is given but the count, and the most octets in use meanwhile.
 #[derive(Debug, Default)]
 struct Watch {
     octets: usize,
@@ -31,7 +30,6 @@ impl Write for Watch {
     }
 }
 
-/// Writes a zone of so many records.
 fn write(format: &ZoneFormat, records: u32) -> Watch {
     let zone = SyntheticZone::named("melmac.univ", records, Duration::from_secs(1)).unwrap();
     let before = ALLOCATOR.allocated();
@@ -55,7 +53,7 @@ fn a_hundred_times_the_records_take_no_more_memory() {
         // Both fill the buffer.
         let (few, many) = (write(&format, 20_000), write(&format, 2_000_000));
         assert!(many.octets > 90 * few.octets, "{format:?}: {few:?} {many:?}");
-        // The larger zone's names have a digit more; beside that they need the same.
+        // The larger zone's names have one more digit; otherwise they need the same.
         assert!(many.max_in_use <= few.max_in_use + 64, "{format:?}: {few:?} {many:?}");
         assert!(few.max_in_use < 100_000, "{format:?}: {few:?}");
     }

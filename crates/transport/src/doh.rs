@@ -12,10 +12,10 @@ pub(crate) const MEDIA_TYPE: &str = "application/dns-message";
 /// The longest DNS message, octets (RFC 1035, section 4.2.2).
 pub(crate) const MAX_MESSAGE: usize = u16::MAX as usize;
 
-/// The methods that a server has, for the field `allow` of a refusal with 405 (RFC 9110, section 15.5.6).
+/// The methods of a server, for `allow` in a refusal with 405 (RFC 9110, section 15.5.6).
 pub(crate) const ALLOWED: &str = "GET, HEAD, POST";
 
-/// True if the content type is that of a DNS message; parameters are not looked at.
+/// True if the content type is that of a DNS message; parameters are ignored.
 pub(crate) fn is_media_type(value: &[u8]) -> bool {
     if value == MEDIA_TYPE.as_bytes() {
         // As nearly everybody writes it.
@@ -31,20 +31,18 @@ pub(crate) fn status(digits: &[u8]) -> Option<u16> {
     is_one.then(|| digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
-/// True if the body of a response is the DNS message that answers a request: the id was zero in the request (RFC 8484,
-/// section 4.1), so it is here.
+/// True if the body is an answer. Its id is zero, like that of the request (RFC 8484, section 4.1).
 #[inline]
 pub(crate) fn is_answer(body: &[u8]) -> bool {
     body.len() <= MAX_MESSAGE && body.starts_with(&[0, 0])
 }
 
-/// Letters of a message of so many octets in base64url.
+/// Letters in base64url of a message of so many octets.
 pub(crate) fn coded_length(message: usize) -> usize {
     base64::encoded_len(message, false).unwrap_or(usize::MAX)
 }
 
-/// Appends a message in base64url, with an id of 0 whatever stands there: the value of the variable `dns` (RFC 8484,
-/// section 4.1).
+/// Appends a message in base64url, with an id of 0: the value of the variable `dns` (RFC 8484, section 4.1).
 pub(crate) fn push_coded(message: &[u8], out: &mut Vec<u8>) {
     let mut at = out.len();
     out.resize(at + coded_length(message.len()), 0);
@@ -58,7 +56,6 @@ pub(crate) fn push_coded(message: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A number in decimal digits.
 pub(crate) fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
     let mut begin = digits.len();
     loop {
@@ -71,7 +68,7 @@ pub(crate) fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-/// How long a response that carries this message may be kept, for the field `cache-control` (RFC 8484, section 5.1).
+/// How long a response with this message may be kept, for `cache-control` (RFC 8484, section 5.1).
 pub(crate) fn max_age<'a>(message: &[u8], field: &'a mut [u8; 28]) -> &'a [u8] {
     const NAME: &[u8] = b"max-age=";
     let mut digits = [0; 20];
@@ -84,35 +81,31 @@ pub(crate) fn max_age<'a>(message: &[u8], field: &'a mut [u8; 28]) -> &'a [u8] {
 
 /// The head of a request, as far as it matters.
 pub(crate) struct RequestHead<'a> {
-    /// The method.
     pub(crate) method: &'a [u8],
-    /// The path without its query.
+    /// Without its query.
     pub(crate) path: &'a [u8],
-    /// The query, which may be empty.
     pub(crate) query: &'a [u8],
     /// The content type is that of a DNS message.
     pub(crate) carries_message: bool,
 }
 
-/// Where the message of a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageIn {
-    /// In the query. With HEAD, which is there wherever GET is (RFC 9110, section 9.1), no body is wanted.
+    /// In the query. HEAD, which is there wherever GET is (RFC 9110, section 9.1), wants no body.
     Query {
         /// The method is HEAD.
         is_head: bool,
     },
-    /// In the body.
     Body,
 }
 
 impl RequestHead<'_> {
-    /// Says where the message is of a request to a server that serves this path; one in the query takes the place of
-    /// what `message` holds.
+    /// Where the message of a request is, for a server of this path. One in the query replaces what `message`
+    /// holds.
     ///
     /// # Errors
-    /// With the status to refuse it with: another path (404), another method (405), no message in the query (400) or one
-    /// that is too long (414), another content type (415).
+    /// The status to refuse it with: another path (404), another method (405), no message in the query (400)
+    /// or one that is too long (414), another content type (415).
     pub(crate) fn message(
         &self,
         served: &str,

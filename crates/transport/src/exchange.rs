@@ -1,8 +1,8 @@
-//! The words that all carriers share: what a request is sent to, and what came of it.
+//! What all carriers share: where a request goes, and how it ends.
 
 use dnslab_wire::Method;
 
-/// What came of one request, or what a server makes of a connection.
+/// How one request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange<'a> {
     /// The answer to the request with this number.
@@ -12,16 +12,16 @@ pub enum Exchange<'a> {
         /// The DNS message, as it came.
         message: &'a [u8],
     },
-    /// The server refused this request alone: an HTTP status other than 200, a stream that was
-    /// reset, a body that is no DNS message.
+    /// The server refused this request alone: an HTTP status other than 200, a stream that was reset, a body
+    /// that is no DNS message.
     Refused {
         /// The number that the request was sent with.
         request: u16,
         /// The HTTP status, or 0 where the stream was reset.
         status: u16,
     },
-    /// The server did not look at this request and never will (GOAWAY: RFC 9113, section 6.8; RFC
-    /// 9114, section 5.2; REFUSED_STREAM: RFC 9113, section 8.7): it may be sent again elsewhere.
+    /// The server did not look at this request and never will; it may be sent again elsewhere (GOAWAY: RFC
+    /// 9113, section 6.8; RFC 9114, section 5.2; REFUSED_STREAM: RFC 9113, section 8.7).
     NotProcessed {
         /// The number that the request was sent with.
         request: u16,

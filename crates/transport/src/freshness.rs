@@ -6,10 +6,10 @@ use dnslab_wire::rtype::SOA;
 /// Octets of a message header (RFC 1035, section 4.1.1).
 const HEADER: usize = 12;
 
-/// Seconds for which an HTTP cache may keep a response that carries this message: the smallest TTL
-/// of its answer section and, if the answer is negative, the TTL of the SOA record in its authority
-/// section or that record's MINIMUM, whichever is less (RFC 2308, section 5). 0 where neither is
-/// there, and for what is no whole message: a referral or an error is not to be kept.
+/// Seconds for which an HTTP cache may keep a response with this message: the smallest TTL of its answer
+/// section. For a negative answer also the TTL of the SOA record in its authority section or that record's
+/// MINIMUM, whichever is less (RFC 2308, section 5). 0 where neither is there, and for what is no whole
+/// message: a referral or an error is not to be kept.
 pub(crate) fn freshness(message: &[u8]) -> u32 {
     smallest_ttl(message).flatten().unwrap_or(0)
 }
@@ -47,7 +47,6 @@ mod tests {
 
     use super::*;
 
-    /// A response to `a.` with these counts and records.
     fn message(answers: u8, authorities: u8, records: &[&[u8]]) -> Vec<u8> {
         let mut message = vec![0, 0, 0x84, 0, 0, 1, 0, answers, 0, authorities, 0, 0];
         message.extend_from_slice(b"\x01a\0\0\x01\0\x01");

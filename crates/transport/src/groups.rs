@@ -7,7 +7,7 @@ use rustls::NamedGroup;
 use rustls::crypto::ring::{default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 
-/// The name of a group that was agreed on, in the words of [`TlsGroup`]; that of rustls for others.
+/// The name of an agreed group, in the words of [`TlsGroup`]; that of rustls for other groups.
 #[must_use]
 pub fn group_name(group: NamedGroup) -> String {
     let known = TlsGroup::ALL.into_iter().find(|known| exchange(*known).name() == group);
@@ -23,9 +23,8 @@ fn exchange(group: TlsGroup) -> &'static dyn SupportedKxGroup {
     }
 }
 
-/// The cryptography of rustls with these groups, the preferred one first: a client sends a key share of
-/// that one alone (RFC 8446, section 4.2.8), and of X25519 too if both are offered and the hybrid is
-/// first.
+/// The cryptography of rustls with these groups, the preferred one first. A client sends a key share of that
+/// one alone (RFC 8446, section 4.2.8), and of X25519 too if both are offered and the hybrid is first.
 #[must_use]
 pub fn provider(groups: &[TlsGroup]) -> CryptoProvider {
     let kx_groups = groups.iter().map(|group| exchange(*group)).collect();

@@ -1,8 +1,8 @@
-//! DNS over HTTPS (RFC 8484) on HTTP/2 (RFC 9113): both ends of a connection as state machines that
-//! are handed octets and hand out octets: no runtime, no socket, and no task that waits.
+//! DNS over HTTPS (RFC 8484) on HTTP/2 (RFC 9113): both ends of a connection as state machines. Octets go in
+//! and octets come out: no runtime, no socket, and no task that waits.
 //!
-//! The client is our own, since it is what a load generator spends its time in; the server is the
-//! crate `h2`, polled over memory, and so the client's tests have a peer that others wrote.
+//! The client is our own, since a load generator spends its time in it. The server is the crate `h2`, polled
+//! over memory, so the client's tests have a peer that others wrote.
 //!
 //! ```
 //! use dnslab_transport::http2::{Client, Server};
@@ -87,7 +87,7 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Characters of what the other side said that are kept.
+    /// Characters of the other side's text that are kept.
     const MAX_LENGTH: usize = 200;
 
     /// An error code with additional debug data, which is text in practice.

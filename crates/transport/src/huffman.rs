@@ -1,8 +1,7 @@
 //! Decoding of Huffman-coded strings (RFC 7541, section 5.2 and appendix B).
 
-/// Bits of the code of each octet. The code is canonical: among codes of one length, it counts up
-/// with the octets, so the lengths say all. The last is that of the end-of-string symbol, whose
-/// beginning pads strings.
+/// Bits of the code of each octet. The code is canonical: codes of one length count up with the octets, so
+/// the lengths say all. The last one is that of the end-of-string symbol, whose beginning pads strings.
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
@@ -35,10 +34,8 @@ struct Code {
     symbols: [u16; 257],
 }
 
-/// The code of the RFC.
 static CODE: Code = arrange();
 
-/// Derives the code from the lengths.
 const fn arrange() -> Code {
     let mut code = Code { rows: [(0, 0, 0); MAX_LENGTH + 1], symbols: [0; 257] };
     let (mut length, mut next, mut place) = (1, 0_u32, 0);
@@ -60,8 +57,8 @@ const fn arrange() -> Code {
     code
 }
 
-/// Appends what was coded; false if it was not well coded: the end-of-string symbol, or padding
-/// other than the beginning of that.
+/// Appends what was coded. False if it was coded wrongly: the end-of-string symbol, or padding that is not
+/// its beginning.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> bool {
     each_octet(coded, |octet| out.push(octet))
 }
@@ -72,7 +69,7 @@ pub(crate) fn decoded_length(coded: &[u8]) -> Option<usize> {
     each_octet(coded, |_| length += 1).then_some(length)
 }
 
-/// Hands each octet that was coded to `take`; false as [`decode`] says it.
+/// Hands each octet that was coded to `take`; false where [`decode`] says so.
 fn each_octet(coded: &[u8], mut take: impl FnMut(u8)) -> bool {
     let (mut bits, mut length) = (0_u32, 0);
     for octet in coded {
@@ -98,7 +95,6 @@ fn each_octet(coded: &[u8], mut take: impl FnMut(u8)) -> bool {
 mod tests {
     use super::*;
 
-    /// Codes of symbols, for the test.
     fn encode(octets: &[u8]) -> Vec<u8> {
         let mut coded = String::new();
         for octet in octets {

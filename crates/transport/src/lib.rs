@@ -1,7 +1,6 @@
-//! What carries DNS messages above TLS and QUIC: HTTP/2 (RFC 9113), HTTP/3 (RFC 9114), and the
-//! streams of DNS over QUIC (RFC 9250), as state machines that are handed octets and time, and hand
-//! out octets. The load engine has their client side, the responder their server side. And the key
-//! exchange groups of TLS, which both sides choose from.
+//! What carries DNS messages above TLS and QUIC: HTTP/2 (RFC 9113), HTTP/3 (RFC 9114), and the streams of DNS
+//! over QUIC (RFC 9250). They are state machines: octets and time go in, octets come out. The load engine has
+//! their client side, the responder their server side. Both choose from the key exchange groups here.
 //!
 //! This crate opens no socket and reads no clock.
 

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use crate::huffman;
 
-/// A header block or field section cannot be read: it is broken, or refers to what the dynamic table
-/// does not hold.
+/// The block or section is broken, or refers to what the dynamic table does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
-/// Takes a number whose lowest bits are in the first octet (RFC 7541, section 5.1). Larger ones
-/// than any length or index here are no numbers.
+/// Takes a number whose lowest bits are in the first octet (RFC 7541, section 5.1). One larger than any
+/// length or index here is refused.
 pub(crate) fn take_number(octets: &mut &[u8], bits: u32) -> Result<usize, Unreadable> {
     /// Above any length of a section that is taken.
     const MAX_SIZE: usize = 1 << 24;
@@ -37,15 +36,14 @@ pub(crate) fn take_number(octets: &mut &[u8], bits: u32) -> Result<usize, Unread
 /// A string as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Text<'a> {
-    /// The octets themselves.
     Plain(&'a [u8]),
     /// Huffman-coded (RFC 7541, section 5.2).
     Coded(&'a [u8]),
 }
 
 impl<'a> Text<'a> {
-    /// Takes a string whose length has so many bits in the first octet (RFC 7541, section 5.2), with
-    /// the bit before them for Huffman coding.
+    /// Takes a string (RFC 7541, section 5.2). Its first octet has so many bits of the length, and before
+    /// them the bit for Huffman coding.
     pub(crate) fn take(octets: &mut &'a [u8], bits: u32) -> Result<Self, Unreadable> {
         let is_coded = octets.first().ok_or(Unreadable)? >> bits & 1 == 1;
         let length = take_number(octets, bits)?;
@@ -54,7 +52,7 @@ impl<'a> Text<'a> {
         Ok(if is_coded { Self::Coded(string) } else { Self::Plain(string) })
     }
 
-    /// How many octets are meant.
+    /// Octets when decoded.
     pub(crate) fn length(self) -> Result<usize, Unreadable> {
         match self {
             Self::Plain(string) => Ok(string.len()),
@@ -62,7 +60,6 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The octets meant.
     pub(crate) fn decode(self) -> Result<Cow<'a, [u8]>, Unreadable> {
         let coded = match self {
             Self::Plain(string) => return Ok(Cow::Borrowed(string)),
@@ -73,7 +70,6 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Takes a string as [`Text::take`] does, and decodes it.
 pub(crate) fn take_string<'a>(
     octets: &mut &'a [u8],
     bits: u32,

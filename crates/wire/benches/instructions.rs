@@ -1,7 +1,7 @@
 //! Instructions that the octets of queries and answers cost, counted by callgrind.
 //!
-//! Each function does its work [`TIMES`] times, for names that differ, so that a count divided by
-//! [`TIMES`] is that of one query. `tests/instructions` holds the counts against the accepted ones.
+//! Each function does its work [`TIMES`] times, for names that differ, so that a count divided by [`TIMES`]
+//! is that of one query. `tests/instructions` compares the counts with the accepted ones.
 
 #![expect(missing_docs, reason = "the macros make public items, which cannot have docstrings")]
 
@@ -16,11 +16,10 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 
-/// How often each function does its work.
 const TIMES: u16 = 1_000;
 
-/// An A record whose owner is the question's name (RFC 1035, section 4.1.4: a pointer to octet 12),
-/// with a TTL of 1 s.
+/// An A record whose owner is the question's name (RFC 1035, section 4.1.4: a pointer to octet 12), with a
+/// TTL of 1 s.
 const ADDRESS: &[u8] = b"\xc0\x0c\0\x01\0\x01\0\0\0\x01\0\x04\xc0\0\x02\x01";
 
 /// An OPT record (RFC 6891) that takes 1,232 octets, with a COOKIE option: both halves, 24 octets.
@@ -35,8 +34,6 @@ fn queries(edns: Option<Edns>) -> Vec<Query> {
     (0..TIMES).map(|number| query(number).expect("the query is short")).collect()
 }
 
-/// Responses to the queries, with this response code, these records, and so many of them in the
-/// answer and in the additional section.
 fn responses(rcode: u8, records: &[u8], answers: u8, additional: u8) -> Vec<Vec<u8>> {
     let respond = |(id, query): (u16, Query)| {
         let mut message = id.to_be_bytes().to_vec();
@@ -96,7 +93,7 @@ fn response_options_read(messages: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Where queries are appended: long enough, so that no memory is asked for.
+/// So long that appending allocates nothing.
 fn outbox() -> Vec<u8> {
     Vec::with_capacity(usize::from(u16::MAX))
 }
@@ -112,7 +109,6 @@ fn query_append_to(queries: Vec<Query>, mut out: Vec<u8>) -> (Vec<Query>, Vec<u8
     (queries, out)
 }
 
-/// A client that has a server's cookie, and is said to be in a network.
 fn client() -> (Cookie, ClientSubnet) {
     let mut cookie = Cookie::new(*b"a client");
     let answers = answers_with_cookie();
@@ -136,7 +132,6 @@ fn query_append_to_with_additions(
     (queries, out)
 }
 
-/// What one large read from a stream holds: all answers, each with its length before it.
 fn large_read() -> Vec<u8> {
     let mut stream = Vec::new();
     good_answers().iter().for_each(|message| push_frame(&mut stream, message));

@@ -1,4 +1,4 @@
-//! Whether an answer holds what it must: the whole message is parsed, and the data of its records.
+//! Checks that an answer holds what it must. The whole message is parsed, with the data of its records.
 
 use domain::base::iana::{Class, Opcode, Rtype};
 use domain::base::wire::ParseError;
@@ -30,13 +30,13 @@ impl std::fmt::Display for Section {
     }
 }
 
-/// What is wrong with an answer whose header looked right.
+/// What is wrong with an answer whose header looks right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerFault {
     /// Header or question cannot be read.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// It answers no query of the kind that was sent (RFC 1035, section 4.1.1).
+    /// The opcode is not that of the query (RFC 1035, section 4.1.1).
     #[error("the opcode is {0}, and that of the query is {query}", query = Opcode::QUERY)]
     Opcode(Opcode),
     /// The header counts records that are not there.
@@ -49,8 +49,8 @@ pub enum AnswerFault {
         /// Records that the header counts.
         counted: u16,
     },
-    /// The owner of a record is no name: a pointer that leads nowhere or around in a circle, a label of
-    /// an unknown kind, more than 255 octets (RFC 1035, section 4.1.4).
+    /// The owner of a record is no name: a pointer leads nowhere or in a circle, a label is of an unknown
+    /// kind, or the name has more than 255 octets (RFC 1035, section 4.1.4).
     #[error("record {number} of the {section} section has no readable name: {fault}")]
     Owner {
         /// Where.
@@ -60,7 +60,7 @@ pub enum AnswerFault {
         /// What is wrong with the name.
         fault: ParseError,
     },
-    /// The data of a record is not of the form that its type has.
+    /// The data of a record does not have the form of its type.
     #[error("record {number} of the {section} section holds no data of its type {rtype}: {fault}")]
     Data {
         /// Where.
@@ -107,7 +107,7 @@ pub enum AnswerFault {
         /// Which record, from 1.
         number: u16,
     },
-    /// A CNAME record below a DNAME record is made from that one: no other data may be at such a name (RFC
+    /// A CNAME record below a DNAME record does not follow from it: no other data may be at such a name (RFC
     /// 6672, sections 2.2, 2.4 and 3.1).
     #[error(
         "record {number} of the answer section is a CNAME record that does not follow from the DNAME record \
@@ -120,8 +120,7 @@ pub enum AnswerFault {
     /// Octets follow the last record that the header counts.
     #[error("{0} octets follow the last record")]
     Trailing(usize),
-    /// No record of the answer section has the name and the type of the question, or of what an alias
-    /// leads to.
+    /// No record of the answer section has the name and type of the question, or of the target of an alias.
     #[error("no record of the answer section answers the question")]
     Unrelated,
 }
@@ -129,50 +128,48 @@ pub enum AnswerFault {
 /// What the answer section of an answer without fault holds of what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// A record of the type that was asked for, at the name that was asked for or where aliases lead.
+    /// A record of the type asked for, at the name asked for or where aliases lead.
     Record,
-    /// Aliases alone: what they lead to is somewhere else, does not exist, or was left out.
+    /// Aliases alone: their target is somewhere else, does not exist, or was left out.
     Aliases,
-    /// Neither of them. An error or a truncated answer may hold records that have nothing to do with the
-    /// question.
+    /// Neither. An error or a truncated answer may hold records that have nothing to do with the question.
     Nothing,
 }
 
-/// What an answer without fault is.
+/// An answer without fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerContent {
-    /// What it holds, of which truncation may have taken a part.
+    /// Truncation may have taken a part of it.
     pub held: Held,
     /// The TC bit.
     pub truncated: bool,
 }
 
-/// Aliases that are followed. Each takes a walk over the answer section, so the number bounds the time that
-/// an answer takes. Servers give up long before; a chain that is longer is believed.
+/// Aliases that are followed. Each takes a walk over the answer section, so this bounds the time for one
+/// answer. Servers give up long before; a longer chain is believed.
 const MAX_CHAIN: usize = 64;
 
-/// DNAME records of an answer that the CNAME records are held against. The number bounds the time that an
-/// answer takes, as [`MAX_CHAIN`] does; where there are more, the CNAME records are believed.
+/// DNAME records that the CNAME records are checked against. It bounds the time as [`MAX_CHAIN`] does; if
+/// there are more, the CNAME records are believed.
 const MAX_DNAMES: usize = 16;
 
 /// Checks that an answer to a QUERY is whole: the sections hold as many records as the header counts, each
-/// with a name and with data of its type, and nothing follows them. Where the response code is NOERROR and
-/// the answer section is not empty, it answers the question: with a record of its name and type, or with
-/// one that the CNAME and DNAME records from its name lead to (RFC 1034, section 3.6.2; RFC 6672), or with
-/// such an alias alone, whose target is somewhere else. Where so many aliases follow each other that no
-/// server would (64), it is believed to.
+/// with a name and with data of its type, and nothing follows them.
 ///
-/// There is one OPT record at most, and it is where it must be (RFC 6891, section 6.1.1); so is a TSIG record
-/// (RFC 8945, section 5.1), whose signature is not looked at.
+/// If the response code is NOERROR and the answer section is not empty, the section must answer the question:
+/// with a record of its name and type, with one that the CNAME and DNAME records from its name lead to (RFC
+/// 1034, section 3.6.2; RFC 6672), or with such an alias alone, whose target is somewhere else. A chain of 64
+/// aliases, which no server would follow, is believed.
 ///
-/// A CNAME record in the answer section whose owner is below that of a DNAME record follows from it (RFC 6672,
-/// section 2.2).
+/// There is at most one OPT record, and it is where it must be (RFC 6891, section 6.1.1). So is a TSIG record
+/// (RFC 8945, section 5.1), whose signature is not checked. A CNAME record in the answer section whose owner
+/// is below that of a DNAME record follows from it (RFC 6672, section 2.2).
 ///
-/// An empty answer section is whole: whether a record is expected is for the caller to know. A truncated
-/// message may end within its records (RFC 1035, section 4.1.1) and need not answer.
+/// An empty answer section is whole: the caller knows whether to expect a record. A truncated message may end
+/// within its records (RFC 1035, section 4.1.1) and need not answer.
 ///
 /// # Errors
-/// With the first fault.
+/// The first fault.
 pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
     read_answer(message).map(|_| ())
 }
@@ -180,13 +177,13 @@ pub fn check_answer(message: &[u8]) -> Result<(), AnswerFault> {
 /// Checks an answer as [`check_answer`] does, and says what it holds of what was asked.
 ///
 /// # Errors
-/// With the first fault.
+/// The first fault.
 pub fn read_answer(message: &[u8]) -> Result<AnswerContent, AnswerFault> {
     let response = Response::parse(message)?;
     let truncated = response.truncated;
-    // As long as a header, as `Response::parse` has seen.
+    // `Response::parse` has checked the length.
     let parsed = Message::from_slice(message).map_err(|_| Malformed::Short(message.len()))?;
-    // Every query has this one, and a response has that of its query.
+    // Every query has this opcode, and a response has that of its query.
     let opcode = parsed.header().opcode();
     if opcode != Opcode::QUERY {
         return Err(AnswerFault::Opcode(opcode));
@@ -209,7 +206,6 @@ pub fn read_answer(message: &[u8]) -> Result<AnswerContent, AnswerFault> {
     }
 }
 
-/// Reads all records of a message.
 fn check_sections(message: &Message<[u8]>) -> Result<(), AnswerFault> {
     let counts = message.header_counts();
     let sections = [
@@ -232,7 +228,6 @@ fn check_sections(message: &Message<[u8]>) -> Result<(), AnswerFault> {
     }
 }
 
-/// Reads the records of one section.
 fn check_section(
     section: Section,
     counted: u16,
@@ -270,7 +265,6 @@ fn check_section(
     Ok(())
 }
 
-/// What the readable records of an answer section hold of what was asked.
 fn held<'a>(question: &Question<ParsedName<&'a [u8]>>, answers: RecordSection<'a, [u8]>) -> Held {
     let (asked, class) = (question.qtype(), question.qclass());
     // From 251 on, a type asks for several types, or for a whole zone (RFC 1035, section 3.2.3).
@@ -301,27 +295,27 @@ fn held<'a>(question: &Question<ParsedName<&'a [u8]>>, answers: RecordSection<'a
                 moved = moved_name(&name, owner.label_count(), found.data().dname());
             }
         }
-        // A DNAME record comes with the CNAME record that follows from it (RFC 6672, section 3.1), but from
-        // some servers without.
+        // A DNAME record comes with the CNAME record that follows from it (RFC 6672, section 3.1), but some
+        // servers leave that out.
         let Some(target) = alias.or(moved) else { break false };
         is_alias = true;
         passed.push(std::mem::replace(&mut name, target));
-        // A circle has no end, and is no long chain.
+        // A circle is not a long chain: it leads nowhere.
         if passed.contains(&name) {
             break false;
         }
     };
     let is_other = |it: ParsedRecord<'a, [u8]>| is_asked(it.rtype()) && !is_of_alias(&it);
     match (is_alias, records().any(is_other)) {
-        // What an alias leads to may be in a zone of another server. Then no other record has the type.
+        // The target of an alias may be in a zone of another server. Then no other record has the type.
         (true, false) => Held::Aliases,
         (true, true) if is_believed => Held::Record,
         _ => Held::Nothing,
     }
 }
 
-/// Whether a record is an alias or the signature of one, which has the type that is asked for where
-/// signatures are: the signature of a DNAME record comes with it (RFC 6672, section 5.3.1).
+/// True for an alias and for the signature of one. The signature of a DNAME record comes with it (RFC 6672,
+/// section 5.3.1), and has the type asked for if that is RRSIG.
 fn is_of_alias<'a>(record: &ParsedRecord<'a, [u8]>) -> bool {
     let is_alias = |rtype: Rtype| matches!(rtype, Rtype::CNAME | Rtype::DNAME);
     match record.to_record::<Rrsig<&'a [u8], ParsedName<&'a [u8]>>>() {
@@ -330,9 +324,8 @@ fn is_of_alias<'a>(record: &ParsedRecord<'a, [u8]>) -> bool {
     }
 }
 
-/// The number, from 1, of the first record of a readable answer section that is a CNAME record and does not
-/// follow from the DNAME record above it. Where several are above it, which no zone may have, it must follow
-/// from one of them.
+/// The number, from 1, of the first CNAME record that does not follow from the DNAME record above it. If
+/// several are above it, which no zone may have, it must follow from one of them.
 fn not_from_dname(answers: RecordSection<'_, [u8]>) -> Option<u16> {
     let dnames = answers.limit_to::<Dname<ParsedName<&[u8]>>>().flatten();
     let dnames: Vec<_> = dnames.take(MAX_DNAMES + 1).collect();
@@ -356,8 +349,8 @@ fn not_from_dname(answers: RecordSection<'_, [u8]>) -> Option<u16> {
     None
 }
 
-/// What a name below the owner of a DNAME record stands for (RFC 6672, section 2.2); `None` if that is too
-/// long. The owner has so many labels, that of the root among them.
+/// What a name below the owner of a DNAME record becomes (RFC 6672, section 2.2); `None` if that is too long.
+/// The owner has `of_owner` labels, with that of the root.
 fn moved_name(
     name: &impl ToName,
     of_owner: usize,

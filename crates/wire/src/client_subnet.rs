@@ -8,11 +8,10 @@ use crate::edns::{CLIENT_SUBNET, OPTION_HEADER, push_option_header};
 
 /// Octets of the option's data before the address: family and both prefix lengths.
 const FIXED: usize = 4;
-/// The most octets of a whole client subnet option.
 pub(crate) const MAX_LENGTH: usize = OPTION_HEADER + FIXED + 16;
 
-/// A client subnet: the content of the option of a query (RFC 7871, section 6). The scope prefix
-/// length is 0, as it must be in queries.
+/// A client subnet: the option of a query (RFC 7871, section 6). Its scope prefix length is 0, as it must be
+/// in queries.
 ///
 /// ```
 /// let subnet: dnslab_wire::ClientSubnet = "192.0.2.0/24".parse()?;
@@ -21,9 +20,9 @@ pub(crate) const MAX_LENGTH: usize = OPTION_HEADER + FIXED + 16;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientSubnet {
-    /// The address; its bits behind the prefix are 0.
+    /// Its bits behind the prefix are 0.
     address: IpAddr,
-    /// Source prefix length in bits: at most 32 or 128.
+    /// In bits: at most 32 or 128.
     prefix: u8,
 }
 
@@ -46,7 +45,7 @@ pub enum ClientSubnetError {
         /// 32 or 128.
         most: u8,
     },
-    /// The address names one host in the subnet.
+    /// The address has bits behind its prefix.
     #[error("`{text}` has bits behind its prefix, which queries must not have: write {subnet}")]
     HostBits {
         /// The text.
@@ -57,8 +56,8 @@ pub enum ClientSubnetError {
 }
 
 impl ClientSubnet {
-    /// The subnet of this prefix length, in bits, that the address lies in. The length is cut to
-    /// that of the address.
+    /// The subnet of this prefix length, in bits, that the address lies in. The length is cut to that of the
+    /// address.
     #[must_use]
     pub fn of(address: IpAddr, prefix: u8) -> Self {
         match address {
@@ -87,14 +86,12 @@ impl ClientSubnet {
         self.prefix
     }
 
-    /// Octets of the whole option.
     #[inline]
     pub(crate) fn option_length(&self) -> usize {
         OPTION_HEADER + FIXED + usize::from(self.prefix.div_ceil(8))
     }
 
-    /// Appends the option. The address is cut to the octets that its prefix touches, as it must be
-    /// (RFC 7871, section 6).
+    /// The address is cut to the octets that its prefix touches (RFC 7871, section 6).
     #[inline]
     pub(crate) fn push_option(&self, out: &mut Vec<u8>) {
         let touched = self.prefix.div_ceil(8);

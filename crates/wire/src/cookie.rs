@@ -3,43 +3,38 @@
 use crate::ResponseOptions;
 use crate::edns::{COOKIE, OPTION_HEADER, push_option_header};
 
-/// Octets of a client cookie (RFC 7873, section 4).
+/// Octets of the parts of a COOKIE option (RFC 7873, section 4).
 const CLIENT: usize = 8;
-/// The fewest octets of a server cookie (RFC 7873, section 4).
 const SHORTEST_SERVER: usize = 8;
-/// The most octets of a server cookie (RFC 7873, section 4).
 const MAX_SERVER: usize = 32;
-/// The most octets of a whole COOKIE option.
 pub(crate) const MAX_LENGTH: usize = OPTION_HEADER + CLIENT + MAX_SERVER;
 
-/// What one client knows of the cookies between it and one server. It takes 41 octets, wherever it
-/// is kept.
+/// What one client knows of the cookies between it and one server, in 41 octets.
 ///
-/// A client makes its half once (RFC 9018, section 3, has it random or hashed from its address) and
-/// keeps the half that the server last gave it.
+/// A client makes its half once, at random or hashed from its address (RFC 9018, section 3), and keeps the
+/// half that the server last gave it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cookie {
     client: [u8; CLIENT],
     server: [u8; MAX_SERVER],
-    /// How many octets of `server` are known: 0, or 8 to 32.
+    /// Known octets of `server`: 0, or 8 to 32.
     server_length: u8,
 }
 
 /// What a response said about cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CookieFinding {
-    /// It has no COOKIE option, or one without a server cookie: the server has none to give, or
-    /// gives none now.
+    /// It has no COOKIE option, or one without a server cookie: the server gives none.
     None,
-    /// The server cookie of the response is kept for the next query. It may be the one known.
+    /// The server cookie is kept for the next query. It may be the known one.
     Learned,
-    /// The client cookie is not the one that was sent, or the option is malformed: somebody else
-    /// may have sent the response, and a client discards it (RFC 7873, section 5.3).
+    /// The client cookie is not the one that was sent, or the option is malformed. Somebody else may have
+    /// sent the response, so a client discards it (RFC 7873, section 5.3).
     WrongClientCookie,
 }
 
 impl Cookie {
-    /// The cookie of a client that has heard nothing of the server yet.
+    /// A client that has heard nothing of the server yet.
     #[must_use]
     pub fn new(client: [u8; CLIENT]) -> Self {
         Self { client, server: [0; MAX_SERVER], server_length: 0 }
@@ -58,7 +53,7 @@ impl Cookie {
         &self.server[..usize::from(self.server_length)]
     }
 
-    /// Takes what a response says: the server's half is kept.
+    /// Keeps the server's half that a response has.
     #[inline]
     pub fn learn(&mut self, response: &ResponseOptions<'_>) -> CookieFinding {
         let Some(option) = response.cookie else { return CookieFinding::None };
@@ -79,13 +74,11 @@ impl Cookie {
         }
     }
 
-    /// Octets of the whole option.
     #[inline]
     pub(crate) fn option_length(&self) -> usize {
         OPTION_HEADER + CLIENT + usize::from(self.server_length)
     }
 
-    /// Appends the COOKIE option.
     #[inline]
     pub(crate) fn push_option(&self, out: &mut Vec<u8>) {
         push_option_header(out, COOKIE, CLIENT as u16 + u16::from(self.server_length));
@@ -108,7 +101,6 @@ impl std::fmt::Debug for Cookie {
 mod tests {
     use super::*;
 
-    /// A response without records but an OPT record with these options.
     fn response(options: &[u8]) -> Vec<u8> {
         let mut message = vec![0, 0, 0x84, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         message.extend([0, 0, 41, 4, 0xd0, 1, 0, 0, 0, 0, options.len() as u8]);
@@ -141,7 +133,7 @@ mod tests {
         cookie.push_option(&mut option);
         assert_eq!(option, given);
 
-        // A shorter one takes the place of a longer one; without one the last is kept.
+        // A shorter one replaces a longer one; a response without one changes nothing.
         let short = [&[0, 10, 0, 16], client.as_slice(), &[7; 8]].concat();
         check(&mut cookie, &short, CookieFinding::Learned, &[7; 8]);
         check(&mut cookie, &[], CookieFinding::None, &[7; 8]);

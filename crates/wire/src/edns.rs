@@ -1,16 +1,13 @@
-//! The OPT record of a query (RFC 6891), as it is asked for.
+//! The OPT record of a query (RFC 6891).
 
 use crate::Transport;
 
-/// Code of the client subnet option (RFC 7871, section 6).
+// Option codes: RFC 7871, section 6; RFC 7873, section 4; RFC 7828, section 3.1; RFC 7830, section 3; RFC
+// 8914, section 2.
 pub(crate) const CLIENT_SUBNET: u16 = 8;
-/// Code of the COOKIE option (RFC 7873, section 4).
 pub(crate) const COOKIE: u16 = 10;
-/// Code of the edns-tcp-keepalive option (RFC 7828, section 3.1).
 pub(crate) const KEEPALIVE: u16 = 11;
-/// Code of the padding option (RFC 7830, section 3).
 pub(crate) const PADDING: u16 = 12;
-/// Code of the extended DNS error option (RFC 8914, section 2).
 pub(crate) const EXTENDED_ERROR: u16 = 15;
 
 /// Octets of an option before its data: code and length (RFC 6891, section 6.1.2).
@@ -28,14 +25,14 @@ pub struct Edns {
     pub payload_size: u16,
     /// The DO bit (RFC 3225).
     pub dnssec_ok: bool,
-    /// Any options, sent as they are, in this order, before all others. An option with the code of
-    /// one that a client adds (8 and 10) then stands twice in the message.
+    /// Options, sent as they are, in this order, before all others. An option that a client adds as well
+    /// (codes 8 and 10) is then in the message twice.
     pub options: Vec<EdnsOption>,
-    /// Queries are padded to a multiple of so many octets (RFC 7830; RFC 8467, section 4.1: 128);
-    /// 0 and 1 are an empty padding option. For encrypted transports only.
+    /// Queries are padded to a multiple of this many octets (RFC 7830; 128 in RFC 8467, section 4.1); 0 and 1
+    /// are an empty padding option. Encrypted transports only.
     pub padding: Option<u16>,
-    /// An empty edns-tcp-keepalive option asks for the server's idle time-out (RFC 7828, section
-    /// 3.2.1). For TCP and DoT only.
+    /// An empty edns-tcp-keepalive option asks for the server's idle time-out (RFC 7828, section 3.2.1). TCP
+    /// and DoT only.
     pub keepalive: bool,
 }
 
@@ -49,8 +46,8 @@ pub struct EdnsOption {
 }
 
 impl Default for Edns {
-    /// A record that asks for nothing, with the payload size that resolvers agreed upon on DNS flag
-    /// day 2020: the largest that no path in use fragments.
+    /// It asks for nothing. The payload size is that of DNS flag day 2020: the largest that no path in use
+    /// fragments.
     fn default() -> Self {
         Self {
             payload_size: 1232,
@@ -63,10 +60,9 @@ impl Default for Edns {
 }
 
 impl Edns {
-    /// The record as it may be sent over this transport: without padding in the clear, where it
-    /// hides nothing (RFC 7830, section 6), and without keep-alive but on TCP and DoT: UDP must not
-    /// have it (RFC 7828, section 3.2.1), nor DoQ (RFC 9250, section 5.5.2), and HTTP has a
-    /// connection life of its own.
+    /// The record as it may be sent over this transport. Padding hides nothing without encryption, so it is
+    /// left out (RFC 7830, section 6). Keep-alive is for TCP and DoT: UDP must not have it (RFC 7828, section
+    /// 3.2.1), nor DoQ (RFC 9250, section 5.5.2), and HTTP has a connection life of its own.
     #[must_use]
     pub fn for_transport(mut self, transport: Transport) -> Self {
         if !transport.is_encrypted() {
@@ -77,15 +73,14 @@ impl Edns {
     }
 }
 
-/// Appends the octets that come before an option's data.
 #[inline]
 pub(crate) fn push_option_header(out: &mut Vec<u8>, code: u16, length: u16) {
     out.extend_from_slice(&code.to_be_bytes());
     out.extend_from_slice(&length.to_be_bytes());
 }
 
-/// The length of the data of the padding option that brings a message of `length` octets, which has
-/// no padding option yet, to a multiple of `block`.
+/// Octets of padding that bring a message of `length` octets, with the padding option, to a multiple of
+/// `block`.
 #[inline]
 pub(crate) fn padding_length(length: usize, block: u16) -> usize {
     let length = length + OPTION_HEADER;

@@ -1,10 +1,9 @@
-//! The two-octet length prefix of stream transports (RFC 1035, section 4.2.2; RFC 7766,
-//! section 8).
+//! The two-octet length prefix of stream transports (RFC 1035, section 4.2.2; RFC 7766, section 8).
 
 /// Appends `message` with its length prefix to `stream`.
 ///
 /// # Panics
-/// When the message is longer than 65,535 octets, which no DNS message is.
+/// When the message is longer than 65,535 octets.
 pub fn push_frame(stream: &mut Vec<u8>, message: &[u8]) {
     let length = u16::try_from(message.len()).expect("a DNS message fits in 65,535 octets");
     stream.extend_from_slice(&length.to_be_bytes());
@@ -24,8 +23,7 @@ impl<'a> Frames<'a> {
         Self { rest: octets }
     }
 
-    /// The octets behind the messages taken so far; at the end, the beginning of a message whose
-    /// rest has not come yet.
+    /// The octets behind the messages taken so far; at the end, the start of a message that is not whole yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -46,8 +44,8 @@ impl<'a> Iterator for Frames<'a> {
 
 /// Cuts a stream of octets into messages, in place.
 ///
-/// Octets are read from the network straight into [`FrameReader::space`]; the buffer grows only
-/// when one message is larger than what it holds, up to 65,537 octets.
+/// Read octets from the network straight into [`FrameReader::space`]. The buffer grows only when one message
+/// is larger than what it holds, up to 65,537 octets.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     buffer: Vec<u8>,
@@ -57,10 +55,8 @@ pub struct FrameReader {
     end: usize,
 }
 
-/// A reader starts with this much room, in octets.
 const FIRST_CAPACITY: usize = 4 * 1024;
 
-/// Prefix and longest message.
 const MAX_FRAME: usize = 2 + u16::MAX as usize;
 
 impl FrameReader {
@@ -83,16 +79,16 @@ impl FrameReader {
         &mut self.buffer[self.end..]
     }
 
-    /// Takes note that the first `count` octets of the space were written.
+    /// Notes that the first `count` octets of the space were written.
     ///
     /// # Panics
-    /// When the space was not that large.
+    /// When the space is smaller.
     pub fn filled(&mut self, count: usize) {
         assert!(count <= self.buffer.len() - self.end, "more octets than there was space for");
         self.end += count;
     }
 
-    /// Grows the buffer to hold at least one long frame, for connections that carry many.
+    /// Grows the buffer to the longest frame, for connections that carry many.
     pub fn widen(&mut self) {
         let wanted = MAX_FRAME.max(self.buffer.len());
         self.buffer.resize(wanted, 0);
@@ -110,7 +106,7 @@ impl FrameReader {
         Some(&self.buffer[from..from + length])
     }
 
-    /// Forgets everything; for a new connection.
+    /// Forgets everything, for a new connection.
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
     }
@@ -123,7 +119,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However the stream is cut into reads, the same messages come out.
         #[test]
         fn any_cut_gives_the_same_messages(
             messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3000), 0..20),

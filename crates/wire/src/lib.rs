@@ -1,7 +1,6 @@
-//! DNS octets and vocabulary: the transports, queries that are encoded once and patched in place,
-//! what one client adds to them, summaries of responses made without allocation, signatures, the
-//! trust anchor of zones that are made up, the length prefix of stream transports, and [`units`]: durations, shares
-//! and numbers as text.
+//! DNS octets and vocabulary: transports, queries that are encoded once and patched in place, what one client
+//! adds to them, summaries of responses without allocation, signatures, the trust anchor of made-up zones,
+//! the length prefix of streams, and [`units`]: durations, shares and numbers as text.
 //!
 //! This crate does no input or output, reads no clock, and holds no `unsafe`.
 

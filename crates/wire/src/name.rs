@@ -1,7 +1,7 @@
 //! Where names in messages end (RFC 1035, sections 3.1 and 4.1.4).
 
-/// The place after the name at `at`: after its root label, or after the compression pointer that ends it. `None` if the
-/// message ends before, or a label has a type that is not known.
+/// The place after the name at `at`: after its root label or its compression pointer. `None` if the message
+/// ends before, or a label has an unknown type.
 #[inline]
 #[must_use]
 pub fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
@@ -15,8 +15,9 @@ pub fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The length of the name at the start of `octets`, as the first one of a message has it: there is nothing before it
-/// that a pointer could lead to. `None` as for [`after_name`], and for a pointer. It is not held against the limit of 255.
+/// The length of the name at the start of `octets`. It has no pointer, as the first name of a message: there
+/// is nothing before it to point to. `None` as for [`after_name`], and for a pointer. The limit of 255 is not
+/// checked.
 #[inline]
 #[must_use]
 pub fn uncompressed_length(octets: &[u8]) -> Option<usize> {
@@ -46,7 +47,7 @@ mod tests {
         check(b"\x01a\x02bc\0rest", Some(6), Some(6));
         check(b"\xc0\x0c", Some(2), None);
         check(b"\x01a\xff\xff", Some(4), None);
-        // Cut, and label types that were never put to use (RFC 6891, section 5).
+        // Cut names, and label types that were never used (RFC 6891, section 5).
         for broken in [b"".as_slice(), b"\x01a", b"\x03ab", b"\x40", b"\x80"] {
             check(broken, None, None);
         }

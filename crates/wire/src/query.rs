@@ -6,7 +6,7 @@ use domain::base::{MessageBuilder, Name, ToName};
 use crate::edns::{KEEPALIVE, OPTION_HEADER, PADDING, padding_length, push_option_header};
 use crate::{ClientSubnet, Cookie, Edns, Response, Transport, client_subnet, cookie, tsig};
 
-/// What a query asks for besides its question.
+/// What a query has in addition to its question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryOptions {
     /// The RD bit (RFC 1035, section 4.1.1).
@@ -24,7 +24,7 @@ impl QueryOptions {
     }
 }
 
-/// What the queries of one client have beside what all have.
+/// What one client adds to its queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Additions<'a> {
     /// The client's cookie (RFC 7873).
@@ -34,14 +34,13 @@ pub struct Additions<'a> {
 }
 
 impl Additions<'_> {
-    /// True if the queries of this client are those of all.
+    /// True if this client adds nothing.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.cookie.is_none() && self.subnet.is_none()
     }
 
-    /// Octets of the options.
     #[inline]
     fn length(&self) -> usize {
         self.cookie.map_or(0, Cookie::option_length)
@@ -81,14 +80,14 @@ pub struct QueryError {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The message as it is without additions. The OPT record follows the question and is the last
-    /// one; the padding option is its last option.
+    /// The message without additions. The OPT record follows the question and is the last one; the padding
+    /// option is its last option.
     octets: Box<[u8]>,
     /// Where the question ends; it begins at [`HEADER`].
     question_end: u16,
     /// Where the padding option begins; the end of the message if there is none.
     unpadded_end: u16,
-    /// To a multiple of so many octets the message is padded; 0 if it has no padding option.
+    /// The message is padded to a multiple of this many octets; 0 if it has no padding option.
     padding_block: u16,
 }
 
@@ -98,7 +97,7 @@ pub(crate) const HEADER: usize = 12;
 /// Octets of an OPT record without options (RFC 6891, section 6.1.2).
 const OPT_FIXED: usize = 11;
 
-/// The most octets that a client can add: an OPT record too, if there was none, and a signature.
+/// The most octets that a client can add: its options, an OPT record if there was none, and a signature.
 const MAX_ADDITIONS: usize =
     OPT_FIXED + cookie::MAX_LENGTH + client_subnet::MAX_LENGTH + tsig::MAX_LENGTH;
 
@@ -106,8 +105,8 @@ impl Query {
     /// Encodes a query of class IN.
     ///
     /// # Errors
-    /// When the message would not fit, with the longest additions, into 65,535 octets, which only
-    /// options and padding bring about.
+    /// When the message with the longest additions would not fit into 65,535 octets. Only options and padding
+    /// can do that.
     pub fn new(
         name: &impl ToName,
         rtype: Rtype,
@@ -144,11 +143,10 @@ impl Query {
         Ok(Self { octets: octets.into_boxed_slice(), question_end, unpadded_end, padding_block })
     }
 
-    /// Appends the message with this id and what this client adds. Without additions this is a copy
-    /// of [`Query::octets`]. Padding is computed last, so that the length is a multiple of the
-    /// block with additions too.
+    /// Appends the message with this id and what this client adds. Without additions it is a copy of
+    /// [`Query::octets`]. Padding is computed last, so that the whole length is a multiple of the block.
     ///
-    /// A query without an OPT record gets one for the additions: that of [`Edns::default`].
+    /// A query without an OPT record gets that of [`Edns::default`] for the additions.
     #[inline]
     pub fn append_to(&self, id: u16, additions: &Additions<'_>, out: &mut Vec<u8>) {
         let start = out.len();
@@ -160,8 +158,8 @@ impl Query {
         out[start..start + 2].copy_from_slice(&id.to_be_bytes());
     }
 
-    /// The slow path of [`Query::append_to`]: the template without its padding, the additions, and
-    /// the padding anew.
+    /// The slow path of [`Query::append_to`]: the template without its padding, the additions, and new
+    /// padding.
     fn append_with(&self, additions: &Additions<'_>, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.octets[..usize::from(self.unpadded_end)]);
@@ -193,7 +191,6 @@ impl Query {
         }
     }
 
-    /// The template has an OPT record.
     #[inline]
     fn has_opt(&self) -> bool {
         self.octets.len() > usize::from(self.question_end)
@@ -228,8 +225,7 @@ impl Query {
         Rtype::from_int(u16::from_be_bytes([question[at], question[at + 1]]))
     }
 
-    /// True if these octets are this query's question; letters of any case are equal, as RFC 4343
-    /// compares names.
+    /// True if these octets are this query's question. The case of letters does not matter (RFC 4343).
     #[must_use]
     #[inline]
     pub fn asks_the_same(&self, question: &[u8]) -> bool {
@@ -238,8 +234,8 @@ impl Query {
         own == question || own.eq_ignore_ascii_case(question)
     }
 
-    /// True if a response has this query's question. A server may leave it out of an error (a format error, for
-    /// one, when it could not read the question).
+    /// True if a response has this query's question. A server may leave it out of an error: of a format
+    /// error, for example, if it could not read the question.
     #[must_use]
     #[inline]
     pub fn is_answered_by(&self, response: &Response<'_>) -> bool {
@@ -248,12 +244,12 @@ impl Query {
     }
 }
 
-/// Appends the OPT record of a template, but for padding and RDLENGTH, to a message that ends with
-/// its question.
+/// Appends the OPT record of a template, without padding and RDLENGTH, to a message that ends with its
+/// question.
 fn push_opt(message: &mut Vec<u8>, edns: &Edns) {
     push_opt_fixed(message, 0, edns.payload_size, edns.dnssec_ok);
     for option in &edns.options {
-        // A length that does not fit is refused with the whole message, which then is too long.
+        // A length that does not fit is refused with the whole message, which is then too long.
         push_option_header(message, option.code, option.data.len() as u16);
         message.extend_from_slice(&option.data);
     }
@@ -262,8 +258,8 @@ fn push_opt(message: &mut Vec<u8>, edns: &Edns) {
     }
 }
 
-/// Appends an OPT record without options (RFC 6891, section 6.1.2) to the message that begins at
-/// `start`, and counts it.
+/// Appends an OPT record without options (RFC 6891, section 6.1.2) to the message that begins at `start`, and
+/// counts it.
 #[inline]
 fn push_opt_fixed(out: &mut Vec<u8>, start: usize, payload_size: u16, dnssec_ok: bool) {
     let [high, low] = payload_size.to_be_bytes();
@@ -272,7 +268,7 @@ fn push_opt_fixed(out: &mut Vec<u8>, start: usize, payload_size: u16, dnssec_ok:
     out[start + 11] = 1;
 }
 
-/// Appends the padding option to the message that begins at `start`; a block of 0 is none.
+/// The message begins at `start`; a block of 0 is no padding.
 #[inline]
 fn push_padding(out: &mut Vec<u8>, start: usize, block: u16) {
     if block > 0 {
@@ -282,7 +278,7 @@ fn push_padding(out: &mut Vec<u8>, start: usize, block: u16) {
     }
 }
 
-/// Writes the RDLENGTH of the OPT record that begins at `opt` and is the last of the message.
+/// The OPT record begins at `opt` and is the last of the message.
 #[inline]
 fn set_rdlength(message: &mut [u8], opt: usize) {
     let length = (message.len() - opt - OPT_FIXED) as u16;

@@ -1,11 +1,10 @@
 //! Response codes: of the header, 0 to 15, or extended by an OPT record to 12 bits (RFC 6891, section 6.1.3).
 //!
-//! The table is that of IANA's "DNS RCODEs" (RFC 6895, section 2.3). Code 16 is BADVERS, as it is in OPT records;
-//! TSIG records call it BADSIG.
+//! The table is IANA's "DNS RCODEs" (RFC 6895, section 2.3). Code 16 is BADVERS, as in OPT records; TSIG
+//! records call it BADSIG.
 
 use std::borrow::Cow;
 
-/// Makes a constant of each code, and the table of all, in the order of the codes.
 macro_rules! rcodes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
         $($(#[$doc])* pub const $name: u16 = $code;)*
@@ -72,10 +71,10 @@ pub fn by_name(name: &str) -> Option<u16> {
     TABLE.iter().find(|(_, known)| *known == name).map(|(code, _)| *code)
 }
 
-/// The mnemonics of the codes from 0 on, each at the place of its code.
+/// The mnemonics of the first `COUNT` codes.
 ///
 /// # Panics
-/// When there are fewer without a gap.
+/// When there is a gap among them.
 #[must_use]
 pub const fn first_names<const COUNT: usize>() -> [&'static str; COUNT] {
     let (mut names, mut at) = ([""; COUNT], 0);
@@ -110,7 +109,7 @@ mod tests {
         assert_eq!([NAMES[0], NAMES[5], NAMES[11]], ["NOERROR", "REFUSED", "DSOTYPENI"]);
     }
 
-    /// But for DSOTYPENI, which it lacks, `domain` has the same registry.
+    /// `domain` has the same registry, without DSOTYPENI.
     #[test]
     fn names_are_those_of_the_registry() {
         use domain::base::iana::{OptRcode, Rcode, TsigRcode};

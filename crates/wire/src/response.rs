@@ -67,7 +67,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The octets of the one question at the start of `rest`: an uncompressed name, type and class.
+/// An uncompressed name, type and class.
 fn question(rest: &[u8]) -> Option<&[u8]> {
     rest.get(..uncompressed_length(rest)? + 4)
 }

@@ -7,13 +7,11 @@ use crate::name::after_name;
 use crate::query::HEADER;
 use crate::rtype::OPT;
 
-/// What the OPT record of a response says (RFC 6891), borrowed from the message.
-///
-/// Of an option that is there twice, the first counts.
+/// What the OPT record of a response says (RFC 6891), borrowed from the message. Of an option that is there
+/// twice, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseOptions<'a> {
-    /// The whole response code: 8 bits of the OPT record above the 4 of the header (RFC 6891,
-    /// section 6.1.3).
+    /// The whole response code: 8 bits of the OPT record above the 4 of the header (RFC 6891, section 6.1.3).
     pub rcode: u16,
     /// Version of EDNS that the server speaks.
     pub version: u8,
@@ -23,8 +21,8 @@ pub struct ResponseOptions<'a> {
     pub dnssec_ok: bool,
     /// The data of the COOKIE option, of any length: [`crate::Cookie::learn`] judges it.
     pub cookie: Option<&'a [u8]>,
-    /// How long the server keeps an idle connection open (RFC 7828, section 3.1); an option without
-    /// a time-out says nothing.
+    /// How long the server keeps an idle connection open (RFC 7828, section 3.1); an option without a
+    /// time-out says nothing.
     pub keepalive: Option<Duration>,
     /// The INFO-CODE of an extended DNS error (RFC 8914).
     pub extended_error: Option<u16>,
@@ -33,15 +31,15 @@ pub struct ResponseOptions<'a> {
 impl<'a> ResponseOptions<'a> {
     /// Finds the OPT record of a message.
     ///
-    /// `None` if there is none, and if the records before it cannot be walked: who needs to tell
-    /// the two apart has a malformed message. The work is bounded by the length of the message: no
-    /// pointer of a compressed name is followed. Options behind a malformed one are not read.
+    /// `None` if there is none, or if the message is malformed before it. The work is bounded by the length
+    /// of the message: no pointer of a compressed name is followed. Options after a malformed one are not
+    /// read.
     #[must_use]
     #[inline]
     pub fn read(message: &'a [u8]) -> Option<Self> {
         let word = |at: usize| Some(u16::from_be_bytes([*message.get(at)?, *message.get(at + 1)?]));
-        // An OPT record can only be in the additional section (RFC 6891, section 6.1.1), and a
-        // response mostly has no other record there.
+        // An OPT record can only be in the additional section (RFC 6891, section 6.1.1), and a response
+        // mostly has no other record there.
         let additional = word(10)?;
         if additional == 0 {
             return None;
@@ -64,7 +62,6 @@ impl<'a> ResponseOptions<'a> {
         None
     }
 
-    /// Reads the record itself: type, class and TTL, and the options.
     fn of(header_rcode: u8, fixed: &[u8; 8], options: &'a [u8]) -> Self {
         let [_, _, size_high, size_low, extended, version, flags, _] = *fixed;
         let mut read = Self {

@@ -1,5 +1,5 @@
-//! Numbers of the record types that octets are searched for (IANA DNS parameters; RFC 6895, section 3.1), from the
-//! table of `domain`.
+//! Record types that octets are searched for (IANA DNS parameters; RFC 6895, section 3.1), from the table of
+//! `domain`.
 
 use domain::base::iana::Rtype;
 

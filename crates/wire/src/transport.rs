@@ -45,10 +45,10 @@ crate::words! {
 }
 
 impl TlsGroup {
-    /// What clients offer unless they are told otherwise, and every server of today has.
+    /// What clients offer by default, and every server of today has.
     pub const PRESET: [Self; 3] = [Self::X25519, Self::Secp256r1, Self::Secp384r1];
 
-    /// A part of it is no elliptic curve, which needs TLS 1.3.
+    /// True if a part of it is no elliptic curve. It needs TLS 1.3.
     #[must_use]
     pub fn is_hybrid(self) -> bool {
         self == Self::X25519MlKem768
@@ -56,8 +56,8 @@ impl TlsGroup {
 }
 
 impl Transport {
-    /// The port that IANA assigned (RFC 1035; RFC 7858, section 3.1; RFC 9250, section 4.1.1; RFC
-    /// 8484 takes that of HTTPS).
+    /// The port that IANA assigned (RFC 1035; RFC 7858, section 3.1; RFC 9250, section 4.1.1; RFC 8484 takes
+    /// that of HTTPS).
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -73,7 +73,7 @@ impl Transport {
         !matches!(self, Self::Udp)
     }
 
-    /// True if the octets travel over TCP; else over UDP.
+    /// True over TCP, false over UDP.
     #[must_use]
     pub fn runs_over_tcp(self) -> bool {
         matches!(self, Self::Tcp | Self::Dot | Self::Doh2)

@@ -1,12 +1,10 @@
-//! The key that signs every zone which dnslab makes up, as validating servers are given it.
+//! The key that signs every zone that dnslab makes up, as validating servers take it.
 //!
-//! It is a laboratory key: its private half stands in the source of the responder, so it proves
-//! nothing to anybody. That it never changes lets a server's configuration name it before the
-//! responder has started.
+//! It is a laboratory key: its private half is in the source of the responder, so it proves nothing. It never
+//! changes, so a server's configuration can name it before the responder starts.
 
-/// The key as a record of the root zone: key-signing and zone-signing at once (flags 257),
-/// ECDSA P-256 with SHA-256 (RFC 6605). What `trust-anchor:` of Unbound and `trust_anchors.add` of
-/// Knot Resolver take.
+/// A record of the root zone: key-signing and zone-signing at once (flags 257), ECDSA P-256 with SHA-256 (RFC
+/// 6605). `trust-anchor:` of Unbound and `trust_anchors.add` of Knot Resolver take it.
 pub const TRUST_ANCHOR_DNSKEY: &str = ". 3600 IN DNSKEY 257 3 13 KRujI8l2XntmIn7S01xv8jTef8/Fe0FK\
                                        dzsm1y+v93YYBR1WfmGWfX4rrmtRfV6PRhBj3zEMmlMpA7kCT8tgvw==";
 
@@ -18,7 +16,6 @@ pub const TRUST_ANCHOR_DS: &str = ". 3600 IN DS 53229 13 2 \
 mod tests {
     use super::*;
 
-    /// Whoever configures a server reads the anchor there.
     #[test]
     fn the_documents_have_it() {
         let commands = include_str!("../../../docs/COMMANDS.md");

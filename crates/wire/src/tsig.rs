@@ -15,16 +15,15 @@ use domain::utils::base64;
 
 use resumed::Resumed;
 
-/// The most octets of a TSIG record (RFC 8945, section 4.2): a name, the fixed parts, the longest
-/// name of an algorithm, and the longest signature, of SHA-512.
+/// The most octets of a TSIG record (RFC 8945, section 4.2): a name, the fixed parts, the longest name of an
+/// algorithm, and the longest signature, of SHA-512.
 pub(crate) const MAX_LENGTH: usize = 255 + 10 + 13 + 16 + 64;
 
-/// Seconds since 1970 have 48 bits in a TSIG record (RFC 8945, section 4.2).
+/// A TSIG record has 48 bits for seconds since 1970 (RFC 8945, section 4.2).
 const TIME_BITS: u64 = (1 << 48) - 1;
 
-/// A secret that a client and a server share, with its name and algorithm.
-///
-/// The secret is nowhere printed; cloning is cheap.
+/// A secret that a client and a server share, with its name and algorithm. It is never printed; cloning is
+/// cheap.
 ///
 /// ```
 /// let key: dnslab_wire::TsigKey = "hmac-sha256:loadgen:c2VjcmV0".parse()?;
@@ -34,8 +33,7 @@ const TIME_BITS: u64 = (1 << 48) - 1;
 #[derive(Clone)]
 pub struct TsigKey(Arc<Key>);
 
-/// The text is no key. It may hold a secret, so that no more of it is shown than its name or
-/// algorithm.
+/// The text is no key. It may hold a secret, so only its name or algorithm is shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TsigKeyError {
     /// Not two or three fields.
@@ -44,7 +42,7 @@ pub enum TsigKeyError {
         /// How many there are.
         usize,
     ),
-    /// No algorithm that can be had.
+    /// The algorithm is unknown or too weak.
     #[error(
         "TSIG algorithm `{0}` is not supported: it is one of hmac-sha1, hmac-sha256 (when none is \
          named), hmac-sha384, hmac-sha512; hmac-md5 must not be used any more (RFC 8945, section 6)"
@@ -72,9 +70,8 @@ pub enum TsigKeyError {
 impl FromStr for TsigKey {
     type Err = TsigKeyError;
 
-    /// Reads `[algorithm:]name:secret`, as dnsperf's `-y` does: the secret is base64. Without an
-    /// algorithm it is hmac-sha256, which must be implemented (RFC 8945, section 6), where
-    /// dnsperf 2 takes hmac-md5.
+    /// Reads `[algorithm:]name:secret`, as dnsperf's `-y` does; the secret is base64. The default algorithm
+    /// is hmac-sha256, which everybody must implement (RFC 8945, section 6); that of dnsperf 2 is hmac-md5.
     fn from_str(text: &str) -> Result<Self, TsigKeyError> {
         let fields: Vec<&str> = text.split(':').collect();
         let (algorithm, name, secret) = match fields[..] {
@@ -102,11 +99,11 @@ impl FromStr for TsigKey {
 }
 
 impl TsigKey {
-    /// Appends the TSIG record to a query, which is all that the vector holds: the last that may be
-    /// done to it. `now` is in seconds since 1970. What comes back checks the response.
+    /// Appends the TSIG record to a query, which is all that the vector holds. Nothing may be changed after
+    /// it. `now` is in seconds since 1970. The returned value checks the response.
     ///
-    /// Padding comes before the signature and does not know of it, so that a padded query is longer
-    /// than its blocks by the record, which has the same length in all queries with one key.
+    /// Padding comes before the signature and does not count it. So a padded query is longer than its blocks
+    /// by the record, which has the same length in all queries with one key.
     ///
     /// # Panics
     /// When the message is shorter than a header.
@@ -131,7 +128,7 @@ impl fmt::Debug for TsigKey {
 }
 
 impl PartialEq for TsigKey {
-    /// Keys are equal that make the same signatures.
+    /// Keys are equal if they make the same signatures.
     fn eq(&self, other: &Self) -> bool {
         let signed = |key: &Self| {
             let mut message = vec![0; 12];
@@ -142,17 +139,17 @@ impl PartialEq for TsigKey {
     }
 }
 
-/// A query that was signed: what its response is held against. It keeps two states of the hash, 320
-/// octets, so it is for queries in flight only.
+/// A query that was signed, to check its response with. It holds two states of the hash, 320 octets, so it is
+/// for queries in flight only.
 pub struct Signed(ClientTransaction<Arc<Key>>);
 
-/// Why a response is not the signed one that was waited for.
+/// Why a response is not the signed one that was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TsigFault {
     /// The server did not sign it.
     #[error("the response is not signed")]
     Unsigned,
-    /// The signature is another one, too short, or of another key.
+    /// The signature is wrong, too short, or of another key.
     #[error("the response has a wrong signature")]
     BadSignature,
     /// It was signed too long ago, or in the future.
@@ -170,8 +167,7 @@ pub enum TsigFault {
          the secrets"
     )]
     ServerBadSignature,
-    /// The server says that the query was signed at a time too far from its own (RFC 8945, section
-    /// 5.2.3).
+    /// The server says that the query was signed at a time too far from its own (RFC 8945, section 5.2.3).
     #[error(
         "the server refused the signature: BADTIME, its clock is {ahead:+} s from this one; \
          compare the clocks"
@@ -186,8 +182,8 @@ pub enum TsigFault {
 }
 
 impl TsigFault {
-    /// The error with which the server refused the signature of the query, by its name (RFC 8945,
-    /// section 3). `None` where it is the response that is at fault.
+    /// The name of the error with which the server refused the signature of the query (RFC 8945, section 3).
+    /// `None` if the response is at fault.
     #[must_use]
     pub fn refusal(self) -> Option<&'static str> {
         match self {
@@ -206,25 +202,24 @@ impl Signed {
         self.0.key().name().to_string()
     }
 
-    /// Checks the signature of the response to this query (RFC 8945, section 5.3). `now` is in
-    /// seconds since 1970. It may be tried again with another response.
+    /// Checks the signature of the response to this query (RFC 8945, section 5.3). `now` is in seconds since
+    /// 1970. After an error another response can be checked.
     ///
     /// # Errors
-    /// When the response is not the one signed by the server with the same key, or says that the
-    /// server refused the signature of the query.
+    /// When the server did not sign the response with the same key, or refused the signature of the query.
     pub fn verify(&self, response: &[u8], now: u64) -> Result<(), TsigFault> {
-        // The record is taken out of the message when it is checked, so it needs a copy.
+        // The check takes the record out of the message, so it needs a copy.
         let mut message =
             Message::from_octets(response.to_vec()).map_err(|_| TsigFault::Malformed)?;
-        // No signature is over what follows the record, which must be the last (RFC 8945, section 5.1).
+        // No signature covers what follows the record, which must be the last (RFC 8945, section 5.1).
         if !ends_with_its_records(&message) {
             return Err(TsigFault::Malformed);
         }
         self.0.answer(&mut message, time(now)).map_err(|error| match error {
             ValidationError::ServerUnsigned => TsigFault::Unsigned,
-            // `domain` 0.12.3 signs the server's time, the other data of this refusal, as 8 octets
-            // where the RFC has 6 (section 5.2.3), so that it finds a right signature wrong. A
-            // query that was refused has no answer either way.
+            // `domain` 0.12.3 signs the server's time, the other data of this refusal, as 8 octets. The RFC
+            // has 6 (section 5.2.3), so `domain` finds a right signature wrong. A refused query has no answer
+            // either way.
             ValidationError::BadSig => match time_of_refusal(response) {
                 Some(server) => bad_time(server, now),
                 None => TsigFault::BadSignature,
@@ -249,15 +244,13 @@ impl fmt::Debug for Signed {
     }
 }
 
-/// Whether nothing follows the last record of a message; true of one whose records cannot be read, which is
-/// for others to find.
+/// True if nothing follows the last record, and also if the records cannot be read: others find that.
 fn ends_with_its_records(message: &Message<Vec<u8>>) -> bool {
     let Ok(mut records) = message.additional() else { return true };
     records.by_ref().any(|record| record.is_err()) || records.pos() == message.as_slice().len()
 }
 
-/// The server's time in a response that refuses a signature with BADTIME. Whether it is signed is not
-/// asked.
+/// The server's time in a response that refuses a signature with BADTIME, signed or not.
 fn time_of_refusal(response: &[u8]) -> Option<Time48> {
     let message = Message::from_octets(response).ok()?;
     let section = message.additional().ok()?;
@@ -266,14 +259,12 @@ fn time_of_refusal(response: &[u8]) -> Option<Time48> {
     refusal.data().other_time().filter(|_| message.header().rcode() == Rcode::NOTAUTH)
 }
 
-/// A refusal by a server whose clock shows this time; ours shows `now`.
 fn bad_time(server: Time48, now: u64) -> TsigFault {
     // Neither has more than 48 bits.
     let (server, now) = (u64::from(server) as i64, (now & TIME_BITS) as i64);
     TsigFault::ServerBadTime { ahead: server - now }
 }
 
-/// Seconds since 1970 as TSIG has them.
 fn time(now: u64) -> Time48 {
     Time48::from_u64(now & TIME_BITS)
 }

@@ -1,20 +1,20 @@
 //! Durations, shares, numbers of octets, and plain numbers as text: one reader and one writer for each.
 //!
-//! A value is written in one of two ways. `write` is exact, and is read back by `read`: what files and options
-//! have, as `1500us`, `0.1%`, `2GiB`. `rounded` is for people, as `1.50 ms`, `0.1 %`, `2.00 GiB`.
+//! A value is written in one of two ways. `write` is exact, for files and options, and `read` reads it back:
+//! `1500us`, `0.1%`, `2GiB`. `rounded` is for people: `1.50 ms`, `0.1 %`, `2.00 GiB`.
 
 pub mod duration;
 pub mod number;
 pub mod octets;
 pub mod share;
 
-/// The number before one of these units, which are tried in their order, and the unit's length.
+/// The number before one of these units, which are tried in order, and the unit's length.
 fn split<'a>(text: &'a str, units: &[(&str, u64)]) -> Option<(&'a str, u64)> {
     let text = text.trim();
     units.iter().find_map(|(unit, length)| Some((text.strip_suffix(unit)?.trim_end(), *length)))
 }
 
-/// A value in the largest of these units of which there is one at least, else in the first.
+/// A value in the largest of these units of which there is at least one, or in the first.
 fn in_largest(value: f64, units: &[(&str, u64)]) -> String {
     let is_one = |(_, length): &&(&str, u64)| value >= *length as f64;
     let (unit, length) = units.iter().rev().find(is_one).unwrap_or(&units[0]);

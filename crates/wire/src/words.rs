@@ -1,4 +1,4 @@
-//! Types whose values are words: of experiment files, command lines and records.
+//! Types whose values are words of experiment files, command lines and records.
 
 /// The text is none of the words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,8 +12,8 @@ pub struct UnknownWord {
     pub known: &'static [&'static str],
 }
 
-/// Makes an enum whose values are words: `name()`, `ALL`, `NAMES`, `Display`, and `FromStr`, which takes
-/// letters of either case and names what the words are for in its error.
+/// Makes an enum whose values are words, with `name()`, `ALL`, `NAMES`, `Display` and `FromStr`. The latter
+/// takes letters of either case, and its error says what the words are for.
 ///
 /// ```
 /// dnslab_wire::words! {

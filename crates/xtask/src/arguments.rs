@@ -138,7 +138,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// All of them, in the order in which they run.
+    /// In the order in which they run.
     pub(crate) const ALL: [Self; 8] = [
         Self::Udp,
         Self::Streams,
@@ -150,7 +150,7 @@ impl Work {
         Self::ReceiveTime,
     ];
 
-    /// The name on the command line and in the tables.
+    /// On the command line and in the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -166,34 +166,31 @@ impl Work {
 }
 
 impl Options {
-    /// The works that were asked for, in the order of [`Work::ALL`].
+    /// In the order of [`Work::ALL`].
     pub(crate) fn works(&self) -> Vec<Work> {
         let asked = |work: &Work| self.only.is_empty() || self.only.contains(work);
         Work::ALL.into_iter().filter(asked).collect()
     }
 
-    /// Runs of each program for each case.
     pub(crate) fn rounds(&self) -> u32 {
         if self.smoke { 1 } else { self.rounds }
     }
 
-    /// Length of the measured window.
     pub(crate) fn duration(&self) -> Duration {
         if self.smoke { Duration::from_millis(300) } else { Duration::from_secs_f64(self.seconds) }
     }
 
-    /// dnslab's load before the measured window. dnsperf has none.
+    /// dnslab's load before the measured window. dnsperf has no warm-up.
     pub(crate) fn warm_up(&self) -> Duration {
         Duration::from_millis(if self.smoke { 100 } else { 500 })
     }
 }
 
-/// A length with its unit.
 fn length(text: &str) -> Result<Duration, String> {
     duration::read(text).map_err(|_| format!("`{text}` is not a length such as 0s, 40m or 8h"))
 }
 
-/// A length in seconds. Above 30 s, the far end's ring of milliseconds would come round.
+/// At most 30 s: beyond that the far end's ring of milliseconds would wrap.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=30.0).contains(&seconds) => Ok(seconds),

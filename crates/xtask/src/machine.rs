@@ -1,11 +1,11 @@
-//! The machine, and what its hypervisor took away while we measured.
+//! The machine, and the time that its hypervisor took during measurements.
 
 use std::fs;
 
 use dnslab_lab::host;
 use dnslab_measure::Fact;
 
-/// The facts of this machine that stand above the tables.
+/// The facts that stand above the tables.
 pub(crate) fn facts() -> Vec<Fact> {
     const SHOWN: [&str; 7] = [
         "CPU",
@@ -22,40 +22,38 @@ pub(crate) fn facts() -> Vec<Fact> {
 /// Time of one CPU since the machine started, in ticks of the kernel (proc_stat(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTime {
-    /// All of it.
     total: u64,
     /// What the hypervisor gave to others while this machine wanted it.
     steal: u64,
 }
 
 impl CpuTime {
-    /// The time of CPU number `cpu` until now; zero where the kernel does not say.
+    /// CPU number `cpu`; zero if the kernel does not say.
     pub(crate) fn now(cpu: usize) -> Self {
         Self::read(&format!("cpu{cpu}"))
     }
 
-    /// The time of all CPUs together until now; zero where the kernel does not say.
+    /// All CPUs together; zero if the kernel does not say.
     pub(crate) fn of_all() -> Self {
         Self::read("cpu")
     }
 
-    /// The time in the line `name` of /proc/stat.
+    /// `name` is the first word of a line in /proc/stat.
     fn read(name: &str) -> Self {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         Self::parse(&text, name).unwrap_or_default()
     }
 
-    /// Reads the line `name`.
     fn parse(text: &str, name: &str) -> Option<Self> {
         let line = text.lines().find(|line| line.split_ascii_whitespace().next() == Some(name))?;
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
+        // user, nice, system, idle, iowait, irq, softirq, steal. Guests are in user already.
         let ticks: Option<Vec<u64>> =
             line.split_ascii_whitespace().skip(1).take(8).map(|word| word.parse().ok()).collect();
         let ticks = ticks?;
         Some(Self { total: ticks.iter().sum(), steal: *ticks.get(7)? })
     }
 
-    /// Share of the time from `earlier` until this reading that was stolen, in [0, 1].
+    /// Stolen share of the time since `earlier`, in [0, 1].
     pub(crate) fn stolen_since(self, earlier: Self) -> f64 {
         let total = self.total.saturating_sub(earlier.total);
         if total == 0 {

@@ -1,11 +1,12 @@
-//! What the workshop does beside building and testing: `cargo xtask versus`, the benchmark of the
-//! load engine against its peers on this machine (`docs/BENCHMARKS.md` says what it measures),
-//! `cargo xtask truth`, experiments whose truth is known (`docs/TRUTH.md` says what they found),
-//! `cargo xtask matrix`, every server over every transport (`docs/MATRIX.md` has the table), and
-//! `cargo xtask attack`, kills, full disks and what is too much (`docs/ATTACKS.md`).
+//! Work on dnslab itself besides building and testing:
 //!
-//! It uses dnslab as anybody would, through its command line, and starts everything else itself. No
-//! other crate depends on this one.
+//! - `cargo xtask versus`: benchmarks of the load engine against its peers (`docs/BENCHMARKS.md`),
+//! - `cargo xtask truth`: experiments whose truth is known (`docs/TRUTH.md`),
+//! - `cargo xtask matrix`: every server over every transport (`docs/MATRIX.md`),
+//! - `cargo xtask attack`: kills, full disks and oversized input (`docs/ATTACKS.md`).
+//!
+//! It uses dnslab through its command line, and starts everything else itself. No other crate depends on this
+//! one.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,4 +1,4 @@
-//! Processes that are measured, and servers that they are measured against.
+//! The measured processes and the servers.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -16,18 +16,16 @@ use signal_hook::flag;
 
 use crate::sys;
 
-/// How often a running process is looked at. Each look takes microseconds, on the server's CPU.
+/// Each look takes microseconds, on the server's CPU.
 const LOOK: Duration = Duration::from_millis(10);
-/// What a process gets to end after SIGTERM, before SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Set by SIGINT, SIGTERM and SIGHUP; everything then ends in order and is taken down.
+/// Set by SIGINT, SIGTERM and SIGHUP. Everything then ends in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens to the signals from now on.
-    ///
     /// # Errors
     /// When the system does not allow it.
     pub(crate) fn listen() -> Result<Self> {
@@ -38,13 +36,9 @@ impl Stop {
         Ok(Self(stop))
     }
 
-    /// Whether a signal came.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
-
-    /// An error if a signal came.
-    ///
     /// # Errors
     /// If a signal came.
     pub(crate) fn check(&self) -> Result<()> {
@@ -52,18 +46,17 @@ impl Stop {
     }
 }
 
-/// Where a process runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     /// The one CPU that it may use.
     pub(crate) cpu: usize,
-    /// Its network namespace by name; `None` for this process's own.
+    /// By name; `None` for the namespace of this process.
     pub(crate) namespace: Option<&'a str>,
 }
 
 impl Place<'_> {
-    /// The beginning of a command line that runs there and dies with this process. Each program
-    /// replaces the one before it, so that the process is the last one from then on.
+    /// The beginning of a command line that runs there and dies with this process. Each program replaces the
+    /// one before it, so the process becomes the last one.
     pub(crate) fn command<Word: AsRef<OsStr>>(self, program: &[Word]) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "taskset", "-c", &self.cpu.to_string()]);
@@ -75,26 +68,23 @@ impl Place<'_> {
     }
 }
 
-/// What a process left behind.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// How it ended, and what it used.
     pub(crate) ended: sys::Ended,
-    /// What it wrote to its standard output and error.
+    /// Standard output and error.
     pub(crate) output: String,
 }
 
 impl Finished {
-    /// The last lines of the output, for messages.
     pub(crate) fn tail(&self) -> String {
         tail(&self.output)
     }
 }
 
-/// Runs a command to its end; its output goes through a file in `folder`.
+/// Runs a command to its end. Its output goes through a file in `folder`.
 ///
 /// # Errors
-/// When it cannot be started, is not done after `limit`, or a signal came: it is then ended.
+/// When it cannot be started, is not done after `limit`, or a signal came. It is then ended.
 pub(crate) fn run(
     command: &mut Command,
     folder: &Path,
@@ -119,7 +109,7 @@ pub(crate) fn run(
     }
 }
 
-/// Runs a command of the system to its end and gives its standard output.
+/// Runs a command of the system to its end, and returns its standard output.
 ///
 /// # Errors
 /// When it cannot be started or fails: with what it said and `remedy`.
@@ -135,19 +125,18 @@ pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// A process that is ended when this value goes away.
+/// A process that ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// The process; it is collected by wait4(2), never through this.
+    /// Collected by wait4(2), never through this.
     child: Child,
-    /// File of its output.
     log: PathBuf,
-    /// How it ended, once it has been collected.
+    /// Set once it has been collected.
     ended: Option<sys::Ended>,
 }
 
 impl Running {
-    /// Starts a command; its output goes to the file `log`.
+    /// Output goes to the file `log`.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -159,9 +148,6 @@ impl Running {
             command.spawn().with_context(|| format!("cannot start `{}`", shown(command)))?;
         Ok(Self { child, log: log.to_owned(), ended: None })
     }
-
-    /// How it ended, if it has.
-    ///
     /// # Errors
     /// When somebody else collected it.
     pub(crate) fn collect(&mut self) -> Result<Option<sys::Ended>> {
@@ -170,9 +156,6 @@ impl Running {
         }
         Ok(self.ended)
     }
-
-    /// An error if it has ended, with the last lines of its log.
-    ///
     /// # Errors
     /// If it has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
@@ -183,7 +166,7 @@ impl Running {
         Ok(())
     }
 
-    /// Kills it, and gives it no chance to end in order.
+    /// SIGKILL, so that it cannot end in order.
     ///
     /// # Errors
     /// When somebody else collected it.
@@ -195,7 +178,7 @@ impl Running {
         Ok(())
     }
 
-    /// Ends it: SIGTERM, and SIGKILL after [`GRACE`].
+    /// SIGTERM, and SIGKILL after [`GRACE`].
     fn end(&mut self) {
         let begun = Instant::now();
         let mut signal = Signal::TERM;
@@ -216,13 +199,13 @@ impl Drop for Running {
     }
 }
 
-/// A command as a person would type it.
+/// As a person would type it.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-/// The last lines of a text, in one line.
+/// The last lines, joined into one.
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(6)..].join(" | ")

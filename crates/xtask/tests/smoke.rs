@@ -1,6 +1,5 @@
-//! `versus`, `truth`, `matrix` and `attack` at smoke size, with the real reflector, BIND and dnsperf: every work leaves
-//! its figures, and nothing is left behind, also when it is interrupted. How fast or how true
-//! anything is, is not judged.
+//! `versus`, `truth`, `matrix` and `attack` at smoke size, with the real reflector, BIND and dnsperf. Every
+//! work leaves its figures and nothing else, also when it is interrupted. Speed and truth are not judged.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +12,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 
-/// How long a namespace, or the end of an interrupted benchmark, is waited for. Only a program that
-/// hangs takes so long.
+/// How long to wait for a namespace or for the end of an interrupted benchmark. Only a program that hangs
+/// takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The machine: the matrix, whose servers must not wait for each other's tests, has it for itself.
+/// The matrix takes the machine alone: its servers must not wait for other tests.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 #[test]
@@ -61,7 +60,7 @@ fn every_work_leaves_figures_and_nothing_else() {
         let count = rows("comparisons", "quic").into_iter().filter(of).count();
         assert_eq!(count, 1, "{transport}: {shown}");
     }
-    // dnslab over six transports, and once with shared records; dnsperf over four, and beside those.
+    // dnslab: six transports, and one more row with shared records. dnsperf: four, and one beside those.
     assert_eq!(rows("generators", "").len(), 12, "{shown}");
     for row in rows("generators", "") {
         assert!(row["answered_qps"].as_f64().is_some_and(|qps| qps > 0.0), "{row}");
@@ -106,8 +105,6 @@ fn kills_full_disks_and_what_is_too_much_are_survived() {
     assert!(output.status.success() && shown.contains("\n0 faults were found."), "{shown}");
 }
 
-/// Every server over every transport that it has: nothing is lost, nothing is wrong, and both sides count the
-/// same.
 #[test]
 fn every_server_answers_over_every_transport() {
     let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +126,7 @@ fn every_server_answers_over_every_transport() {
     assert_nothing_left(pid, &temporary);
     let page = fs::read_to_string(folder.path().join("MATRIX.md")).unwrap_or_default();
     assert!(output.status.success(), "{}", shown(&output));
-    // All that are installed here, and the two that ask or answer besides.
+    // The installed servers, and the two programs that ask or answer besides.
     for name in [
         "embedded",
         "bind",
@@ -244,7 +241,7 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
     for part in ["| equal variants, default length | 1 of 100 |", "by 1 of 50 experiments"] {
         assert!(page.contains(part), "no {part} in\n{page}");
     }
-    // Without time nothing is added, and the page stays what it is.
+    // Without time nothing is added, and the page stays the same.
     assert_eq!(truth(&["--for", "0s"]), page);
     assert_eq!(fs::read_to_string(folder.path().join("truth.jsonl")).unwrap(), log);
 }
@@ -280,19 +277,17 @@ fn interrupted_portions_end_after_their_experiment_and_add_up() {
     }
 }
 
-/// `xtask versus` with this dnslab; its temporary files are below `temporary`.
 fn versus(temporary: &Path, dnslab: &Path) -> Command {
     xtask(temporary, "versus", dnslab)
 }
 
-/// `xtask` with this subcommand and this dnslab; its temporary files are below `temporary`.
 fn xtask(temporary: &Path, subcommand: &str, dnslab: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.env("TMPDIR", temporary).arg(subcommand).arg("--dnslab").arg(dnslab);
     command
 }
 
-/// The dnslab beside this crate's program; built if it is not there, as in `cargo test -p xtask`.
+/// The dnslab beside this crate's program. It is built if it is not there, as in `cargo test -p xtask`.
 fn dnslab() -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("dnslab");
     if !path.exists() {
@@ -303,25 +298,21 @@ fn dnslab() -> PathBuf {
     path
 }
 
-/// An empty folder inside `folder`.
 fn temporary(folder: &Path) -> PathBuf {
     let path = folder.join("temporary");
     fs::create_dir(&path).unwrap();
     path
 }
 
-/// Whether this process may make network namespaces.
 fn may_reflect() -> bool {
     geteuid().is_root()
 }
 
-/// Whether a load has begun below this folder.
 fn has_results(temporary: &Path) -> bool {
     let folders = fs::read_dir(temporary).unwrap().flatten();
     folders.into_iter().any(|folder| folder.path().join("results").exists())
 }
 
-/// Waits for the end of a child.
 fn end_of(mut child: Child) -> Output {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -334,7 +325,7 @@ fn end_of(mut child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// No namespace, no file, no process of the benchmark with this process id.
+/// No namespace, no file and no process of the benchmark with this process id.
 #[track_caller]
 fn assert_nothing_left(pid: u32, temporary: &Path) {
     let namespace = Path::new("/run/netns").join(format!("dnslab-versus-{pid}"));
@@ -350,7 +341,6 @@ fn assert_nothing_left(pid: u32, temporary: &Path) {
     }
 }
 
-/// What a program wrote.
 fn shown(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets)).join("\n")
 }

@@ -1,4 +1,4 @@
-//! The options that are keys of an experiment: made from the keys, and checked as they are.
+//! Options that are keys of an experiment: made from the keys, and checked like them.
 
 use std::ffi::OsStr;
 
@@ -6,14 +6,13 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use dnslab_settings::{DefaultValue, Document, Flag, FlagForm, Key, Kind, keys};
 
-/// Options that are keys, as they were given. A search for the capacity has not those that it decides itself.
+/// Options that are keys, as given. A search for the capacity lacks those that it decides itself.
 #[derive(Debug)]
 pub(crate) struct KeyOptions<const IS_SEARCH: bool> {
     given: Vec<(&'static Key, Option<String>)>,
 }
 
 impl<const IS_SEARCH: bool> KeyOptions<IS_SEARCH> {
-    /// Puts them into an experiment.
     pub(crate) fn put_into(&self, document: &mut Document) {
         for (key, value) in &self.given {
             document.option(key, value.as_deref());
@@ -26,7 +25,7 @@ impl<const IS_SEARCH: bool> KeyOptions<IS_SEARCH> {
     }
 }
 
-/// The option of a key, with its meaning and its default as the help.
+/// The help is the meaning and the default of the key.
 fn argument(key: &Key, flag: Flag) -> Arg {
     let default = match key.default {
         DefaultValue::Value(value) if takes_value(flag) => {
@@ -60,7 +59,7 @@ fn argument(key: &Key, flag: Flag) -> Arg {
     }
 }
 
-/// Takes any text: the words are for completions, and what is none of them is a problem among others.
+/// Takes any text. The words are for completions; the check reports a wrong word with all other problems.
 #[derive(Clone)]
 struct OneOf(&'static [&'static str]);
 
@@ -85,7 +84,7 @@ fn takes_value(flag: Flag) -> bool {
     matches!(flag.form, FlagForm::Value | FlagForm::OnOff)
 }
 
-/// A meaning with options in the place of the keys that have some.
+/// Replaces keys that have an option by that option.
 fn in_options(meaning: &str) -> String {
     let with_flag = |key: &'static Key| Some((key.path, key.flag?.name));
     keys().filter_map(with_flag).fold(meaning.to_owned(), |text, (path, option)| {

@@ -1,4 +1,4 @@
-//! The arguments about what is made for a server.
+//! The arguments of `dnslab make`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -96,19 +96,17 @@ pub(crate) struct Serve {
     pub(crate) seed: u64,
 }
 
-/// The delay of a path.
 fn path_delay(text: &str) -> Result<Duration, String> {
     let possible = Duration::ZERO..=Duration::from_secs(120);
     within(text, possible, "write a duration of at most 120s, as in `6ms`")
 }
 
-/// The CPU time of an answer.
 fn busy(text: &str) -> Result<Duration, String> {
     let possible = Duration::ZERO..=Duration::from_secs(1);
     within(text, possible, "write a duration of at most 1s, as in `200ns`")
 }
 
-/// A duration of a connection's life.
+/// Bounds for the lifetime of a connection.
 fn duration(text: &str) -> Result<Duration, String> {
     let possible = Duration::from_millis(10)..=Duration::from_secs(24 * 60 * 60);
     within(text, possible, "write a duration between 10ms and 24h, as in `10s`")

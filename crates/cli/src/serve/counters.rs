@@ -1,4 +1,4 @@
-//! The file in which whoever watches a running `dnslab serve` finds what it has counted.
+//! The file with the counters of a running `dnslab serve`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,18 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Failure;
 
-/// How often the file is replaced.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a worker may take to say what it has counted. One that stands still by its program says
-/// nothing, and counts nothing either.
+/// How long a worker may take to report its counters. A worker that its program stalls does not report, but
+/// does not count either.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A file that a thread replaces again and again.
 pub(super) struct CountersFile {
-    /// The file.
     path: PathBuf,
-    /// What is served.
     served: Vec<Transport>,
-    /// Ends the thread when it is dropped.
+    /// Dropping it ends the thread.
     stop: Sender<()>,
-    /// The thread.
     thread: JoinHandle<()>,
 }
 
@@ -50,7 +46,7 @@ impl CountersFile {
         let (to, what) = (path.clone(), served.clone());
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                // A disk that is full now may have room later, and at the end a fault is said.
+                // A full disk may have room later, and `end` reports a fault.
                 let _ = replace(&to, &object(&what, &counters.read(PATIENCE)));
             }
         });
@@ -63,19 +59,18 @@ impl CountersFile {
     /// When they cannot be written.
     pub(super) fn end(self, counters: &Counters) -> Result<(), Failure> {
         drop(self.stop);
-        // It must not replace the exact sums by older ones.
+        // The thread must not replace the exact sums by older ones.
         self.thread.join().expect("the thread that writes counters does not panic");
         replace(&self.path, &object(&self.served, counters)).with_context(|| cannot(&self.path))?;
         Ok(())
     }
 }
 
-/// What could not be done.
 fn cannot(path: &Path) -> String {
     format!("cannot write the counters to `{}`", path.display())
 }
 
-/// Puts a new file in the place of another, so that a reader finds one of the two, whole.
+/// Renames a new file over the old one, so that readers find one of the two, whole.
 fn replace(path: &Path, object: &Value) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -83,7 +78,6 @@ fn replace(path: &Path, object: &Value) -> io::Result<()> {
     std::fs::rename(&beside, path)
 }
 
-/// The counters as one object.
 fn object(served: &[Transport], counters: &Counters) -> Value {
     let now = clock_gettime(ClockId::Monotonic);
     let at_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;

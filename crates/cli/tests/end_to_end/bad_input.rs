@@ -6,14 +6,14 @@ use crate::command::Done;
 use crate::evidence::valid_records;
 use crate::room::{Room, SHORT, UDP_AND_TCP};
 
-/// Calls the command, which must refuse with exit code 2, one error for each fault, and all of
-/// `texts` in what it says. It must not have begun an experiment.
+/// Calls the command, which must exit with 2, show one error for each fault, and say all of `texts`. It must
+/// not begin an experiment.
 #[track_caller]
 fn check(arguments: &[&str], faults: usize, texts: &[&str]) {
     check_in(&Room::quiet(), arguments, faults, texts);
 }
 
-/// As [`check`], in a room with files.
+/// [`check`] in a room with files.
 #[track_caller]
 fn check_in(room: &Room, arguments: &[&str], faults: usize, texts: &[&str]) {
     let mut done: Done = room.dnslab(arguments).exits_with(2).errors(faults);
@@ -63,7 +63,7 @@ fn what_the_embedded_server_would_refuse_is_refused_by_the_plan() {
         let words: Vec<&str> = [command, "encryption"].into_iter().chain(sets).collect();
         check(&words, 2, &["delay `xx`: one of `5ms`", "loss `101%`: a share between 0 and 1"]);
     }
-    // In the same words as from the server itself.
+    // The server itself uses the same words.
     let serve = ["serve", "--zone", "x", "--delay", "xx"];
     check(&serve, 1, &["delay `xx`: one of `5ms`"]);
 }
@@ -118,7 +118,7 @@ fn the_secret_of_a_key_is_not_told() {
 
 #[test]
 fn addresses_that_the_host_has_not_are_no_sources() {
-    // Of documentation only (RFC 5737).
+    // For documentation only (RFC 5737).
     let foreign = ["run", "--set", "server.address=127.0.0.1", "--set", "load.sources=192.0.2.1"];
     check(&foreign, 1, &["cannot send from 192.0.2.1", "ip address"]);
 }
@@ -126,7 +126,7 @@ fn addresses_that_the_host_has_not_are_no_sources() {
 #[test]
 fn too_many_clients_are_too_many() {
     check(&["run", "--set", "load.clients=4_000_000"], 1, &["load.clients", "1,000,000"]);
-    // Within what the file may say, but beyond what this process may open.
+    // The file may say so, but this process may not open so many.
     let million = ["run", "--set", "load.clients=1_000_000"];
     check(&million, 1, &["1000000 sockets open at once", "fewer clients"]);
 }

@@ -17,16 +17,16 @@ fn the_doctor_names_what_would_spoil_a_measurement() {
     assert_eq!(remedies.count(), spoiled.count(), "a doubt without a remedy: {done}");
 }
 
-/// Whether the far quantiles and the rates are true is a measurement: on a busy machine the answer may
-/// be no. The medians, the loss and the stall stand above a scheduler's noise, but for the medians over
-/// HTTP and QUIC, which take much of a CPU in a build without optimisation.
+/// Far quantiles and rates depend on the machine: on a busy one they may be off. The medians, the loss and
+/// the stall stand above a scheduler's noise, except the medians over HTTP and QUIC, which take much CPU in a
+/// build without optimisation.
 #[test]
 fn what_was_programmed_is_measured() {
     let room = Room::with_load();
     let done = room.dnslab(&["doctor", "--calibrate"]);
     let is_check = |line: &&str| line.starts_with("true  ") || line.starts_with("OFF   ");
     let checks: Vec<&str> = done.stdout.lines().filter(is_check).collect();
-    // How each line begins and what is measured there; the numbers are the machine's affair.
+    // The beginning of each line and its figure. The numbers depend on the machine.
     let mut expected = Vec::new();
     let of = |what: &str| Transport::ALL.map(|transport| format!("{transport}, {what} "));
     let further = ["udp, delay uniform:", "udp, delay normal:"].map(str::to_owned);

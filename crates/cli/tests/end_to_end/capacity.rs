@@ -1,4 +1,4 @@
-//! `dnslab capacity`: a search whose outcome is certain however busy the machine is.
+//! `dnslab capacity`: searches whose outcome is certain on any machine.
 
 use std::fs;
 
@@ -12,7 +12,6 @@ use crate::processes::wait_for;
 use crate::room::Room;
 use crate::running_server::{queries, serve};
 
-/// Arguments of a search with short steps on `target`.
 fn arguments<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["capacity", target, "--queries", "queries", "--workers", "1"];
     arguments.extend(["--step-duration", "200ms", "--warm-up", "50ms"]);
@@ -20,7 +19,7 @@ fn arguments<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     arguments
 }
 
-/// Searches on a responder with these programs.
+/// The responder gets the options `program`.
 #[track_caller]
 fn search(room: &Room, program: &[&str], further: &[&str]) -> Done {
     room.write("queries", &queries());
@@ -29,7 +28,7 @@ fn search(room: &Room, program: &[&str], further: &[&str]) -> Done {
     room.dnslab(&arguments(&target, further))
 }
 
-/// The search on disk; its runs are there, and add up.
+/// The search on disk. Its runs must be there, and add up.
 #[track_caller]
 fn capacity(room: &Room) -> Capacity {
     let results = room.results();

@@ -1,4 +1,4 @@
-//! Calls of the binary, and what came of them.
+//! Calls of the binary, and their outcome.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,42 +10,36 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-/// Longest time that any call may take; one that takes longer hangs.
+/// A call that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The binary under test.
 pub(crate) fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_dnslab").into()
 }
 
-/// A call that is under way. It is killed when this is dropped before its end.
+/// A call under way. Dropping it kills the command.
 pub(crate) struct Running {
-    /// The command line, for messages.
+    /// For messages.
     line: String,
-    /// Its working directory.
     folder: PathBuf,
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
-/// A call that has ended.
 pub(crate) struct Done {
-    /// How it ended, e.g. `exit status: 0`.
+    /// For example `exit status: 0`.
     status: ExitStatus,
-    /// What it wrote to its standard output.
     pub(crate) stdout: String,
-    /// What it wrote to its standard error.
     pub(crate) stderr: String,
-    /// The command line, for messages.
+    /// For messages.
     line: String,
-    /// Its working directory.
     folder: PathBuf,
 }
 
 impl Running {
-    /// Starts `command` in `folder`. Its output goes into files there, so that it can be read while
-    /// it is written and never blocks the command.
+    /// Starts `command` in `folder`. Its output goes into files there, so that it can be read while the
+    /// command runs, and never blocks it.
     #[track_caller]
     pub(crate) fn start(mut command: Command, folder: &Path) -> Self {
         let number = (1..).find(|number| !folder.join(format!("{number}.stdout")).exists());
@@ -54,7 +48,7 @@ impl Running {
         let create = |path: &Path| File::create(path).expect("the folder can be written");
         command
             .current_dir(folder)
-            // As a shell does with a job, so that Ctrl-C can be sent to the whole of it.
+            // As a shell does with a job, so that Ctrl-C can reach all of it.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(create(&stdout))
@@ -64,17 +58,14 @@ impl Running {
         Self { line, folder: folder.to_owned(), child, stdout, stderr }
     }
 
-    /// Process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// True until it has ended.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("our own child can be waited for").is_none()
     }
 
-    /// Sends it a signal.
     #[track_caller]
     pub(crate) fn signal(&mut self, signal: Signal) {
         assert!(self.is_running(), "it has ended already: {}", self.so_far());
@@ -82,7 +73,7 @@ impl Running {
         rustix::process::kill_process(pid, signal).expect("our own child takes signals");
     }
 
-    /// Does what Ctrl-C at a terminal does: SIGINT to every process of the job.
+    /// SIGINT to every process of the job, as Ctrl-C at a terminal.
     #[track_caller]
     pub(crate) fn press_ctrl_c(&mut self) {
         assert!(self.is_running(), "it has ended already: {}", self.so_far());
@@ -90,18 +81,16 @@ impl Running {
             .expect("our own job takes signals");
     }
 
-    /// The command line and its output up to now.
+    /// The command line and its output so far.
     pub(crate) fn so_far(&self) -> String {
         let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
         shown(&self.line, &self.folder, "under way", &stdout, &stderr)
     }
 
-    /// Its standard error up to now.
     pub(crate) fn stderr(&self) -> String {
         read(&self.stderr)
     }
 
-    /// Waits for its end.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Done {
         let deadline = Instant::now() + PATIENCE;
@@ -117,14 +106,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail when it has ended, which is the usual case.
+        // Both fail after its end, which is the usual case.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
 impl Done {
-    /// Insists on this exit code.
     #[track_caller]
     pub(crate) fn exits_with(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "the wrong exit code: {self}");
@@ -132,7 +120,7 @@ impl Done {
         self
     }
 
-    /// Insists on `text` in the standard output.
+    /// White space does not matter.
     #[track_caller]
     pub(crate) fn prints(self, text: &str) -> Self {
         let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -141,14 +129,13 @@ impl Done {
         self
     }
 
-    /// Insists on `text` in the standard error.
     #[track_caller]
     pub(crate) fn complains(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "no complaint says `{text}`: {self}");
         self
     }
 
-    /// Insists on this many errors in the standard error.
+    /// Counts lines that begin with `error`.
     #[track_caller]
     pub(crate) fn errors(self, count: usize) -> Self {
         let found = self.stderr.lines().filter(|line| line.starts_with("error")).count();

@@ -10,8 +10,8 @@ use crate::evidence::{files, is_intact, records, report_is_whole, valid_records}
 use crate::processes::processes_of;
 use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
 
-/// Runs four runs on a disk of `size` octets. The disk is in a name space of its own, which goes
-/// away with the command; what was on it is copied out first, into `kept`.
+/// Makes four runs on a disk of `size` octets. The disk is in a mount namespace, which goes away with the
+/// command. Its content is copied into `kept` first.
 #[track_caller]
 fn run_on(room: &Room, size: &str) -> Done {
     run_this_on(
@@ -21,7 +21,7 @@ fn run_on(room: &Room, size: &str) -> Done {
     )
 }
 
-/// As [`run_on`], with an experiment of these lines.
+/// [`run_on`] with an experiment of these lines.
 #[track_caller]
 fn run_this_on(room: &Room, size: &str, lines: &str) -> Done {
     room.experiment(lines);
@@ -50,7 +50,7 @@ fn kept(room: &Room, done: &Done) -> ResultsDirectory {
 #[test]
 fn a_disk_that_fills_up_between_runs_keeps_the_finished_ones() {
     let room = Room::with_load();
-    // The page is 110 KiB, a run 50 KiB: there is room for two runs.
+    // The page takes 110 KiB, a run 50 KiB: there is room for two runs.
     let done = run_on(&room, "140k").exits_with(1).errors(1).complains("No space left on device");
     let done = done.complains("--resume");
     let results = kept(&room, &done);
@@ -60,7 +60,7 @@ fn a_disk_that_fills_up_between_runs_keeps_the_finished_ones() {
     valid_records(&results, finished);
     assert!(processes_of(room.path()).is_empty(), "{:?}{done}", processes_of(room.path()));
 
-    // With room again, only what is missing is done.
+    // With room again, only the missing runs are made.
     let before = files(&results.path().join("runs"));
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     let done = room.dnslab(&["run", "--resume", path]).exits_with(0);
@@ -85,8 +85,8 @@ fn a_disk_without_room_for_the_report_keeps_all_runs() {
     report_is_whole(&results, &["udp", "tcp"]);
 }
 
-/// The session, its lock, the experiment, what a server needs: each in its turn is the first for which there
-/// is no room.
+/// With each size another file is the first without room: the session, its lock, the experiment, what a
+/// server needs.
 #[test]
 fn a_disk_without_room_for_a_run_is_one_error() {
     for size in ["4k", "8k", "12k", "16k", "20k"] {

@@ -14,7 +14,7 @@ use crate::room::Room;
 /// Octets before the question of a DNS message (RFC 1035, section 4.1.1).
 const HEADER: usize = 12;
 
-/// A socket that answers each query with its own question, and remembers the questions.
+/// Answers each query with its own question, and remembers the questions.
 struct Capture {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -42,7 +42,7 @@ fn capture(socket: &UdpSocket, until: &AtomicBool) -> BTreeSet<Vec<u8>> {
     while !until.load(Ordering::Relaxed) {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
         let message = &mut buffer[..length];
-        // dnslab asks a server on this machine for its version too, in the class CHAOS.
+        // dnslab also asks a server on this machine for its version, in the class CHAOS.
         if message.ends_with(&[0, 1]) {
             questions.insert(message[HEADER..].to_vec());
         }
@@ -53,8 +53,8 @@ fn capture(socket: &UdpSocket, until: &AtomicBool) -> BTreeSet<Vec<u8>> {
     questions
 }
 
-/// What both take. Escapes with three digits are not among it: dnsperf 2.10 sends another octet than RFC 1035,
-/// section 5.1, has for them.
+/// What both take. Escapes with three digits are left out: dnsperf 2.10 sends another octet for them than RFC
+/// 1035, section 5.1, requires.
 const SENT: &[u8] = b"; a comment\n\n;another\n#x A\na.example A\nb.example.\tAAAA\nc TYPE65\n\
     \xc3\xa9.utf8 A\n\xe9.latin1 A\na\\.b.x A\n\"q\".x A\nx\\@ TXT\n@ A\nd A what follows\n\
     *.x ANY\nadd A\n";
@@ -79,8 +79,8 @@ fn names_on_the_wire_are_those_of_dnsperf() {
     assert_eq!(ours, theirs, "{done}");
 }
 
-/// dnsperf passes over such lines with a warning, or reads other octets than are written; here each is an
-/// error with its line, or what it plainly means.
+/// dnsperf skips such lines with a warning, or reads other octets than are written. dnslab reports each with
+/// its line.
 #[test]
 fn what_dnsperf_reads_wrongly_is_named() {
     let room = Room::quiet();

@@ -11,7 +11,7 @@ use crate::evidence::{label, measured, report_is_whole, valid_records};
 use crate::processes::{orphaned_groups, ports_are_free, processes_of};
 use crate::room::{Room, SHORT, UDP_AND_TCP};
 
-/// The built-in experiment, shortened to seconds.
+/// Shortened to seconds.
 const SHORTENED: [&str; 9] = [
     "run",
     "--set",
@@ -26,14 +26,14 @@ const SHORTENED: [&str; 9] = [
 
 const VARIANTS: [&str; 5] = ["udp", "tcp", "dot", "dot-coming-and-going", "dot-quickack"];
 
-/// What stands behind the lines of the runs: at most 20 lines of at most 100 columns, a row for each
+/// The screen after the lines of the runs: at most 20 lines of at most 100 columns, with a row for each
 /// variant, how far to trust them, and what to do next.
 #[track_caller]
 fn is_first_screen(done: &Done, variants: &[&str]) {
     let lines: Vec<&str> = done.stdout.lines().skip_while(|line| !line.starts_with('[')).collect();
     let screen: Vec<&str> = lines.into_iter().skip_while(|line| line.starts_with('[')).collect();
     assert!(screen.len() <= 20, "{} lines: {done}", screen.len());
-    // The path of the results is as long as it is.
+    // The path of the results may be longer.
     let wide = |line: &&&str| line.chars().count() > 100 && !line.starts_with("report: ");
     assert_eq!(screen.iter().find(wide), None, "{done}");
     for variant in variants {
@@ -45,7 +45,7 @@ fn is_first_screen(done: &Done, variants: &[&str]) {
     }
 }
 
-/// Everything that the shortened built-in experiment must have done.
+/// Everything that the shortened experiment must have done.
 #[track_caller]
 fn check(room: &Room, done: Done) {
     let done = done.exits_with(0).prints("What does encrypting DNS cost?").prints("10 runs of 5");
@@ -84,7 +84,7 @@ fn the_built_in_experiment_goes_from_plan_to_report() {
 #[test]
 fn an_ordinary_user_can_run_it() {
     if !rustix::process::geteuid().is_root() {
-        // Then every other test is this one.
+        // Without root the other tests already run as an ordinary user.
         return;
     }
     let room = Room::with_load();
@@ -93,7 +93,7 @@ fn an_ordinary_user_can_run_it() {
     check(&room, Running::start(command, room.path()).finish());
 }
 
-/// Our own count against the server's: the responder says at its end what it received and answered.
+/// Compares our count with the server's: at its end the responder prints what it received and answered.
 #[test]
 fn the_server_counted_what_we_counted() {
     let room = Room::with_load();
@@ -114,10 +114,10 @@ fn the_server_counted_what_we_counted() {
         let parts = || loads.into_iter().flatten().flat_map(|of| [&of.counters, &of.warm_up]);
         let sent: u64 = parts().map(|part| part.sent).sum();
         let ours: u64 = parts().map(|part| part.outcomes.answered).sum();
-        // The probe for readiness asks too, once or, on a slow machine, some more times.
+        // The readiness probe asks too, once or, on a slow machine, a few times more.
         let probes = 1..=20;
         if record.variant == "udp" {
-            // The kernel may drop a datagram on either way.
+            // The kernel may drop a datagram either way.
             assert!(received <= sent + probes.end(), "{name}: {received} of {sent}: {log}");
             assert!(answered > ours, "{name}: {answered} answered, {ours} seen: {log}");
         } else {
@@ -127,8 +127,7 @@ fn the_server_counted_what_we_counted() {
     }
 }
 
-/// `dnslab run | head -1`: the reader goes away in the middle. What was measured is not lost, and
-/// nothing panics.
+/// `dnslab run | head -1`: the reader goes away early. No measurement is lost, and nothing panics.
 #[test]
 fn the_report_is_written_even_if_nobody_reads_the_table() {
     let room = Room::with_load();
@@ -149,7 +148,7 @@ fn a_dry_run_shows_the_plan_alone() {
     assert!(room.results_so_far().is_none(), "{done}");
 }
 
-/// The embedded server gives up root, and is started all the same from a program that only root may reach.
+/// The embedded server gives up root, but starts even from a program that only root may reach.
 #[test]
 fn the_program_may_lie_where_only_root_may_go() {
     if !rustix::process::geteuid().is_root() {
@@ -161,8 +160,8 @@ fn the_program_may_lie_where_only_root_may_go() {
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     let copy = closed.join("dnslab");
-    // Not by this process: a child that another test starts meanwhile would inherit the file, open for
-    // writing, and no such program can be executed.
+    // `cp` copies, not this process: a child of another test would inherit the file open for writing, and
+    // such a program cannot be executed.
     assert!(Command::new("cp").arg(program()).arg(&copy).status().unwrap().success());
     room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
     let mut command = Command::new(copy);

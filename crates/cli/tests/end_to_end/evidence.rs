@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use dnslab_measure::{Measured, ResultsDirectory, RunRecord, RunStatus};
 
-/// Files of a report.
 pub(crate) const REPORT: [&str; 5] =
     ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
 
-/// Reads all records; every one that measured anything must add up.
+/// Reads all records. Every one that measured anything must add up.
 #[track_caller]
 pub(crate) fn records(results: &ResultsDirectory) -> Vec<RunRecord> {
     let records = results.runs().unwrap_or_else(|error| panic!("{error}"));
@@ -22,7 +21,7 @@ pub(crate) fn records(results: &ResultsDirectory) -> Vec<RunRecord> {
     records
 }
 
-/// As [`records`], and insists on this many, all valid, with answers and without wrong ones.
+/// [`records`], which must be this many, all valid, with answers and without wrong ones.
 #[track_caller]
 pub(crate) fn valid_records(results: &ResultsDirectory, count: usize) -> Vec<RunRecord> {
     let records = records(results);
@@ -42,7 +41,6 @@ pub(crate) fn valid_records(results: &ResultsDirectory, count: usize) -> Vec<Run
     records
 }
 
-/// What a run measured.
 #[track_caller]
 pub(crate) fn measured(record: &RunRecord) -> &Measured {
     let measured = record.measured.as_ref();
@@ -54,7 +52,7 @@ pub(crate) fn label(record: &RunRecord) -> String {
     format!("{}-{}", record.variant, record.repetition)
 }
 
-/// Every due query has one outcome, and what is counted twice is the same number twice.
+/// Every due query has one outcome, and what is counted twice gives the same number.
 #[track_caller]
 fn adds_up(name: &str, measured: &Measured) {
     for counters in [&measured.counters, &measured.warm_up] {
@@ -76,8 +74,8 @@ fn adds_up(name: &str, measured: &Measured) {
     assert_eq!(in_intervals, due, "{name}: the intervals do not add up");
 }
 
-/// Insists that the whole report is there, and that it is of these variants. The series alone may
-/// leave one out, when nothing was measured of it.
+/// The whole report is there, and it is of these variants. Only the series may leave out a variant, if
+/// nothing was measured of it.
 #[track_caller]
 pub(crate) fn report_is_whole(results: &ResultsDirectory, variants: &[&str]) {
     for name in REPORT {
@@ -89,7 +87,7 @@ pub(crate) fn report_is_whole(results: &ResultsDirectory, variants: &[&str]) {
     }
 }
 
-/// Insists that no half-written file is left and that every record can be read.
+/// No half-written file is left, and every record can be read.
 #[track_caller]
 pub(crate) fn is_intact(results: &ResultsDirectory) {
     results.session().unwrap_or_else(|error| panic!("{error}"));
@@ -101,7 +99,7 @@ pub(crate) fn is_intact(results: &ResultsDirectory) {
     assert!(parts.is_empty(), "half-written: {parts:?}");
 }
 
-/// All files below `folder` with their content, by their path from there.
+/// All files below `folder` with their content, by their relative path.
 pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.to_owned()];
@@ -111,7 +109,7 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             let name = path.strip_prefix(folder).expect("it was found there").to_owned();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => left.push(path),
-                // A server's control socket is no file to read.
+                // A server's control socket cannot be read as a file.
                 Ok(kind) if kind.is_file() => {
                     found.insert(name, fs::read(&path).unwrap_or_default());
                 }

@@ -16,15 +16,14 @@ use crate::room::{Room, SHORT, UDP_AND_TCP, with_few_clients};
 use crate::running_server::{RunningBind, queries};
 use crate::watching::unwatched;
 
-/// Calls `dnslab load TARGET` with a short load and these further arguments.
+/// A short load with these further arguments.
 #[track_caller]
 fn load(room: &Room, target: &str, further: &[&str]) -> Done {
     let short = ["load", target, "--duration", "300ms", "--warm-up", "300ms"];
     room.dnslab(&with_few_clients(&[&short, further].concat()))
 }
 
-/// The one valid record of a load on the test's own BIND at `address`, asked the names of the
-/// test's query file over `transport`.
+/// The one valid record of a load on the test's BIND at `address`, with the names of the test's query file.
 #[track_caller]
 fn check(address: &str, transport: &str, further: &[&str]) -> RunRecord {
     let room = Room::with_load();
@@ -46,7 +45,7 @@ fn check(address: &str, transport: &str, further: &[&str]) -> RunRecord {
     let unverified = record.caveats.contains(&Caveat::CertificateNotVerified);
     let insecure = arguments.contains(&"--insecure");
     assert_eq!(unverified, insecure, "{:?}{done}", record.caveats);
-    // On the screen the notes of a busy machine may come before it.
+    // On the screen the notes of a busy machine may come first.
     let table = fs::read_to_string(results.path().join("table.md")).unwrap();
     assert_eq!(table.contains("was not verified"), insecure, "{table}");
     let tls = measured(&record).tls.as_ref().map(|tls| tls.verified);
@@ -122,7 +121,7 @@ fn a_path_that_is_not_served_is_said_clearly() {
     assert!(room.results_so_far().is_none(), "{done}");
 }
 
-/// What queries carry and how clients behave comes to BIND, and stands in the record.
+/// BIND gets what queries carry and how clients behave, and the record has it.
 #[test]
 fn clients_behave_as_they_are_told() {
     let record = check(
@@ -155,7 +154,7 @@ fn clients_behave_as_they_are_told() {
     assert!(counts.closed > 4 && counts.resumed_handshakes == 0, "{counts:?}");
 }
 
-/// A server that does not know the key; and the secret is nowhere in what is kept.
+/// The secret is nowhere in what is kept.
 #[test]
 fn a_key_that_the_server_does_not_know_gives_no_answers() {
     let room = Room::with_load();
@@ -167,8 +166,8 @@ fn a_key_that_the_server_does_not_know_gives_no_answers() {
     let done = load(&room, &bind.plain.to_string(), &arguments).exits_with(3);
     let results = room.results();
     let found = records(&results);
-    // What the server said, and what to do about it, wherever somebody looks; the load is over soon,
-    // most often before the measured window begins.
+    // The server's words and the remedy are shown everywhere. The load ends soon, most often before the
+    // measured window.
     let Measured { warm_up, counters, .. } = measured(&found[0]);
     let refused =
         [warm_up, counters].map(|it| it.answers.refused_signatures.get("BADKEY").copied());
@@ -199,7 +198,7 @@ fn a_rate_may_change() {
     assert!(pace.contains("steps:0,1000/100ms"), "{pace}");
 }
 
-/// With a key that it knows, BIND signs its answers; without one, they are no answers.
+/// BIND signs its answers if it knows the key. An unsigned answer counts as none.
 #[test]
 fn queries_are_signed() {
     let key = "a.key:c2VjcmV0LW9mLXRoZS10ZXN0";
@@ -250,8 +249,8 @@ fn an_open_loop_keeps_its_rate() {
     let rate = ["--rate", "500", "--pace", "poisson", "--clients", "10"];
     let record = check("127.0.0.1", "udp", &rate);
     assert_eq!(record.load.mode, LoadMode::Open { rate_qps: 500.0, pace: "poisson".to_owned() });
-    // 150 queries are due in 300 ms; a Poisson process is off by more than 6 deviations (74) once
-    // in 500 million seeds, and this seed is fixed.
+    // 150 queries are due in 300 ms. A Poisson process is off by more than 6 deviations (74) once in 500
+    // million seeds, and this seed is fixed.
     let due = measured(&record).counters.outcomes.due;
     assert!((76..=224).contains(&due), "{due} queries were due");
 }
@@ -290,7 +289,7 @@ fn wrong_answers_make_the_run_invalid_and_show_an_example() {
     assert!(wrong > measured(&found[0]).counters.outcomes.answered / 2, "{done}");
     report_is_whole(&room.results(), &["load"]);
 
-    // What is expected is not wrong.
+    // An expected answer is not wrong.
     room.write("absent", "absent1.melmac.univ A\nabsent2.melmac.univ AAAA\n");
     let arguments = ["--queries", "absent", "--expect", "NXDOMAIN", "--results", "expected"];
     load(&room, &target, &arguments).exits_with(0);
@@ -304,14 +303,13 @@ fn lie(query: &[u8]) -> Vec<u8> {
     lie
 }
 
-/// So many honest answers a liar gives first.
+/// The honest answers that a liar still gives.
 type Honest = AtomicU32;
 
-/// An answer to a question for an address has the record that its header promises, as long as there is honesty
-/// left.
+/// An answer to a question for an address has the promised record while honest answers are left.
 fn answer(query: &[u8], honest: &Honest) -> Vec<u8> {
     let mut answer = lie(query);
-    // Behind the question there may be an OPT record of eleven octets.
+    // An OPT record of eleven octets may follow the question.
     let end = query.len() - 11 * usize::from(query[11]);
     let is_for_address = query[..end].ends_with(&[0, 1, 0, 1]);
     let take = |left: u32| left.checked_sub(u32::from(is_for_address));
@@ -322,8 +320,8 @@ fn answer(query: &[u8], honest: &Honest) -> Vec<u8> {
     answer
 }
 
-/// Starts a server that gives so many honest answers and then nothing but lies, over UDP and TCP on one port;
-/// it ends with the test.
+/// Starts a server that gives this many honest answers and then lies only, over UDP and TCP on one port. It
+/// ends with the test.
 fn liar(honest: u32) -> SocketAddr {
     let honest = Arc::new(Honest::new(honest));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -345,7 +343,6 @@ fn liar(honest: u32) -> SocketAddr {
     address
 }
 
-/// Answers the queries of one connection until its end.
 fn over_tcp(mut stream: TcpStream, honest: &Honest) -> std::io::Result<()> {
     loop {
         let mut length = [0; 2];
@@ -365,7 +362,7 @@ fn a_header_that_promises_a_record_makes_no_run_valid() {
         let done = load(&room, &liar(0).to_string(), &["--transport", transport]).exits_with(1);
         let done = done.complains("with what is no right answer (the answer section has 0 whole");
         assert!(room.results_so_far().is_none(), "{done}");
-        // It is known by its first answer, and if that was right, by the later ones.
+        // Its first answer shows it. If that was right, the later ones do.
         let target = liar(1).to_string();
         let done = load(&room, &target, &["--transport", transport]);
         let done = done.exits_with(3).prints("INVALID");
@@ -401,7 +398,7 @@ fn nobody_there_is_said_clearly() {
     }
 }
 
-/// A list may well begin with a name whose own servers are silent.
+/// A list may begin with a name whose own servers are silent.
 #[test]
 fn a_name_without_an_answer_is_no_silent_server() {
     let room = Room::with_load();
@@ -426,7 +423,7 @@ fn a_name_without_an_answer_is_no_silent_server() {
     done.complains("does not answer over udp: no answer in time");
 }
 
-/// BIND refuses what is outside its zones; no run is begun, whatever their number.
+/// BIND refuses names outside its zones. No run begins, whatever their number.
 #[test]
 fn a_server_that_refuses_ends_the_experiment_before_its_first_run() {
     let room = Room::quiet();
@@ -446,7 +443,7 @@ fn a_server_that_refuses_ends_the_experiment_before_its_first_run() {
     let done = done.complains(" with REFUSED over udp").complains("`--expect REFUSED`");
     assert!(!done.stderr.contains("variant"), "the variant of a load has no name: {done}");
 
-    // A variant on another transport is asked on that one.
+    // A variant on another transport is asked over that one.
     let (plain, dot) = (bind.plain.port(), bind.dot.port());
     room.write("queries", &queries());
     room.experiment(&format!(
@@ -461,7 +458,7 @@ fn a_server_that_refuses_ends_the_experiment_before_its_first_run() {
     assert!(room.results_so_far().is_none(), "{done}");
 }
 
-/// The certificate that BIND makes for itself (`tls ephemeral`).
+/// BIND makes this certificate for itself (`tls ephemeral`).
 #[test]
 fn a_self_signed_certificate_is_named_with_what_to_do() {
     let room = Room::quiet();

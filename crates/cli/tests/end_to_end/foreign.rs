@@ -1,5 +1,5 @@
-//! Servers that others wrote, over the transports that each has its own ways with. Whether every query was
-//! answered is counted on both sides, where the server counts.
+//! Servers that others wrote, over transports where each has its peculiarities. Answers are counted on both
+//! sides, if the server counts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::command::{Done, Running, program};
 use crate::evidence::{measured, valid_records};
 use crate::room::Room;
 
-/// What a forwarder has behind it.
+/// For a forwarder.
 const UPSTREAM: &str = "upstream.kind = \"embedded\"\n";
 
 /// Knot DNS 3.4, which `./test` has fetched.
@@ -24,7 +24,7 @@ fn cache() -> PathBuf {
     cache.canonicalize().expect("it is there")
 }
 
-/// One run on the server that these lines name, over a transport, with these further keys of the load.
+/// `load` are further keys of the load.
 fn run(room: &Room, server: &str, transport: &str, load: &str) -> Done {
     let load = format!(
         "load = {{ transport = \"{transport}\", duration = \"600ms\", warm_up = \"300ms\", {load} }}\n"
@@ -36,7 +36,7 @@ fn run(room: &Room, server: &str, transport: &str, load: &str) -> Done {
     Running::start(command, room.path()).finish()
 }
 
-/// A run in which every query is answered, by the server's own count too.
+/// Every query is answered, by the server's own count too.
 #[track_caller]
 fn check(server: &str, transport: &str, load: &str) -> RunRecord {
     let room = Room::with_load();
@@ -54,7 +54,8 @@ fn check(server: &str, transport: &str, load: &str) -> RunRecord {
     record
 }
 
-/// Some servers look only at the first query of a TLS record until more comes: each has its own.
+/// Some servers look only at the first query of a TLS record until more comes, so each query has its own
+/// record.
 #[test]
 fn many_queries_at_a_time_over_tls() {
     for (server, upstream) in [("server.kind = \"nsd\"\n", ""), (KNOT, "")] {
@@ -64,7 +65,7 @@ fn many_queries_at_a_time_over_tls() {
     check(&dnsdist, "dot", "clients = 4, outstanding = 20");
 }
 
-/// The HTTP library in dnsdist 1.7 (h2o) refers to a dynamic table of header fields whatever the client says.
+/// The HTTP library of dnsdist 1.7 (h2o) refers to a dynamic table of header fields whatever the client says.
 #[test]
 fn dnsdist_over_https() {
     let dnsdist = format!("server.kind = \"dnsdist\"\n{UPSTREAM}");
@@ -76,14 +77,14 @@ fn dnsdist_over_https() {
     }
 }
 
-/// What begins when the load has gone on for some time has its name, its count and its time.
+/// Refusals that begin in the middle of the load are shown with name, count and time.
 #[test]
 fn dnsdist_refuses_what_is_beyond_a_rate() {
     let extra =
         r#"server.extra = 'addAction(NotRule(MaxQPSRule(500)), HTTPStatusAction(503, "busy"))'"#;
     let dnsdist = format!("server.kind = \"dnsdist\"\n{UPSTREAM}{extra}\n");
     let load = "clients = 4, outstanding = 5";
-    // Most queries are refused, which makes a run invalid unless that is what it is for.
+    // Most queries are refused, which makes the run invalid unless that is allowed.
     let room = Room::with_load();
     run(&room, &dnsdist, "doh2", load).exits_with(3).prints("HTTP status 503");
     drop(room);
@@ -101,8 +102,8 @@ fn dnsdist_refuses_what_is_beyond_a_rate() {
     done.prints("queries were refused (HTTP status 503, ");
 }
 
-/// Knot DNS allows 1,024 streams on a connection and never more, and takes a token that it gave itself for
-/// one of another kind.
+/// Knot DNS allows 1,024 streams on a connection and never more. It also takes a token of its own for one of
+/// another kind.
 #[test]
 fn knot_over_quic() {
     let record = check(KNOT, "doq", "clients = 2, outstanding = 9, workers = 1");
@@ -111,7 +112,7 @@ fn knot_over_quic() {
     let mut connections = warm_up.connections;
     connections.merge(&counters.connections);
     assert!(queries > 4 * 1024, "the load was too short to use a connection up: {queries}");
-    // What a connection has left when the load ends is not used up.
+    // A connection need not be used up when the load ends.
     let most = connections.opened * 1024;
     assert!(
         queries <= most && connections.opened <= queries / 1024 + 2,
@@ -120,17 +121,17 @@ fn knot_over_quic() {
     let open_at_end = connections.opened - connections.closed;
     assert!(open_at_end <= 2, "{connections:?}");
     assert_eq!(connections.lost, 0, "{connections:?}");
-    // One handshake of each client at most began with a token before it was known that they fail.
+    // At most one handshake of each client began with a token before it was known that they fail.
     assert!(connections.failed <= 2, "{connections:?}");
     assert!(connections.resumed_handshakes > 0, "{connections:?}");
 }
 
-/// A window that is larger than the server's socket buffer: what was lost is named, by the kernel's count.
+/// The window is larger than the server's socket buffer. The kernel's count shows what was lost.
 #[test]
 fn a_window_that_no_socket_buffer_holds() {
     let default = std::fs::read_to_string("/proc/sys/net/core/rmem_default").unwrap();
     let default: u64 = default.trim().parse().unwrap();
-    // Twice what it has room for, at 768 octets for a small query.
+    // Twice its room, at 768 octets for a small query.
     let outstanding = 2 * default / 768 / 200;
     let room = Room::with_load();
     let load = format!("clients = 200, outstanding = {outstanding}, timeout = \"400ms\"");

@@ -1,4 +1,4 @@
-//! What runs on hosts: as another user, over IPv6, with many clients' addresses, two at once.
+//! Hosts: as another user, over IPv6, with many clients' addresses, two at once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,14 +11,12 @@ use crate::evidence::{label, report_is_whole, valid_records};
 use crate::laboratory::{CHAIN, Gate, HOSTS, LIGHT, ONE, Traces, gate, marked, open, wait_at};
 use crate::room::Room;
 
-/// Runs the experiment of a room as `nobody`.
 fn run_as_nobody(room: &Room) -> Done {
     let mut command = room.as_nobody();
     command.args(["run", "./experiment.toml"]);
     Running::start(command, room.path()).finish()
 }
 
-/// Whether the hosts of a run were namespaces.
 #[track_caller]
 fn has_namespaces(record: &RunRecord) -> bool {
     let laboratory = record.testbed.as_ref();
@@ -95,8 +93,7 @@ fn a_chain_speaks_ipv6_over_udp_and_tls() {
     }
 }
 
-/// Sends from `sources` to a BIND of `address` that writes down who asks; from which addresses those
-/// were.
+/// Sends from `sources` to a BIND at `address` that logs its clients. Returns their addresses.
 #[track_caller]
 fn askers(address: &str, sources: &str) -> BTreeSet<String> {
     let room = Room::with_load();
@@ -115,7 +112,7 @@ fn askers(address: &str, sources: &str) -> BTreeSet<String> {
 }
 
 /// The sockets from which the BIND of the only run was asked under load, as ADDRESS#PORT. The load must be
-/// small: a run keeps but the beginning of a long log.
+/// small: a run keeps only the beginning of a long log.
 #[track_caller]
 fn asked_from(results: &ResultsDirectory, done: &Done) -> BTreeSet<String> {
     let log = results.path().join("runs/chain-1/server/query.log");
@@ -123,7 +120,7 @@ fn asked_from(results: &ResultsDirectory, done: &Done) -> BTreeSet<String> {
     // `client @0x7f2c 10.99.0.1#40000 (host7.melmac.univ): query: ...`
     let asker = |line: &str| {
         let (_, rest) = line.split_once("client @")?;
-        // That of the readiness is the only one for an SOA record.
+        // Only the readiness probe asks for an SOA record.
         let is_load = !line.contains(" IN SOA ");
         is_load.then_some(rest.split(' ').nth(1)?.to_owned())
     };
@@ -148,8 +145,8 @@ fn loopback_addresses_do_not_reach_another_host() {
     done.complains("`load.sources` cannot reach the server").complains("lab.hosts");
 }
 
-/// How many sockets a load may have is reckoned from the ports of the machine, and its owner may have
-/// widened them, as dnslab itself advises.
+/// The number of sockets is calculated from the ports of the machine. Its owner may have widened them, as
+/// dnslab advises.
 #[test]
 fn hosts_have_the_ports_of_the_machine() {
     let room = Room::with_load();
@@ -158,7 +155,7 @@ fn hosts_have_the_ports_of_the_machine() {
          load.clients = 50\nload.rate = 500\n"
     ));
     let mut command = Command::new("unshare");
-    // None of the ports that a network namespace begins with.
+    // These are not among the ports that a network namespace begins with.
     let script = "echo 20000 20999 > /proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
     command.args(["--net", "sh", "-c", script, "sh"]).arg(program());
     command.args(["run", "./experiment.toml"]);
@@ -171,7 +168,7 @@ fn hosts_have_the_ports_of_the_machine() {
     assert!(are_right && !ports.is_empty(), "{ports:?}{done}");
 }
 
-/// Runs two experiments whose servers are started at the same moment; the records of both.
+/// Runs two experiments whose servers start at the same moment. Returns the records of both.
 #[track_caller]
 fn two_at_once(hosts: &str) -> Vec<RunRecord> {
     let rooms = [Room::with_load(), Room::quiet()];

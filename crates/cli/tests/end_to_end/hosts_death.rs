@@ -1,4 +1,4 @@
-//! A part of a laboratory dies under load: the run has failed and says of what, the next one is fine.
+//! A part of a laboratory dies under load: the run fails and names it, and the next run is fine.
 
 use std::fs;
 
@@ -10,21 +10,19 @@ use crate::laboratory::{CHAIN, HOSTS, LIGHT, Traces, marked, marked_processes};
 use crate::processes::{guard_of, kill, wait_for, working_server};
 use crate::room::Room;
 
-/// Two variants, of which the first in the plan lasts until something happens.
+/// The first one in the plan lasts until something happens.
 const VARIANTS: &str = "baseline = \"lives\"\n[[variant]]\nname = \"dies\"\n\
     load.duration = \"30s\"\n[[variant]]\nname = \"lives\"\n";
 
-/// Who dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     /// A process whose command line has these words.
     Process(&'static str),
-    /// Its guard.
+    /// The guard of such a process.
     Guard(&'static str),
 }
 
 impl Victim {
-    /// Its process id.
     #[track_caller]
     fn pid(self, room: &Room, running: &Running) -> u32 {
         let (Self::Process(words) | Self::Guard(words)) = self;
@@ -47,12 +45,12 @@ fn failure(record: &RunRecord) -> (&str, &[String]) {
     }
 }
 
-/// Kills a part of the first run under load. `has_log` if that part says something in its log.
+/// Kills a part of the first run under load. `has_log` if that part writes a log.
 #[track_caller]
 fn check(victim: Victim, what: &str, has_log: bool) {
     println!("{victim:?}");
     let room = Room::with_load();
-    // By this seed the variant that dies comes first.
+    // With this seed the variant that dies comes first.
     room.experiment(&format!("repeat.seed = 2\n{HOSTS}{CHAIN}{LIGHT}{VARIANTS}"));
     let running = marked(&room, &["run", "./experiment.toml"]);
     wait_for(

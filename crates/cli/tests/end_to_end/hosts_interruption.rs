@@ -1,5 +1,4 @@
-//! A laboratory of hosts that is interrupted in each of its phases: nothing of it is left, and the
-//! next run is whole.
+//! A laboratory is interrupted in each of its phases: nothing of it is left, and the next run is whole.
 
 use dnslab_measure::{Caveat, ResultsDirectory};
 use rustix::process::Signal;
@@ -12,20 +11,20 @@ use crate::laboratory::{
 use crate::processes::{wait_for, working_server};
 use crate::room::{Room, folders};
 
-/// What a laboratory is doing when it is interrupted.
+/// What the laboratory is doing when it is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The first namespace is there, and is being configured.
     Hosts,
-    /// All hosts are there, and the upstream has been started.
+    /// All hosts are there, and the upstream was started.
     Upstream,
-    /// The upstream answers, and the relay has been started.
+    /// The upstream answers, and the relay was started.
     Relay,
-    /// The relay answers, and the server under test has been started.
+    /// The relay answers, and the server under test was started.
     Server,
-    /// All of it is under load.
+    /// Everything is under load.
     Load,
-    /// The server under test has been told to end; the others run.
+    /// The server under test was told to end. The others run.
     End,
 }
 
@@ -33,17 +32,17 @@ impl Phase {
     const ALL: [Self; 6] =
         [Self::Hosts, Self::Upstream, Self::Relay, Self::Server, Self::Load, Self::End];
 
-    /// Namespaces that exist then.
+    /// Namespaces that exist in this phase.
     fn networks(self) -> usize {
         if self == Self::Hosts { 1 } else { 3 }
     }
 
-    /// Puts the gate at which the phase lasts; what the experiment must say of it.
+    /// Makes the gate that holds the phase. Returns the lines for the experiment.
     fn arrange(self, room: &Room) -> String {
         let gated = |program: &str, when| gate(room, "gated", program, when).display().to_string();
         match self {
             Self::Hosts => {
-                // Its name in PATH is what counts.
+                // `ip` is found by its name in PATH.
                 gate(room, "ip", "/usr/sbin/ip", Gate::Start);
                 String::new()
             }
@@ -61,12 +60,10 @@ impl Phase {
         }
     }
 
-    /// The gate.
     fn gate(self) -> &'static str {
         if self == Self::Hosts { "ip" } else { "gated" }
     }
 
-    /// Waits until it is reached.
     #[track_caller]
     fn wait(self, room: &Room, running: &Running) {
         if self != Self::Load {
@@ -81,16 +78,14 @@ impl Phase {
     }
 }
 
-/// How the command is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// As at a terminal: the whole job hears it.
+    /// As at a terminal: the whole job gets the signal.
     CtrlC,
-    /// By another process, politely.
+    /// SIGTERM from another process.
     Terminate,
-    /// Twice: the second signal ends it at once.
     Twice,
-    /// In a way that it cannot notice.
+    /// SIGKILL, which it cannot notice.
     Kill,
 }
 
@@ -101,7 +96,7 @@ impl Way {
     }
 }
 
-/// Interrupts one experiment in `phase`, and does what is missing.
+/// Interrupts one experiment in `phase`, and then completes it.
 #[track_caller]
 fn check(phase: Phase, way: Way) {
     println!("{way:?} in {phase:?}");
@@ -117,13 +112,13 @@ fn check(phase: Phase, way: Way) {
         Way::CtrlC => running.press_ctrl_c(),
         Way::Terminate => running.signal(Signal::TERM),
         Way::Twice => {
-            // Two different ones: of two equal ones the kernel may deliver one.
+            // Two different signals: of two equal ones the kernel may deliver one.
             running.signal(Signal::INT);
             running.signal(Signal::TERM);
         }
         Way::Kill => running.signal(Signal::KILL),
     }
-    // What has a guard must go although it waits; a tool that makes hosts ends by itself.
+    // A guarded process must go although it waits. A tool that makes hosts ends by itself.
     if phase == Phase::Hosts || !way.is_at_once() {
         open(&room, phase.gate());
     }
@@ -138,7 +133,7 @@ fn check(phase: Phase, way: Way) {
     let results = room.results();
     is_intact(&results);
     let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
-    // Its load was whole; whether its record came onto the disk is a race with the signal.
+    // Its load was whole. Whether its record reached the disk is a race with the signal.
     let is_over = phase == Phase::End;
     for record in records(&results) {
         let cut = record.caveats.iter().any(is_cut);
@@ -148,7 +143,7 @@ fn check(phase: Phase, way: Way) {
     go_on(&room, phase, &results);
 }
 
-/// Does what the interruption left out.
+/// Completes what was interrupted.
 #[track_caller]
 fn go_on(room: &Room, phase: Phase, results: &ResultsDirectory) {
     let path = results.path().to_str().expect("a temporary folder has a plain name");
@@ -212,7 +207,7 @@ fn a_laboratory_that_was_left_up_goes_with_its_names() {
     traces.are_gone(&room);
 }
 
-/// Nobody can take the names away when it is killed; whoever makes hosts next does.
+/// After a kill nobody removes the names. The next session that makes hosts does.
 #[test]
 fn names_that_a_kill_left_are_gone_with_the_next_laboratory() {
     let room = Room::with_load();

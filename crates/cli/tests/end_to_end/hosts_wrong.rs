@@ -1,5 +1,4 @@
-//! Laboratories that are set up wrongly: an error of a server's configuration, a program that is not
-//! there, a user who may not.
+//! Laboratories with faults: wrong configuration, a missing program, a user without the right.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +11,14 @@ use crate::evidence::{records, report_is_whole, valid_records};
 use crate::laboratory::{CHAIN, LIGHT, Traces, marked};
 use crate::room::Room;
 
-/// CoreDNS, which `./test` builds.
+/// `./test` builds it.
 fn coredns() -> String {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
     assert!(program.exists(), "{} is missing; ./test builds it", program.display());
     program.canonicalize().expect("it is there").display().to_string()
 }
 
-/// Runs two variants, of which one is wrong: `place` is the server that fails, a `kind`; its log says
+/// Runs two variants, one of them wrong. The server at `place`, of `kind`, must fail, and its log must say
 /// `words`.
 #[track_caller]
 fn check_extra((chain, extra): (&str, &str), (place, kind): (&str, &str), words: &str) {
@@ -36,7 +35,7 @@ fn check_extra((chain, extra): (&str, &str), (place, kind): (&str, &str), words:
     let done = done.complains("/wrong-");
     let done = done.complains(&format!("/{place}"));
     assert!(place == "server" || done.stderr.contains(&format!("the {place}")), "{done}");
-    // A run that was made before is kept; none is made after.
+    // An earlier run is kept, and no later one is made.
     for record in records(&room.results()) {
         assert_eq!((&*record.variant, &record.status), ("right", &RunStatus::Valid), "{done}");
     }
@@ -64,7 +63,7 @@ fn an_error_in_any_configuration_names_the_server_and_shows_its_log() {
     check_extra((&coredns, wrong), ("server", "coredns"), "nonsense");
 }
 
-/// Runs a chain on loopback, with variants of BIND and Unbound, where there is no Unbound.
+/// Runs a chain on loopback with variants of BIND and Unbound, with Unbound hidden.
 fn without_unbound(room: &Room, baseline: &str) -> Done {
     let variants = "[[variant]]\nname = \"by-bind\"\nserver.kind = \"bind\"\n\
                     [[variant]]\nname = \"by-unbound\"\nserver.kind = \"unbound\"\n";

@@ -24,7 +24,6 @@ fn start_alternating(room: &Room, kind: &str, alternate: &str) -> Running {
     room.start(&["run", "./experiment.toml"])
 }
 
-/// Writes the experiment of these rounds.
 fn write_experiment(room: &Room, kind: &str, alternate: &str) {
     let lines = format!(
         "server.kind = \"{kind}\"\nrepeat.runs = 2\nrepeat.alternate = \"{alternate}\"\n\
@@ -33,7 +32,7 @@ fn write_experiment(room: &Room, kind: &str, alternate: &str) {
     room.experiment(&lines);
 }
 
-/// Waits until the run number `number` (from 0) is under load; its folder and its server.
+/// Waits until run number `number`, from 0, is under load. Returns its folder and its server.
 #[track_caller]
 fn wait_for_load(room: &Room, running: &Running, number: usize) -> (PathBuf, u32) {
     wait_for(
@@ -48,14 +47,12 @@ fn wait_for_load(room: &Room, running: &Running, number: usize) -> (PathBuf, u32
     )
 }
 
-/// Waits until no process of the test is left.
 #[track_caller]
 fn wait_for_silence(room: &Room) {
     let left = || format!("{:?}", processes_of(room.path()));
     wait_for("no process is left", left, || processes_of(room.path()).is_empty().then_some(()));
 }
 
-/// The files of all finished runs.
 fn finished(results: &ResultsDirectory) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = results.path().join("runs");
     let is_over = |path: &PathBuf| {
@@ -65,7 +62,7 @@ fn finished(results: &ResultsDirectory) -> Vec<(PathBuf, Vec<u8>)> {
     files(&folder).into_iter().filter(|(path, _)| is_over(path)).collect()
 }
 
-/// Resumes, and insists that all four runs are there and the ones before are untouched.
+/// Resumes. All four runs must then be there, and the finished ones untouched.
 #[track_caller]
 fn resume(room: &Room, before: &[(PathBuf, Vec<u8>)], missing: usize) {
     let results = room.results();
@@ -143,7 +140,7 @@ fn what_ctrl_c_left_out_is_resumed() {
     }
 }
 
-/// In slices a round is whole or it is made again.
+/// In slices a round is whole, or it is made again.
 #[test]
 fn a_round_that_ctrl_c_cut_short_is_made_again() {
     let room = Room::with_load();
@@ -167,7 +164,7 @@ fn a_second_signal_ends_it_at_once() {
     let room = Room::with_load();
     let mut running = start(&room, "bind");
     wait_for_load(&room, &running, 1);
-    // Two different ones: of two equal ones the kernel may deliver one.
+    // Two different signals: of two equal ones the kernel may deliver one.
     running.signal(Signal::INT);
     running.signal(Signal::TERM);
     running.finish().exits_with(130);
@@ -176,7 +173,7 @@ fn a_second_signal_ends_it_at_once() {
     assert!(!finished(&room.results()).is_empty());
 }
 
-/// Kills the command in its third run, with the guard of that run's server if `guard_too`.
+/// Kills the command in its third run, and with `guard_too` the guard of that run's server.
 #[track_caller]
 fn check_kill(kind: &str, guard_too: bool) {
     let room = Room::with_load();
@@ -212,7 +209,7 @@ fn kill_of_command_and_guard_leaves_no_server_either() {
     check_kill("nsd", true);
 }
 
-/// Tries to go on with a directory that `running` writes into.
+/// Resuming a directory that `running` writes into must fail.
 #[track_caller]
 fn is_kept_out(room: &Room, running: &Running, path: &str) {
     let done = room.dnslab(&["run", "--resume", path]).exits_with(1).errors(1);
@@ -228,7 +225,7 @@ fn two_sessions_do_not_write_into_one_directory() {
     let results = room.results();
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     is_kept_out(&room, &running, path);
-    // Reading needs no leave.
+    // Reading needs no lock.
     room.dnslab(&["report", path]).exits_with(0).prints("report: ");
     running.press_ctrl_c();
     running.finish().exits_with(130);
@@ -262,7 +259,7 @@ fn a_record_that_is_none_is_made_anew_by_the_commands_that_are_named() {
         }
     }
     fs::remove_dir_all(results.path().join("runs/udp-1")).unwrap();
-    // Both take turns, so both are made anew.
+    // The two variants take turns, so both runs are made again.
     room.dnslab(&["run", "--resume", path]).exits_with(0).prints("2 runs of 2 variants");
     valid_records(&results, 2);
 }

@@ -1,7 +1,7 @@
-//! The manifests in `deploy/kubernetes`: they parse and fit together, their Corefiles run in a real
-//! CoreDNS that forwards to a real BIND, and their jobs' arguments are those of the real command.
+//! The manifests in `deploy/kubernetes`: they parse and fit together, their Corefiles run in a real CoreDNS
+//! that forwards to a real BIND, and the real command takes the arguments of their jobs.
 //!
-//! No cluster is asked: addresses and paths of a cluster are replaced by the test's own.
+//! No cluster is used: the test replaces addresses and paths of a cluster by its own.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,10 +18,9 @@ use crate::processes::wait_for;
 use crate::room::Room;
 use crate::running_server::{RunningBind, ask};
 
-/// What the addresses of the upstream are in the manifests.
+/// The upstream's address in the manifests.
 const UPSTREAM: &str = "192.0.2.53";
 
-/// The folder with the manifests.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes")
 }
@@ -41,7 +40,6 @@ fn documents(path: &str) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The document of this kind and name in a file.
 #[track_caller]
 fn document(path: &str, kind: &str, name: &str) -> Value {
     let found = documents(path).into_iter().find(|it| {
@@ -50,14 +48,13 @@ fn document(path: &str, kind: &str, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {kind} {name} in {path}"))
 }
 
-/// The text at a place that must have one.
 #[track_caller]
 fn text(value: &Value, pointer: &str) -> String {
     let found = value.pointer(pointer).and_then(Value::as_str);
     found.unwrap_or_else(|| panic!("no text at {pointer} in {value}")).to_owned()
 }
 
-/// The arguments of a job's container, with what the cluster puts in their place.
+/// The arguments of a job's container, with the replacements that the cluster would make.
 #[track_caller]
 fn arguments(path: &str, name: &str, replaced: &[(&str, &str)]) -> Vec<String> {
     let job = document(path, "Job", name);
@@ -73,20 +70,19 @@ fn arguments(path: &str, name: &str, replaced: &[(&str, &str)]) -> Vec<String> {
     list
 }
 
-/// A CoreDNS with the Corefile of one of the paths. It is ended when this is dropped.
+/// Runs the Corefile of one of the paths. Dropping it ends it.
 struct CoreDns {
     address: SocketAddr,
     child: Child,
 }
 
 impl CoreDns {
-    /// Starts it in `folder`, with `bind` as its upstream and `server_name` as what that one's
-    /// certificate must name.
+    /// Starts it in `folder`, with `bind` as its upstream, whose certificate must name `server_name`.
     #[track_caller]
     fn start(path: &str, folder: &Path, bind: &RunningBind, server_name: &str) -> Self {
         fs::create_dir_all(folder).unwrap();
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        // Those of one call differ from each other.
+        // The ports of one call differ from each other.
         let free = ports::free(localhost).unwrap();
         let corefile =
             text(&document(&format!("{path}/path.yaml"), "ConfigMap", "path"), "/data/Corefile");
@@ -139,14 +135,13 @@ impl Drop for CoreDns {
     }
 }
 
-/// The file of queries of the manifests, in the room; its path.
+/// Writes the query file of the manifests into the room, and returns its path.
 fn queries(room: &Room) -> String {
     let queries = text(&document("setup.yaml", "ConfigMap", "queries"), "/data/queries.txt");
     room.write("queries.txt", &queries).display().to_string()
 }
 
-/// What makes a job's load a short one: the last of several options of a name holds in a shell, so
-/// they are replaced.
+/// Shortens a job's load: replaces the values of its options.
 fn short(arguments: Vec<String>) -> Vec<String> {
     let shortened = [("--rate=", "200"), ("--warm-up=", "100ms"), ("--duration=", "300ms")];
     let shorten = |word: String| {
@@ -232,7 +227,7 @@ fn the_comparison_asks_both_paths_in_alternation() {
     }
 }
 
-/// Every workload is pinned (Guaranteed: limits are the requests), and keeps away from the other one.
+/// Every workload is pinned (Guaranteed: limits equal requests), and keeps away from the other one.
 #[test]
 fn workloads_have_cpus_and_nodes_of_their_own() {
     for (path, kind, name) in [
@@ -263,7 +258,7 @@ fn workloads_have_cpus_and_nodes_of_their_own() {
     }
 }
 
-/// Names that one manifest gives and another asks for.
+/// Names that one manifest gives and another uses.
 #[test]
 fn the_manifests_fit_together() {
     for path in ["base", "udp", "tls", "compare"] {
@@ -280,7 +275,7 @@ fn the_manifests_fit_together() {
         let target =
             text(&document(&format!("{path}/path.yaml"), "ConfigMap", "path"), "/data/target");
         assert_eq!(target, format!("coredns{suffix}"), "the load would ask another Service");
-        // Which variable the address of that Service is in, the comparison knows.
+        // The comparison must know the variable with the address of that Service.
         let variable = target.to_uppercase().replace('-', "_");
         let job = document("compare/job.yaml", "Job", "compare").to_string();
         let setting = format!("variant.{path}.server.address=$({variable}_SERVICE_HOST)");
@@ -294,7 +289,7 @@ fn the_manifests_fit_together() {
     for port in service["spec"]["ports"].as_array().unwrap() {
         assert!(ports.contains(&text(port, "/targetPort")), "no port {port} in {ports}");
     }
-    // Volumes are ConfigMaps and claims that there are.
+    // Volumes must be existing ConfigMaps and claims.
     let known = ["path", "upstream-ca", "queries", "experiment", "results"];
     for (path, kind, name) in [
         ("base/coredns.yaml", "Deployment", "coredns"),

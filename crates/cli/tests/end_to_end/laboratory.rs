@@ -1,5 +1,4 @@
-//! A laboratory of hosts as its tests need it: a chain whose parts wait at a gate until they are let
-//! on, and the question what is left of it.
+//! A laboratory for tests: a chain whose parts wait at a gate, and the check that nothing of it is left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +11,9 @@ use crate::evidence::files;
 use crate::processes::{orphaned_groups, wait_for};
 use crate::room::Room;
 
-/// Hosts, and a link that takes its time between the first two.
+/// Hosts, with a delay between the first two.
 pub(crate) const HOSTS: &str = "lab.hosts = \"namespaces\"\nlink.server.delay = \"1ms\"\n";
 
-/// A chain of three servers.
 pub(crate) const CHAIN: &str =
     "server.kind = \"unbound\"\nrelay.kind = \"dnsmasq\"\nupstream.kind = \"bind\"\n";
 
@@ -24,14 +22,12 @@ pub(crate) const LIGHT: &str = "repeat.runs = 1\nload.clients = 2\nload.outstand
     load.duration = \"300ms\"\nload.warm_up = \"100ms\"\n\
     load.recursion_desired = true\n";
 
-/// One variant.
 pub(crate) const ONE: &str = "[[variant]]\nname = \"chain\"\n";
 
-/// By this name in its environment each process that a test has started is known, whatever it has
-/// become, wherever it is.
+/// This name in its environment identifies each process that a test started, whatever it has become.
 const MARK: &str = "DNSLAB_TEST_ROOM";
 
-/// Where programs are gated, and where a program would leave what it should not.
+/// Gated programs, and the folder for what programs should not leave.
 const GATES: &str = "gates";
 const HOME: &str = "home";
 
@@ -44,13 +40,13 @@ pub(crate) enum Gate {
     End,
 }
 
-/// Puts a gate before a program, in a room; its path. Asked for its version it answers at once; `ip` makes
-/// the link of the try whether there can be hosts, and waits with the batches of those that there are.
+/// Puts a gate before a program, and returns its path. Asked for its version the program answers at once.
+/// `ip` makes the link that tries whether hosts are possible, and waits with the batches of real hosts.
 pub(crate) fn gate(room: &Room, name: &str, behind: &str, when: Gate) -> PathBuf {
     let folder = room.path().join(GATES);
     fs::create_dir_all(&folder).expect("the room is ours");
-    // A server is no longer root when it comes to its gate, and says there that it waits. The next one is
-    // another user.
+    // A server is no longer root at its gate, and writes there that it waits. The next server is another
+    // user.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777)).expect("the room is ours");
     let path = folder.join(name);
     let wait = format!(
@@ -72,21 +68,20 @@ pub(crate) fn gate(room: &Room, name: &str, behind: &str, when: Gate) -> PathBuf
     path
 }
 
-/// Waits until a gated program has come to its gate.
 #[track_caller]
 pub(crate) fn wait_at(room: &Room, name: &str, running: &Running) {
     let sign = room.path().join(GATES).join(format!("{name}.waits"));
     wait_for(&format!("{name} waits"), || running.so_far(), || sign.exists().then_some(()));
 }
 
-/// Lets a gated program on, now and for ever.
+/// Opens the gate for ever.
 pub(crate) fn open(room: &Room, name: &str) {
     let folder = room.path().join(GATES);
     fs::create_dir_all(&folder).expect("the room is ours");
     fs::write(folder.join(format!("{name}.open")), "").expect("the room is ours");
 }
 
-/// `dnslab` in a room, with everything marked that it starts; gated programs come first in its PATH.
+/// `dnslab` in a room. Everything that it starts is marked, and gated programs come first in its PATH.
 pub(crate) fn marked(room: &Room, arguments: &[&str]) -> Running {
     let home = room.path().join(HOME);
     fs::create_dir_all(&home).expect("the room is ours");
@@ -114,7 +109,7 @@ pub(crate) fn marked_processes(room: &Room) -> Vec<(u32, String)> {
     of_room.collect()
 }
 
-/// What of a laboratory must be gone with it.
+/// What must be gone with a laboratory.
 pub(crate) struct Traces {
     processes: BTreeSet<u32>,
     networks: BTreeSet<PathBuf>,
@@ -132,7 +127,7 @@ impl Traces {
         Self { processes, networks }
     }
 
-    /// How many network namespaces there were beside that of the test.
+    /// Network namespaces, without that of the test.
     pub(crate) fn networks(&self) -> usize {
         self.networks.len()
     }
@@ -149,12 +144,12 @@ impl Traces {
         names.filter(is_ours).collect()
     }
 
-    /// Insists that all of it is gone or goes soon, and that nothing lies about.
+    /// Everything is gone or goes soon, and no stray file is left.
     #[track_caller]
     pub(crate) fn are_gone(&self, room: &Room) {
         let left = || format!("{:?}", marked_processes(room));
         wait_for("no process is left", left, || marked_processes(room).is_empty().then_some(()));
-        // A namespace without a process lives on where it is mounted, by a name or without.
+        // A namespace without a process lives on while it is mounted, by a name or without.
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
         for network in &self.networks {
             let name = network.to_string_lossy();

@@ -1,9 +1,8 @@
-//! The `dnslab` command from end to end: real arguments, real servers, real signals, real files.
+//! The `dnslab` command from end to end: real arguments, servers, signals and files.
 //!
-//! Every test that puts load on the machine holds the one [`room::Room`] with load, so that no two
-//! of them share the CPUs. Loads are short: these tests say whether the figures are there and add
-//! up, never how large they are. Each failure shows the command, its output and the folder, which
-//! then stays.
+//! Every test with load holds the one [`room::Room`] with load, so that no two of them share the CPUs. Loads
+//! are short: these tests check that the figures are there and add up, never how large they are. Each failure
+//! shows the command, its output and the folder, which then stays.
 
 mod bad_input;
 mod calibration;

@@ -1,4 +1,4 @@
-//! What is planted in one variant of an experiment on the embedded server, and found in its record.
+//! What is planted in a variant on the embedded server is found in its record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,17 @@ use dnslab_measure::{BottleneckKind, RunRecord, counter};
 use crate::evidence::{label, measured, valid_records};
 use crate::room::Room;
 
-/// A short closed loop over UDP, the embedded server in all variants.
+/// A short closed loop over UDP; the embedded server in all variants.
 const SHORT: &str = "load.clients = 10\nload.outstanding = 1\nload.duration = \"300ms\"\n\
     load.warm_up = \"100ms\"\nload.timeout = \"200ms\"\n";
 
-/// CPU time of the server for each query of the window, nanoseconds.
+/// Of the window, nanoseconds.
 fn cpu_per_query_ns(record: &RunRecord) -> f64 {
     let cpu_ns = measured(record).server_cpu_per_query_ns();
     cpu_ns.unwrap_or_else(|| panic!("{}: the server was not watched", label(record)))
 }
 
-/// Five standard deviations of a binomial share.
+/// Within five standard deviations of a binomial share.
 fn is_near(seen: u64, of: u64, share: f64) -> bool {
     let (seen, of) = (seen as f64, of as f64);
     (seen - of * share).abs() < 5.0 * (of * share * (1.0 - share)).sqrt()
@@ -37,13 +37,13 @@ fn a_cost_a_delay_and_a_loss_are_found() {
         let found = records.iter().find(|record| record.variant == variant);
         found.unwrap_or_else(|| panic!("no record of {variant}: {done}"))
     };
-    // Nothing is asked of the machine here: CPU time is what was used, and a delay is never too short.
+    // This depends on no machine: CPU time is what was used, and a delay is never too short.
     let (plain, busy) = (cpu_per_query_ns(of("plain")), cpu_per_query_ns(of("busy")));
     assert!(busy >= plain + 50_000.0, "{plain} and {busy} ns of CPU for each query: {done}");
     let median_ns = measured(of("slow")).latency.quantile_ns(0.5);
     assert!(median_ns.is_some_and(|median_ns| median_ns >= 2_000_000), "{median_ns:?}: {done}");
     assert_eq!(of("slow").limit.kind, BottleneckKind::Window, "{done}");
-    // What the delay really was is known: by how much it came late, on average.
+    // The true delay is known from its mean lateness.
     let counters = measured(of("slow")).server_counters.as_ref();
     let samples = counters.map(|counters| &counters.samples[..]).unwrap_or_default();
     let last = samples.last().unwrap_or_else(|| panic!("no counters: {done}"));
@@ -81,7 +81,7 @@ fn what_is_drawn_differs_between_repetitions_and_not_within_one() {
         let seeds = seeds(record);
         let expected = match record.variant.as_str() {
             "forwarder" => ["load", "upstream"].as_slice(),
-            // Without namespaces there is no link, and who makes them needs to be root.
+            // Without namespaces there is no link, and only root can make them.
             "slow" if rustix::process::geteuid().is_root() => &["load", "server", "link"],
             _ => &["load", "server"],
         };
@@ -95,7 +95,7 @@ fn what_is_drawn_differs_between_repetitions_and_not_within_one() {
             seeds_of.entry((record.repetition, name)).or_default().insert(seed);
         }
     }
-    // One for each repetition and role, and no two of them are the same.
+    // There is one for each repetition and role, and no two are the same.
     assert!(seeds_of.values().all(|seeds| seeds.len() == 1), "{seeds_of:?}");
     let all: BTreeSet<u64> = seeds_of.values().flatten().copied().collect();
     assert_eq!(all.len(), seeds_of.len(), "{seeds_of:?}");

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use dnslab_measure::RunRecord;
 use rustix::process::{Pid, Signal};
 
-/// Patience with things that take milliseconds on a quiet machine.
+/// Limit for things that take milliseconds on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// CPU time after which a server is surely under load, in clock ticks of 10 ms. To start takes BIND,
-/// the slowest, 5 of them.
+/// CPU time after which a server is surely under load, in clock ticks of 10 ms. The start of BIND, the
+/// slowest, takes 5.
 const WORKING_TICKS: u64 = 12;
 
-/// Waits until `found` finds something; `context` is shown when it does not.
+/// Waits until `found` finds something. `context` is shown if it does not.
 #[track_caller]
 pub(crate) fn wait_for<T>(
     what: &str,
@@ -35,8 +35,8 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// The processes whose working directory is in `folder`, or whose command line names it, with that
-/// command line. Zombies are gone already.
+/// The processes whose working directory is in `folder`, or whose command line names it, with that command
+/// line. Zombies count as gone.
 pub(crate) fn processes_of(folder: &Path) -> Vec<(u32, String)> {
     let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -50,8 +50,8 @@ pub(crate) fn processes_of(folder: &Path) -> Vec<(u32, String)> {
     of_folder.collect()
 }
 
-/// The server of a run in the folder `runs/VARIANT-N` once it works: the process in its `server`
-/// folder that has used the CPU for some time. `None` while there is none.
+/// The working server of a run in the folder `runs/VARIANT-N`: the process in its `server` folder that has
+/// used the CPU for some time.
 pub(crate) fn working_server(run: &Path) -> Option<u32> {
     let folder = run.join("server").canonicalize().ok()?;
     let entries = fs::read_dir("/proc").ok()?.flatten();
@@ -66,7 +66,7 @@ fn working_directory(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
-/// CPU time that a process has used, in clock ticks of 10 ms; 0 for one that is gone.
+/// CPU time of a process in clock ticks of 10 ms; 0 if it is gone.
 pub(crate) fn working(pid: u32) -> u64 {
     cpu_ticks(pid).unwrap_or(0)
 }
@@ -76,8 +76,7 @@ fn cpu_ticks(pid: u32) -> Option<u64> {
     Some(stat_field(pid, 14)? + stat_field(pid, 15)?)
 }
 
-/// The guard of a server: its ancestor (the server may be several processes) that `command` itself
-/// started.
+/// The guard of a server: its ancestor that `command` itself started. The server may be several processes.
 #[track_caller]
 pub(crate) fn guard_of(server: u32, command: u32) -> u32 {
     let mut pid = server;
@@ -93,21 +92,20 @@ pub(crate) fn guard_of(server: u32, command: u32) -> u32 {
     pid
 }
 
-/// A numeric field of `/proc/PID/stat`, counted from 1 as in proc_pid_stat(5). The second one, the
-/// name, may hold spaces and parentheses.
+/// A numeric field of `/proc/PID/stat`, from 1 as in proc_pid_stat(5). The second one, the name, may have
+/// spaces and parentheses.
 fn stat_field(pid: u32, number: usize) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(number - 3)?.parse().ok()
 }
 
-/// Kills a process that is no child of ours.
 #[track_caller]
 pub(crate) fn kill(pid: u32) {
     signal(pid, Signal::KILL);
 }
 
-/// Sends a signal to a process that is no child of ours.
+/// For a process that is not our child.
 #[track_caller]
 pub(crate) fn signal(pid: u32, signal: Signal) {
     let id = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("process ids are positive");
@@ -115,11 +113,11 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
         .unwrap_or_else(|error| panic!("cannot signal {pid}: {error}"));
 }
 
-/// The control groups whose maker is gone: they were left behind.
+/// The control groups whose maker is gone.
 pub(crate) fn orphaned_groups() -> BTreeSet<String> {
     let output = Command::new("find")
         .args(["/sys/fs/cgroup", "-type", "d", "-name", "dnslab-*"])
-        // Groups of others come and go while it walks; it complains, and we do not mind.
+        // Groups of others come and go during the walk. The complaints do not matter.
         .output()
         .expect("`find` is a part of every system");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -129,7 +127,6 @@ pub(crate) fn orphaned_groups() -> BTreeSet<String> {
     text.lines().filter(orphaned).map(str::to_owned).collect()
 }
 
-/// Insists that the addresses of all these runs can be bound again.
 #[track_caller]
 pub(crate) fn ports_are_free(records: &[RunRecord]) {
     for record in records {

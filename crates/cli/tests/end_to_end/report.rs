@@ -13,7 +13,7 @@ fn the_report_is_made_again_from_the_results_alone() {
     room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
     let results = room.results();
     let before = files(results.path());
-    // Somewhere else, under another name, without anything that a report wrote.
+    // In another place, under another name, without the files of a report.
     let moved = room.path().join("moved");
     fs::rename(results.path(), &moved).unwrap();
     for name in REPORT {
@@ -56,7 +56,7 @@ fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
     for name in REPORT {
         assert!(fs::symlink_metadata(own.join(name)).unwrap().is_file(), "{name} is a link");
     }
-    // What must be there, and is a link: refused by name, and nothing of it is shown.
+    // A file that is required but is a link is refused by name, and nothing of it is shown.
     let check = |name: &str, words: &[&str]| {
         let (planted, aside) = (own.join(name), room.path().join("aside"));
         let is_there = planted.exists();
@@ -82,7 +82,7 @@ fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
     check("capacity.json", &report);
     check("experiment.toml", &resume);
     check("session.lock", &resume);
-    // A run that is made anew fills no folder of somebody else's.
+    // A repeated run does not write into somebody else's folder.
     let other = room.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::remove_dir_all(own.join("runs/tcp-2")).unwrap();

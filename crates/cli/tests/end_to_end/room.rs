@@ -1,4 +1,4 @@
-//! A folder for one test, and the lock that keeps other loads away meanwhile.
+//! A folder for one test, and the lock that keeps other loads away.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,21 +15,20 @@ use crate::command::{Done, Running, program};
 /// Held by the one test that puts load on the machine.
 static LOAD: Mutex<()> = Mutex::new(());
 
-/// A short load on a small zone, in the words of an experiment file.
+/// In the words of an experiment file.
 pub(crate) const SHORT: &str =
     "[load]\nclients = 10\noutstanding = 5\nduration = \"300ms\"\nwarm_up = \"100ms\"\n";
 
-/// Two variants, UDP and TCP.
 pub(crate) const UDP_AND_TCP: &str = "[[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\
     [[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n";
 
-/// The words of a command with few clients, where it does not say how many itself.
+/// Adds `--clients 10`, unless the words say how many.
 pub(crate) fn with_few_clients(words: &[&str]) -> Vec<String> {
     let few = if words.contains(&"--clients") { &[][..] } else { &["--clients", "10"] };
     words.iter().chain(few).map(|word| (*word).to_owned()).collect()
 }
 
-/// A folder for one test; commands run in it. It stays when the test fails.
+/// Commands run in this folder. It stays if the test fails.
 pub(crate) struct Room {
     folder: TempDir,
     _load: Option<MutexGuard<'static, ()>>,
@@ -41,9 +40,9 @@ impl Room {
         Self::new(None)
     }
 
-    /// For a test with load: waits until no other one has any.
+    /// Waits until no other test has load.
     pub(crate) fn with_load() -> Self {
-        // A test that failed while it held the lock says nothing of this one.
+        // A test that failed with the lock says nothing about this one.
         Self::new(Some(LOAD.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
@@ -52,12 +51,11 @@ impl Room {
         Self { folder: folder.expect("a temporary folder can be made"), _load: load }
     }
 
-    /// The folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file; its path.
+    /// Returns the path.
     pub(crate) fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, content).expect("the folder can be written");
@@ -69,20 +67,20 @@ impl Room {
         self.write("experiment.toml", &format!("name = \"x\"\n{lines}"))
     }
 
-    /// Lets any user write into the folder, where each can change only what is their own.
+    /// Lets any user write into the folder, where each can change only their own files.
     pub(crate) fn open_to_all(&self) {
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o1777))
             .expect("the folder is ours");
     }
 
-    /// The binary under test as `nobody` calls it, from this folder, which that user may write. The folder of
-    /// the build need not be readable for that user.
+    /// The binary under test as `nobody` calls it, from this folder, which that user may write. `nobody` need
+    /// not be able to read the build folder.
     pub(crate) fn as_nobody(&self) -> Command {
         self.open_to_all();
         let copy = self.path().join("dnslab");
         if !copy.exists() {
-            // Not by this process: a child that another test starts meanwhile would inherit the file, open for
-            // writing, and no such program can be executed.
+            // `cp` copies, not this process: a child of another test would inherit the file open for writing,
+            // and such a program cannot be executed.
             let copied = Command::new("cp").arg(program()).arg(&copy).status();
             assert!(copied.is_ok_and(|status| status.success()), "cannot copy to {copy:?}");
         }
@@ -94,7 +92,6 @@ impl Room {
         command
     }
 
-    /// Starts `dnslab` with these arguments.
     #[track_caller]
     pub(crate) fn start<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
         let mut command = Command::new(program());
@@ -102,13 +99,12 @@ impl Room {
         Running::start(command, self.path())
     }
 
-    /// Calls `dnslab` with these arguments and waits for its end.
     #[track_caller]
     pub(crate) fn dnslab<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Done {
         self.start(arguments).finish()
     }
 
-    /// The only results directory under `results`, complete or not; `None` if there is none yet.
+    /// The only one under `results`, complete or not; `None` if there is none yet.
     #[track_caller]
     pub(crate) fn results_so_far(&self) -> Option<ResultsDirectory> {
         let found: Vec<PathBuf> = folders(&self.path().join("results"));
@@ -116,7 +112,7 @@ impl Room {
         ResultsDirectory::open(found.first()?).ok()
     }
 
-    /// The only results directory under `results`.
+    /// The only one under `results`.
     #[track_caller]
     pub(crate) fn results(&self) -> ResultsDirectory {
         let results = self.results_so_far();
@@ -133,7 +129,7 @@ impl Drop for Room {
     }
 }
 
-/// The folders in `folder`, sorted; empty if there is no such folder.
+/// Sorted; empty if there is no such folder.
 pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> =

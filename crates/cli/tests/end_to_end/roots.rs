@@ -1,7 +1,7 @@
 //! Servers of other releases: fetched by `dnslab lab get`, compared by `dnslab run`.
 //!
-//! `./test` fetches the real ones once, into `target/tools/cache`. How fetching ends is shown with a
-//! debootstrap of our own, which mounts and lingers as the real one does, but at once.
+//! `./test` fetches the real ones once, into `target/tools/cache`. Failures of fetching are tested with our
+//! own debootstrap, which mounts and lingers like the real one, but at once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,7 +24,7 @@ echo "I: Unpacking what never ends..."
 sleep 1000 &
 wait"#;
 
-/// Fails as debootstrap does when there is no such mirror.
+/// Fails as debootstrap does without such a mirror.
 const FAILING: &str = r#"mkdir -p "$target/debootstrap"
 echo "the last line of its own log" > "$target/debootstrap/debootstrap.log"
 echo "E: Failed getting release file"
@@ -40,19 +40,18 @@ fn real_cache() -> PathBuf {
     cache.canonicalize().expect("it is there")
 }
 
-/// `dnslab` with `cache` as its cache.
 fn dnslab(cache: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.args(arguments).env("DNSLAB_CACHE", cache);
     command
 }
 
-/// What is mounted for everybody.
+/// Mounts that everybody sees.
 fn mounts() -> String {
     fs::read_to_string("/proc/self/mounts").expect("Linux has it")
 }
 
-/// Starts `dnslab lab get bind-9.16` in a room with a debootstrap that does this.
+/// Starts `dnslab lab get bind-9.16` in a room, with this script as debootstrap.
 fn get(room: &Room, script: &str) -> Running {
     let bin = room.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -67,7 +66,7 @@ fn get(room: &Room, script: &str) -> Running {
     Running::start(command, room.path())
 }
 
-/// Names in the room's cache, but those of locks.
+/// Without locks.
 fn in_cache(room: &Room) -> Vec<String> {
     let entries = fs::read_dir(room.path().join("cache")).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().into_string().unwrap());
@@ -85,7 +84,6 @@ fn wait_for_mount(room: &Room, running: &Running) {
     assert!(!mounts().contains(".bind-9.16.part-"), "it is mounted for everybody: {}", mounts());
 }
 
-/// Waits until no process of the room is left.
 fn wait_for_silence(room: &Room) {
     let left = || format!("{:?}", processes_of(room.path()));
     wait_for("no process is left", left, || processes_of(room.path()).is_empty().then_some(()));
@@ -126,7 +124,7 @@ fn two_releases_of_bind_are_compared() {
     assert_eq!(mounts(), before);
     assert_eq!(&orphaned_groups() - &groups, Default::default());
     ports_are_free(&records);
-    // Of what a release does not serve, the plan speaks; the rest runs.
+    // The plan says what a release does not serve; the rest runs.
     let dry =
         ["run", "./experiment.toml", "--dry-run", "--set", "variant.bind-9-20.load.transport=dot"];
     Running::start(dnslab(&cache, &dry), room.path()).finish().exits_with(0);
@@ -177,7 +175,6 @@ fn the_example_of_the_document_is_right() {
     done.prints("10 runs, about ");
 }
 
-/// A program in the cache is found by its name, as one in PATH is.
 #[test]
 fn a_program_in_the_cache_is_found() {
     let room = Room::quiet();

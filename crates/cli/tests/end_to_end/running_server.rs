@@ -1,4 +1,4 @@
-//! A server that the test itself runs: for the command it is a stranger's.
+//! Servers that the test itself runs. To the command they are external.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use crate::command::Running;
 use crate::processes::wait_for;
 use crate::room::Room;
 
-/// Names in the zone: `host0` to `host99`.
+/// `host0` to `host99`.
 const HOSTS: usize = 100;
 
 /// The zone as a file.
@@ -26,7 +26,7 @@ pub(crate) fn zone() -> String {
     text
 }
 
-/// A query file in dnsperf's format: comment, empty line, tab, lower case, another type.
+/// In dnsperf's format: comment, empty line, tab, lower case, another type.
 pub(crate) fn queries() -> String {
     let mut text = ";; queries of the test\n\n".to_owned();
     for number in 0..HOSTS {
@@ -36,7 +36,7 @@ pub(crate) fn queries() -> String {
     text
 }
 
-/// A `named` with a zone and a certificate. It is ended when this is dropped.
+/// A `named` with a zone and a certificate. Dropping it ends it.
 pub(crate) struct RunningBind {
     /// UDP and TCP.
     pub(crate) plain: SocketAddr,
@@ -50,26 +50,26 @@ pub(crate) struct RunningBind {
 }
 
 impl RunningBind {
-    /// Starts it on free ports of `address` with all its files in `folder`, which need not exist,
-    /// and waits until `dig` and `kdig` get the right answer.
+    /// Starts it on free ports of `address` with all its files in `folder`, which need not exist. Waits until
+    /// `dig` and `kdig` get the right answer.
     #[track_caller]
     pub(crate) fn start(folder: &Path, address: &str) -> Self {
         Self::start_with(folder, address, "")
     }
 
-    /// The same with these further `options`.
+    /// With further `options`.
     #[track_caller]
     pub(crate) fn start_with(folder: &Path, address: &str, options: &str) -> Self {
         Self::begin(folder, address, options, "own")
     }
 
-    /// The same with the certificate that BIND makes for itself.
+    /// With the certificate that BIND makes for itself.
     #[track_caller]
     pub(crate) fn start_self_signed(folder: &Path, address: &str) -> Self {
         Self::begin(folder, address, "", "ephemeral")
     }
 
-    /// Starts it with these `options` and the certificate of this name in its configuration.
+    /// `tls` is the name of the certificate in the configuration.
     #[track_caller]
     fn begin(folder: &Path, address: &str, options: &str, tls: &str) -> Self {
         fs::create_dir_all(folder).unwrap();
@@ -109,7 +109,7 @@ impl RunningBind {
         let own = Self { plain, dot, doh2, authority: certificate.authority, child };
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
         let asked = [(Transport::Udp, plain), (Transport::Dot, dot)];
-        // A client that verifies gets no answer where the certificate is BIND's own.
+        // A verifying client gets no answer if the certificate is BIND's own.
         for (transport, address) in asked.into_iter().take(if tls == "own" { 2 } else { 1 }) {
             wait_for("named answers", log, || {
                 let answer = ask(transport, address, Some(&own.authority), "host7.melmac.univ");
@@ -119,12 +119,10 @@ impl RunningBind {
         own
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The address for `transport`, as the command wants it.
     pub(crate) fn target(&self, transport: &str) -> String {
         match transport {
             "dot" => self.dot.to_string(),
@@ -141,7 +139,7 @@ impl Drop for RunningBind {
     }
 }
 
-/// Starts the responder on free ports of `address`, on all transports; where it listens on each.
+/// Starts the responder on free ports of `address`, over all transports. Returns its address by transport.
 #[track_caller]
 pub(crate) fn serve(
     room: &Room,
@@ -152,7 +150,7 @@ pub(crate) fn serve(
     serve_what(room, address, &["--zone", "zone"], further)
 }
 
-/// The same with something else to serve: `--names` and a list.
+/// [`serve`] with something else to serve, such as `--names` and a list.
 #[track_caller]
 pub(crate) fn serve_what(
     room: &Room,
@@ -183,8 +181,8 @@ pub(crate) fn serve_what(
     (running, at)
 }
 
-/// Asks a foreign client for the address of `name`: `dig`, or `kdig` where it is encrypted, which
-/// verifies the certificate against `authority`. What it prints; empty when it got no answer.
+/// Asks for the address of `name` with `dig`, or with `kdig` over encrypted transports, where it verifies the
+/// certificate against `authority`. Returns its output, or nothing if there was no answer.
 #[track_caller]
 pub(crate) fn ask(
     transport: Transport,
@@ -217,6 +215,6 @@ pub(crate) fn ask(
         .output()
         .unwrap_or_else(|error| panic!("{client}: {error}: apt-get install {package}"));
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    // Both clients write what went wrong as a comment.
+    // Both clients write errors as comments.
     if text.starts_with(';') { String::new() } else { text }
 }

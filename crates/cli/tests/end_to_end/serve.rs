@@ -1,4 +1,4 @@
-//! `dnslab serve` as others see it: foreign clients ask, SIGTERM ends it.
+//! `dnslab serve` seen by others: foreign clients ask, SIGTERM ends it.
 
 use std::fs;
 use std::io::Read as _;
@@ -21,7 +21,7 @@ fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
         let room = Room::quiet();
         let (mut running, at) = start(&room, address, &[]);
         let authority = room.path().join(certificate::AUTHORITY);
-        // Debian has no client that asks over HTTP/3.
+        // Debian has no client for HTTP/3.
         let asked_over = Transport::ALL.into_iter().filter(|it| *it != Transport::Doh3);
         for transport in asked_over.clone() {
             let asked = |name| ask(transport, at(transport), Some(&authority), name);
@@ -49,7 +49,7 @@ fn a_lossy_responder_loses() {
     done.complains("udp: 1 received, 0 answered, 1 lost by program");
 }
 
-/// The little DNS that is made of a list of names, in the eyes of a client that checks signatures.
+/// A validating client sees the small DNS that is made from a list of names.
 #[test]
 fn a_list_of_names_becomes_a_resolver() {
     let room = Room::quiet();
@@ -104,7 +104,7 @@ fn counters_can_be_watched() {
             assert_eq!(answer, "192.0.2.7", "over {transport}: {}", running.so_far());
         }
     }
-    // Two queries on one connection, which use its quota up.
+    // Two queries on one connection use up its quota.
     let dot = at(Transport::Dot);
     let output = Command::new("kdig")
         .args([&format!("@{}", dot.ip()), "-p", &dot.port().to_string(), "+tls", "+keepopen"])

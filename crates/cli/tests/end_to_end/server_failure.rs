@@ -19,14 +19,13 @@ fn failure(record: &RunRecord) -> (&str, &[String]) {
     }
 }
 
-/// Who is killed.
 #[derive(Clone, Copy)]
 enum Victim {
     Server,
     Guard,
 }
 
-/// Kills the server of the second of four runs, or its guard, while it is under load.
+/// Kills the server of the second of four runs, or its guard, under load.
 #[track_caller]
 fn check_death(kind: &str, victim: Victim) {
     let room = Room::with_load();
@@ -119,7 +118,7 @@ fn a_program_that_is_no_server_is_refused_at_plan_time() {
     assert!(room.results_so_far().is_none(), "{done}");
 }
 
-/// Hides the system's folders of servers: in a name space of its own, as the user may.
+/// A mount namespace hides the system's folders of servers, as any user may.
 #[test]
 fn a_server_that_is_not_installed_is_named_with_its_package() {
     for (kind, program_name, package) in

@@ -1,4 +1,4 @@
-//! BIND, Knot DNS and NSD, started, measured and stopped by the command.
+//! BIND, Knot DNS, NSD and PowerDNS, started, measured and stopped by the command.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,7 +15,7 @@ use crate::room::Room;
 fn check(kind: ServerKind, address: &str, runs: usize) {
     let room = Room::with_load();
     let groups = orphaned_groups();
-    // Of what the installed version has no transport for, the plan speaks; the rest runs.
+    // The plan says which transports the installed version lacks; the rest runs.
     let installed = find(kind, None).unwrap_or_else(|error| panic!("{error}"));
     let (can, cannot): (Vec<Transport>, Vec<Transport>) =
         Transport::ALL.into_iter().partition(|it| installed.supports(*it).is_ok());

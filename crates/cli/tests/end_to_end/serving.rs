@@ -1,5 +1,4 @@
-//! What a server does to its clients that a rate does not show: answers that wait for the next query, and
-//! clients that it does not serve.
+//! What a rate does not show: answers that wait for the next query, and clients that are not served.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -14,7 +13,7 @@ use crate::processes::signal;
 use crate::room::Room;
 use crate::running_server::{RunningBind, queries, serve};
 
-/// An open loop over TCP of `rate` queries per second on 20 connections.
+/// `rate` queries per second over TCP on 20 connections.
 fn open_loop(target: &str, rate: &str, pace: &str) -> Room {
     // The caller's room keeps other loads away.
     let room = Room::quiet();
@@ -26,7 +25,7 @@ fn open_loop(target: &str, rate: &str, pace: &str) -> Room {
     room
 }
 
-/// The share of the answers that waited, if the record says so.
+/// The share of the answers that waited, if the record has it.
 fn waited(room: &Room) -> Option<f64> {
     let record: RunRecord = valid_records(&room.results(), 1).remove(0);
     record.caveats.iter().find_map(|caveat| match caveat {
@@ -50,9 +49,9 @@ fn stalled<T>(process: u32, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// BIND 9.18 leaves Nagle's algorithm on. A connection begins to wait where two of its queries come before
-/// an answer, and then goes on. At a constant pace on a quiet machine that never happens by itself; a stall
-/// of 10 ms makes it happen on each connection. A busy machine forbids the claim, so there are further tries.
+/// BIND 9.18 leaves Nagle's algorithm on. A connection begins to wait when two of its queries come before an
+/// answer, and then goes on. At a constant pace on a quiet machine that never happens; a stall of 10 ms makes
+/// it happen on each connection. On a busy machine dnslab does not claim it, so there are several tries.
 #[test]
 fn answers_that_wait_for_the_next_query_are_named() {
     let room = Room::with_load();
@@ -64,8 +63,8 @@ fn answers_that_wait_for_the_next_query_are_named() {
     }
 }
 
-/// The embedded server sets TCP_NODELAY; and a server whose answers take longer than the gap between two
-/// queries keeps none of them back for the next.
+/// The embedded server sets TCP_NODELAY. A server whose answers take longer than the gap between two queries
+/// does not keep answers back for the next query either.
 #[test]
 fn answers_that_do_not_wait_are_not_named() {
     for further in [&[][..], &["--delay", "30ms"]] {
@@ -78,7 +77,7 @@ fn answers_that_do_not_wait_are_not_named() {
     }
 }
 
-/// The reason for which the only run of these results is invalid.
+/// Why the only run of these results is invalid.
 #[track_caller]
 fn reason(room: &Room) -> String {
     let found = records(&room.results());
@@ -103,10 +102,10 @@ fn clients_that_a_running_server_does_not_serve() {
         let of = ["load", target, "--transport", transport, "--insecure"];
         let of = if transport == "tcp" { &of[..4] } else { &of[..] };
         let done = load.dnslab(&[of, &common, &closed].concat()).exits_with(3);
-        // Of what dnslab itself asks before the load a connection may still be open.
+        // A connection of dnslab's own queries before the load may still be open.
         let told = reason(&load);
         assert!(told.contains(" of 50 clients"), "{told}{done}");
-        // It is found on this machine, so its own option is named and no other's.
+        // The server is found on this machine, so its own option is named and no other.
         assert!(told.contains("`tcp-clients`") && !told.contains("`incoming-num-tcp`"), "{told}");
         done.prints("INVALID: the server served ");
     }
@@ -116,8 +115,8 @@ fn clients_that_a_running_server_does_not_serve() {
     done.prints(" of 50 clients").prints("`tcp-clients`");
 }
 
-/// NSD takes the last of two values. It closes connections that pause when it is at its bound, so some more
-/// than that are served in turn.
+/// NSD takes the last of two values. At its bound it closes connections that pause, so it serves some more
+/// clients in turn.
 #[test]
 fn clients_that_a_started_server_does_not_serve() {
     let room = Room::with_load();

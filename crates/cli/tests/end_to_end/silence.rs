@@ -1,4 +1,4 @@
-//! Servers that fall silent, lose too much, or are not quite there yet: which runs count.
+//! Servers that fall silent, lose too much, or are not ready yet: which runs count.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -11,7 +11,6 @@ use crate::processes::{processes_of, signal, wait_for, working, working_server};
 use crate::room::{Room, with_few_clients};
 use crate::running_server::{RunningBind, queries};
 
-/// Insists that a run does not count, for this reason.
 #[track_caller]
 fn is_invalid(record: &RunRecord, words: &str) {
     match &record.status {
@@ -20,7 +19,7 @@ fn is_invalid(record: &RunRecord, words: &str) {
     }
 }
 
-/// Stops the server of the last variant while it is under this load; the records.
+/// Stops the server of the last variant under this load, and returns the records.
 #[track_caller]
 fn stopped(lines: &str) -> Vec<RunRecord> {
     let room = Room::with_load();
@@ -114,8 +113,7 @@ fn a_run_that_loses_more_than_the_limit_is_invalid() {
     }
 }
 
-/// A server that answers the first query with SERVFAIL, sends a datagram that answers nothing before
-/// its second answer, and then does as it should.
+/// Answers the first query with SERVFAIL, sends a stray datagram before its second answer, and then works.
 fn slow_starter() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports");
     let address = socket.local_addr().expect("it is bound");

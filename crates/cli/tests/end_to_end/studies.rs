@@ -1,5 +1,4 @@
-//! The built-in studies at a small size, on the servers that people run; the plan; and servers that are left
-//! up.
+//! The built-in studies at a small size on real servers, the plan, and servers that are left up.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::processes::{processes_of, wait_for};
 use crate::room::Room;
 
-/// Runs a built-in study with these settings; its records.
+/// Runs a built-in study with these settings, and returns its records.
 #[track_caller]
 fn study(room: &Room, name: &str, settings: &[&str], runs: usize) -> Vec<RunRecord> {
     let mut arguments = vec!["run", name];
@@ -31,7 +30,7 @@ fn of<'a>(records: &'a [RunRecord], variant: &str) -> &'a RunRecord {
         .unwrap_or_else(|| panic!("no {variant}"))
 }
 
-/// What the server under test counted while the load ran, and what the load sent.
+/// Queries counted by the server under test during the load, and queries of the load.
 fn counted_and_sent(record: &RunRecord) -> (Option<u64>, u64) {
     let measured = measured(record);
     let sent = measured.warm_up.outcomes.due + measured.counters.outcomes.due;
@@ -63,7 +62,7 @@ fn logs_cost_and_are_weighed() {
     let last = |variant| {
         measured(of(&records, variant)).resources.samples.last().expect("it was watched").log_octets
     };
-    // A line has the time, the client, the name and more; 60 octets are fewer than any has.
+    // A line has the time, the client, the name and more: at least 60 octets.
     let (_, sent) = counted_and_sent(of(&records, "query-log"));
     assert!(last("query-log") > 60 * sent, "{} octets for {sent} queries", last("query-log"));
 }
@@ -79,7 +78,7 @@ fn each_cause_of_a_query_logs_cost_is_one_variant() {
         "repeat.runs=1",
         "load.clients=2",
         "load.outstanding=4",
-        // Filled some times by these queries.
+        // These queries fill it several times.
         "variant.rotated.server.log.size_mib=1",
         "variant.rotated.server.log.versions=1",
     ];
@@ -96,7 +95,7 @@ fn each_cause_of_a_query_logs_cost_is_one_variant() {
     for variant in ["none", "null", "threads-2", "cpus-2"] {
         assert_eq!(octets_per_query(variant), 0, "{variant}");
     }
-    // A line has the client, the name and more; 60 octets are fewer than any has.
+    // A line has the client, the name and more: at least 60 octets.
     for variant in ["file-bare", "file", "file-full", "rotated", "stderr", "both", "cpus-2-file"] {
         let octets = octets_per_query(variant);
         assert!(octets > 60, "{variant}: {octets} octets for each query");
@@ -107,8 +106,8 @@ fn each_cause_of_a_query_logs_cost_is_one_variant() {
     assert!(!rotated.join("query.log.0").exists(), "old files are removed after the run");
 }
 
-/// Servers that shorten their time-outs when they are full are not full: each client makes one connection,
-/// though it asks every half second only.
+/// Some servers shorten their time-outs when they are full. These are not full: each client makes one
+/// connection, though it asks only every half second.
 #[track_caller]
 fn connections_are_kept(lines: &str) {
     let room = Room::with_load();
@@ -190,7 +189,7 @@ fn an_upstream_that_closes_idle_connections_gets_more_of_them() {
     }
 }
 
-/// The connections that the upstream of a variant was asked for.
+/// The connections that a variant's upstream was asked for.
 fn connections_to_upstream(records: &[RunRecord], variant: &str) -> u64 {
     let upstream = counted_by_upstream(records, variant);
     upstream.and_then(|counters| counters.total(counter::CONNECTIONS)).unwrap_or(0)
@@ -208,7 +207,7 @@ fn both_legs_of_a_forwarder_are_measured() {
     let program = format!("server.binary={}", coredns.display());
     let settings = [&program, "load.duration=500ms", "load.warm_up=200ms", "repeat.runs=1"];
     let records = study(&room, "forwarding", &settings, 4);
-    // BIND counts what came over TLS with what came over TCP.
+    // BIND counts queries over TLS as queries over TCP.
     for (variant, transport) in [("udp", counter::QUERIES_UDP), ("dot", "QryTCP")] {
         let record = of(&records, variant);
         let (counted, sent) = counted_and_sent(record);
@@ -217,7 +216,7 @@ fn both_legs_of_a_forwarder_are_measured() {
         assert_eq!((bind.server.kind.as_str(), bind.transport.as_str()), ("bind", variant));
         let counters = bind.counters.as_ref().expect("BIND tells what it counted");
         let passed = counters.growth(counter::QUERIES).unwrap_or(0);
-        // CoreDNS probes the health of its upstream beside.
+        // CoreDNS also probes the health of its upstream.
         assert!(passed >= sent && passed < sent + 50, "{variant}: {passed} of {sent} queries");
         assert!(counters.growth(transport).unwrap_or(0) > 0, "{variant}: {counters:?}");
         let figures = ServerFigures::of_run(record);

@@ -1,4 +1,4 @@
-//! `dnslab load` on `dnslab serve`, over every transport, and the experiment that compares them.
+//! `dnslab load` on `dnslab serve` over every transport, and the experiment that compares them.
 
 use dnslab_lab::certificate;
 use dnslab_measure::{ResultsDirectory, RunRecord};
@@ -8,7 +8,7 @@ use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::room::{Room, folders, with_few_clients};
 use crate::running_server::{queries, serve};
 
-/// One valid run of `dnslab load` over `transport`, verified, with these further arguments.
+/// One valid, verified run with these further arguments.
 #[track_caller]
 fn load(room: &Room, target: &str, transport: Transport, further: &[&str]) -> RunRecord {
     room.write("queries", &queries());
@@ -66,8 +66,8 @@ fn https_has_a_method_and_a_path() {
     }
 }
 
-/// Clients that connect again resume with their own tickets, and send early data where they are told
-/// to and the server takes it.
+/// Clients that connect again resume with their own tickets. They send early data if they are told to and the
+/// server takes it.
 #[test]
 fn tickets_and_early_data_are_used() {
     let room = Room::with_load();
@@ -109,7 +109,7 @@ fn the_experiment_on_all_transports_is_built_in() {
     report_is_whole(&results, &Transport::ALL.map(Transport::name));
 }
 
-/// Names are asked for types that they do not have: such an answer holds no record, and is right.
+/// Names lack some of the types. An answer without a record is right then.
 #[test]
 fn a_mix_of_types_is_asked() {
     let room = Room::with_load();

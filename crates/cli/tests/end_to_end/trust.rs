@@ -1,5 +1,5 @@
-//! An experiment file is code: `plan` runs nothing that it names, and `run` takes one that may be
-//! somebody else's only if it is told to.
+//! An experiment file is code. `plan` runs nothing that it names, and `run` takes a file that may be somebody
+//! else's only if told to.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -9,13 +9,13 @@ use std::process::Command;
 use crate::command::{Running, program};
 use crate::room::{Room, SHORT};
 
-/// A user that nobody is.
+/// A user id that nobody has.
 const STRANGER: u32 = 54_321;
 
-/// A room with an experiment whose `server.binary` leaves the file `ran` behind when it is run.
+/// An experiment whose `server.binary` leaves the file `ran` behind if it is run.
 fn room_with_trap() -> Room {
     let room = Room::quiet();
-    // It runs as a user of its own.
+    // The program runs as another user.
     let marker = marker(&room);
     fs::create_dir(marker.parent().unwrap()).unwrap();
     set_mode(marker.parent().unwrap(), 0o777);
@@ -65,7 +65,7 @@ fn a_plan_runs_nothing_that_the_file_names() {
     assert!(!plain.stdout.contains("it is code"), "{plain}");
 }
 
-/// Runs the experiment of `room`, which must refuse it for this reason and run nothing.
+/// The experiment must be refused for this reason, and nothing run.
 #[track_caller]
 fn is_refused(room: &Room, words: &[&str], doubt: &str) {
     let done = room.dnslab(words).exits_with(2).errors(1);
@@ -83,7 +83,7 @@ fn a_file_that_others_may_write_is_not_run() {
     let file = room.path().join("experiment.toml");
     set_mode(&file, 0o666);
     is_refused(&room, &run, "everybody may write it");
-    // A group that has others in it, too: not the one that is this user's own.
+    // A group with other members: not this user's own group.
     let other = std::os::unix::fs::chown(&file, None, Some(65_534));
     set_mode(&file, 0o664);
     if other.is_ok() {
@@ -92,7 +92,7 @@ fn a_file_that_others_may_write_is_not_run() {
     set_mode(&file, 0o644);
     set_mode(room.path(), 0o777);
     is_refused(&room, &run, "everybody may write its folder ");
-    // There only the owner of a file may replace it.
+    // In a sticky folder only its owner may replace a file.
     set_mode(room.path(), 0o1777);
     room.dnslab(&run);
     assert!(has_run(&room), "the user's own file was refused");
@@ -117,10 +117,10 @@ fn a_file_of_another_user_is_run_only_when_told_to() {
     let run = ["run", "./experiment.toml"];
     chown(room.path().join("experiment.toml"), Some(STRANGER), None).unwrap();
     is_refused(&room, &run, "it belongs to the user 54321, not to root (0)");
-    // A link of one's own does not make it one's own.
+    // A link of the user's own does not make the file theirs.
     std::os::unix::fs::symlink("experiment.toml", room.path().join("link.toml")).unwrap();
     is_refused(&room, &["run", "./link.toml"], "it belongs to the user 54321");
-    // What is read and not run needs no trust.
+    // A file that is read and not run needs no trust.
     room.dnslab(&["plan", "./experiment.toml"]).exits_with(0);
     assert!(!has_run(&room));
     room.dnslab(&["run", "./experiment.toml", "--trust"]);
@@ -147,7 +147,7 @@ fn whose_a_file_is_does_not_depend_on_the_way_to_it() {
     command.args(["-c", &line]);
     let done = Running::start(command, room.path()).finish();
     done.exits_with(2).complains("it is a pipe");
-    // Who became root by sudo may run what is theirs.
+    // A user who became root by sudo may run their own file.
     chown(room.path().join("experiment.toml"), Some(STRANGER), None).unwrap();
     let run = |variable: &str| {
         fs::remove_file(marker(&room)).ok();
@@ -183,7 +183,7 @@ fn a_folder_of_results_of_another_user_is_not_resumed() {
     assert!(!has_run(&planted), "{done}");
 }
 
-/// A server's files are written into folders of such a directory, as root, by their paths.
+/// Root writes a server's files into folders of such a directory, by their paths.
 #[test]
 fn nor_is_one_that_names_no_code() {
     assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
@@ -202,11 +202,11 @@ fn nor_is_one_that_names_no_code() {
     room.dnslab(&[words.as_slice(), &["--trust"]].concat()).exits_with(0);
 }
 
-/// What `dnslab run` of the room does at a terminal where somebody types `answer`.
+/// What `dnslab run` does at a terminal where somebody types `answer`.
 fn at_a_terminal(room: &Room, answer: &str) -> (PathBuf, bool) {
     let line = format!("{} run ./experiment.toml", program().display());
     let mut command = Command::new("sh");
-    // `script` of util-linux has a terminal for both.
+    // `script` of util-linux gives a terminal to both.
     command.args(["-c", "(sleep 1; echo $1; sleep 1) | script -qec \"$0\" typescript"]);
     command.args([line.as_str(), answer]);
     Running::start(command, room.path()).finish();

@@ -1,5 +1,4 @@
-//! Who watches a server that somebody else runs: by its port, by its process, by its unit, as root,
-//! as its owner, and not at all.
+//! Who watches an external server: by its port, process or unit, as root, as its owner, and not at all.
 
 use std::fs;
 use std::io;
@@ -24,7 +23,6 @@ pub(crate) fn unwatched(record: &RunRecord) -> Option<&str> {
     })
 }
 
-/// The arguments of a short load on a server.
 fn load<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     let load = [
         "load",
@@ -41,7 +39,7 @@ fn load<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     [&load, further].concat()
 }
 
-/// A room with the query file, and a BIND of root's.
+/// A room with the query file, and a BIND of root.
 fn room_with_bind(address: &str) -> (Room, RunningBind) {
     let room = Room::with_load();
     let bind = RunningBind::start(&room.path().join("bind"), address);
@@ -49,7 +47,7 @@ fn room_with_bind(address: &str) -> (Room, RunningBind) {
     (room, bind)
 }
 
-/// Checks that the one valid record of the room says what the test's BIND used.
+/// The one valid record of the room must say what the test's BIND used.
 #[track_caller]
 fn is_watched(room: &Room, done: &Done) -> RunRecord {
     let record = valid_records(&room.results(), 1).remove(0);
@@ -64,7 +62,7 @@ fn is_watched(room: &Room, done: &Done) -> RunRecord {
     let last = measured.resources.samples.last().unwrap();
     assert!(last.context_switches > 0, "{last:?}");
     let server = &record.server;
-    // BIND has a thread for the loop, and further ones beside it.
+    // BIND has a thread for the loop, and others.
     assert!(server.threads > 1 && !server.cpus.is_empty(), "{server:?}");
     assert!(server.version.starts_with("9."), "{server:?}");
     assert_eq!(server.command.first().map(String::as_str), Some("/usr/sbin/named"), "{server:?}");
@@ -109,7 +107,7 @@ fn a_capacity_says_what_the_server_used() {
 fn a_wrong_process_or_unit_is_an_error_before_the_load() {
     let (room, bind) = room_with_bind("127.0.0.1");
     let target = bind.target("udp");
-    // The test itself would be right: the server is its child.
+    // The test's own process would be accepted: the server is its child.
     let mut sleep = Command::new("sleep").arg("1000").spawn().unwrap();
     let other = format!("server.pid={}", sleep.id());
     let gone = "server.pid=4194304";
@@ -157,11 +155,11 @@ fn a_started_server_can_be_left_alone() {
     assert!(kept.contains("server.watch = false"), "{kept}");
 }
 
-/// A control group that is called like a unit, with one process. It goes when this is dropped.
+/// A control group with the name of a unit and one process. Dropping it removes it.
 struct TestUnit(PathBuf);
 
 impl TestUnit {
-    /// `None` where this user may make no groups.
+    /// `None` if this user may make no groups.
     fn of(pid: u32, name: &str) -> Option<Self> {
         let unified = Path::new("/sys/fs/cgroup/unified");
         let root = if unified.exists() { unified } else { Path::new("/sys/fs/cgroup") };
@@ -204,14 +202,13 @@ fn it_is_found_by_its_unit() {
     let source = &measured(&record).resources.cpu_source;
     assert_eq!(source, "cgroup v2 cpu.stat", "{done}");
     fs::rename(room.path().join("results"), room.path().join("kept")).unwrap();
-    // The unit is there, but what it ran is not in it any more.
+    // The unit is still there, but its process has left it.
     let parent = unit.0.parent().unwrap().join("cgroup.procs");
     fs::write(parent, bind.pid().to_string()).unwrap();
     let done = room.dnslab(&load(&target, &["--set", &set])).exits_with(2);
     done.complains(&format!("the unit {name} has no processes"));
 }
 
-/// Runs `dnslab` as `nobody`.
 fn as_nobody(room: &Room, arguments: &[&str]) -> Done {
     let mut command = room.as_nobody();
     command.args(arguments);
@@ -233,7 +230,7 @@ fn an_ordinary_user_is_told_who_may_watch() {
     assert!(unwatched(&record).is_some_and(|it| it.starts_with(&reason)), "{done}");
     done.prints(&reason);
     fs::rename(room.path().join("results"), room.path().join("kept")).unwrap();
-    // What everybody may know of a process is enough, if it is named.
+    // If the process is named, what everybody may know of it is enough.
     let pid = format!("server.pid={}", bind.pid());
     let done = as_nobody(&room, &load(&target, &["--set", &pid])).exits_with(0);
     is_watched(&room, &done);
@@ -243,7 +240,7 @@ fn an_ordinary_user_is_told_who_may_watch() {
 #[test]
 fn an_owner_may_watch_without_being_root() {
     if !rustix::process::geteuid().is_root() {
-        // Then every other test is this one.
+        // Without root the other tests already show this.
         return;
     }
     let room = Room::with_load();

@@ -1,8 +1,8 @@
-//! The script for FreeIPA, run by a real shell and a real Python, with a program in the place of `ipa`.
+//! The script for FreeIPA, run by a real shell and a real Python, with a stand-in for `ipa`.
 //!
-//! No FreeIPA runs in a test. The program here has from FreeIPA's own sources how `ipa console` runs a
-//! file (`ipalib/cli.py`) and what `batch` gives back (`ipaserver/plugins/batch.py`); it refuses options
-//! that `ipa` 4.9 does not have. What only a FreeIPA can tell is in `docs/IDM.md`.
+//! No FreeIPA runs in a test. The stand-in follows FreeIPA's own sources in how `ipa console` runs a file
+//! (`ipalib/cli.py`) and what `batch` returns (`ipaserver/plugins/batch.py`). It refuses options that `ipa`
+//! 4.9 does not have. What only a FreeIPA can tell is in `docs/IDM.md`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::command::{Done, Running};
 use crate::room::Room;
 
-/// Stands in for `ipa`: writes what it is asked for to the file `asked`, a line for each command.
+/// Stands in for `ipa`: writes each command as a line to the file `asked`.
 const IPA: &str = r#"#!/usr/bin/python3
 import optparse, sys
 
@@ -53,7 +53,7 @@ else:
     note(command, *names, *given)
 "#;
 
-/// Makes a script and runs it; how it ended, and what was asked of `ipa`.
+/// Makes a script and runs it. Returns how it ended, and what was asked of `ipa`.
 #[track_caller]
 fn run(zone: &str, records: &str, further: &[&str]) -> (Done, String) {
     let room = Room::quiet();

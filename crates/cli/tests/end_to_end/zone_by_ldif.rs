@@ -1,9 +1,8 @@
-//! The LDIF, in the directory server that FreeIPA is built on (389 Directory Server), with the part of
-//! FreeIPA's schema that it needs.
+//! The LDIF in the directory server of FreeIPA (389 Directory Server), with the needed part of FreeIPA's
+//! schema.
 //!
-//! The directory server knows only its system-wide folders. So it runs in name spaces of its own: what
-//! it writes there is in memory, its network is its own loopback, and the kernel ends it with the
-//! script, whatever ends that.
+//! The directory server knows only its system-wide folders, so it runs in namespaces: its files are in
+//! memory, and its network is its own loopback. The kernel ends it with the script, whatever ends that.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +13,7 @@ use crate::room::Room;
 /// The classes and attributes, with the object identifiers of FreeIPA's `60ipadns.ldif`.
 const SCHEMA: &str = include_str!("../freeipa_dns_schema.ldif");
 
-/// What FreeIPA has above the zones as soon as its DNS is set up.
+/// The entry above the zones that FreeIPA has once its DNS is set up.
 const CONTAINER: &str = "dn: cn=dns,dc=example,dc=test\nobjectClass: nsContainer\ncn: dns\n";
 
 /// For `dscreate`.
@@ -32,7 +31,7 @@ suffix = dc=example,dc=test
 create_suffix_entry = True
 ";
 
-/// Starts the directory server, then does what stands in the file `then`.
+/// Starts the directory server, then runs the file `then`.
 const SCRIPT: &str = r#"set -eu
 mount -t proc proc /proc
 ip link set lo up
@@ -55,10 +54,10 @@ dscreate from-file instance.inf >&2
 . ./then
 "#;
 
-/// How the script calls the client programs: by name and password, over the loopback of its own.
+/// Options of the client programs: name and password, over the own loopback.
 const LDAP: &str = "-x -H ldap://127.0.0.1:3890 -D 'cn=Directory Manager' -w secret-of-the-test";
 
-/// Does `then` in a folder with the zone's LDIF, beside a directory server.
+/// Runs `then` in a folder with the zone's LDIF, beside a directory server.
 #[track_caller]
 fn in_directory(zone: &str, records: &str, then: &str) -> Done {
     let room = Room::quiet();
@@ -113,13 +112,13 @@ ldapsearch LDAP -LLL -o ldif-wrap=no -b cn=dns,dc=example,dc=test '(objectClass=
         "idnsSOAminimum: 7".to_owned(),
         "nSRecord: ns.melmac.univ.".to_owned(),
     ] {
-        // The case of an attribute's name is as it was written, of a class as the schema has it.
+        // An attribute's name has the case in which it was written, a class the case of the schema.
         let found = entries.lines().any(|it| it.eq_ignore_ascii_case(&line));
         assert!(found, "no `{line}`: {done}");
     }
 }
 
-/// What has a meaning in a distinguished name and in LDIF comes back as it was.
+/// Characters with a meaning in a distinguished name or in LDIF come back unchanged.
 #[test]
 fn odd_names_are_kept() {
     let then = r#"
@@ -133,13 +132,12 @@ ldapsearch LDAP -LLL -o ldif-wrap=no -b cn=dns,dc=example,dc=test '(idnsName=*)'
     let values: Vec<&str> =
         done.stdout.lines().filter_map(|line| line.strip_prefix("idnsName: ")).collect();
     assert_eq!(values, ["ns", "host-000001", "host-000002"], "{done}");
-    // `<` at the start is one of what LDIF writes in base64.
+    // LDIF writes a value that begins with `<` in base64.
     let coded = done.stdout.lines().find_map(|line| line.strip_prefix("idnsName:: "));
     let shown = format!(r#"<a,b\.c\;+\"=\\d.{label}.{label}."#);
     assert_eq!(coded, Some(base64(&shown)).as_deref(), "{done}");
 }
 
-/// What `base64` makes of it.
 fn base64(text: &str) -> String {
     let mut command = Command::new("sh");
     command.args(["-c", "printf %s \"$0\" | base64 -w 0", text]);

@@ -1,4 +1,4 @@
-//! A zone that `nsupdate` puts into a BIND that had but its SOA and NS records.
+//! `nsupdate` fills a zone in a BIND that had only SOA and NS records.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,14 +15,14 @@ use crate::room::Room;
 /// A key as `nsupdate -y` takes it, and its secret.
 const KEY: [&str; 2] = ["hmac-sha256:updater", "c2VjcmV0LW9mLXRoZS10ZXN0"];
 
-/// A `named` with one zone that takes updates. It is ended when this is dropped.
+/// A `named` with one zone that takes updates. Dropping it ends it.
 struct UpdatedBind {
     port: u16,
     child: Child,
 }
 
 impl UpdatedBind {
-    /// Starts it in `folder` with the zone `name`, whose updates this statement allows.
+    /// Starts it in `folder` with the zone `name`. `statement` allows its updates.
     #[track_caller]
     fn start(folder: &Path, name: &str, statement: &str) -> Self {
         let port = ports::free("127.0.0.1".parse().unwrap()).unwrap().plain;
@@ -55,12 +55,11 @@ impl UpdatedBind {
         own
     }
 
-    /// Address and port.
     fn target(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The address records that a transfer of the zone has, each as `name TTL address`.
+    /// The address records in a transfer of the zone, each as `name TTL address`.
     #[track_caller]
     fn addresses(&self, room: &Room, zone: &str) -> BTreeSet<String> {
         let mut command = Command::new("dig");
@@ -80,7 +79,7 @@ impl Drop for UpdatedBind {
     }
 }
 
-/// Makes the commands for a zone of 4,000 hosts and hands them to `nsupdate`.
+/// Makes the commands for a zone of 4,000 hosts and gives them to `nsupdate`.
 #[track_caller]
 fn update(room: &Room, bind: &UpdatedBind, zone: &str, further: &[&str]) -> Done {
     let make = ["make", "zone", zone, "--records", "4000", "--ttl", "7s", "--format", "nsupdate"];
@@ -92,21 +91,21 @@ fn update(room: &Room, bind: &UpdatedBind, zone: &str, further: &[&str]) -> Done
     Running::start(command, room.path()).finish()
 }
 
-/// The hosts as a transfer should show them; `below` is the zone's name.
+/// The hosts that a transfer should show; `below` is the zone's name.
 fn hosts(below: &str) -> BTreeSet<String> {
     let address = |number: u32| format!("10.0.{}.{}", number / 256, number % 256);
     let host = |number: u32| format!("host-{number:06}.{below} 7 {}", address(number));
     (1..=4_000).map(host).chain([format!("ns.{below} 7 192.0.2.53")]).collect()
 }
 
-/// And dnslab, told nothing but the zone, then gets an answer to every query.
+/// dnslab then knows only the zone, and gets an answer to every query.
 #[test]
 fn all_records_are_there_and_are_answered() {
     let room = Room::with_load();
     let bind = UpdatedBind::start(room.path(), "melmac.univ", "allow-update { 127.0.0.1; };");
     update(&room, &bind, "melmac.univ", &[]).exits_with(0);
     assert!(bind.addresses(&room, "melmac.univ") == hosts("melmac.univ."));
-    // The same again is no error, and changes nothing.
+    // Repeating it is no error, and changes nothing.
     update(&room, &bind, "melmac.univ", &[]).exits_with(0);
     assert!(bind.addresses(&room, "melmac.univ") == hosts("melmac.univ."));
 
@@ -120,7 +119,7 @@ fn all_records_are_there_and_are_answered() {
     assert_eq!(counters.answers.wrong, 0, "{counters:?}");
 }
 
-/// A signature takes room in a message, and a name may have what has a meaning to `nsupdate`.
+/// A signature takes room in a message, and a name may have characters with a meaning to `nsupdate`.
 #[test]
 fn signed_updates_of_a_zone_with_an_odd_name() {
     let room = Room::quiet();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::command::{Running, program};
 use crate::room::Room;
 
-/// The arguments in one text.
+/// The arguments are one text.
 #[track_caller]
 fn make(room: &Room, arguments: &str) -> crate::command::Done {
     let words: Vec<&str> = ["make", "zone"].into_iter().chain(arguments.split(' ')).collect();
@@ -30,7 +30,7 @@ fn the_zone_goes_to_the_standard_output_or_a_file() {
     assert_eq!((&*done.stdout, &*done.stderr), ("$ORIGIN x.\n", ""), "{done}");
 }
 
-/// What BIND's own checker says of it.
+/// BIND's own checker takes it.
 #[test]
 fn bind_takes_the_zone_for_one() {
     let room = Room::quiet();

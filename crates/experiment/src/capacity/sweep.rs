@@ -9,33 +9,31 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Next;
 
-/// A window gains something if it is answered by more than this share above the best before.
+/// A window gains if its answered rate is this share above the best before.
 const GAIN: f64 = 0.02;
 
-/// The first round ends after so many doublings in a row without a gain. The third shows what
-/// becomes of a server that has too much to do: some lose a third of their rate.
+/// Doublings in a row without a gain that end the first round. The third shows how an overloaded server
+/// behaves: some lose a third of their rate.
 const WITHOUT_GAIN: u32 = 3;
 
-/// The sweep: windows of 1, 2, 4, ... queries over all clients until more does not help, then the
-/// repeats of all windows, in rounds of random order.
+/// Tries windows of 1, 2, 4, ... queries over all clients until more does not help, then repeats all windows
+/// in rounds of random order.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     settings: WindowSweep,
-    /// Windows that were tried, ascending; the present one of the first round is last.
+    /// Windows that were tried, ascending. The last is the present one of the first round.
     windows: Vec<u64>,
     /// The highest answered rate so far, queries per second.
     best_qps: f64,
-    /// Doublings since it rose.
+    /// Doublings since `best_qps` rose.
     without_gain: u32,
     /// Windows of the repeats that are still to be done; `None` in the first round.
     queue: Option<VecDeque<u64>>,
-    /// The last run failed.
     has_failed: bool,
     end: Option<End>,
 }
 
 impl Sweep {
-    /// A sweep that has not begun.
     pub(crate) fn new(settings: WindowSweep) -> Self {
         Self {
             settings,
@@ -48,7 +46,6 @@ impl Sweep {
         }
     }
 
-    /// What to do next.
     pub(crate) fn next(&self) -> Next {
         if let Some(end) = &self.end {
             return Next::Done(end.clone());
@@ -63,7 +60,7 @@ impl Sweep {
         })
     }
 
-    /// Takes what came of the step that [`Sweep::next`] named, and its answered queries per second.
+    /// Takes the outcome of the step that [`Sweep::next`] named, and its answered queries per second.
     pub(crate) fn push(&mut self, judged: &Judged, answered_qps: f64) {
         if let Judged::Failed { reason } = judged {
             if std::mem::replace(&mut self.has_failed, true) {
@@ -80,7 +77,6 @@ impl Sweep {
         }
     }
 
-    /// The next window of the first round, or the repeats.
     fn climb(&mut self, answered_qps: f64) {
         if answered_qps > (1.0 + GAIN) * self.best_qps {
             self.without_gain = 0;
@@ -107,18 +103,18 @@ impl Sweep {
     }
 }
 
-/// How a window is spread over the clients: as many of them as it has queries, if there are fewer
-/// queries than clients.
+/// How a window is spread over the clients. A window smaller than the number of clients uses as many clients
+/// as it has queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
     pub(crate) clients: u32,
-    /// Outstanding queries per client.
+    /// Per client.
     pub(crate) outstanding: u32,
 }
 
 impl Spread {
-    /// Spreads a window of at least one query. With a number of clients that does not divide it,
-    /// the largest number of clients below that does.
+    /// Spreads a window of at least one query. If `clients` does not divide it, takes the largest smaller
+    /// number that does.
     pub(crate) fn of(window: u64, clients: u32) -> Self {
         let most = u32::try_from(window).unwrap_or(u32::MAX).min(clients).max(1);
         let divides = |clients: &u32| window.is_multiple_of(u64::from(*clients));

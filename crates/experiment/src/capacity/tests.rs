@@ -42,7 +42,6 @@ impl Server {
     }
 }
 
-/// What the generator of a simulated server lacks.
 fn busy() -> Remark {
     let text = str::to_owned;
     Remark { what: text("No CPU left"), figure: String::new(), remedy: text("Add a worker") }
@@ -59,9 +58,9 @@ fn settings(seed: u64) -> RateSearch {
     }
 }
 
-/// The most steps that a search can take: three at each rate of ramp and bisection, the repeats with
-/// all rates that can be added, and the confirmation of rates down to the lowest. (Failures, which
-/// only delay, are not counted.)
+/// Steps that a search can take at most: three at each rate of ramp and bisection, the repeats with all rates
+/// that can be added, and the confirmation of rates down to the lowest. Failures only delay and are not
+/// counted.
 fn max_steps(settings: &RateSearch) -> usize {
     let ramp = (settings.max_qps / settings.from_qps).log2().ceil() + 2.0;
     let bracket = (RAMP.ln() / (1.0 + settings.tolerance).ln()).log2().ceil() + 1.0;
@@ -70,10 +69,9 @@ fn max_steps(settings: &RateSearch) -> usize {
     (3.0 * (ramp + bracket) + repeats) as usize * MAX_STAGES
 }
 
-/// How often a search may go back to the ramp, each time with all that follows it.
+/// A search that goes back to the ramp does all stages again.
 const MAX_STAGES: usize = 1 + MAX_RESTARTS as usize;
 
-/// The whole search on a server.
 fn search(settings: RateSearch, mut run: impl FnMut(f64) -> Judged) -> Capacity {
     let mut search = Search::new(settings.clone());
     let mut steps = Vec::new();
@@ -93,7 +91,7 @@ fn search(settings: RateSearch, mut run: impl FnMut(f64) -> Judged) -> Capacity 
     Capacity { format, target, sought: Sought::Rate(settings), steps, end: Some(end) }
 }
 
-/// Shares of searches whose interval holds the truth, and the mean of its width relative to it.
+/// Share of searches whose interval holds the truth, and the mean of its width relative to the truth.
 fn coverage(spread: f64, disturbed: f64, searches: u64) -> (f64, f64) {
     let (mut held, mut width) = (0, 0.0);
     for seed in 0..searches {
@@ -108,8 +106,8 @@ fn coverage(spread: f64, disturbed: f64, searches: u64) -> (f64, f64) {
     (f64::from(held) / searches as f64, width)
 }
 
-/// The interval is one of 95 %. With 150 searches a true coverage of 95 % is seen below 88 % once in
-/// two thousand times (binomial distribution); one of 80 % is seen there 99 times in 100.
+/// The interval is one of 95 %. With 150 searches a true coverage of 95 % is seen below 88 % once in two
+/// thousand times (binomial distribution); one of 80 % is seen there 99 times in 100.
 #[test]
 fn the_interval_holds_the_truth_as_often_as_it_says() {
     for (spread, disturbed, widest) in [(0.01, 0.0, 0.05), (0.03, 0.02, 0.07), (0.06, 0.05, 0.13)] {
@@ -184,7 +182,7 @@ fn the_highest_rate_allowed_is_confirmed() {
     assert_eq!(found.answer(), Answer::AtLeast { qps: 3_000.0, generator: None });
     let rates: Vec<f64> = found.steps.iter().map(|step| step.at).collect();
     assert_eq!(rates, [1e3, 2e3, 3e3, 3e3, 3e3, 3e3, 3e3]);
-    // A server whose capacity is that rate is not said to do it.
+    // A server whose capacity is that rate is not confirmed at it.
     let mut server = Server::new(3_000.0, 0.05, 0.0, 3);
     let found = search(allowed(), |qps| server.run(qps));
     assert!(matches!(found.answer(), Answer::Found { .. }), "{:?}", found.answer());
@@ -202,7 +200,7 @@ fn the_limit_of_the_generator_is_no_answer_about_the_server() {
     assert!((47_500.0..=50_000.0).contains(&qps), "{qps}");
     assert_eq!(generator, busy());
     assert!(found.steps.iter().filter(|step| step.at == qps).count() >= 5);
-    // Nothing is left when even the lowest rate is too much for it.
+    // Nothing is left if even the lowest rate is too much for the generator.
     server.generator = 500.0;
     let found = search(settings(1), |qps| server.run(qps));
     assert!(matches!(found.answer(), Answer::Below { generator: Some(_), .. }));
@@ -247,7 +245,7 @@ fn two_failures_in_a_row_end_the_search() {
 }
 
 proptest! {
-    /// Whatever comes of the steps, the search ends, and with an answer that its steps bear out.
+    /// Whatever the outcomes, the search ends, and its steps support the answer.
     #[test]
     fn it_ends_whatever_happens(
         outcomes in proptest::collection::vec(0_u8..10, 1..400),

@@ -10,7 +10,7 @@ use dnslab_settings::{Document, Experiment, Machine, Problems, closest_word};
 use crate::error::ExperimentError;
 use crate::file::owner::{self, Untrusted};
 
-/// The experiments compiled in, by name, with the text of their file.
+/// The built-in experiments: name and text of the file.
 pub const BUILT_IN: [(&str, &str); 10] = [
     ("cost", include_str!("../../../../experiments/cost.toml")),
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
@@ -24,23 +24,23 @@ pub const BUILT_IN: [(&str, &str); 10] = [
     ("waiting", include_str!("../../../../experiments/waiting.toml")),
 ];
 
-/// Octets of an experiment file, at most: one of a thousand variants in which each overrides many keys.
+/// Octets of an experiment file: enough for a thousand variants that each override many keys.
 const MAX_SIZE: u64 = 16 << 20;
 
-/// The text of an experiment and what it is called in messages.
+/// The text of an experiment and its name in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The path, or for a built-in its name in angle brackets.
+    /// The path, or the name of a built-in in angle brackets.
     pub name: String,
     /// The text.
     pub text: String,
-    /// Why it is not run without a question: it names what is run, and may be somebody else's. `None` for
-    /// what dnslab has, for the user's own, and for what names no program and no configuration text.
+    /// Why it is not run without a question: it names code and may be somebody else's. `None` for built-ins,
+    /// for the user's own file, and for a file that names no code.
     pub untrusted: Option<Box<Untrusted>>,
 }
 
 impl Source {
-    /// The arguments of a command, which are an experiment of their own.
+    /// The arguments of a command, which are an experiment too.
     #[must_use]
     pub fn of_arguments() -> Self {
         Self { name: "<arguments>".to_owned(), text: String::new(), untrusted: None }
@@ -55,7 +55,7 @@ pub struct Here {
 }
 
 impl Here {
-    /// With an experiment file in this folder, an absolute path or one from the current folder.
+    /// For an experiment file in this folder, which is absolute or starts from the current folder.
     ///
     /// # Errors
     /// When there is no current folder.
@@ -92,10 +92,10 @@ impl Machine for Here {
 
 /// Finds and checks an experiment.
 ///
-/// `name_or_path` is a built-in's name if it has neither a `/` nor the ending `.toml`, else the
-/// path of a file. `sets` are overrides as `key=value`. Relative paths in a file start from the
-/// folder where the file itself is, whatever links lead to it, those in `sets` from the current folder; all
-/// come out absolute.
+/// `name_or_path` is the name of a built-in if it has neither a `/` nor the ending `.toml`; otherwise the
+/// path of a file. `sets` are overrides as `key=value`. Relative paths in a file start from the folder of the
+/// file itself, whatever links lead to it. Those in `sets` start from the current folder. All come out
+/// absolute.
 ///
 /// # Errors
 /// When there is no such experiment, it cannot be read, or it is wrong.
@@ -113,19 +113,16 @@ pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source),
 /// What an experiment is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A session that begins, with results where the user wants them. Whose the file is matters if it names
+    /// A session begins, with results where the user wants them. The owner of the file matters if it names
     /// code.
     Begin,
-    /// One that is resumed, with results beside the file. Whose those are matters in any case: servers are
-    /// started in their folders.
+    /// A session is resumed, with results beside the file. Their owner always matters: servers are started in
+    /// their folders.
     Resume,
 }
 
-/// Reads and checks an experiment as [`load`] does. The file was opened once, by this path: what is read and
-/// whose it is are of one file, though another one takes its place meanwhile.
-///
-/// # Errors
-/// When it cannot be read, or is wrong.
+/// Reads and checks an experiment as [`load`] does. The file was opened once, by this path, so that text and
+/// owner are of one file even if another takes its place meanwhile.
 pub(crate) fn load_file(
     path: &Path,
     mut file: File,
@@ -133,14 +130,14 @@ pub(crate) fn load_file(
     purpose: Purpose,
 ) -> Result<(Experiment, Source), ExperimentError> {
     let text = read(&mut file).map_err(unreadable(path))?;
-    // A text that is not TOML names nothing; the check says so below.
+    // A text that is not TOML names nothing. The check below reports it.
     let keys = document(&text, sets).map(|document| document.code_keys()).unwrap_or_default();
     let place = owner::place(&file);
     let matters = !keys.is_empty() || purpose == Purpose::Resume;
     let doubt = if matters { owner::doubt(&file, place.as_deref()) } else { None };
     let untrusted = doubt.map(|doubt| Box::new(Untrusted { path: path.to_owned(), keys, doubt }));
     let source = Source { name: path.to_string_lossy().into_owned(), text, untrusted };
-    // A pipe has no folder: what it names is looked for where the user is.
+    // A pipe has no folder: relative paths start where the user is.
     let folder = place.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     Ok((check_source(&source, folder, sets)?, source))
 }
@@ -154,7 +151,6 @@ fn read(file: &mut File) -> io::Result<String> {
     Ok(text)
 }
 
-/// Checks an experiment whose file is in `folder`.
 fn check_source(
     source: &Source,
     folder: &Path,
@@ -165,25 +161,21 @@ fn check_source(
     check().map_err(|problems| ExperimentError::Invalid { problems, source_text: source.clone() })
 }
 
-/// The text of a file with the overrides of the command line.
 fn document(text: &str, sets: &[String]) -> Result<Document, Problems> {
     let mut document = Document::of_file(text)?;
     sets.iter().for_each(|set| document.set(set));
     Ok(document)
 }
 
-/// The error of a file that cannot be read.
 fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ExperimentError {
     let path = path.to_owned();
     move |error| ExperimentError::Unreadable { path, error, known: known_names() }
 }
 
-/// The names of the built-ins.
 fn known_names() -> Vec<String> {
     BUILT_IN.map(|(known, _)| known.to_owned()).to_vec()
 }
 
-/// The built-in of this name.
 fn find_built_in(name: &str) -> Result<Source, ExperimentError> {
     match BUILT_IN.iter().find(|(known, _)| *known == name) {
         Some((known, text)) => {

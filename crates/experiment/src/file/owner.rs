@@ -1,5 +1,5 @@
 //! Whose experiment a file is. It may name programs and configuration text, which run with the rights of
-//! whoever runs dnslab: so a file that somebody else wrote, or can change, is not taken without a question.
+//! whoever runs dnslab. So a file that somebody else wrote, or can change, is not taken without a question.
 
 use std::fs::{self, File, Metadata};
 use std::os::fd::AsRawFd as _;
@@ -15,7 +15,7 @@ const ALL_MAY_WRITE: u32 = 0o002;
 /// The bit that keeps strangers from replacing what is in a folder that they may write (unlink(2)).
 const STICKY: u32 = 0o1000;
 
-/// An experiment that names code, or whose results are there already, in a file that may be somebody else's.
+/// An experiment that names code, or has results already, in a file that may be somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{}\n  hint:    read it (`dnslab plan` shows what would run), then run it with --trust, or from a copy of \
@@ -25,15 +25,15 @@ const STICKY: u32 = 0o1000;
 pub struct Untrusted {
     /// The file.
     pub path: PathBuf,
-    /// The keys of the file that are code, each once. There are none where the doubt is of a directory with
-    /// results, into which more would be written.
+    /// The keys of the file that are code, each once. Empty if the doubt is about a directory with results,
+    /// into which more would be written.
     pub keys: Vec<&'static str>,
-    /// Whose it is, or who can change it, as half a sentence.
+    /// Whose it is or who can change it, as half a sentence.
     pub doubt: String,
 }
 
 impl Untrusted {
-    /// What there is to doubt, as a sentence without its full stop.
+    /// The doubt as a sentence without its full stop.
     #[must_use]
     pub fn statement(&self) -> String {
         let Self { path, keys, doubt } = self;
@@ -48,15 +48,15 @@ impl Untrusted {
     }
 }
 
-/// Where an open file is: its path without symbolic links, by which it was found when it was opened. `None`
-/// for a pipe, and for a file that was removed.
+/// The path of an open file without symbolic links, as it was when the file was opened. `None` for a pipe,
+/// and for a file that was removed.
 pub(super) fn place(file: &File) -> Option<PathBuf> {
     let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
     let (there, open) = (fs::symlink_metadata(&path).ok()?, file.metadata().ok()?);
     ((there.dev(), there.ino()) == (open.dev(), open.ino())).then_some(path)
 }
 
-/// Why an open file may hold what this process's user did not write; `None` if only this user, or root, can
+/// Why an open file may hold what this process's user did not write. `None` if only this user or root can
 /// have written it, and what lies beside it at `place`.
 pub(super) fn doubt(file: &File, place: Option<&Path>) -> Option<String> {
     let trusted = Trusted::of_this_process();
@@ -72,19 +72,18 @@ pub(super) fn doubt(file: &File, place: Option<&Path>) -> Option<String> {
         let what = format!("its folder {}", folder.display());
         let Ok(facts) = fs::metadata(folder) else { return Some(unknown(&what)) };
         let is_trusted = trusted.has(facts.uid()) || facts.uid() == trusted.root;
-        // In such a folder a file of this user's stays what it is.
+        // In a sticky folder strangers cannot replace this user's file.
         let is_sticky = facts.permissions().mode() & STICKY != 0;
         if is_sticky && is_trusted { None } else { doubt_of(&what, &facts, is_trusted) }
     })
 }
 
-/// The users who need no experiment file to run something as this process's user.
+/// Users who can run something as this process's user anyway.
 struct Trusted {
-    /// This process's.
     own: u32,
-    /// Who became root by sudo(8) to run it.
+    /// Who became root by sudo(8) to run this process.
     caller: Option<u32>,
-    /// Whose `/` is: root, by whatever number a user namespace shows it (user_namespaces(7)).
+    /// The owner of `/`: root, by whatever number a user namespace shows it (user_namespaces(7)).
     root: u32,
 }
 
@@ -104,7 +103,7 @@ impl Trusted {
     }
 }
 
-/// The doubt about one file or folder, which is called `what`.
+/// `what` is the name of the file or folder in the sentence.
 fn doubt_of(what: &str, facts: &Metadata, is_trusted: bool) -> Option<String> {
     let mode = facts.permissions().mode();
     if !is_trusted {

@@ -1,5 +1,5 @@
-//! The measuring side is checked first: the embedded responder plays a known delay, loss and stall, and the
-//! engine must give them back.
+//! Checks the measuring side: the embedded responder plays a known delay, loss and stall, and the engine must
+//! measure them.
 
 mod judge;
 
@@ -26,22 +26,21 @@ use super::target::{Target, TargetError, start_with_run_authority, write_zone};
 
 pub use judge::CalibrationCheck;
 
-/// Queries per second of the open loop: low enough that nothing queues, enough for a 0.99 quantile in
-/// a second.
+/// Queries per second of the open loop: low enough that nothing queues, and enough for a 0.99 quantile in a
+/// second.
 const RATE: f64 = 2_000.0;
 
-/// Measured time of one load in the open loop. All loads on six transports together shall take less
-/// than three minutes.
+/// Measured time of one load in the open loop. All loads on six transports together take less than three
+/// minutes.
 const DURATION: Duration = Duration::from_millis(1_200);
 
-/// Measured time of a load whose server stalls after a second: something must come after the stall.
+/// Measured time of a load whose server stalls after a second: some of it must come after the stall.
 const STALL_DURATION: Duration = Duration::from_secs(2);
 
-/// Measured time of one load in the closed loop. Its queries travel in step, one window each 40 ms,
-/// so one more or less at the ends is 1.3 % of the rate.
+/// Measured time of one load in the closed loop. Its queries travel in step, one window each 40 ms, so one
+/// window more or less at the ends is 1.3 % of the rate.
 const CLOSED_DURATION: Duration = Duration::from_secs(3);
 
-/// Simulated clients.
 const CLIENTS: u32 = 4;
 
 /// Queries outstanding over all clients in the closed loop.
@@ -50,18 +49,18 @@ const WINDOW: u32 = 100;
 /// Delay of the answers to the closed loop.
 const CLOSED_DELAY: Duration = Duration::from_millis(40);
 
-/// Each figure is the median of this many loads: another guest of the machine may spoil one.
+/// Loads for each figure, which is their median: another guest of the host may spoil one.
 const REPEATS: usize = 3;
 
-/// What the calibration found.
+/// What [`calibrate`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// All checks, in the order in which they were made.
+    /// In the order in which they were made.
     pub checks: Vec<CalibrationCheck>,
 }
 
 impl Calibration {
-    /// True if the engine gave back everything that was programmed.
+    /// True if the engine measured everything that was programmed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.checks.iter().all(|check| check.passed)
@@ -88,11 +87,11 @@ impl From<TargetError> for CalibrationError {
     }
 }
 
-/// Calibrates. Needs `folder` for the responder's state, and less than three minutes. `observe` is
-/// told of each check as it is made.
+/// Calibrates in less than three minutes. `folder` takes the responder's state. `observe` is told of each
+/// check as it is made.
 ///
 /// # Errors
-/// When the responder or a load cannot be started; a check that fails is no error.
+/// When the responder or a load cannot be started. A failed check is no error.
 pub fn calibrate(
     guard: &GuardProgram,
     folder: &Path,
@@ -104,8 +103,8 @@ pub fn calibrate(
         found.iter().for_each(&mut *observe);
         checks.extend(found);
     };
-    // Some tens of milliseconds, what a client far away sees: 3 % of them are more than the
-    // scheduling noise of a virtual machine, whose 0.99 quantile is of the order of a millisecond.
+    // Some tens of milliseconds, as a client far away sees. The 0.99 quantile of the scheduling noise of a
+    // virtual machine is of the order of a millisecond, which is less than 3 % of them.
     let mut floors = Vec::new();
     for transport in Transport::ALL {
         let (checks, floor) = programs.delay(transport, "40ms", [40.0, 40.0])?;
@@ -143,10 +142,9 @@ impl<'a> Programs<'a> {
         Self { guard, folder, zone, queries }
     }
 
-    /// Medians of the programmed delay's quantiles 0.5 and 0.99 against `expected_ms`, and the
-    /// machine's floor: what the same load sees of the machine itself, which is what a delay of 1 ms
-    /// takes beyond 1 ms. (A load without a delay would leave out the responder's timer, whose
-    /// lateness is the machine's too, and no fault of the engine.)
+    /// Compares the medians of the quantiles 0.5 and 0.99 with `expected_ms`, and measures the floor of the
+    /// machine: what the same load with a delay of 1 ms takes beyond 1 ms. A load without a delay would leave
+    /// out the responder's timer, whose lateness is the machine's too and no fault of the engine.
     fn delay(
         &self,
         transport: Transport,
@@ -184,9 +182,8 @@ impl<'a> Programs<'a> {
         Ok((checks.collect(), Floor { p50_ms: floor[0], mean_ms: median(&mean) }))
     }
 
-    /// A closed loop: by Little's law its rate is the window divided by the mean latency, which is
-    /// the delay. Two workers where there are CPUs for them: what they count must add up to one
-    /// window.
+    /// A closed loop: by Little's law its rate is the window divided by the mean latency, which is the delay.
+    /// It has two workers if there are CPUs for them, whose counts must add up to one window.
     fn window(
         &self,
         transport: Transport,
@@ -213,7 +210,7 @@ impl<'a> Programs<'a> {
         ])
     }
 
-    /// The share of lost queries against its binomial interval.
+    /// Compares the share of lost queries with its binomial interval.
     fn loss(&self, transport: Transport, share: f64) -> Result<CalibrationCheck, CalibrationError> {
         let program = share.to_string();
         let result = self.load(transport, &["--loss", &program], Loop::Open(DURATION), 0)?;
@@ -234,8 +231,8 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// One stall of the whole server: the open loop's latency must show its full length, and the
-    /// queries sent after it must not show it at all.
+    /// One stall of the whole server. The latency of the open loop must show its full length, and the queries
+    /// sent after it must not show it.
     fn stall(&self, length: Duration) -> Result<Vec<CalibrationCheck>, CalibrationError> {
         let program = format!("at=1s,length={}ms", length.as_millis());
         let length_ms = length.as_secs_f64() * 1e3;
@@ -251,8 +248,8 @@ impl<'a> Programs<'a> {
             after.push(p99_after_the_stall(&result, length));
         }
         let (largest, delayed, after) = (median(&largest), median(&delayed), median(&after));
-        // The schedule goes on through the stall: queries that were due in its first half wait for
-        // more than half its length. One that a closed loop would not even have sent.
+        // The schedule goes on through the stall. Queries due in its first half wait for more than half its
+        // length. A closed loop would not even have sent them.
         let due_in_half = RATE * length.as_secs_f64() / 2.0;
         Ok(vec![
             CalibrationCheck {
@@ -280,7 +277,6 @@ impl<'a> Programs<'a> {
         ])
     }
 
-    /// One load on a responder with these arguments.
     fn load(
         &self,
         transport: Transport,
@@ -348,26 +344,25 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// What the machine itself adds to a delay, milliseconds.
+/// What the machine itself adds to a delay.
 struct Floor {
-    /// To the median.
+    /// Added to the median.
     p50_ms: f64,
-    /// To the mean, which the rate of a closed loop follows.
+    /// Added to the mean, which the rate of a closed loop follows.
     mean_ms: f64,
 }
 
-/// The shape of a load.
 #[derive(Clone, Copy)]
 enum Loop {
     /// [`RATE`] at a constant pace for this long, one worker, no batching.
     Open(Duration),
-    /// [`WINDOW`] over all clients, two workers if there are CPUs for them, batching as experiments do it.
+    /// [`WINDOW`] over all clients, two workers if there are CPUs for them, batching as in experiments.
     Closed,
 }
 
-/// The largest p99 of the intervals that began after the stall was over. The stall begins one
-/// second after the responder's first query, which is that of the readiness probe, so a little
-/// before one second of the timeline; one interval of grace lets the queue drain.
+/// The largest p99 of the intervals that began after the stall. The stall begins one second after the first
+/// query of the responder, which is the readiness probe: a little before one second of the timeline. One
+/// interval of grace lets the queue drain.
 fn p99_after_the_stall(result: &LoadResult, length: Duration) -> f64 {
     let over = Duration::from_millis(1_200) + length;
     let over = u64::try_from(over.as_nanos()).unwrap_or(u64::MAX);

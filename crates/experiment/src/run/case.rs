@@ -1,5 +1,5 @@
-//! One run of a variant: its servers start, are watched while the load is applied, and stop, and
-//! everything is in one record. When the load is applied is the round's matter.
+//! One run of a variant: its servers start, are watched during the load, and stop. One record holds
+//! everything. The round decides when the load is applied.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,27 +27,23 @@ use super::testbed::{self, Testbed, Watch};
 use super::validity::why_invalid;
 use super::watching::NOT_COVERED;
 
-/// Lines of the server's log that a failed run keeps in its record.
+/// Lines of the server's log that the record of a failed run keeps.
 pub(super) const LOG_LINES: usize = 10;
 
-/// What a run is made of.
 pub(super) struct Case<'a> {
     pub(super) variant: &'a Variant,
     pub(super) id: &'a CaseId,
-    /// Place in the order of execution.
+    /// In the order of execution.
     pub(super) position: u32,
-    /// Seed of everything drawn in this run.
     pub(super) seed: u64,
     pub(super) queries: &'a Arc<QueryList>,
-    /// The run's folder.
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
 }
 
-/// A case whose hosts and servers are up.
 pub(super) struct Prepared<'a> {
     pub(super) case: &'a Case<'a>,
-    /// When it was begun.
+    /// RFC 3339, UTC.
     started: String,
     cpus: Cpus,
     pub(super) testbed: Testbed,
@@ -63,20 +59,18 @@ pub(super) struct Watching {
     chain: Vec<Watch>,
 }
 
-/// What came of one load.
 pub(super) struct Applied {
     pub(super) result: Result<LoadResult, String>,
     /// The servers behind the one under test.
     pub(super) chain: Vec<ChainPart>,
-    /// Why nobody looked at the server under test.
+    /// Why the server under test was not watched.
     unwatched: Option<String>,
-    /// What ended it before its time.
+    /// What ended the load early.
     pub(super) fault: Option<Fault>,
 }
 
 impl Case<'_> {
-    /// Makes the hosts and starts all servers. Whatever goes wrong is in the record; nothing is thrown
-    /// away.
+    /// Makes the hosts and starts all servers. The record holds whatever goes wrong.
     pub(super) fn prepare(&self, stop: &AtomicBool) -> Result<Prepared<'_>, Box<RunRecord>> {
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let cpus = match Cpus::of(self.variant) {
@@ -88,7 +82,8 @@ impl Case<'_> {
             Err(error) => {
                 let log = log_tail_of(&error);
                 let mut record = self.failed(started, error.to_string(), log);
-                // Ctrl-C at a terminal ends the tools that make hosts, too: that says nothing of them.
+                // Ctrl-C at a terminal also ends the tools that make hosts, which says nothing about the
+                // hosts.
                 if stop.load(Ordering::Relaxed) {
                     record.caveats.push(Caveat::CutShort { measured_ns: 0 });
                 }
@@ -99,7 +94,7 @@ impl Case<'_> {
         }
     }
 
-    /// Makes the hosts and starts all servers, the one under test last.
+    /// The server under test is the last to start.
     pub(super) fn start(&self, cpus: &Cpus) -> Result<(Testbed, Target), TargetError> {
         let (folder, guard) = (self.folder, self.guard);
         let seeds = Seeds::of_run(self.seed);
@@ -126,7 +121,6 @@ impl Case<'_> {
         Ok(Job { seed: self.seed, expected: Some(expected(self.variant)), ..job })
     }
 
-    /// The record of a load, and of a common load after it.
     fn record(
         &self,
         (started, server): (String, ServerFacts),
@@ -136,7 +130,7 @@ impl Case<'_> {
         end: &Ending,
     ) -> RunRecord {
         let (limit, mut caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
-        // Why nothing was answered: what the server said outweighs how connections ended.
+        // The reason why nothing was answered. What the server said counts more than how connections ended.
         let last_end = main.last_connection_end.as_ref();
         let connection = last_end.map(|end| format!("the last connection: {end}"));
         let http = main.measured.http_refusals();
@@ -172,8 +166,8 @@ impl Case<'_> {
         }
     }
 
-    /// Why the latencies of a common load are not those of the rate that all variants were asked:
-    /// it was no valid run by itself, or somebody was at the end of its CPUs.
+    /// Why the latencies of a common load do not count: it was no valid run by itself, or a side was at the
+    /// end of its CPUs.
     fn is_uncommon(
         &self,
         common: &LoadResult,
@@ -185,7 +179,7 @@ impl Case<'_> {
         let asked = Duration::from_nanos(facts.duration_ns);
         match self.status(common, asked, end, last_connection_end.as_deref()) {
             RunStatus::Invalid { reason } => return Some(reason),
-            // Then the run is none.
+            // Then the whole run failed.
             RunStatus::Failed { .. } => return None,
             RunStatus::Valid => {}
         }
@@ -195,7 +189,6 @@ impl Case<'_> {
             .or_else(|| is_full.then(|| format!("the rate was too high: {}", limit.evidence)))
     }
 
-    /// What bounded a load, and the reasons to doubt it.
     fn doubts(
         &self,
         result: &LoadResult,
@@ -261,7 +254,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a load of this length counts. `why` is said where nothing, or too little, was answered.
+    /// Whether a load of this length counts. `why` explains why nothing, or too little, was answered.
     fn status(
         &self,
         result: &LoadResult,
@@ -281,7 +274,7 @@ impl Case<'_> {
     fn failed(&self, started: String, reason: String, log_tail: Vec<String>) -> RunRecord {
         let load = &self.variant.load;
         let target = self.variant.target();
-        // Where nothing was started nobody knows an address.
+        // Without a started server there is no known address.
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         let asked = Job::new(load.clone(), target.unwrap_or(unknown), Arc::clone(self.queries));
         let facts = LoadFacts {
@@ -295,7 +288,6 @@ impl Case<'_> {
         self.empty(started, RunStatus::Failed { reason, log_tail }, facts, server)
     }
 
-    /// A record without a measurement.
     fn empty(
         &self,
         started: String,
@@ -326,8 +318,8 @@ impl Case<'_> {
     }
 }
 
-/// What a right answer to a variant's queries is: every name of the zone has an address of type A, so
-/// its answer has a record; what else is asked for may have none.
+/// A right answer to a variant's queries. Every name of the zone has an A record, so an answer for type A
+/// must have a record. Other answers may have none.
 pub(super) fn expected(variant: &Variant) -> Expected {
     let rcode = variant.expect.rcode.0;
     let has_record = rcode == 0 && variant.load.asked() == Queries::Zone(TypeMix::default());
@@ -341,7 +333,6 @@ impl Prepared<'_> {
         Ok(Job { tls: self.target.tls.clone(), ..job })
     }
 
-    /// Begins to sample what the servers use.
     pub(super) fn watch(&self) -> Watching {
         let watched = self.target.watch.clone();
         let watched = watched.map(|watched| watched.beside_load(&self.cpus.load));
@@ -352,15 +343,15 @@ impl Prepared<'_> {
         Watching { sampler, unwatched, counters: None, chain: Vec::new() }
     }
 
-    /// Has the servers count from here on.
+    /// Lets the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
         let counted = self.target.server.as_ref().filter(|_| self.case.variant.server.watch);
         watching.counters = counted.and_then(RunningServer::count);
         watching.chain = self.testbed.watch(self.case.variant, &self.cpus);
     }
 
-    /// Ends the watch, and puts what was seen to what was measured. All watches end before the
-    /// servers: what they read goes away with these.
+    /// Ends the watch, and adds what was seen to what was measured. All watches end before the servers, whose
+    /// data goes away with them.
     pub(super) fn seen(
         &self,
         watching: Watching,
@@ -379,7 +370,7 @@ impl Prepared<'_> {
         applied
     }
 
-    /// What has gone wrong with the servers, hosts and disk of this case, if anything has.
+    /// The fault of the servers, hosts and disk of this case.
     pub(super) fn fault(&self) -> Option<Fault> {
         let server = self.target.server.as_ref().and_then(|server| {
             let (what, report) = ("server".to_owned(), server.exited()?);
@@ -389,8 +380,8 @@ impl Prepared<'_> {
         server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full)
     }
 
-    /// Stops everything; the record of its loads. `is_whole` is false if a load that was planned
-    /// after the main one was never begun, `wants_common` if a common load was planned.
+    /// Stops everything and makes the record. `is_whole` is false if a planned load after the main one never
+    /// began. `wants_common` is true if a common load was planned.
     pub(super) fn finish(
         self,
         main: Applied,
@@ -429,7 +420,7 @@ impl Prepared<'_> {
     }
 }
 
-/// What ended a load before its time.
+/// What ended a load early.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// A server, a host or a link ended by itself.
@@ -437,15 +428,11 @@ pub(super) enum Fault {
     /// The server has no room for what it was told to write.
     DiskFull,
     /// The common load could not be applied.
-    Refused {
-        /// Why.
-        reason: String,
-    },
+    Refused { reason: String },
 }
 
-/// How the server ended.
 struct Ending {
-    /// Why the run failed, if it did.
+    /// Why the run failed.
     fault: Option<String>,
     log: Vec<String>,
 }
@@ -457,7 +444,7 @@ impl Ending {
             Some(Fault::Ended(part)) => part.log_tail.clone(),
             _ => server.as_ref().map(|server| server.log_tail(LOG_LINES)).unwrap_or_default(),
         };
-        // A server that has ended already cannot be stopped; that is the fault, not a second one.
+        // A server that has ended cannot be stopped: that is the fault already noted, not a second one.
         server.map(|server| server.stop().ok());
         let fault = fault.map(|fault| match fault {
             Fault::Ended(EndedPart { what, report, .. }) => {

@@ -1,5 +1,5 @@
-//! The first query to a server that runs already: what is wrong with the server, its certificate or
-//! the queries is known before the first run, and not after all of them.
+//! The first query to a server that runs already. It shows what is wrong with the server, its certificate or
+//! the queries before the first run.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,19 +16,19 @@ use dnslab_wire::{
 use super::case::expected;
 use super::target::external_tls;
 
-/// Tries of a query over UDP, where a datagram may be lost, and of one that failed as it does while a
-/// server starts anew.
+/// Tries of a query over UDP, where a datagram may be lost, and of a query that failed as if the server was
+/// starting.
 const TRIES: u32 = 3;
 
 /// Time between two tries on a server that may be starting.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Queries of the list that are asked, where the answers to those before were wrong: a list may well
-/// begin with a name that is not there.
+/// Queries of the list that are tried while answers are wrong: a list may begin with a name that does not
+/// exist.
 const QUERIES: u32 = 10;
 
-/// So many queries without an answer, and the server is silent. One of them may be a name whose own servers
-/// are.
+/// Unanswered queries after which the server counts as silent. One may be for a name whose own servers are
+/// silent.
 const SILENT: usize = 3;
 
 /// Why a load on a server that runs already cannot succeed.
@@ -64,7 +64,7 @@ pub enum WrongAnswer {
     /// It has another response code.
     #[error("{}", rcode_name(*.0))]
     Code(u16),
-    /// It has the right one, but no record.
+    /// It has the right code, but no record.
     #[error("{} without a record", rcode_name(*.0))]
     NoRecord(u16),
     /// It is no whole message, or answers another question.
@@ -72,7 +72,6 @@ pub enum WrongAnswer {
     Fault(AnswerFault),
 }
 
-/// What is said where several queries were asked.
 fn others(asked: usize) -> String {
     match asked {
         0..=1 => String::new(),
@@ -80,7 +79,7 @@ fn others(asked: usize) -> String {
     }
 }
 
-/// How an option is written where a remedy names it.
+/// The form of options in a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionForm {
     /// As `dnslab run` takes it: `--set server.authority=FILE`.
@@ -90,7 +89,6 @@ pub enum OptionForm {
 }
 
 impl OptionForm {
-    /// The option that sets a key to this value.
     fn option(self, key: &str, value: &str) -> String {
         let flag = find(key).and_then(|key| key.flag);
         match flag.filter(|_| self == Self::Flag) {
@@ -99,7 +97,7 @@ impl OptionForm {
         }
     }
 
-    /// The option that switches verification off, as the end of a sentence.
+    /// The end of a sentence.
     fn insecure(self) -> &'static str {
         match self {
             Self::Set => "do not verify it: `--set server.insecure=true`",
@@ -144,7 +142,7 @@ impl FirstQueryError {
     }
 }
 
-/// What to do where there is no answer.
+/// What to do if there is no answer.
 pub(super) fn remedy(error: &AskError, form: OptionForm) -> String {
     match error {
         AskError::Certificate { fault, .. } => certificate_remedy(fault, form),
@@ -192,11 +190,10 @@ fn certificate_remedy(fault: &CertificateFault, form: OptionForm) -> String {
     }
 }
 
-/// Asks the server of a variant the first query of its load. Nothing is asked of servers that are
-/// started for a run: they are ready when they have answered rightly.
+/// Asks the server of a variant the first query of its load. Servers that are started for a run are not
+/// asked: they were ready when they answered rightly.
 ///
-/// A wrong answer is no error where a load accepts any, and where its queries are signed, since this
-/// one is not.
+/// A wrong answer is no error if the load accepts any, or if its queries are signed, since this one is not.
 ///
 /// # Errors
 /// When there is no answer, or only wrong ones to several queries of the load.
@@ -240,10 +237,10 @@ pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), Fi
     })
 }
 
-/// Makes sure that the server of a variant answers some query of its load, whatever it says.
+/// Checks that the server of a variant answers some query of its load, whatever the answer.
 ///
 /// # Errors
-/// When it does not.
+/// When it does not answer.
 pub(super) fn is_answered(
     variant: &Variant,
     target: SocketAddr,
@@ -259,7 +256,7 @@ pub(super) fn is_answered(
     silence.ends()
 }
 
-/// The queries that are asked, from all over the list.
+/// The queries that are asked, spread over the list.
 fn places(queries: &QueryList) -> Vec<u32> {
     let spread = |number: u32| u64::from(number) * u64::from(queries.len()) / u64::from(QUERIES);
     let mut places: Vec<u32> =
@@ -268,7 +265,7 @@ fn places(queries: &QueryList) -> Vec<u32> {
     places
 }
 
-/// The queries that a server has left without an answer, before its first one.
+/// The queries that a server has left unanswered.
 #[derive(Default)]
 struct Silence {
     queries: usize,
@@ -276,10 +273,10 @@ struct Silence {
 }
 
 impl Silence {
-    /// The answer to a query; `None` for the first queries that have none.
+    /// The answer to a query; `None` for the first unanswered queries.
     ///
     /// # Errors
-    /// When the query fails in another way, or too many have had no answer.
+    /// When the query fails in another way, or too many queries had no answer.
     fn ask(
         &mut self,
         variant: &Variant,
@@ -317,9 +314,9 @@ fn is_silence(error: &AskError) -> bool {
     matches!(error, AskError::Exchange { source, .. } if source.kind() == io::ErrorKind::TimedOut)
 }
 
-/// Whether this may be otherwise in a moment: a server that starts anew has no listening socket, or
-/// ends its connections, and a recursive resolver that cannot reach its servers yet answers SERVFAIL
-/// (RFC 9520, section 2). A certificate, a refusal or a name that is not there stay as they are.
+/// Whether this may change in a moment. A starting server has no listening socket, or ends its connections. A
+/// recursive resolver that cannot reach its servers yet answers SERVFAIL (RFC 9520, section 2). A
+/// certificate, a refusal or a missing name will not change.
 fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
     match found {
         Ok(wrong) => *wrong == Some(Some(WrongAnswer::Code(rcode::SERVFAIL))),
@@ -335,7 +332,7 @@ fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
     }
 }
 
-/// The answer to one query of a variant's load, which is sent so often over UDP.
+/// Over UDP the query is sent up to `max_tries` times.
 fn answer(
     variant: &Variant,
     target: SocketAddr,
@@ -359,8 +356,8 @@ fn answer(
     }
 }
 
-/// What a wrong answer is instead; `None` for a right one, and for one that does not say: a truncated
-/// one, and one that asks for a cookie (RFC 7873, section 5.2.3).
+/// What a wrong answer is instead. `None` for a right answer, for a truncated one, and for one that asks for
+/// a cookie (RFC 7873, section 5.2.3).
 fn wrong(variant: &Variant, answer: &[u8]) -> Option<WrongAnswer> {
     let response = match Response::parse(answer) {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! What a run leaves in its folder: no gigabytes.
+//! What a run leaves in its folder. It must not be gigabytes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -10,16 +10,16 @@ use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, QUERY_LOG_FOLDER, host, open_regular, us
 /// Octets of a query log that are kept: some hundred lines, to see what was written.
 const KEPT: u64 = 64 * 1024;
 
-/// Files above this size that can be made again, or are of no use in parts, are removed.
+/// Octets above which files are removed that can be made again or are useless in parts.
 const LARGE: u64 = 4 * 1024 * 1024;
 
-/// A disk with less room than this is full: what is written next will be cut.
+/// Octets. A disk with less room is full: the next write will be cut.
 const ROOM: u64 = 1024 * 1024;
 
-/// Shortens the query log, and removes its old files, its own folder, and dnstap files and zones that are
-/// large. Their sizes are in the record, and `dnslab make zone` makes the same zone again.
+/// Shortens the query log. Removes its old files and its own folder, and large dnstap files and zones. The
+/// record has their sizes, and `dnslab make zone` makes the same zone again.
 ///
-/// What cannot be removed stays; it is in nobody's way but the disk's.
+/// What cannot be removed stays: it only takes disk space.
 pub(super) fn clear(folder: &Path) {
     for path in files(folder) {
         if path.ends_with(QUERY_LOG_FOLDER) {
@@ -38,9 +38,9 @@ pub(super) fn clear(folder: &Path) {
     }
 }
 
-/// Copies the beginning of a query log from its own folder into the server's, and removes that folder and
-/// the link to it. The server may have written into both folders as another user: a link that is not this
-/// process's own is not followed.
+/// Copies the beginning of a query log from its own folder into the server's, and removes that folder and its
+/// link. The server may have written into both folders as another user, so a link that this process does not
+/// own is not followed.
 fn bring_home(link: &Path) -> io::Result<()> {
     if link.symlink_metadata()?.uid() != users::own() {
         return Err(io::Error::other("somebody else has put a link in the place of ours"));
@@ -59,7 +59,6 @@ fn bring_home(link: &Path) -> io::Result<()> {
     copied
 }
 
-/// True if the disk under `folder` has no room left.
 pub(super) fn is_full(folder: &Path) -> bool {
     host::free_octets(folder).is_some_and(|octets| octets < ROOM)
 }
@@ -72,7 +71,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Keeps the whole lines among the first octets of a file.
+/// Keeps the whole lines among the first [`KEPT`] octets.
 fn shorten(path: &Path) -> io::Result<()> {
     let mut kept = 0;
     let file = open_regular(path, OpenOptions::new().read(true).write(true))?;

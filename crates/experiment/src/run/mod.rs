@@ -1,5 +1,4 @@
-//! From the plan to the records: the session over all runs, and one run from server start to
-//! server stop.
+//! From the plan to the records: the session over all runs, and one run from server start to server stop.
 
 mod calibrate;
 mod case;

@@ -1,5 +1,4 @@
-//! What a variant asks, made once and shared by all its runs, and what else its queries need from
-//! files.
+//! What a variant asks, made once and shared by its runs, and what its queries need from files.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -21,7 +20,7 @@ pub enum QueriesError {
     /// A file cannot be read.
     #[error("cannot read the {what} {}: {source}", path.display())]
     Unreadable {
-        /// `query file`, `client subnets`, `TSIG key`.
+        /// `query file`, `client subnets` or `TSIG key`.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -47,18 +46,18 @@ pub enum QueriesError {
         /// What is wrong with it.
         source: TsigKeyError,
     },
-    /// The zone cannot be.
+    /// The zone is impossible.
     #[error("zone `{name}`: {reason}")]
     Zone {
         /// Its name.
         name: String,
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
 }
 
 impl QueriesError {
-    /// A file of this kind that cannot be read.
+    /// Makes the error of a file of this kind.
     pub(super) fn unreadable(
         what: &'static str,
         path: &Path,
@@ -77,25 +76,24 @@ pub(super) fn zone(settings: &Zone) -> Result<SyntheticZone, QueriesError> {
         .map_err(|error: ZoneError| wrong(error.to_string()))
 }
 
-/// Query lists by what they were made from. A list of a million queries takes a second to make, and
-/// variants mostly share one.
+/// Query lists by their source. A list of a million queries takes a second to make, and variants mostly share
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct QueryLists {
     made: Vec<(Source, Arc<QueryList>)>,
 }
 
-/// What a list is made from.
 #[derive(Clone, Debug, PartialEq)]
 struct Source {
     queries: Queries,
     zone: Zone,
     options: QueryOptions,
-    /// Where something is drawn: names, or the order of several types.
+    /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
 }
 
 impl QueryLists {
-    /// The list of a variant in the repetition with this seed. Lists of other seeds are forgotten.
+    /// The list of a variant in the repetition with this seed. Lists of other seeds are dropped.
     pub(super) fn of(
         &mut self,
         variant: &Variant,

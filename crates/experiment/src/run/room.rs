@@ -1,4 +1,4 @@
-//! Whether a load finds room here: files, source addresses, ports.
+//! Whether this host has room for a load: files, source addresses, ports.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -15,16 +15,16 @@ pub(super) fn connections(load: &Load) -> u32 {
     u32::try_from(sockets(load)).unwrap_or(u32::MAX)
 }
 
-/// What keeps the load of a variant from having its sockets, with the remedy.
+/// What keeps a variant's load from its sockets, with the remedy.
 pub(super) fn lacking(variant: &Variant) -> Option<String> {
     let load = &variant.load;
     let wanted = sockets(load);
     if let Err(error) = dnslab_load::check_sockets(wanted) {
         return Some(error.to_string());
     }
-    // Hosts of its own get the addresses when they are made.
+    // Own hosts get the addresses when they are made.
     if let Some(sources) = load.sources.as_ref().filter(|_| !has_hosts(variant)) {
-        // The last one too: a range may reach beyond what the host has.
+        // The last address too: a range may go beyond what the host has.
         let last = u32::try_from(sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
         for place in [0, last.min(load.clients.saturating_sub(1))] {
             if let Some(problem) = foreign(sources.get(place)) {
@@ -37,7 +37,6 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
     too_few_ports(wanted, sources, ephemeral_ports()?)
 }
 
-/// What is wrong with a source address that this host cannot send from.
 fn foreign(source: IpAddr) -> Option<String> {
     let error = ports::check(Transport::Udp, SocketAddr::new(source, 0)).err()?;
     Some(format!(
@@ -46,7 +45,7 @@ fn foreign(source: IpAddr) -> Option<String> {
     ))
 }
 
-/// Every socket to the one server needs a port of its source address for itself.
+/// Every socket to the one server needs its own port of a source address.
 fn too_few_ports(wanted: u64, sources: u64, ports: u64) -> Option<String> {
     let most = ports.saturating_mul(sources);
     if wanted <= most {

@@ -1,7 +1,7 @@
 //! One round: the servers of its cases start, the load goes to them, and they stop.
 //!
-//! A round of several cases has all of their servers up together, and the load goes to them in
-//! turns, slice by slice. A round of one case is a run by itself.
+//! A round of several cases has all their servers up together, and the load goes to them in turns, slice by
+//! slice. A round of one case is a run by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,20 +13,19 @@ use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
 
-/// Samples are wanted on both sides of the load, so that nothing at its ends is extrapolated.
+/// Samples reach beyond both ends of the load, so that nothing is extrapolated there.
 const SAMPLES_AROUND: Duration = Duration::from_millis(120);
 
-/// What does not count at the end of the turn of an open loop.
+/// The uncounted end of an open loop's turn.
 ///
-/// An answer may wait for the next query of its connection, 40 ms at most (delayed acknowledgements);
-/// the last one of each connection would always do so.
+/// An answer may wait for the next query of its connection, 40 ms at most (delayed acknowledgements). The
+/// last answer of each connection would always wait.
 const OPEN_LOOP_TAIL: Duration = Duration::from_millis(45);
 
-/// The plan of open loops: each has all of its load in one turn, with its warm-up before what counts.
+/// The plan of open loops: each has its whole load in one turn, with the warm-up first.
 ///
-/// After a pause that is longer than its retransmission time-out the kernel acknowledges some segments
-/// of a connection at once, so in short slices hardly any answer would wait as it does for clients that
-/// keep asking.
+/// After a pause longer than its retransmission time-out the kernel acknowledges some segments of a
+/// connection at once. In short slices hardly any answer would wait as it does for clients that keep asking.
 fn in_one_turn(warm_up: Duration, duration: Duration) -> SlicePlan {
     SlicePlan {
         slice: warm_up + duration + OPEN_LOOP_TAIL,
@@ -36,21 +35,20 @@ fn in_one_turn(warm_up: Duration, duration: Duration) -> SlicePlan {
     }
 }
 
-/// The load of a round that all cases are asked alike.
+/// The load that all cases of a round get at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CommonRate {
     /// Queries per second over all clients.
     pub(super) rate_qps: f64,
-    /// Length of the measured window of each case.
+    /// The measured window of each case.
     pub(super) duration: Duration,
-    /// Load before it.
+    /// Load before the window.
     pub(super) warm_up: Duration,
 }
 
-/// Cases whose servers are up together.
 pub(super) struct Round<'a> {
     pub(super) cases: Vec<Case<'a>>,
-    /// How the load goes from one to the next.
+    /// How the load goes from one case to the next.
     pub(super) slices: SlicePlan,
     /// What follows the load that each case asks for.
     pub(super) common: Option<CommonRate>,
@@ -59,8 +57,7 @@ pub(super) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Runs it; a record for each case, in order. `observe` is told of the progress, with the place of
-    /// the case.
+    /// Returns a record for each case, in order. `observe` gets the place of the case and its progress.
     pub(super) fn run(
         &self,
         stop: &AtomicBool,
@@ -101,7 +98,7 @@ impl Round<'_> {
         records.into_iter().map(|record| record.expect("each case has its record")).collect()
     }
 
-    /// Applies one load to all members, in turns if there are several.
+    /// The load goes to the members in turns if there are several.
     fn apply(
         &self,
         members: &[Prepared<'_>],
@@ -111,8 +108,8 @@ impl Round<'_> {
     ) -> Vec<Applied> {
         let jobs = self.jobs(members, common);
         let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
-        // After a pause: what the embedded server tells is up to 100 ms old, and the probes of its
-        // readiness, or the load before, shall not count.
+        // Counting begins after a pause: what the embedded server reports is up to 100 ms old, and readiness
+        // probes or the load before must not count.
         for (member, watching) in members.iter().zip(&mut watching) {
             member.count(watching);
         }
@@ -188,14 +185,14 @@ impl Round<'_> {
     }
 }
 
-/// Lets the samples of the servers' resources reach beyond a load.
+/// Lets the resource samples of the servers reach beyond a load.
 fn pause(members: &[Prepared<'_>]) {
     if members.iter().any(|member| member.target.server.is_some()) {
         std::thread::sleep(SAMPLES_AROUND);
     }
 }
 
-/// Applies the loads from the clients' host. Several members are all on one host.
+/// Applies the loads from the clients' host, which several members share.
 fn visit_and_run(
     members: &[Prepared<'_>],
     jobs: &[Result<Job, String>],
@@ -225,8 +222,8 @@ fn visit_and_run(
     jobs.iter().map(result).collect()
 }
 
-/// Tells each load what the servers of the others used, so that it is not taken for processes that nobody
-/// knows.
+/// Tells each load what the servers of the others used, so that it does not count as use by unknown
+/// processes.
 fn note_others(applied: &mut [Applied]) {
     let used = |applied: &Applied, (from, to): (i64, i64)| -> u64 {
         let Ok(result) = &applied.result else { return 0 };
@@ -234,7 +231,7 @@ fn note_others(applied: &mut [Applied]) {
         let servers = std::iter::once(&result.measured.resources).chain(behind);
         servers.filter_map(|series| series.cpu_between_ns(from, to)).sum()
     };
-    // In the window of each load, which is its own where it has one turn.
+    // In the window of each load, which is its own if it has one turn.
     let others: Vec<u64> = applied
         .iter()
         .enumerate()

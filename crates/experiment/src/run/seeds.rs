@@ -1,6 +1,6 @@
 //! From the seed of a run to the seeds of all that is drawn in it.
 
-/// What draws at random beside the load, which has the seed of the run itself.
+/// What draws at random, except the load, which has the seed of the run itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The embedded server under test.
@@ -11,21 +11,20 @@ pub(super) enum Role {
     Links,
 }
 
-/// The seeds of one run. They follow from the seed of its repetition alone, so the variants of one
-/// repetition have the same ones.
+/// The seeds of one run. They follow from the seed of its repetition alone, so all variants of a repetition
+/// share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seeds {
     run: u64,
 }
 
 impl Seeds {
-    /// Those of the run with this seed.
     pub(super) fn of_run(run: u64) -> Self {
         Self { run }
     }
 
-    /// The seed of a role: with one seed for all, a server would lose an answer whenever
-    /// the load draws a low number.
+    /// Each role has its own seed. With one seed for all, a server would lose an answer whenever the load
+    /// draws a low number.
     pub(super) fn of(self, role: Role) -> u64 {
         let name = match role {
             Role::Server => b"server  ",
@@ -36,9 +35,9 @@ impl Seeds {
     }
 }
 
-/// Each bit of the result depends on every bit of `number`, and no two numbers have the same result
-/// (the output function of SplitMix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-/// Generators", OOPSLA 2014).
+/// Each bit of the result depends on every bit of `number`, and no two numbers have the same result (the
+/// output function of SplitMix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators",
+/// OOPSLA 2014).
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

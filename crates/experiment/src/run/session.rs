@@ -1,4 +1,4 @@
-//! All runs of an experiment: planned, executed one after another, on disk before the next begins,
+//! All runs of an experiment: planned, executed one after another, written to disk before the next begins,
 //! and resumed where they stopped.
 
 mod capacity;
@@ -35,26 +35,25 @@ pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySessio
 pub use conditions::Difference;
 pub use kept::KeptTestbed;
 
-/// What the session itself needs to know.
+/// What a session needs besides its experiment.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// Folder in which the results directory is made; its name is the time and the experiment's.
+    /// Folder in which the results directory is made. Its name is the time and the experiment's name.
     pub results: PathBuf,
     /// How to start the guard.
     pub guard: GuardProgram,
     /// The command line, for the provenance.
     pub command: Vec<String>,
-    /// What the variants may cost; judged when the runs are done.
+    /// What the variants may cost, judged after the runs.
     pub limits: Vec<CostLimit>,
 }
 
-/// Is told what happens, as it happens.
+/// Is told of events as they happen.
 pub trait Observer {
     /// The short trial begins that finds the rate of the common load.
     fn trial_begins(&mut self);
 
-    /// A round begins: these runs are made together, the first of them the `number`-th (from 1) of
-    /// `count`.
+    /// A round begins: these runs are made together. The first is the `number`-th (from 1) of `count`.
     fn round_begins(&mut self, cases: &[CaseId], number: usize, count: usize);
 
     /// An interval of one of its runs is over.
@@ -70,7 +69,7 @@ pub enum SessionError {
     /// The experiment on disk cannot be read.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// The experiment names what is run, and may be somebody else's.
+    /// The experiment names code, and may be somebody else's.
     #[error(transparent)]
     Untrusted(Box<Untrusted>),
     /// The results directory cannot be read or written.
@@ -79,12 +78,12 @@ pub enum SessionError {
     /// There is nothing to ask.
     #[error(transparent)]
     Queries(#[from] QueriesError),
-    /// A variant's numbers cannot be.
+    /// The numbers of a variant are impossible here.
     #[error("variant `{variant}`: {reason}")]
     Variant {
         /// Its name.
         variant: String,
-        /// What is wrong and what would do.
+        /// What is wrong, and what would do.
         reason: String,
     },
     /// No variant can run here.
@@ -107,15 +106,15 @@ pub enum SessionError {
     FirstQuery {
         /// Its variant.
         variant: String,
-        /// What came of it.
+        /// What the query showed.
         source: Box<FirstQueryError>,
     },
-    /// The first run of a variant came to nothing, and further ones would fare no better.
+    /// The first run of a variant measured nothing, and further ones would not either.
     #[error("variant `{variant}` cannot be measured: {reason}")]
     NotMeasured {
         /// The variant.
         variant: String,
-        /// What its server, or whoever applies the load, said; it may have several lines.
+        /// What its server or the load said; may have several lines.
         reason: String,
     },
     /// Further runs would be made under other conditions than the finished ones.
@@ -125,14 +124,14 @@ pub enum SessionError {
         experiment.display()
     )]
     Differs {
-        /// What is not as it was.
+        /// What has changed.
         differences: Vec<Difference>,
         /// The experiment's file in the results directory.
         experiment: PathBuf,
     },
 }
 
-/// The reasons, each once.
+/// Each reason once, with its variants.
 fn list(skipped: &[SkippedVariant]) -> String {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for SkippedVariant { variant, reason } in skipped {
@@ -150,14 +149,14 @@ fn lines(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// How a session ended.
+/// How [`Session::run`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnd {
-    /// It was interrupted; what is missing can be resumed.
+    /// True if it was interrupted. The missing runs can be resumed.
     pub interrupted: bool,
 }
 
-/// An experiment on its way.
+/// An experiment that is being run.
 #[derive(Debug)]
 pub struct Session {
     experiment: Experiment,
@@ -166,7 +165,7 @@ pub struct Session {
     _lock: SessionLock,
     facts: dnslab_measure::Session,
     guard: GuardProgram,
-    /// What is asked, made when the input is checked and kept for the runs.
+    /// The queries, made when the input is checked and kept for the runs.
     lists: RefCell<QueryLists>,
 }
 
@@ -181,8 +180,7 @@ impl Session {
         let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
-        // What is wrong with a query file, or with a server that runs already, is said before
-        // anything is made.
+        // A wrong query file or a faulty external server is reported before anything is made.
         let mut lists = QueryLists::default();
         for variant in variants_of(&experiment, &plan) {
             lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
@@ -222,13 +220,12 @@ impl Session {
         Ok(Self { experiment, results, _lock: lock, facts, guard: options.guard, lists })
     }
 
-    /// Takes up an experiment whose runs are not all on disk. Old runs that a kill left put aside are
-    /// brought back or removed first. An experiment that names code and may be somebody else's is taken up if
-    /// `may_run` says so.
+    /// Resumes an experiment. Old runs that a kill left put aside are brought back or removed first.
+    /// `may_run` decides about an experiment that names code and may be somebody else's.
     ///
     /// # Errors
-    /// When the folder is no results directory, another session is in it, its experiment cannot be read or may
-    /// not run; when runs are missing and dnslab, the host or a query file is not what it was when the
+    /// When the folder is no results directory or another session is in it; when the experiment cannot be
+    /// read or may not run; when runs are missing and dnslab, the host or a query file has changed since the
     /// experiment began.
     pub fn resume(
         path: &Path,
@@ -266,8 +263,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Puts other limits in the place of those that the session began with, none of them if there are
-    /// none here.
+    /// Replaces the limits that the session began with, unless `limits` is empty.
     ///
     /// # Errors
     /// When the results directory cannot be written.
@@ -279,7 +275,7 @@ impl Session {
         Ok(())
     }
 
-    /// The results directory.
+    /// Where the results are.
     #[must_use]
     pub fn results(&self) -> &ResultsDirectory {
         &self.results
@@ -297,8 +293,7 @@ impl Session {
         &self.experiment
     }
 
-    /// The runs that are still to be done: those that are not on disk, and those that an interrupt
-    /// cut short.
+    /// The runs that are not on disk, and those that an interrupt cut short.
     ///
     /// # Errors
     /// When a record on disk cannot be read.
@@ -320,13 +315,13 @@ impl Session {
         Ok(Plan::remaining(&self.experiment, &self.facts.plan, is_done))
     }
 
-    /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and
-    /// begins no other.
+    /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and begins no
+    /// other.
     ///
     /// # Errors
-    /// When the results directory cannot be written, when there is nothing to ask, and when the
-    /// first run of a variant came to nothing: that one leaves no record, so that it is made anew
-    /// when the session is resumed.
+    /// When the results directory cannot be written, when there is nothing to ask, or when the first run of a
+    /// variant measured nothing. That run leaves no record, so that it is repeated when the session is
+    /// resumed.
     pub fn run(
         &mut self,
         stop: &AtomicBool,
@@ -348,7 +343,7 @@ impl Session {
         };
         let mut last = None;
         for round in rounds {
-            // Where whole runs alternate, a round has several of these.
+            // A repetition has several rounds if whole runs alternate.
             let repetition = round.first().map(|case| case.repetition);
             if last.replace(repetition).is_some_and(|last| last != repetition) {
                 rest(self.experiment.repeat.pause, stop);
@@ -370,7 +365,7 @@ impl Session {
                 }
                 let id = CaseId { variant: record.variant.clone(), repetition: record.repetition };
                 let written = self.results.write_run(&record);
-                // Also when the disk refused: an old record takes its place again.
+                // This also holds when the disk refused: an old record takes its place again.
                 let settled = self.results.settle(&id);
                 written?;
                 settled?;
@@ -413,7 +408,7 @@ impl Session {
     }
 }
 
-/// The variants that have a run in a plan, in the order of the experiment.
+/// In the order of the experiment.
 fn variants_of<'a>(
     experiment: &'a Experiment,
     plan: &'a Plan,
@@ -422,7 +417,7 @@ fn variants_of<'a>(
     experiment.variants.iter().filter(has_run)
 }
 
-/// Asks each server of a plan that runs already the first query of its load.
+/// Asks each external server of a plan the first query of its load.
 fn ask_first(
     experiment: &Experiment,
     plan: &Plan,
@@ -438,8 +433,8 @@ fn ask_first(
     Ok(())
 }
 
-/// Why the first run of a variant came to nothing: its server did not start or could not be reached,
-/// or the load could not begin. `None` if something was measured, and if it was interrupted.
+/// Why the first run of a variant measured nothing: its server did not start or could not be reached, or the
+/// load could not begin. `None` if something was measured, or if the run was interrupted.
 fn came_to_nothing(record: &RunRecord) -> Option<SessionError> {
     let RunStatus::Failed { reason, .. } = &record.status else { return None };
     let is_cut = record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }));
@@ -449,13 +444,12 @@ fn came_to_nothing(record: &RunRecord) -> Option<SessionError> {
     })
 }
 
-/// The variants of one repetition share a seed, so that they get the same arrivals and queries;
-/// repetitions differ. (The constant is the odd one next to 2^64 divided by the golden ratio.)
+/// The variants of one repetition share a seed, so that they get the same arrivals and queries; repetitions
+/// differ. The constant is the odd one next to 2^64 divided by the golden ratio.
 fn seed_of(seed: u64, repetition: u32) -> u64 {
     seed ^ u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// This process, for those whom it keeps out.
 fn holder() -> Holder {
     Holder {
         pid: std::process::id(),
@@ -464,7 +458,7 @@ fn holder() -> Holder {
     }
 }
 
-/// A path that nothing has yet: two experiments may begin in the same second.
+/// A path that does not exist yet: two experiments may begin in the same second.
 fn unused(path: &Path) -> PathBuf {
     if !path.exists() {
         return path.to_owned();
@@ -474,12 +468,12 @@ fn unused(path: &Path) -> PathBuf {
     (2..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| path.to_owned())
 }
 
-/// What is done with the programs that an experiment names ([`crate::Key::is_code`]) before its runs.
+/// What happens before the runs to programs that an experiment names ([`dnslab_settings::Key::is_code`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedPrograms {
-    /// They are run, to ask them for their version, which decides what they can do.
+    /// They are run to ask for their version, which decides what they can do.
     Asked,
-    /// They are looked for and not run; so what they can do is not known.
+    /// They are looked for but not run, so what they can do is not known.
     LeftAlone,
 }
 
@@ -514,7 +508,7 @@ pub fn skipped(
     }
 }
 
-/// Whether the variant's servers are installed and can what they are asked for.
+/// Whether the variant's servers are installed and can do what it asks for.
 fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
     if variant.lab.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
@@ -548,7 +542,6 @@ fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Facts of the host, and how its CPUs were divided.
 fn host_facts(experiment: &Experiment) -> Vec<Fact> {
     let mut facts = host::facts();
     let cpus = experiment.variants.iter().filter_map(|variant| Cpus::of(variant).ok());
@@ -566,7 +559,7 @@ fn host_facts(experiment: &Experiment) -> Vec<Fact> {
     facts
 }
 
-/// Does nothing for so long, or until `stop` is set.
+/// Waits for this long, or until `stop` is set.
 fn rest(pause: Duration, stop: &AtomicBool) {
     let end = Instant::now() + pause;
     while !stop.load(Ordering::Relaxed) && Instant::now() < end {

@@ -6,22 +6,20 @@ use dnslab_settings::{ServerChoice, Variant};
 
 use super::watching;
 
-/// The CPUs of one variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cpus {
-    /// Those of the server under test and of a relay on its host; none for an external server.
+    /// The CPUs of the server under test and of a relay on its host; empty for an external server.
     pub(super) server: Vec<usize>,
-    /// Those of the load.
     pub(super) load: Vec<usize>,
-    /// Those of the upstream; none without one.
+    /// Empty without an upstream.
     pub(super) upstream: Vec<usize>,
 }
 
 impl Cpus {
     /// Divides the CPUs that this process may use.
     ///
-    /// The upstream gets the second half of the cores that are left to the load, rounded down, and shares
-    /// a single CPU with it: it must never take from the server.
+    /// The upstream gets the second half of the load's cores, rounded down, or shares a single CPU with the
+    /// load. It never takes from the server.
     ///
     /// # Errors
     /// When a named CPU is not allowed, or nothing is left for one side.
@@ -72,9 +70,9 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
     let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
     let load = named(&variant.load.cpus);
     if variant.server.kind == ServerChoice::External {
-        // A server on this machine needs CPUs too, though nobody pins it here: those that it may use,
-        // if somebody else has pinned it. One elsewhere leaves all of them to the load. With both
-        // sides named the split only checks them.
+        // A server on this machine needs CPUs too, though it is not pinned here: those that it may use, if
+        // somebody else pinned it. A server elsewhere leaves all CPUs to the load. With both sides named the
+        // split only checks them.
         let is_here = ports::is_local(variant.server.address.ip());
         let own = if load.is_none() { watching::cpus_of(variant, &allowed) } else { None };
         let all = (load.is_some() || !is_here).then(|| allowed.clone());

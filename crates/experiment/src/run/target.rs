@@ -1,4 +1,4 @@
-//! The server of one run: started here, or running already somewhere else.
+//! The server of one run, started here or running already.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -29,52 +29,36 @@ use super::seeds::{Role, Seeds};
 use super::testbed::{READY_NAME, Testbed, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 
-/// How long a server may take from its start to its first right answer. BIND loads 750,000 records
-/// in some seconds.
+/// Time from a server's start to its first right answer. BIND loads 750,000 records in some seconds.
 pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long one probe waits for its answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a run has no server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TargetError {
-    /// It could not be started.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsSettingsError),
-    /// The zone cannot be made.
     #[error(transparent)]
     Zone(#[from] QueriesError),
-    /// The process or unit of the external server is not the right one.
     #[error(transparent)]
     NotFound(#[from] NotFound),
-    /// A file of the run cannot be written.
     #[error("cannot write {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A server behind the one under test has not come up.
+    Io { path: PathBuf, source: std::io::Error },
     #[error("the {place}: {source}")]
     ChainServer {
-        /// Its place, as in the experiment file.
+        /// As in the experiment file.
         place: &'static str,
-        /// Why.
         source: Box<TargetError>,
     },
-    /// Server and clients have no key exchange group in common, as it seems: with other groups the
-    /// server has answered.
+    /// Server and clients seem to have no key exchange group in common: with other groups the server
+    /// answered.
     #[error(
         "the server does not answer clients that offer the key exchange groups {groups} alone: \
          {reason}\n  hint:    {library} may have none of them; name another in load.tls_groups"
     )]
     NoGroup {
-        /// What is offered.
         groups: String,
         /// What the server has TLS from.
         library: String,
@@ -87,7 +71,7 @@ pub(super) enum TargetError {
 }
 
 impl TargetError {
-    /// The error as that of the server at a place behind the one under test.
+    /// Marks the error as that of a server behind the one under test.
     pub(super) fn of(self, place: &'static str) -> Self {
         Self::ChainServer { place, source: Box::new(self) }
     }
@@ -95,34 +79,25 @@ impl TargetError {
 
 /// A server that is ready for the load.
 pub(super) struct Target {
-    /// Where the queries go.
     pub(super) address: SocketAddr,
-    /// TLS, for an encrypted transport.
     pub(super) tls: Option<TlsSettings>,
-    /// The process, if it was started here.
+    /// `None` for a server that was not started here.
     pub(super) server: Option<RunningServer>,
-    /// What a sampler needs to know of it, or why it is not watched.
     pub(super) watch: Watch,
-    /// For the record.
     pub(super) facts: ServerFacts,
 }
 
-/// Where a variant's server is started.
 pub(super) struct Site<'a> {
     /// The hosts, and what runs behind the server.
     pub(super) testbed: &'a Testbed,
-    /// The server's CPUs.
     pub(super) cpus: &'a [usize],
-    /// What is drawn in this run follows from them.
     pub(super) seeds: Seeds,
-    /// The run's folder.
     pub(super) folder: &'a Path,
-    /// How to start the guard.
     pub(super) guard: &'a GuardProgram,
 }
 
-/// Starts the variant's server with its whole state under the run's folder, or makes sure that the
-/// external one answers.
+/// Starts the variant's server with all its state under the run's folder, or checks that the external one
+/// answers.
 pub(super) fn prepare(
     variant: &Variant,
     site: &Site<'_>,
@@ -149,7 +124,7 @@ fn as_chosen(tls: TlsSettings, load: &Load) -> TlsSettings {
         .with_groups(&load.tls_groups)
 }
 
-/// TLS to an external server as it is preset; `None` without encryption, and for a server that is
+/// TLS with default settings to an external server. `None` without encryption, and for a server that is
 /// started.
 pub(super) fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
     let Some(target) = variant.target() else { return Ok(None) };
@@ -157,8 +132,8 @@ pub(super) fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, Tls
     tls(variant.load.transport, variant.verification().as_ref(), &name, None)
 }
 
-/// Makes sure that the server has one of the groups that its clients are to offer: until here it was
-/// asked with those that every server has.
+/// Checks that the server has one of the groups that its clients will offer. Before this it was asked with
+/// the groups that every server has.
 fn agree(
     variant: &Variant,
     site: &Site<'_>,
@@ -184,7 +159,7 @@ fn agree(
     })
 }
 
-/// [`prepare`], with TLS as it is preset.
+/// [`prepare`] with default TLS settings.
 fn begin(variant: &Variant, site: &Site<'_>, queries: &QueryList) -> Result<Target, TargetError> {
     if let Some(target) = variant.target() {
         return external(variant, target, external_tls(variant)?, queries);
@@ -201,14 +176,14 @@ fn external(
     tls: Option<TlsSettings>,
     queries: &QueryList,
 ) -> Result<Target, TargetError> {
-    // Whether the answer is the right one is the run's business; here, that somebody answers.
+    // The run judges whether the answer is right. Here somebody must answer.
     is_answered(variant, target, tls.as_ref(), queries).map_err(TargetError::Silent)?;
-    // After its first answer: a service that waits for its first query has started by then.
+    // A service that waits for its first query has started by now.
     let (facts, watch) = watching::external(variant)?;
     Ok(Target { address: target, tls, server: None, watch, facts })
 }
 
-/// What is asked of the server under test.
+/// The server under test as it is to be started.
 fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     let directory = site.folder.join("server");
     let (server, front) = (&variant.server, variant.front());
@@ -235,8 +210,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     Ok(spec)
 }
 
-/// Gives a server what it has in whatever role: its CPUs, and its program and text, or the programs of the
-/// embedded server.
+/// Gives a server what it has in every role: CPUs, program and text, and the programs of the embedded server.
 pub(super) fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u64) {
     spec.cpus = cpus.to_vec();
     let threads = || u32::try_from(cpus.len()).unwrap_or(1);
@@ -251,7 +225,6 @@ pub(super) fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usiz
     }
 }
 
-/// What the server under test writes of each query.
 pub(super) fn logging(variant: &Variant) -> Logging {
     let Log { to, folder, size_mib, versions, suffix, buffered, .. } = &variant.log;
     let to = match to {
@@ -277,7 +250,7 @@ pub(super) fn logging(variant: &Variant) -> Logging {
     Logging { query_log: to.map(|to| QueryLog { to, print }), dnstap: variant.server.dnstap }
 }
 
-/// Writes the zone into the server's folder; its path.
+/// Writes the zone into the server's folder, and returns its path.
 pub(super) fn write_zone(
     zone: &SyntheticZone,
     name: &str,
@@ -294,7 +267,7 @@ pub(super) fn write_zone(
     Ok(path)
 }
 
-/// Starts a server whose certificate is verified against the authority made for the run.
+/// The certificate is verified against the authority made for the run.
 pub(super) fn start_with_run_authority(
     spec: &ServerSpec,
     transport: Transport,
@@ -305,7 +278,7 @@ pub(super) fn start_with_run_authority(
     start(spec, transport, (Some(&Verification::RunAuthority), None), &question, guard)
 }
 
-/// Starts a server and waits until it gives the right answer to a client on the host `client`.
+/// Waits until the server gives the right answer to a client on the host `client`.
 fn start(
     spec: &ServerSpec,
     transport: Transport,
@@ -319,7 +292,7 @@ fn start(
     let http = HttpSettings { path: spec.http_path.clone(), ..HttpSettings::default() };
     let probe = |transport: Transport, address: SocketAddr| {
         let _visit = visit(client).map_err(|error| error.to_string())?;
-        // The authority is made by the start itself, so the settings are made when it is there.
+        // The start makes the authority, so these settings are made here.
         let tls = tls(transport, verification, &name, Some(&authority))
             .map_err(|error| error.to_string())?;
         question.ask(address, transport, tls.as_ref(), &http)
@@ -331,12 +304,12 @@ fn start(
     Ok(Target { address, tls, server: Some(server), watch, facts })
 }
 
-/// What a server is asked to find out whether it answers rightly: with records.
+/// The query that shows whether a server answers rightly, with records.
 pub(super) struct Question(Query);
 
 impl Question {
-    /// That of a variant: the SOA record of the zone; a name that an upstream knows and no load asks
-    /// for, where all else would fill a cache.
+    /// The SOA record of the zone. If the load would fill a cache, a name that an upstream knows and no load
+    /// asks for.
     pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
         let has_names = !matches!(variant.load.asked(), Queries::Zone(_));
         match has_names && !variant.behind().is_empty() {
@@ -345,7 +318,6 @@ impl Question {
         }
     }
 
-    /// The SOA record of a zone.
     fn soa(origin: &str) -> Result<Self, QueriesError> {
         Self::new(origin, Rtype::SOA)
     }
@@ -355,13 +327,12 @@ impl Question {
         let parsed: Name<Vec<u8>> = name
             .parse()
             .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
-        // A forwarder may refuse a query that wants no recursion.
+        // A forwarder may refuse a query without RD.
         let options = QueryOptions { recursion_desired: true, ..QueryOptions::default() };
         let query = Query::new(&parsed, rtype, &options);
         query.map(Self).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Asks it once.
     fn ask(
         &self,
         address: SocketAddr,
@@ -380,7 +351,7 @@ impl Question {
     }
 }
 
-/// Asks a server behind the one under test, whose certificate is of `authority`.
+/// Asks a server behind the one under test. `authority` signed its certificate.
 pub(super) fn probe(
     transport: Transport,
     address: SocketAddr,
@@ -393,7 +364,7 @@ pub(super) fn probe(
     question.ask(address, transport, tls.as_ref(), &HttpSettings::default())
 }
 
-/// TLS of a transport; `own_authority` is the one that was made for the run.
+/// `own_authority` is the one made for the run.
 fn tls(
     transport: Transport,
     verification: Option<&Verification>,

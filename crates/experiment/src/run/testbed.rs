@@ -27,33 +27,30 @@ use super::target::{Question, READY_WITHIN, TargetError, give, probe, write_zone
 const RELAY_PORTS: Ports =
     Ports { plain: 5_353, dot: 8_853, doh2: 8_443, doq: 8_853, doh3: 8_443, control: 8_054 };
 
-/// A name that an upstream knows and no load asks for: the readiness of a forwarder is probed with it. (One
-/// below `test` would not do: forwarders deny it themselves, RFC 6761, section 6.2.)
+/// A name that an upstream knows and no load asks for, to probe whether a forwarder is ready. It is not below
+/// `test`, which forwarders deny themselves (RFC 6761, section 6.2).
 pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
 
-/// The hosts of one run, and what runs on them behind the server under test.
 pub(super) struct Testbed {
-    /// In the order of the chain; ended before their hosts.
+    /// In the order of the chain. They end before their hosts.
     behind: Vec<RunningChainServer>,
     hosts: Option<Hosts>,
 }
 
-/// A server behind the one under test.
 struct RunningChainServer {
     role: ChainRole,
     transport: Transport,
     server: RunningServer,
 }
 
-/// The watch of one server behind the one under test.
 pub(super) struct Watch {
     sampler: Option<Sampler>,
     counters: Option<CounterWatch>,
 }
 
 impl Testbed {
-    /// Makes the hosts of a variant and starts what is behind its server, the end of the chain first.
-    /// All state lies under `folder`.
+    /// Makes the hosts of a variant and starts what is behind its server, the end of the chain first. All
+    /// state lies under `folder`.
     pub(super) fn make(
         variant: &Variant,
         queries: &QueryList,
@@ -72,13 +69,13 @@ impl Testbed {
         Ok(made)
     }
 
-    /// The network namespace of a host; `None` without hosts.
+    /// `None` without hosts.
     pub(super) fn network(&self, host: &str) -> Option<PathBuf> {
         self.hosts.as_ref()?.network(host).map(Path::to_owned)
     }
 
-    /// Where the server under test listens: its own address and the usual ports on a host of its own,
-    /// else `fallback` and free ports.
+    /// Where the server under test listens: on its own host at that address and the usual ports, otherwise at
+    /// `fallback` and free ports.
     pub(super) fn listen(&self, fallback: IpAddr) -> Result<(IpAddr, Ports), TargetError> {
         match self.hosts.as_ref().and_then(|hosts| hosts.address("server")) {
             Some(address) => Ok((address, Ports::STANDARD)),
@@ -86,23 +83,22 @@ impl Testbed {
         }
     }
 
-    /// What the server under test forwards to.
     pub(super) fn upstream(&self) -> Option<Upstream> {
         self.behind.first().map(RunningChainServer::as_upstream)
     }
 
-    /// Moves this thread to a host until the visit is dropped; it stays where there are no hosts.
+    /// Moves this thread to a host until the visit is dropped. Without hosts it stays.
     pub(super) fn visit(&self, host: &'static str) -> Result<Option<Visit>, TargetError> {
         visit(self.network(host).as_deref())
     }
 
-    /// Begins to watch the servers behind the one under test, if that is asked for.
+    /// Watches the servers behind the one under test, unless that is switched off.
     pub(super) fn watch(&self, variant: &Variant, cpus: &Cpus) -> Vec<Watch> {
         let is_on = variant.server.watch;
         let watch = |behind: &RunningChainServer| {
             let watched = behind.server.watched().beside_load(&cpus.load);
             let watched = match behind.role {
-                // Interrupts count once: on the CPUs of the server under test for that one.
+                // Interrupts on these CPUs count for the server under test alone.
                 ChainRole::Server | ChainRole::Relay => watched.pinned_to(&[]),
                 ChainRole::Upstream => watched,
             };
@@ -114,7 +110,7 @@ impl Testbed {
         self.behind.iter().map(watch).collect()
     }
 
-    /// What has ended by itself, if something has: a server behind the one under test, a host, or a link.
+    /// A server behind the one under test, a host or a link that has ended by itself.
     pub(super) fn ended(&self) -> Option<EndedPart> {
         let server = self.behind.iter().find_map(|behind| {
             let report = behind.server.exited()?;
@@ -147,7 +143,7 @@ impl Testbed {
         self.behind.iter().zip(watches).map(part).collect()
     }
 
-    /// Hosts and links, for the record; `None` where there is but one host, as was asked.
+    /// Hosts and links for the record; `None` if one host was asked for.
     pub(super) fn facts(&self, variant: &Variant, cpus: &Cpus) -> Option<TestbedFacts> {
         if variant.lab.hosts == HostsChoice::Loopback {
             return None;
@@ -173,7 +169,6 @@ impl Testbed {
         })
     }
 
-    /// The hosts, to be named for a person who looks around.
     pub(super) fn hosts(&self) -> Option<&Hosts> {
         self.hosts.as_ref()
     }
@@ -191,15 +186,15 @@ impl Testbed {
         self.behind.iter().map(line).collect()
     }
 
-    /// Ends the servers behind the one under test, the nearest first.
+    /// The nearest server ends first.
     pub(super) fn stop(self) {
         for behind in self.behind {
-            // One that ended by itself was seen before.
+            // A server that ended by itself was noticed before.
             behind.server.stop().ok();
         }
     }
 
-    /// Starts one server, with those behind it running already.
+    /// The servers behind it are running already.
     fn start(
         &self,
         behind: &ChainServer<'_>,
@@ -228,7 +223,7 @@ impl Testbed {
         let question = Question::of(variant)?;
         let authority = directory.join(certificate::AUTHORITY);
         let ask = |transport: Transport, address: SocketAddr| {
-            // The one that will ask it is on this host.
+            // The server that will ask it is on this host.
             let _visit = self.visit("server").map_err(|error| error.to_string())?;
             probe(transport, address, &question, Some(&authority))
         };
@@ -236,7 +231,6 @@ impl Testbed {
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 
-    /// Where a server behind the one under test listens.
     fn listen_behind(
         &self,
         role: ChainRole,
@@ -250,7 +244,7 @@ impl Testbed {
         }
     }
 
-    /// How the embedded server behaves as an upstream. Without links it plays their delay itself.
+    /// Without links the embedded server plays their delay itself.
     fn give_behaviour(&self, spec: &mut ServerSpec, variant: &Variant) {
         let upstream = &variant.upstream;
         spec.embedded.signed = upstream.signed;
@@ -280,13 +274,13 @@ impl RunningChainServer {
     }
 }
 
-/// The hosts of a variant, in the order of the line.
+/// In the order of the line.
 pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
     let end = variant.upstream.kind.map(|_| "upstream");
     ["client", "server"].into_iter().chain(end).collect()
 }
 
-/// True if a variant runs on hosts of its own: it must, or it may and this user can make them.
+/// True if a variant must have its own hosts, or may and this user can make them.
 pub(super) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
         HostsChoice::Loopback => false,
@@ -295,7 +289,7 @@ pub(super) fn has_hosts(variant: &Variant) -> bool {
     }
 }
 
-/// Why the links of a variant are not played here, if they shall be where that is possible.
+/// Why the links of a variant are not played, if they were to be played where possible.
 pub(super) fn not_played(variant: &Variant) -> Option<String> {
     let has_links = !links(variant).iter().all(LinkSettings::is_plain);
     if variant.lab.hosts != HostsChoice::Auto || !has_links {
@@ -316,7 +310,6 @@ fn links(variant: &Variant) -> [LinkSettings; 2] {
     [variant.client_link.link(), variant.upstream_link.link()].map(settings)
 }
 
-/// Makes the hosts of a variant, if it shall have some and can.
 fn make_hosts(
     variant: &Variant,
     (cpus, seeds): (&Cpus, Seeds),
@@ -347,7 +340,7 @@ pub(super) fn visit(network: Option<&Path>) -> Result<Option<Visit>, TargetError
     Ok(Some(Visit::to(network).map_err(refused)?))
 }
 
-/// What a server behind another one must serve: its own leg, and TCP for what UDP truncates.
+/// What a server behind another must serve: its own transport, and TCP for what UDP truncates.
 fn transports(behind: &ChainServer<'_>) -> Vec<Transport> {
     match behind.transport {
         Transport::Udp => vec![Transport::Udp, Transport::Tcp],
@@ -382,7 +375,6 @@ fn give_data(
     Ok(())
 }
 
-/// Free ports of an address of this host.
 pub(super) fn free_ports(address: IpAddr) -> Result<Ports, TargetError> {
     ports::free(address)
         .map_err(|source| TargetError::Io { path: PathBuf::from(address.to_string()), source })

@@ -10,7 +10,7 @@ use dnslab_wire::units::share;
 use super::case::expected;
 
 /// Why a load that was to last for `asked` does not count, as a sentence without its full stop; `None` if it
-/// does. `why` is said where nothing, or too little, was answered.
+/// does count. `why` explains why nothing, or too little, was answered.
 pub(super) fn why_invalid(
     variant: &Variant,
     result: &LoadResult,
@@ -41,7 +41,7 @@ pub(super) fn why_invalid(
         ));
     }
     let limit = variant.expect.wrong_limit;
-    // What cannot be read is no right answer either.
+    // An answer that cannot be read is not right either.
     let wrong = answers.wrong + outcomes.malformed;
     let came = outcomes.answered + outcomes.malformed;
     if wrong as f64 > limit * came as f64 {
@@ -56,7 +56,7 @@ pub(super) fn why_invalid(
             share::in_sentence(limit)
         ));
     }
-    // Of the answers that looked right a sample was parsed, and stands for all of them.
+    // A sample of the answers that looked right was parsed. It stands for all of them.
     let Answers { checked, malformed, checked_stand_for, malformed_stand_for, .. } = *answers;
     if malformed_stand_for as f64 > limit * checked_stand_for as f64 {
         let example = result.malformed_example.as_deref().unwrap_or_default();
@@ -78,7 +78,7 @@ pub(super) fn why_invalid(
     })
 }
 
-/// What is said of a measured window without an answer.
+/// Describes a measured window without an answer.
 fn unanswered(measured: &Measured) -> String {
     let (window, warm_up) = (&measured.counters.outcomes, &measured.warm_up.outcomes);
     let before = match (warm_up.answered, warm_up.due) {
@@ -99,7 +99,7 @@ fn unanswered(measured: &Measured) -> String {
     }
 }
 
-/// How queries were lost, the most frequent way first: `120 timed out, 3 were not sent`.
+/// The most frequent way first: `120 timed out, 3 were not sent`.
 fn ways_lost(outcomes: &Outcomes) -> String {
     let mut ways = [
         (outcomes.timed_out, "timed out"),

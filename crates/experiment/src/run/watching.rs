@@ -1,13 +1,11 @@
-//! Who watches the server under test, and why nobody does.
+//! Who watches the server under test, or why nobody does.
 
 use dnslab_lab::{ExternalServer, Identity, NotFound, Watched};
 use dnslab_measure::ServerFacts;
 use dnslab_settings::Variant;
 
-/// Why a server is not watched though it could be.
 pub(super) const SWITCHED_OFF: &str = "it was switched off (`server.watch = false`)";
 
-/// Why a server that was watched has no figures.
 pub(super) const NOT_COVERED: &str = "the samples do not cover the measured window: did it end, or \
     start anew?";
 
@@ -17,7 +15,7 @@ pub(super) type Watch = Result<Watched, String>;
 /// The facts of an external server that answers already, and what is watched of it.
 ///
 /// # Errors
-/// When a process or unit was named that is not the server.
+/// When a named process or unit is not the server.
 pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFound> {
     let unknown = |reason: &str| ServerFacts {
         kind: variant.server.kind_name().to_owned(),
@@ -43,7 +41,6 @@ pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFou
     }
 }
 
-/// How the processes of an external server are found on this machine.
 fn identity(variant: &Variant) -> Identity {
     match (variant.server.pid, &variant.server.unit) {
         (Some(pid), _) => Identity::Process(pid),
@@ -52,14 +49,14 @@ fn identity(variant: &Variant) -> Identity {
     }
 }
 
-/// What is wrong with the process or the unit that is to be watched; `None` if nothing is.
+/// What is wrong with the process or unit to be watched.
 pub(super) fn lacking(variant: &Variant) -> Option<String> {
     let error = find(variant)?.err().filter(NotFound::is_fault)?;
     variant.server.watch.then(|| error.to_string())
 }
 
-/// Those of `allowed` that an external server on this machine may use, if it may not use all of
-/// them: the others are free for the load.
+/// The CPUs in `allowed` that an external server on this machine may use, if not all: the others are free for
+/// the load.
 pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>> {
     let server = find(variant)?.ok()?;
     let own: Vec<usize> =
@@ -67,7 +64,7 @@ pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>
     (!own.is_empty() && own.len() < allowed.len()).then_some(own)
 }
 
-/// Looks for the processes of an external server; `None` for one that dnslab starts.
+/// `None` for a server that dnslab starts.
 fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
     let target = variant.target()?;
     Some(ExternalServer::find(&identity(variant), variant.load.transport, target))

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 /// The mirror where apt names none of Debian's.
 const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 
-/// Code names of Debian releases that a mirror of Debian's main archive may be configured for. Words
-/// such as `stable` are left out: other archives use them, too.
+/// Code names of releases in Debian's main archive. Words such as `stable` are left out: other archives use
+/// them too.
 const RELEASES: [&str; 8] =
     ["buster", "bullseye", "bookworm", "trixie", "forky", "duke", "sid", "unstable"];
 
-/// The mirror of Debian's main archive that apt uses here, else Debian's own.
+/// The mirror of Debian's main archive that apt uses here, or Debian's own.
 pub(super) fn mirror() -> String {
     let folder = Path::new("/etc/apt");
     let mut files: Vec<_> = fs::read_dir(folder.join("sources.list.d"))
@@ -34,7 +34,6 @@ pub(super) fn mirror() -> String {
     mirrors.into_iter().next().unwrap_or_else(|| DEFAULT_MIRROR.to_owned())
 }
 
-/// The proxy that apt asks mirrors through over HTTP, if it was told one.
 pub(super) fn proxy() -> Option<String> {
     let output = Command::new("apt-config")
         .args(["dump", "Acquire::http::Proxy"])
@@ -53,8 +52,8 @@ fn proxy_in(dump: &str) -> Option<String> {
     (!proxy.is_empty() && proxy != "DIRECT").then(|| proxy.to_owned())
 }
 
-/// The mirror in a file of the form `deb [option=value ...] URI suite component...` a line
-/// (sources.list(5), "One-Line-Style Format").
+/// The mirror in a file of lines `deb [option=value ...] URI suite component...` (sources.list(5),
+/// "One-Line-Style Format").
 fn mirror_in_list(text: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let rest = line.trim().strip_prefix("deb")?;
@@ -82,7 +81,7 @@ fn mirror_in_paragraphs(text: &str) -> Option<String> {
     })
 }
 
-/// The words of a field; lines that begin with white space continue the one before.
+/// Lines that begin with white space continue the line before.
 fn field_words<'a>(paragraph: &[&'a str], field: &str) -> Vec<&'a str> {
     let of_line = |line: &'a str| {
         let (name, value) = line.split_once(':')?;

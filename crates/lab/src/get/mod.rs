@@ -1,10 +1,10 @@
-//! Servers of other releases, fetched once into the cache: root folders made by debootstrap, and
-//! programs built by Go.
+//! Servers of other releases, fetched once into the cache: root folders made by debootstrap, and programs
+//! built by Go.
 //!
-//! What is made lies under a temporary name until it is whole and its program has said its version;
-//! then it is renamed. The tools run under a guard and with mounts of their own (debootstrap mounts
-//! `/proc` and `/sys`), so that whatever ends dnslab ends them, and leaves nothing mounted. A
-//! temporary folder may be left then; the next call removes it.
+//! What is made has a temporary name until it is complete and its program has said its version; then it is
+//! renamed. The tools run under a guard and with mounts of their own (debootstrap mounts `/proc` and `/sys`),
+//! so whatever ends dnslab ends them too and leaves nothing mounted. A temporary folder may be left; the next
+//! call removes it.
 
 mod apt;
 mod error;
@@ -31,17 +31,16 @@ use place::Place;
 pub use recipe::Recipe;
 use recipe::Source;
 
-/// How often the tool is looked at: its end, what it says, and whether to stop.
+/// How often the tool's end, its log and the wish to stop are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Time that a tool has to end when it is interrupted. What it leaves is removed anyhow.
+/// Time that an interrupted tool has to end. What it leaves is removed anyhow.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Lines of the log that an error shows.
 const SHOWN_LINES: usize = 10;
 
-/// Where Debian's package `debian-archive-keyring` has the keys of all releases; the second name is
-/// that of later releases.
+/// Where Debian's package `debian-archive-keyring` has the keys of all releases. Later releases use the
+/// second name.
 const KEYRINGS: [&str; 2] = [
     "/usr/share/keyrings/debian-archive-keyring.gpg",
     "/usr/share/keyrings/debian-archive-keyring.pgp",
@@ -50,42 +49,41 @@ const KEYRINGS: [&str; 2] = [
 /// Where debootstrap's own tools are, some of them outside an ordinary user's PATH.
 const TOOLS_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Where Go is that PATH does not name: where its own archive is unpacked.
+/// Where Go's own archive is unpacked, for a Go that is not in PATH.
 const GO_FOLDER: &str = "/usr/local/go/bin";
 
 /// What is to be fetched, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What.
+    /// Which server.
     pub recipe: &'static Recipe,
-    /// Folder of the cache; made if it is missing.
+    /// Folder of the cache; made if missing.
     pub cache: &'a Path,
     /// Debian mirror; `None` for the one that apt uses here.
     pub mirror: Option<&'a str>,
     /// The guard that the tools run under.
     pub guard: &'a GuardProgram,
-    /// Set to give up.
+    /// Set it to give up.
     pub stop: &'a AtomicBool,
 }
 
-/// A tool's command line, and the source for the facts.
 struct Tool {
     command: Vec<String>,
     source: String,
 }
 
-/// Fetches a server into the cache, unless it is there. `progress` is told in some words what is
-/// being done, several times a second.
+/// Fetches a server into the cache, unless it is there. `progress` is told several times a second what is
+/// being done.
 ///
 /// # Errors
-/// When a tool, a right or a key is missing, when the tool fails (its log is kept then), when what
-/// came is of another version, and when it was interrupted. Nothing half is left in its place.
+/// When a tool, a right or a key is missing, the tool fails (its log is kept), the version is another one, or
+/// it was interrupted. Nothing half-made is left in its place.
 pub fn get(request: &Request<'_>, progress: &mut dyn FnMut(&str)) -> Result<Entry, GetError> {
     let Request { recipe, cache, stop, .. } = *request;
     if let Some(entry) = crate::cache::read(cache, recipe.name()) {
         return Ok(entry);
     }
-    // First what can be known to be missing, before anything is written.
+    // Before anything is written.
     check_tool(recipe)?;
     let place = Place::take(cache, recipe.name(), stop, progress)?;
     if let Some(entry) = place.entry() {
@@ -105,7 +103,6 @@ pub fn get(request: &Request<'_>, progress: &mut dyn FnMut(&str)) -> Result<Entr
     place.finish(&facts)
 }
 
-/// Refuses what cannot be done here.
 fn check_tool(recipe: &Recipe) -> Result<(), GetError> {
     match recipe.source {
         Source::Debian { .. } => {
@@ -127,7 +124,7 @@ fn check_tool(recipe: &Recipe) -> Result<(), GetError> {
     }
 }
 
-/// A tool in PATH, or where it usually is.
+/// In PATH, or where Go usually is.
 fn find_tool(name: &str) -> Option<PathBuf> {
     let in_folder = || Some(Path::new(GO_FOLDER).join(name)).filter(|path| path.exists());
     look_up(name.as_ref()).or_else(in_folder)
@@ -139,7 +136,6 @@ fn keyring() -> Result<&'static str, GetError> {
     found.ok_or(GetError::NoKeyring { looked_for: KEYRINGS[0] })
 }
 
-/// The command that makes a root folder.
 fn debootstrap(
     request: &Request<'_>,
     release: &str,
@@ -147,7 +143,7 @@ fn debootstrap(
     place: &Place,
 ) -> Result<Tool, GetError> {
     let mirror = request.mirror.map_or_else(apt::mirror, str::to_owned);
-    // The packages' scripts get it, too: what a user's PATH finds first has no business there.
+    // The packages' scripts get this PATH too: programs that a user's PATH finds first must not run there.
     let mut command = vec!["env".to_owned(), "LC_ALL=C".to_owned(), format!("PATH={TOOLS_PATH}")];
     if let (None, Some(proxy)) = (std::env::var_os("http_proxy"), apt::proxy()) {
         command.push(format!("http_proxy={proxy}"));
@@ -166,7 +162,6 @@ fn debootstrap(
     Ok(Tool { command, source: format!("{package} of Debian {release}, {mirror}") })
 }
 
-/// The command that builds a program.
 fn go_install(module: &str, version: &str, place: &Place) -> Result<Tool, GetError> {
     let folder = text(place.folder())?;
     let tool = find_tool("go").unwrap_or_else(|| "go".into());
@@ -184,13 +179,11 @@ fn go_install(module: &str, version: &str, place: &Place) -> Result<Tool, GetErr
     Ok(Tool { command, source: what })
 }
 
-/// A path as an argument.
 fn text(path: &Path) -> Result<String, GetError> {
     let text = path.to_str().ok_or_else(|| GetError::NotUtf8 { path: path.to_owned() })?;
     Ok(text.to_owned())
 }
 
-/// Runs the tool to its end.
 fn run(
     request: &Request<'_>,
     tool: &Tool,
@@ -230,7 +223,7 @@ fn run(
     }
 }
 
-/// The tool failed: puts debootstrap's own log behind its output, before its folder goes.
+/// Appends debootstrap's own log to that of the tool, before its folder goes.
 fn failed(recipe: &Recipe, ending: Ending, tool: &Tool, place: &Place) -> GetError {
     if let Ok(inner) = fs::read(place.folder().join("debootstrap/debootstrap.log")) {
         place.append_to_log(&inner);
@@ -251,7 +244,7 @@ fn failed(recipe: &Recipe, ending: Ending, tool: &Tool, place: &Place) -> GetErr
     }
 }
 
-/// Asks what was made for its version: proof that it is whole.
+/// Asks the new program for its version, which proves that it is complete.
 fn version_of(recipe: &Recipe, place: &Place) -> Result<String, GetError> {
     let (path, argument) = (recipe.program.path, recipe.program.version_argument);
     if let Source::Go { version, .. } = recipe.source {

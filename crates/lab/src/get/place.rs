@@ -1,5 +1,5 @@
-//! Where something is made in the cache: a lock, a temporary folder and a log beside each other,
-//! under names that begin with a dot until all is whole.
+//! Where something is made in the cache: a lock and a temporary folder, whose names begin with a dot, and a
+//! log.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,23 +14,22 @@ use rustix::fs::FlockOperation;
 use super::GetError;
 use crate::cache::{self, Entry, EntryFacts, FACTS};
 
-/// How often the lock is tried while another process has it.
 const TRY_EVERY: Duration = Duration::from_millis(200);
 
-/// How long a left-over folder is tried to be removed: when dnslab was killed, its guard needs some
-/// seconds to end the tool, which writes meanwhile.
+/// How long the removal of a left-over folder is tried. When dnslab was killed, its guard needs some seconds
+/// to end the tool, which writes meanwhile.
 const REMOVE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Octets of a block of `stat` (stat(3type)).
 const BLOCK: u64 = 512;
 
-/// A place in the cache, held by a lock. The temporary folder goes when this is dropped.
+/// A place in the cache, held by a lock. Dropping it removes the temporary folder.
 #[derive(Debug)]
 pub(super) struct Place {
     cache: PathBuf,
     name: &'static str,
-    /// The temporary folder; it has this process's id in its name, so that a tool which is being
-    /// killed never writes into that of the next call.
+    /// This process's id is in its name, so that a tool that is being killed never writes into the folder of
+    /// the next call.
     folder: PathBuf,
     log: PathBuf,
     /// Locked while it is open.
@@ -38,11 +37,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Waits for the lock on `name`, removes what earlier calls have left, and makes the folder.
-    ///
-    /// # Errors
-    /// When the cache cannot be written, when something else is in the way, and when `stop` is set
-    /// while another process has the lock.
+    /// Waits for the lock on `name`, removes what earlier calls have left, and makes the folder. Fails if the
+    /// cache cannot be written, something else is in the way, or `stop` is set during the wait.
     pub(super) fn take(
         cache: &Path,
         name: &'static str,
@@ -50,7 +46,7 @@ impl Place {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, GetError> {
         fs::create_dir_all(cache).map_err(refused("create", cache))?;
-        // Where tools are told to write, from other working directories.
+        // The tools get this path and have other working directories.
         let cache = cache.canonicalize().map_err(refused("find", cache))?;
         let lock = lock(&cache.join(format!(".{name}.lock")), name, stop, progress)?;
         remove_left_over(&cache, name)?;
@@ -68,41 +64,37 @@ impl Place {
         Ok(place)
     }
 
-    /// What is there already, made by another process meanwhile.
+    /// What another process has made meanwhile.
     pub(super) fn entry(&self) -> Option<Entry> {
         cache::read(&self.cache, self.name)
     }
 
-    /// The temporary folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The log of the tool.
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Makes a folder in the temporary one; its path.
     pub(super) fn make_folder(&self, name: &str) -> Result<PathBuf, GetError> {
         let path = self.folder.join(name);
         fs::create_dir(&path).map_err(refused("create", &path))?;
         Ok(path)
     }
 
-    /// Adds to the log; a log that cannot be written is no further error.
+    /// A log that cannot be written is no further error.
     pub(super) fn append_to_log(&self, octets: &[u8]) {
         let file = OpenOptions::new().append(true).create(true).open(&self.log);
         file.and_then(|mut file| file.write_all(octets)).ok();
     }
 
-    /// Removes the log, if there is one.
     pub(super) fn remove_log(&self) {
         fs::remove_file(&self.log).ok();
     }
 
-    /// Removes what was only needed to make it: downloaded packages, indices, folders of builds. What
-    /// cannot be removed only takes space.
+    /// Removes what only the making needed: downloaded packages, indices, folders of builds. What cannot be
+    /// removed stays and takes space.
     pub(super) fn clear_away_packages(&self) {
         for below in ["var/cache/apt/archives", "var/lib/apt/lists", "tmp"] {
             let entries = fs::read_dir(self.folder.join(below)).into_iter().flatten().flatten();
@@ -113,7 +105,7 @@ impl Place {
         }
     }
 
-    /// Space that the folder takes on disk, octets. Files with several names count each time.
+    /// Space on disk, octets. A file with several names counts each time.
     pub(super) fn octets(&self) -> u64 {
         let mut folders = vec![self.folder.clone()];
         let mut octets = 0;
@@ -129,7 +121,7 @@ impl Place {
         octets
     }
 
-    /// Writes the facts and gives the folder its name: from now on it is there.
+    /// Writes the facts and gives the folder its final name.
     pub(super) fn finish(self, facts: &EntryFacts) -> Result<Entry, GetError> {
         let path = self.folder.join(FACTS);
         let text = serde_json::to_vec_pretty(facts).expect("facts have string keys only");
@@ -140,7 +132,6 @@ impl Place {
         Ok(Entry { name: self.name.to_owned(), path: target, facts: facts.clone() })
     }
 
-    /// Where it will be.
     fn target(&self) -> PathBuf {
         self.cache.join(self.name)
     }
@@ -148,18 +139,17 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Not there after `finish`. Nothing is mounted in it that this process could see: the tool
-        // had mounts of its own, and has ended.
+        // Not there after `finish`. The tool had mounts of its own and has ended, so nothing is mounted in
+        // it.
         fs::remove_dir_all(&self.folder).ok();
     }
 }
 
-/// The beginning of the names of temporary folders for `name`.
 fn temporary(name: &str) -> String {
     format!(".{name}.part-")
 }
 
-/// Locks the file, as soon as no other process has it.
+/// Waits until no other process has the lock.
 fn lock(
     path: &Path,
     name: &'static str,
@@ -181,7 +171,6 @@ fn lock(
     }
 }
 
-/// Removes the temporary folders of calls that were killed.
 fn remove_left_over(cache: &Path, name: &str) -> Result<(), GetError> {
     let deadline = Instant::now() + REMOVE_PATIENCE;
     let beginning = temporary(name);
@@ -224,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Names in the folder but those of locks.
+    /// Without those of locks.
     fn names(cache: &Path) -> Vec<String> {
         let names = fs::read_dir(cache).unwrap().map(|it| it.unwrap().file_name());
         let names = names.map(|name| name.into_string().unwrap());

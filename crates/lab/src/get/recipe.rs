@@ -8,39 +8,34 @@ pub struct Recipe {
     pub(super) program: Program,
 }
 
-/// Where it comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A package of a Debian release, with all that it needs, as a root folder.
     Debian {
-        /// The release's code name.
         release: &'static str,
-        /// The package; behind commas, those that provide what it needs under other names, which
+        /// The package. After commas: packages that provide what it needs under other names, which
         /// debootstrap does not find by itself.
         package: &'static str,
     },
     /// A program that the Go toolchain builds.
     Go {
-        /// The module.
         module: &'static str,
-        /// Its version.
+        /// E.g. `v1.15.0`.
         version: &'static str,
     },
 }
 
-/// The program that shows that all is there.
+/// The program whose version shows that all is there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    /// Its path inside the folder.
+    /// Inside the folder.
     pub(super) path: &'static str,
-    /// The argument that makes it say its version.
     pub(super) version_argument: &'static str,
 }
 
-/// The release that is stable while this is written.
+/// The Debian release that is stable while this is written.
 const STABLE: &str = "trixie";
 
-/// A server of a Debian release.
 const fn debian(
     name: &'static str,
     release: &'static str,
@@ -52,7 +47,7 @@ const fn debian(
     Recipe { name, source: Source::Debian { release, package }, program }
 }
 
-/// All of them. The number behind the last hyphen is the version that must come of it.
+/// The number after the last hyphen is the version that the server must have.
 static ALL: [Recipe; 7] = [
     debian("bind-9.16", "bullseye", "bind9", "usr/sbin/named", "-v"),
     debian("bind-9.20", STABLE, "bind9", "usr/sbin/named", "-v"),
@@ -62,14 +57,14 @@ static ALL: [Recipe; 7] = [
     debian("dnsdist-1.9", STABLE, "dnsdist,libre2-11", "usr/bin/dnsdist", "--version"),
     Recipe {
         name: "coredns",
-        // The version that the tests build, too.
+        // The tests build this version too.
         source: Source::Go { module: "github.com/coredns/coredns", version: "v1.15.0" },
         program: Program { path: "coredns", version_argument: "-version" },
     },
 ];
 
 impl Recipe {
-    /// All of them, in the order in which they are listed.
+    /// In the order in which they are listed.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         ALL.iter()
     }
@@ -86,7 +81,7 @@ impl Recipe {
         self.name
     }
 
-    /// True if a root folder is made, which `server.root` takes; else it is a program.
+    /// True if it makes a root folder, which `server.root` takes; false if it builds a program.
     #[must_use]
     pub fn is_root(&self) -> bool {
         matches!(self.source, Source::Debian { .. })
@@ -104,7 +99,7 @@ impl Recipe {
         }
     }
 
-    /// The numbers that its version must begin with; none where the recipe itself pins it.
+    /// The numbers that its version must begin with; `None` where the recipe pins the version.
     pub(super) fn expected_version(&self) -> Option<&'static str> {
         match self.source {
             Source::Debian { .. } => self.name.rsplit_once('-').map(|(_, version)| version),

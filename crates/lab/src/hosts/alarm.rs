@@ -1,15 +1,14 @@
 //! A timer that allows for how late the kernel wakes.
 
-/// Wakings that are remembered.
 const REMEMBERED: usize = 8;
 
-/// At most so much earlier is the timer set: what is longer is no property of the machine but a moment
-/// when it was busy.
+/// The timer is set at most this much earlier. A longer delay is a busy moment and no property of the
+/// machine.
 const EARLIEST_NS: u64 = 300_000;
 
-/// How late the last wakings were. An idle CPU, and most of all a virtual one, takes 20 to 150 us to
-/// wake, each time; the timer is set earlier by the least of them, so that it seldom rings too soon.
-/// Who is woken too soon has to look at the clock until it is time.
+/// How late the last wakings were. An idle CPU, most of all a virtual one, takes 20 to 150 us to wake each
+/// time. The timer is set earlier by the least of them, so that it seldom rings too soon. Whoever is woken
+/// too soon has to look at the clock until it is time.
 #[derive(Debug, Default)]
 pub(super) struct Alarm {
     late_ns: [u64; REMEMBERED],
@@ -17,13 +16,13 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// When to have oneself woken to be awake at `at_ns`.
+    /// When the timer must ring for the sleeper to be awake at `at_ns`.
     pub(super) fn set_for(&self, at_ns: u64) -> u64 {
         let least_ns = self.late_ns.iter().copied().min().unwrap_or(0);
         at_ns.saturating_sub(least_ns.min(EARLIEST_NS))
     }
 
-    /// The timer was set for `set_ns`, one slept, and was awake at `now_ns`.
+    /// The timer was set for `set_ns`, and the sleeper was awake at `now_ns`.
     pub(super) fn rang(&mut self, set_ns: u64, now_ns: u64) {
         self.late_ns[self.rung % REMEMBERED] = now_ns.saturating_sub(set_ns);
         self.rung = self.rung.wrapping_add(1);

@@ -16,11 +16,11 @@ pub struct EndedPart {
 }
 
 impl Hosts {
-    /// The first host or link whose process has ended by itself, with so many lines of its log; does not
-    /// wait.
+    /// The first host or link whose process has ended by itself, with the last `lines` lines of its log. Does
+    /// not wait.
     ///
-    /// A link without its process carries nothing any more. A host without its own lives on while a
-    /// server runs in it, but nobody can enter it.
+    /// A link without its process carries nothing. A host without its process lives on while a server runs in
+    /// it, but nobody can enter it.
     #[must_use]
     pub fn ended(&self, lines: usize) -> Option<EndedPart> {
         let log_tail = |name: &str| log_tail(&self.folder.join(name), lines).unwrap_or_default();

@@ -28,14 +28,13 @@ pub(super) fn ip(network: &Path, lines: &[String], family: Option<&str>) -> Resu
     if output.status.success() { Ok(()) } else { Err(failed(said(&output.stderr))) }
 }
 
-/// Runs one command; what it said when it failed.
+/// Fails with the first line that the command wrote.
 pub(super) fn run_ip(command: &mut Command) -> Result<(), String> {
     let output =
         command.stdin(Stdio::null()).output().map_err(|error: io::Error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(said(&output.stderr)) }
 }
 
-/// The first line that a program wrote.
 fn said(output: &[u8]) -> String {
     String::from_utf8_lossy(output).lines().next().unwrap_or("it said nothing").to_owned()
 }

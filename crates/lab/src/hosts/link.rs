@@ -28,12 +28,10 @@ const MAX_LENGTH: usize = 9_216;
 /// Packets taken from one side before the other has its turn.
 const BATCH: usize = 64;
 
-/// What the process carries.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LinkSpec {
     /// The network namespaces of both hosts, and the names of their devices.
     pub(crate) ends: [(PathBuf, String); 2],
-    /// Delay, jitter, loss and rate, alike in both directions.
     pub(crate) settings: LinkSettings,
     /// Decides with the direction which packets are lost, and how late each is.
     pub(crate) seed: u64,
@@ -52,7 +50,6 @@ pub(crate) fn carry(spec: &OsStr) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Opens both ends and carries packets until a device goes away.
 fn run(spec: &LinkSpec) -> io::Result<std::convert::Infallible> {
     let open = |(network, name): &(PathBuf, String)| {
         let _visit = Visit::to(network)?;
@@ -61,8 +58,8 @@ fn run(spec: &LinkSpec) -> io::Result<std::convert::Infallible> {
         io::Result::Ok(device)
     };
     let mut devices = [open(&spec.ends[0])?, open(&spec.ends[1])?];
-    // A link that waits for its turn on a CPU adds to its delay. Not permitted is a worse link, which
-    // its test shows, and not a wrong one.
+    // A link that waits for a CPU adds to its delay. Without the permission the link is worse, which its test
+    // shows, but not wrong.
     if let Err(error) = sys::run_first() {
         eprintln!("dnslab: link: no priority over other processes: {error}");
     }
@@ -79,7 +76,6 @@ fn run(spec: &LinkSpec) -> io::Result<std::convert::Infallible> {
     }
 }
 
-/// Waits until a host sends something or a packet arrives.
 fn wait(devices: &[File; 2], queues: &[Queue; 2], alarm: &mut Alarm) -> io::Result<()> {
     let next = queues.iter().filter_map(Queue::next_at).min().map(|at| alarm.set_for(at));
     let pause = next.map(|at| Duration::from_nanos(at.saturating_sub(now_ns())));
@@ -95,7 +91,6 @@ fn wait(devices: &[File; 2], queues: &[Queue; 2], alarm: &mut Alarm) -> io::Resu
     if is_gone { Err(io::Error::other("a device is gone")) } else { Ok(()) }
 }
 
-/// Takes what a host has sent.
 fn take(device: &mut File, queue: &mut Queue, buffer: &mut [u8]) -> io::Result<()> {
     for _ in 0..BATCH {
         match device.read(buffer) {
@@ -107,7 +102,6 @@ fn take(device: &mut File, queue: &mut Queue, buffer: &mut [u8]) -> io::Result<(
     Ok(())
 }
 
-/// Hands a host what has arrived.
 fn deliver(device: &mut File, queue: &mut Queue) -> io::Result<()> {
     while let Some(packet) = queue.pop(now_ns()) {
         match device.write(&packet) {
@@ -120,7 +114,6 @@ fn deliver(device: &mut File, queue: &mut Queue) -> io::Result<()> {
     Ok(())
 }
 
-/// The monotonic clock.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()

@@ -1,7 +1,7 @@
 //! Hosts on one machine: a line of network namespaces, each joined to the next by a link.
 //!
-//! No namespace has a name. Each is held by a process under a guard, and goes away with the last process
-//! in it; so nothing is left behind, whatever ends dnslab, and two experiments cannot meet.
+//! No namespace has a name. Each is held by a process under a guard and goes away with the last process in
+//! it. So nothing is left behind, whatever ends dnslab, and two experiments cannot meet.
 
 mod alarm;
 mod ended;
@@ -31,10 +31,9 @@ use crate::network::Visit;
 use crate::root::FileSystem;
 use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
 
-/// How long a namespace or a device may take to be there; they take milliseconds.
+/// How long a namespace or a device may take to appear; it takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// What a link does to packets, alike in both directions.
@@ -42,9 +41,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct LinkSettings {
     /// How long a packet takes from one end to the other, nanoseconds.
     pub delay_ns: u64,
-    /// By how much that varies to either side, uniformly, nanoseconds; at most the delay. Each packet has
-    /// its own: where they are closer than this they overtake each other, and TCP copes with it as in
-    /// reality (RFC 8985, section 3.3.2: it may take packets for lost that are only late).
+    /// By how much that varies to either side, uniformly, nanoseconds; at most the delay. Each packet has its
+    /// own jitter, so packets closer than this overtake each other. TCP copes with that as in reality: it may
+    /// take late packets for lost (RFC 8985, section 3.3.2).
     pub jitter_ns: u64,
     /// Share of the packets that are lost, in [0, 1], independently of each other.
     pub loss: f64,
@@ -65,11 +64,9 @@ impl LinkSettings {
 pub struct Hosts {
     hosts: Vec<Host>,
     links: Vec<Link>,
-    /// Where their logs are.
     folder: PathBuf,
 }
 
-/// One host.
 #[derive(Debug)]
 struct Host {
     name: &'static str,
@@ -82,7 +79,6 @@ struct Host {
 #[derive(Debug)]
 struct Link {
     settings: LinkSettings,
-    /// The addresses of its two ends.
     addresses: [IpAddr; 2],
     carrier: &'static str,
     /// Carries the packets of a link in user space.
@@ -93,7 +89,6 @@ struct Link {
     seed: Option<u64>,
 }
 
-/// What all links of a line are made with.
 struct LinkMaker<'a> {
     ipv6: bool,
     seed: u64,
@@ -104,12 +99,12 @@ struct LinkMaker<'a> {
 }
 
 impl Hosts {
-    /// Makes a host of each name, and between neighbours a link with these settings (one fewer than
-    /// names), with addresses of IPv6 or of IPv4. Logs go into `folder`.
+    /// Makes a host of each name, and between neighbours a link with these settings (one fewer than names),
+    /// with IPv6 or IPv4 addresses. Logs go into `folder`.
     ///
-    /// `seed` decides what emulated links draw. Names of hosts that a killed dnslab left are removed. A link in user space runs before ordinary processes, so it
-    /// is kept on these CPUs, all of them if there are none: those of the server under test must not be
-    /// among them.
+    /// `seed` decides what emulated links draw. Names of hosts that a killed dnslab left are removed. A link
+    /// in user space runs before ordinary processes, so it is kept on `cpus` (all, if empty): those of the
+    /// server under test must not be among them.
     ///
     /// # Errors
     /// When this user may not, or a tool of the system refuses; nothing is left then.
@@ -146,8 +141,7 @@ impl Hosts {
         self.host(name).map(|host| host.network.as_path())
     }
 
-    /// The address of a host on the link to the neighbour on the clients' side; for the first host, that
-    /// on its only link.
+    /// The address of a host on the link towards the clients; for the first host, that on its only link.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<IpAddr> {
         let place = self.hosts.iter().position(|host| host.name == name)?;
@@ -225,8 +219,8 @@ impl Drop for NamedHosts {
     }
 }
 
-/// Removes names that a killed dnslab left behind. (The namespaces themselves go away without help, as
-/// soon as nothing has them open: such a name alone would keep one.)
+/// Removes names that a killed dnslab left behind. The namespaces themselves go away as soon as nothing has
+/// them open, but such a name alone would keep one.
 pub fn sweep() {
     let Ok(entries) = std::fs::read_dir("/run/netns") else { return };
     for entry in entries.flatten() {
@@ -250,7 +244,7 @@ impl Host {
         let own = std::fs::read_link("/proc/self/ns/net");
         let failed = |reason: String| LabError::Hosts { what: format!("make host {name}"), reason };
         let deadline = Instant::now() + PATIENCE;
-        // Only when `unshare` has become `sleep` has it left our namespace for good.
+        // `unshare` has left our namespace for good only when it has become `sleep`.
         while !comm_is(holder.pid(), "sleep")
             || std::fs::read_link(&network).ok() == own.as_ref().ok().cloned()
         {
@@ -315,7 +309,6 @@ impl Link {
         Ok(link)
     }
 
-    /// Gives both devices their addresses and switches them on.
     fn configure(&self, pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
         for end in [0, 1] {
             let (address, device) = (self.addresses[end], devices[end]);
@@ -342,7 +335,6 @@ fn address(link: usize, end: u8, ipv6: bool) -> IpAddr {
     }
 }
 
-/// A pair of devices that pass packets to each other.
 fn veth(pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
     let peer = pair[1].holder.pid();
     let line =
@@ -350,7 +342,6 @@ fn veth(pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
     ip(&pair[0].network, &[line], None)
 }
 
-/// Starts the process that carries packets in user space.
 fn start_carrier(
     maker: &LinkMaker<'_>,
     spec: &LinkSpec,
@@ -365,7 +356,6 @@ fn start_carrier(
     RunningProcess::start(guard, &GuardSpec { cpus: cpus.to_vec(), ..spec })
 }
 
-/// Waits until the device of a host has its other end.
 fn wait_for_carrier(host: &Host, device: &str) -> Result<(), LabError> {
     let failed = |reason: String| LabError::Hosts {
         what: format!("join host {} by its device {device}", host.name),
@@ -388,10 +378,10 @@ fn wait_for_carrier(host: &Host, device: &str) -> Result<(), LabError> {
     }
 }
 
-/// What the processes that hold namespaces say.
+/// Log of the processes that hold namespaces.
 const HOSTS_LOG: &str = "hosts.log";
 
-/// What the process of the `number`-th link (from 0) says.
+/// Log of the `number`-th link (from 0).
 fn link_log(number: usize) -> String {
     format!("link-{}.log", number + 1)
 }
@@ -414,7 +404,6 @@ fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, 
     })
 }
 
-/// True if this is the name of the process's program.
 fn comm_is(pid: u32, name: &str) -> bool {
     crate::descendants::name(pid).as_deref() == Some(name)
 }

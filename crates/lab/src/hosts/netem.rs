@@ -9,18 +9,16 @@ use super::{Host, LinkSettings, veth};
 use crate::LabError;
 use crate::network::Visit;
 
-/// Packets that netem holds before it drops further ones. It counts those on their way among them, so its
-/// default of 1,000 would bound the rate at 1,000 for each delay.
+/// Packets that netem holds before it drops further ones. Packets on their way count, so its default of 1,000
+/// would bound the rate at 1,000 per delay.
 const LIMIT: u32 = 1_000_000;
 
-/// What netem draws from.
 pub(super) struct Draws {
-    /// The seed; `None` where tc knows none, and netem has one of its own.
+    /// `None` where tc knows no seed, and netem has one of its own.
     pub(super) seed: Option<u64>,
 }
 
-/// Makes a pair of devices with netem at both ends; `None`, and nothing left, where the kernel has no
-/// netem.
+/// Makes a pair of devices with netem at both ends; `None`, and nothing left, where the kernel has no netem.
 pub(super) fn carries_netem(
     pair: [&Host; 2],
     devices: [&str; 2],
@@ -49,7 +47,7 @@ pub(super) fn carries_netem(
     Ok(Some(draws))
 }
 
-/// Puts netem before a device; what was said when that failed.
+/// Fails with what tc said.
 fn add(host: &Host, device: &str, words: &[String]) -> Result<(), String> {
     let mut command = Command::new("tc");
     command.args(["qdisc", "add", "dev", device, "root", "netem"]).args(words);

@@ -7,12 +7,12 @@ use std::path::Path;
 use crate::LabError;
 use crate::network::Visit;
 
-/// First and last of the ports for sockets that ask for none, of the namespace that the reading thread is
-/// in (ip(7)).
+/// First and last port for sockets that ask for none, in the namespace of the reading thread (ip(7)).
 const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// Gives the host at `network` the ports of this machine. A new namespace has the kernel's presets, but it
-/// is by the machine's range that a load is told how many sockets it may have, or to widen it.
+/// Gives the host at `network` the range of this machine. A new namespace has the kernel's default, but a
+/// load is checked against the machine's range: how many sockets it may have, or that the range must be
+/// widened.
 pub(super) fn share(network: &Path) -> Result<(), LabError> {
     let share = || -> io::Result<()> {
         let range = fs::read(RANGE)?;

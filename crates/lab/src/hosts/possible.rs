@@ -10,20 +10,18 @@ use super::ip::run_ip;
 /// The device that TUN devices are made through, for links in user space.
 const TUN: &str = "/dev/net/tun";
 
-/// Whether this user can have hosts here: why not, as half a sentence with the remedy.
-///
-/// The first call tries it; later ones give the same answer.
+/// Whether this user can have hosts here; if not, why, as half a sentence with the remedy. The first call
+/// tries it; later ones give the same answer.
 ///
 /// # Errors
-/// When the user may not make network namespaces, links between them or TUN devices, or the programs for
-/// it are not there.
+/// When network namespaces, links or TUN devices are not permitted, or a program for them is missing.
 pub fn possible() -> Result<(), String> {
     static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
     ANSWER.get_or_init(attempt).clone()
 }
 
-/// Makes a namespace with a pair of devices, which goes away at once, and opens the device for links in
-/// user space.
+/// Makes a namespace with a pair of devices, which goes away at once, and opens the device for links in user
+/// space.
 fn attempt() -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("network namespaces take root's privileges: run dnslab as root".to_owned());
@@ -64,7 +62,6 @@ mod tests {
 
     use super::*;
 
-    /// What a try says in a thread whose programs lack this capability, as in a container.
     fn attempt_without(capability: CapabilitySet) -> Result<(), String> {
         let lacking = move || {
             remove_capability_from_bounding_set(capability).unwrap();

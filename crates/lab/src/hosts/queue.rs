@@ -1,5 +1,5 @@
-//! One direction of an emulated link as a queue: which packet comes out when. Pure: time and
-//! randomness are arguments.
+//! One direction of an emulated link as a queue: which packet comes out when. Pure: time and randomness are
+//! arguments.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,8 +10,8 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::LinkSettings;
 
-/// Packets that wait to be sent on a link with a rate, before further ones are dropped: what an Ethernet
-/// device of Linux holds by default (`txqueuelen`).
+/// Packets that may wait before a link with a rate; further ones are dropped. An Ethernet device of Linux
+/// holds as many by default (`txqueuelen`).
 const WAITING: usize = 1_000;
 
 /// One direction of a link. All instants are nanoseconds of one clock.
@@ -21,17 +21,17 @@ pub(crate) struct Queue {
     random: Xoshiro256PlusPlus,
     /// When the last octet of the last packet has left the sender.
     free_at: u64,
-    /// When each packet that has not left the sender yet will have.
+    /// When each packet that is still at the sender will have left it.
     leaving: VecDeque<u64>,
-    /// Packets on their way, the first to arrive on top: when, which one, and its octets. Of those that
-    /// arrive at one instant, the first sent is the first.
+    /// Packets on their way, the first to arrive on top: when, number, octets. Packets that arrive at one
+    /// instant keep the order in which they were sent.
     on_their_way: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>,
-    /// How many were sent on their way so far.
+    /// Packets sent on their way so far.
     sent: u64,
 }
 
 impl Queue {
-    /// An empty one; `seed` decides which packets are lost, and how late each is.
+    /// `seed` decides which packets are lost, and how late each is.
     pub(crate) fn new(settings: LinkSettings, seed: u64) -> Self {
         Self {
             settings,
@@ -43,9 +43,9 @@ impl Queue {
         }
     }
 
-    /// Takes a packet that the sending host hands over `now`. It is lost with the stated probability,
-    /// and if the queue before a link with a rate is full; else it will arrive after the time that its
-    /// octets take at that rate and the delay with its jitter: maybe before an earlier packet.
+    /// Takes a packet that the sending host hands over `now`. It is lost with the stated probability, and
+    /// also if the queue before a link with a rate is full. Otherwise it arrives after the time that its
+    /// octets take at that rate, plus the delay with its jitter: maybe before an earlier packet.
     pub(crate) fn push(&mut self, now: u64, packet: Vec<u8>) {
         let LinkSettings { delay_ns, jitter_ns, loss, rate_bps } = self.settings;
         // Drawn for every packet, so that what is lost does not depend on what is queued.
@@ -73,7 +73,6 @@ impl Queue {
         self.sent += 1;
     }
 
-    /// The next packet that has arrived by `now`.
     pub(crate) fn pop(&mut self, now: u64) -> Option<Vec<u8>> {
         let has_arrived = self.next_at().is_some_and(|at| at <= now);
         if !has_arrived {
@@ -98,7 +97,7 @@ mod tests {
         LinkSettings { delay_ns: 10 * MS, ..LinkSettings::default() }
     }
 
-    /// When each of so many packets of 100 octets arrives that are handed over every `apart_ns`.
+    /// Number and arrival of each of `count` packets of 100 octets that are handed over every `apart_ns`.
     fn arrivals(settings: LinkSettings, count: u64, apart_ns: u64) -> Vec<(u64, u64)> {
         let mut queue = Queue::new(settings, 7);
         for number in 0..count {

@@ -8,14 +8,14 @@ use super::ip::ip;
 use crate::LabError;
 use crate::network::Visit;
 
-/// Whether a program may bind to an address that no interface has: of IPv6, a route alone does not make an
-/// address one's own, as one of IPv4 does (ip-sysctl in the kernel's documentation).
+/// Whether a program may bind to an address that no interface has. A route alone makes an IPv4 address one's
+/// own, but not an IPv6 address (ip-sysctl in the kernel's documentation).
 const BIND_ANY_IPV6: &str = "/proc/sys/net/ipv6/ip_nonlocal_bind";
 
 impl Hosts {
-    /// Lets the first host send from all these addresses, and its neighbour answer to them: networks
-    /// (`10.99.0.0/24`), ranges (`10.99.0.1-10.99.0.9`) and single addresses of one family, with commas
-    /// between them.
+    /// Lets the first host send from all these addresses, and its neighbour answer to them. `sources` has
+    /// networks (`10.99.0.0/24`), ranges (`10.99.0.1-10.99.0.9`) and single addresses of one family, with
+    /// commas between them.
     ///
     /// # Errors
     /// When the system refuses.
@@ -42,7 +42,7 @@ impl Hosts {
     }
 }
 
-/// The networks that a part of a list of sources is made of: what is no range stays as it is.
+/// The networks of one part of a list of sources. What is no range stays as it is.
 fn networks(part: &str) -> Vec<String> {
     let ends = part.split_once('-');
     let ends = ends.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
@@ -66,7 +66,7 @@ fn networks_of_range(first: IpAddr, last: IpAddr) -> Vec<String> {
     let last = number(last);
     let (mut networks, mut next) = (Vec::new(), Some(number(first)));
     while let Some(from) = next.filter(|from| *from <= last) {
-        // The largest network that begins here and does not end behind the range.
+        // The largest network that begins here and does not end after the range.
         let rest = |bits: u32| u128::MAX.checked_shr(128 - bits).unwrap_or(0);
         let largest = from.trailing_zeros().min(width);
         let bits = (0..=largest).rev().find(|bits| last - from >= rest(*bits)).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! ISC BIND 9 (`named`), authoritative or as a forwarder. Options: BIND 9 Administrator Reference
-//! Manual, chapter 8.
+//! ISC BIND 9 (`named`), authoritative or as a forwarder. Options: BIND 9 Administrator Reference Manual,
+//! chapter 8.
 //!
-//! Blind spots of its counts: what the kernel dropped before BIND read it, and over which of TCP, TLS and
-//! HTTPS a query came.
+//! Blind spots of its counters: what the kernel dropped before BIND read it, and whether a query came over
+//! TCP, TLS or HTTPS.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,14 +17,12 @@ use super::{
 use crate::certificate;
 use crate::running::LOG;
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "named.conf";
 
-/// Queries over HTTP/2 that a client may keep outstanding on one connection: more than the window of
-/// most loads, which shall decide.
+/// Queries over HTTP/2 that a client may keep outstanding on one connection: more than the window of most
+/// loads, so that the load decides.
 const HTTP_STREAMS: u32 = 1_000;
 
-/// The adapter of `named`.
 pub(super) struct Bind;
 
 impl Adapter for Bind {
@@ -81,7 +79,7 @@ impl Adapter for Bind {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let content = configuration(spec);
         let threads = spec.threads.to_string();
-        // `-f -L` and not `-g`: that one would ignore a `logging` statement in the extra text.
+        // `-f -L` and not `-g`, which would ignore a `logging` statement in the extra text.
         let arguments = [program, "-f", "-c", CONFIGURATION, "-L", LOG, "-n", &threads];
         Rendered {
             files: vec![RenderedFile { name: CONFIGURATION, content }],
@@ -99,7 +97,6 @@ impl Adapter for Bind {
     }
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     let (options, extra) = named_conf::without_options(&spec.extra_text());
     format!(
@@ -144,7 +141,7 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
     )
 }
 
-/// The blocks that listeners and forwarders name.
+/// The blocks that listeners and forwarders refer to.
 fn blocks(spec: &ServerSpec) -> String {
     let mut text = String::new();
     if spec.has_encrypted() {
@@ -172,7 +169,6 @@ fn blocks(spec: &ServerSpec) -> String {
     text
 }
 
-/// The options of an authoritative server, or of a forwarder.
 fn role(spec: &ServerSpec) -> String {
     let validation = if spec.trust_anchor.is_some() { "yes" } else { "no" };
     let Some(upstream) = &spec.upstream else {
@@ -192,7 +188,7 @@ fn role(spec: &ServerSpec) -> String {
     )
 }
 
-/// The zone of an authoritative server; what a forwarder knows of its upstream and trusts.
+/// The zone of an authoritative server, or what a forwarder knows of its upstream and trusts.
 fn data(spec: &ServerSpec) -> String {
     let mut text = String::new();
     if spec.zone.is_some() || spec.upstream.is_none() {
@@ -214,7 +210,7 @@ fn data(spec: &ServerSpec) -> String {
     text
 }
 
-/// The statements for the address, and the ones that silence the other IP version.
+/// The statements for the address, and those that silence the other IP version.
 fn listeners(spec: &ServerSpec) -> String {
     let (used, unused) = match spec.address {
         IpAddr::V4(_) => ("listen-on", "listen-on-v6"),
@@ -286,7 +282,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// What is said of a forwarder only.
 fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
     let validation = match spec.trust_anchor {
         Some(_) => "it validates, from the trust anchor of the laboratory's root",

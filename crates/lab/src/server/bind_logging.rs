@@ -1,11 +1,11 @@
-//! The query log of BIND: its statement, and what the record says of it. Options: BIND 9 Administrator
-//! Reference Manual, chapter 8, "logging Block".
+//! The query log of BIND: its statement and its note. Options: BIND 9 Administrator Reference Manual, chapter
+//! 8, "logging Block".
 
 use dnslab_settings::{LogSuffix, TimeForm};
 
 use super::{LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Version};
 
-/// Whether this version writes such a query log; why not, as a sentence.
+/// Whether this version writes such a query log; if not, why, as a sentence.
 pub(super) fn is_known(version: &Version, logging: &Logging) -> Result<(), String> {
     let rotation = logging.query_log.as_ref().and_then(rotation);
     let is_by_time = rotation.is_some_and(|rotation| rotation.suffix == LogSuffix::Timestamp);
@@ -19,7 +19,6 @@ pub(super) fn is_known(version: &Version, logging: &Logging) -> Result<(), Strin
     Err(format!("BIND {version} {missing}: it came with 9.12"))
 }
 
-/// The statement for the query log.
 pub(super) fn statement(log: &QueryLog) -> String {
     let destination = match &log.to {
         LogDestination::Syslog => "syslog daemon;".to_owned(),
@@ -32,7 +31,7 @@ pub(super) fn statement(log: &QueryLog) -> String {
             format!("file \"{}\"{rotation};{buffered}", path.display())
         }
     };
-    // `yes` is `local` since 9.12, and all that was there before.
+    // `yes` means `local` since 9.12; older versions know nothing else.
     let time = match log.print.time {
         TimeForm::None => None,
         TimeForm::Local => Some("yes"),
@@ -54,7 +53,6 @@ pub(super) fn statement(log: &QueryLog) -> String {
     )
 }
 
-/// When and how a file is rotated, as options of the file.
 fn rotation_options(rotation: &Rotation) -> String {
     let Rotation { size_mib, versions, suffix } = rotation;
     let suffix = match suffix {
@@ -64,7 +62,6 @@ fn rotation_options(rotation: &Rotation) -> String {
     format!(" versions {versions} size {size_mib}m{suffix}")
 }
 
-/// The rotation of a query log, if it has one.
 fn rotation(log: &QueryLog) -> Option<Rotation> {
     match &log.to {
         LogDestination::File(LogFile { rotation, .. }) => *rotation,
@@ -72,7 +69,6 @@ fn rotation(log: &QueryLog) -> Option<Rotation> {
     }
 }
 
-/// What is said of the query log.
 pub(super) fn note(log: &QueryLog) -> String {
     let destination = match &log.to {
         LogDestination::Syslog => {

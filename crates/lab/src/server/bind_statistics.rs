@@ -1,5 +1,5 @@
-//! What BIND tells at its statistics channel: JSON, or XML where it was built without a library for JSON
-//! (BIND 9 Administrator Reference Manual, "Monitoring the Name Server").
+//! BIND's statistics channel: JSON, or XML where BIND was built without a library for JSON (BIND 9
+//! Administrator Reference Manual, "Monitoring the Name Server").
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::http;
 
-/// The counts that are read: the group in JSON and in XML, BIND's name, ours.
+/// The counters that are read: group, BIND's name, our name.
 const COUNTS: [(Group, &str, &str); 15] = [
     (Group::Opcodes, "QUERY", counter::QUERIES),
     (Group::Server, "QryUDP", counter::QUERIES_UDP),
@@ -29,33 +29,27 @@ const COUNTS: [(Group, &str, &str); 15] = [
     (Group::Resolver, "QueryAbort", "QueryAbort"),
 ];
 
-/// The counts of dnstap, in the manner of [`COUNTS`].
+/// The counters of dnstap: BIND's name, our name.
 const DNSTAP: [(&str, &str); 2] =
     [("DNSTAPsuccess", counter::DNSTAP_MESSAGES), ("DNSTAPdropped", counter::DNSTAP_DROPPED)];
 
-/// A group of BIND's counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    /// Messages by their opcode.
     Opcodes,
-    /// The name server's.
     Server,
-    /// The resolver's, in the view that every query is in.
+    /// Of the view that every query is in.
     Resolver,
-    /// The cache's, in that view.
+    /// Of that view.
     Cache,
-    /// Those of dnstap, which are there only where BIND writes it.
+    /// Present only where BIND writes dnstap.
     Dnstap,
 }
 
-/// Asks the statistics channel at `address`.
-///
-/// # Errors
-/// When it does not answer, or says what cannot be read: why, as half a sentence.
+/// Fails with half a sentence if the channel does not answer or cannot be read.
 pub(super) fn read(address: SocketAddr) -> Result<BTreeMap<String, u64>, String> {
     match http::get(address, "/json/v1/server").map(|text| serde_json::from_str::<Value>(&text)) {
         Ok(Ok(json)) => Ok(counts(|group, name| in_json(&json, group, name))),
-        // An answer, but not in JSON: this build has none.
+        // This build has no JSON.
         _ => {
             let xml = http::get(address, "/xml/v3/server")?;
             Ok(counts(|group, name| in_xml(&xml, group, name)))
@@ -63,7 +57,7 @@ pub(super) fn read(address: SocketAddr) -> Result<BTreeMap<String, u64>, String>
     }
 }
 
-/// The counts by their common names. BIND leaves out of JSON what is 0.
+/// The counters by their common names. BIND leaves zeros out of JSON.
 fn counts(find: impl Fn(Group, &str) -> Option<u64>) -> BTreeMap<String, u64> {
     let mut counts: BTreeMap<String, u64> = COUNTS
         .iter()
@@ -72,14 +66,14 @@ fn counts(find: impl Fn(Group, &str) -> Option<u64>) -> BTreeMap<String, u64> {
     let sent = ["Queryv4", "Queryv6"].into_iter().filter_map(|name| counts.remove(name)).sum();
     counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
     let dnstap = DNSTAP.map(|(name, common)| (common, find(Group::Dnstap, name)));
-    // One that is there says that the other is 0; none, that there is no dnstap or no message yet.
+    // If one is present, the other is 0. If none is, there is no dnstap or no message yet.
     if dnstap.iter().any(|(_, count)| count.is_some()) {
         counts.extend(dnstap.map(|(common, count)| (common.to_owned(), count.unwrap_or(0))));
     }
     counts
 }
 
-/// A count in `/json/v1/server`.
+/// In `/json/v1/server`.
 fn in_json(json: &Value, group: Group, name: &str) -> Option<u64> {
     let resolver = &json["views"]["_default"]["resolver"];
     let group = match group {
@@ -92,7 +86,7 @@ fn in_json(json: &Value, group: Group, name: &str) -> Option<u64> {
     group[name].as_u64()
 }
 
-/// A count in `/xml/v3/server`, which BIND writes without white space between its tags.
+/// In `/xml/v3/server`, which BIND writes without white space between its tags.
 fn in_xml(xml: &str, group: Group, name: &str) -> Option<u64> {
     let (scope, kind) = match group {
         Group::Opcodes => (xml, "opcode"),
@@ -105,7 +99,6 @@ fn in_xml(xml: &str, group: Group, name: &str) -> Option<u64> {
     between(counters, &format!("<counter name=\"{name}\">"), "</counter>")?.parse().ok()
 }
 
-/// The text after the first `begin` and before the next `end`.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(inside, _)| inside)

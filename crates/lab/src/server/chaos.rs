@@ -12,31 +12,28 @@ use domain::rdata::Txt;
 
 use super::control::PATIENCE;
 
-/// Octets of an answer over UDP without EDNS (RFC 1035, section 4.2.1).
+/// Largest answer over UDP without EDNS (RFC 1035, section 4.2.1).
 const MAX_SIZE: usize = 512;
 
-/// Asks the server at `address` for the texts at `name`, one a record.
-///
-/// # Errors
-/// When no answer comes in time, or one without a text; what, as half a sentence.
+/// Asks the server at `address` for the texts at `name`, one per record. Fails with half a sentence if no
+/// answer with a text comes in time.
 pub(crate) fn texts(address: SocketAddr, name: &'static str) -> Result<Vec<String>, String> {
     let answer = exchange(address, &query(name))
         .map_err(|error| format!("its answer to `{name} CH TXT`: {error}"))?;
     read(&answer).ok_or_else(|| format!("its answer to `{name} CH TXT` has no text"))
 }
 
-/// The query's octets.
 fn query(name: &'static str) -> Vec<u8> {
     let name = Name::<Vec<u8>>::from_str(name).expect("the names are written in this program");
     let mut message = MessageBuilder::new_vec();
-    // Each socket asks one question, from a port of the kernel's choice: any id will do.
+    // Each socket asks one question, from a port of the kernel's choice, so any id will do.
     message.header_mut().set_id(0x6473);
     let mut question = message.question();
     question.push((name, Rtype::TXT, Class::CH)).expect("an empty message has room");
     question.finish()
 }
 
-/// Sends the query; the first message that comes back from that address.
+/// Returns the first message that comes back from that address.
 fn exchange(address: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     let any = if address.is_ipv4() {
         SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
@@ -53,7 +50,7 @@ fn exchange(address: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// The texts of an answer; `None` if it has none.
+/// `None` if the answer has no text.
 fn read(answer: &[u8]) -> Option<Vec<String>> {
     let message = Message::from_octets(answer).ok()?;
     let records = message.answer().ok()?.limit_to::<Txt<_>>();

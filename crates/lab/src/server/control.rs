@@ -8,17 +8,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long each reading and writing of a command may take, and all the reading of an answer about.
+/// How long each reading and writing of a command may take, and about how long all the reading of an answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Octets of an answer that are read at most: BIND's statistics, the longest, have about 20 kB.
+/// Most octets of an answer: BIND's statistics, the longest, have about 20 kB.
 const MAX_COUNT: usize = 1 << 20;
 
-/// Connects to the Unix socket `name` in `directory`, whose path may be longer than the 107 octets
-/// that the kernel takes (unix(7)): so it is named by way of a file descriptor.
-///
-/// # Errors
-/// When nobody listens there.
+/// Connects to the Unix socket `name` in `directory` through a file descriptor: the path may be longer than
+/// the 107 octets that the kernel takes (unix(7)).
 pub(super) fn connect(directory: &Path, name: &str) -> io::Result<UnixStream> {
     let folder = File::open(directory)?;
     let socket = UnixStream::connect(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
@@ -27,10 +24,8 @@ pub(super) fn connect(directory: &Path, name: &str) -> io::Result<UnixStream> {
     Ok(socket)
 }
 
-/// Sends `command`, and gives all that comes until the server closes the connection.
-///
-/// # Errors
-/// When nobody listens, or the server does not answer in time; what, as half a sentence.
+/// Sends `command` and returns all that comes until the server closes the connection. Fails with half a
+/// sentence.
 pub(super) fn ask(directory: &Path, name: &str, command: &str) -> Result<String, String> {
     let exchange = || {
         let mut socket = connect(directory, name)?;
@@ -40,10 +35,9 @@ pub(super) fn ask(directory: &Path, name: &str, command: &str) -> Result<String,
     exchange().map_err(|error| format!("its control socket {name}: {error}"))
 }
 
-/// Reads from a socket that waits for [`PATIENCE`] at most, until it ends or `is_whole` says so of the text.
-///
-/// # Errors
-/// When the other side takes too long, also by sending little at a time, or sends more than [`MAX_COUNT`] octets.
+/// Reads from a socket whose reads wait for [`PATIENCE`] at most, until it ends or `is_whole` is true of the
+/// text. Fails if the other side takes too long, even by sending little at a time, or sends more than
+/// [`MAX_COUNT`] octets.
 pub(super) fn read_answer(
     mut socket: impl Read,
     is_whole: impl Fn(&str) -> bool,
@@ -82,7 +76,6 @@ mod tests {
     fn an_answer_without_end_is_given_up() {
         let error = read_answer(io::repeat(b'x'), |_| false).unwrap_err();
         assert_eq!(error.to_string(), "the answer does not end");
-        /// Sends one octet each time, a little later.
         struct Slow;
         impl Read for Slow {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -101,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("x".repeat(200));
         std::fs::create_dir(&deep).unwrap();
-        // Bound where the name is short enough, then moved.
+        // Bound where the path is short enough, then moved.
         let short = folder.path().join("ctl");
         let listener = UnixListener::bind(&short).unwrap();
         std::fs::rename(&short, deep.join("ctl")).unwrap();

@@ -1,7 +1,7 @@
-//! CoreDNS (`coredns`), as a forwarder with a cache. Options: the manuals of its plugins `forward`,
-//! `cache`, `timeouts` and `prometheus`.
+//! CoreDNS (`coredns`), as a forwarder with a cache. Options: the manuals of its plugins `forward`, `cache`,
+//! `timeouts` and `prometheus`.
 //!
-//! Blind spots of its counts: those of the upstream have the answered queries only, and over how many
+//! Blind spots of its counters: those of the upstream have only the answered queries, and not over how many
 //! connections they went.
 
 use std::collections::BTreeMap;
@@ -16,14 +16,13 @@ use super::{
 };
 use crate::certificate;
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "Corefile";
 
 /// Queries that a client may keep outstanding on one connection of HTTPS or QUIC: more than the window of
-/// most loads, which shall decide.
+/// most loads, so that the load decides.
 const STREAMS: u32 = 1_000;
 
-/// The transports that have a scheme of their own in the addresses.
+/// Transports with a scheme of their own in the addresses.
 const SCHEMES: [(Transport, &str); 4] = [
     (Transport::Dot, "tls"),
     (Transport::Doh2, "https"),
@@ -31,7 +30,6 @@ const SCHEMES: [(Transport, &str); 4] = [
     (Transport::Doh3, "https3"),
 ];
 
-/// The adapter of `coredns`.
 pub(super) struct CoreDns;
 
 impl Adapter for CoreDns {
@@ -100,8 +98,8 @@ impl Adapter for CoreDns {
     }
 }
 
-/// The whole configuration: one block, so that all addresses share cache and connections. The raw text
-/// stands at its end, where options are; CoreDNS has none outside.
+/// One block, so that all addresses share cache and connections. The raw text is at its end, where options
+/// are; CoreDNS has none outside.
 fn configuration(spec: &ServerSpec) -> String {
     let mut keys = Vec::new();
     if spec.has_plain() {
@@ -141,8 +139,7 @@ fn configuration(spec: &ServerSpec) -> String {
     )
 }
 
-/// The limits of the transports that have some: on connections, on the streams of each, and over QUIC on
-/// the queries in work of all of them.
+/// Limits on connections, on the streams of each, and over QUIC on the queries in work of all of them.
 fn limits(spec: &ServerSpec) -> String {
     let connections = spec.connection_limit();
     let plugin = |transport, name: &str, more: &str| {
@@ -163,13 +160,12 @@ fn limits(spec: &ServerSpec) -> String {
     .concat()
 }
 
-/// Queries over QUIC that are in work at one time: CoreDNS's own number, unless more clients are expected.
+/// Queries over QUIC in work at one time: CoreDNS's default, unless more clients are expected.
 fn pool_size(spec: &ServerSpec) -> u32 {
     const PRESET: u32 = 1_024;
     spec.connection_limit().max(PRESET)
 }
 
-/// Everything is forwarded to the one upstream.
 fn forward(upstream: &Upstream) -> String {
     let address = upstream.address;
     match (&upstream.tls, upstream.transport) {
@@ -241,7 +237,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// The counts by their common names.
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let requests = "coredns_dns_requests_total";

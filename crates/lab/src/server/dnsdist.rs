@@ -1,7 +1,7 @@
-//! dnsdist, PowerDNS's load balancer, in front of one server. Options: its manual, "Configuration
-//! Reference"; counters: its web server, `/metrics`.
+//! dnsdist, PowerDNS's load balancer, in front of one server. Options: its manual, "Configuration Reference";
+//! counters: its web server, `/metrics`.
 //!
-//! Blind spots of its counts: messages that are no queries are counted apart.
+//! Blind spots of its counters: messages that are no queries are counted separately.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,12 @@ use super::{
 };
 use crate::certificate;
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "dnsdist.conf";
 
-/// Queries that a client may keep outstanding on one connection: more than the window of most loads,
-/// which shall decide.
+/// Queries that a client may keep outstanding on one connection: more than the window of most loads, so that
+/// the load decides.
 const IN_FLIGHT: u32 = 1_000;
 
-/// The adapter of `dnsdist`.
 pub(super) struct Dnsdist;
 
 impl Adapter for Dnsdist {
@@ -82,7 +80,6 @@ impl Adapter for Dnsdist {
     }
 }
 
-/// The whole configuration, a program in Lua.
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
@@ -101,7 +98,7 @@ setWebserverConfig({{ acl = '127.0.0.1', statsRequireAuthentication = false }})
     )
 }
 
-/// The addresses, once for each thread: each has a socket of its own.
+/// The addresses, once for each thread: each thread has a socket of its own.
 fn listeners(spec: &ServerSpec) -> String {
     let (certificate, key) = (certificate::CERTIFICATE, certificate::KEY);
     let flight = format!("maxInFlight = {IN_FLIGHT}");
@@ -129,7 +126,7 @@ fn listeners(spec: &ServerSpec) -> String {
     text
 }
 
-/// The one upstream, which is taken to be there.
+/// The upstream is taken to be up, without a check.
 fn server(upstream: &Upstream) -> String {
     let address = upstream.address;
     let how = match (&upstream.tls, upstream.transport) {
@@ -198,7 +195,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// The counts by their common names.
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let frontend = "dnsdist_frontend_queries";

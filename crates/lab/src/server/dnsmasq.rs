@@ -1,7 +1,7 @@
 //! dnsmasq, Simon Kelley's forwarder of home routers. Options: dnsmasq(8).
 //!
-//! Blind spots of its counts: each query over TCP is answered by a process of its own, which takes its
-//! counts with it when it ends; so they are those of UDP. Answers have no counts.
+//! Blind spots of its counters: each query over TCP is answered by a process of its own, whose counters are
+//! lost when it ends, so only UDP is counted. Answers are not counted.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,12 @@ use super::{
     Access, Adapter, Rendered, RenderedFile, ServerSpec, Version, chaos, trust_anchor_words,
 };
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "dnsmasq.conf";
 
-/// The names at which dnsmasq tells its counts, in the order in which they are asked for. It counts
-/// these queries too, as answered by itself.
+/// The names of dnsmasq's counters, in the order in which they are asked for. dnsmasq counts these queries
+/// too, as answered by itself.
 const NAMES: [&str; 4] = ["hits.bind.", "misses.bind.", "auth.bind.", "servers.bind."];
 
-/// The adapter of `dnsmasq`.
 pub(super) struct Dnsmasq;
 
 impl Adapter for Dnsmasq {
@@ -109,7 +107,6 @@ impl Adapter for Dnsmasq {
     }
 }
 
-/// The counts by their common names.
 fn counts(hits: u64, misses: u64, authoritative: u64, servers: &[String]) -> BTreeMap<String, u64> {
     let (mut sent, mut failed) = (0, 0);
     for server in servers {
@@ -128,7 +125,6 @@ fn counts(hits: u64, misses: u64, authoritative: u64, servers: &[String]) -> BTr
     named.map(|(name, count)| (name.to_owned(), count)).into()
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     let upstream = spec.upstream.as_ref().map(|upstream| upstream.address);
     format!(
@@ -159,7 +155,6 @@ no-hosts
     )
 }
 
-/// The statements for validation from this DS record, in the syntax of dnsmasq.
 fn validation(anchor: &str) -> String {
     let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
     format!("dnssec\ntrust-anchor=.,{tag},{algorithm},{digest_type},{digest}\n")

@@ -1,6 +1,6 @@
-//! dnslab's own responder, as a process of its own so that its cost is counted apart.
+//! dnslab's own responder, in a separate process so that its cost is counted separately.
 //!
-//! Blind spots of its counts: they are up to 100 ms old, as old as the file.
+//! Blind spots of its counters: they are up to 100 ms old, as old as the file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,16 +14,15 @@ use super::{Access, Adapter, Rendered, ServerSpec, Version};
 use crate::certificate;
 use crate::regular::open_regular;
 
-/// The file that it writes its counters into ten times a second, in its folder.
+/// In its folder; written ten times a second.
 const COUNTERS: &str = "counters.json";
 
-/// The names that it knows everything of, in its folder.
+/// In its folder.
 const NAMES: &str = "names.txt";
 
-/// Octets of its counters, at most: a few for each transport.
+/// Most octets of its counters: a few for each transport.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// The adapter of `dnslab serve`.
 pub(super) struct Embedded;
 
 impl Adapter for Embedded {
@@ -159,7 +158,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// The counts by their common names.
 fn read_counters(json: &Value) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let mut add = |name: &str, value: &Value| {
@@ -173,7 +171,7 @@ fn read_counters(json: &Value) -> BTreeMap<String, u64> {
         add(counter::RESPONSES, &messages["answered"]);
         let name = match transport.parse() {
             Ok(Transport::Doh2 | Transport::Doh3) => counter::QUERIES_DOH.to_owned(),
-            // By the names of the transports: `queries.udp`.
+            // By the name of the transport, e.g. `queries.udp`.
             _ => format!("{}.{transport}", counter::QUERIES),
         };
         add(&name, &messages["received"]);

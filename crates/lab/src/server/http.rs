@@ -1,4 +1,4 @@
-//! The least of HTTP/1.0 (RFC 1945) that reads a server's statistics.
+//! As much of HTTP/1.0 (RFC 1945) as it takes to read a server's statistics.
 
 #![expect(clippy::disallowed_types, reason = "asks a server for what it counted")]
 
@@ -7,10 +7,8 @@ use std::net::{SocketAddr, TcpStream};
 
 use super::control::{PATIENCE, read_answer};
 
-/// Gets `path` from the HTTP server at `address`: the body of its answer.
-///
-/// # Errors
-/// When nobody answers in time, or with another status than 200; what, as half a sentence.
+/// The body of `path` at the HTTP server `address`. Fails with half a sentence if no answer comes in time, or
+/// one with another status than 200.
 pub(super) fn get(address: SocketAddr, path: &str) -> Result<String, String> {
     let text = exchange(address, path)
         .map_err(|error| format!("its statistics at http://{address}{path}: {error}"))?;
@@ -22,13 +20,12 @@ pub(super) fn get(address: SocketAddr, path: &str) -> Result<String, String> {
     Err(format!("its statistics at http://{address}{path}: the answer is `{status}`"))
 }
 
-/// Sends the request, and gives all that comes until the server closes the connection, as it does with
-/// HTTP/1.0.
+/// Returns all that comes until the server closes the connection, as it does with HTTP/1.0.
 fn exchange(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
-    // One write, so that it is one segment: some servers read no further for the first line.
+    // One write, so that it is one segment: some servers read only the first segment for the first line.
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
     socket.write_all(request.as_bytes())?;
     read_answer(socket, |_| false)
@@ -41,7 +38,6 @@ mod tests {
 
     use super::*;
 
-    /// What `get` makes of this answer.
     fn got(answer: &'static str) -> Result<String, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

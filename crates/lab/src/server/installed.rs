@@ -12,15 +12,15 @@ use super::{Logging, ServerKind, ServerSpec, adapter};
 use crate::users::User;
 use crate::{LabError, NotInstalled, asked, cache, privileges};
 
-/// Where servers are that an ordinary user's PATH does not name.
+/// Where servers are that are not in an ordinary user's PATH.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
-/// A server's version.
+/// A server's version, compared by its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// As the server says it: `9.18.49-1~deb12u3-Debian`.
+    /// As the server says it, e.g. `9.18.49-1~deb12u3-Debian`.
     pub text: String,
-    /// The first numbers of it: major, minor, patch; 0 where there is none.
+    /// Major, minor, patch; 0 where there is none.
     pub numbers: [u32; 3],
 }
 
@@ -42,7 +42,6 @@ impl Version {
         })
     }
 
-    /// True from `major.minor` on.
     pub(super) fn is_at_least(&self, major: u32, minor: u32) -> bool {
         (self.numbers[0], self.numbers[1]) >= (major, minor)
     }
@@ -54,10 +53,10 @@ impl fmt::Display for Version {
     }
 }
 
-/// A server that is there.
+/// A server that is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// Which one.
+    /// Which server.
     pub kind: ServerKind,
     /// Its program.
     pub binary: PathBuf,
@@ -65,12 +64,12 @@ pub struct Installed {
     pub version: Version,
 }
 
-/// What an experiment needs of a server, by which a version is judged before anything is started.
+/// What an experiment needs of a server; a version is judged by it before anything is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// How it is asked.
+    /// Over which clients ask it.
     pub transport: Transport,
-    /// How it forwards; `None` if it answers from a zone.
+    /// Over which it forwards; `None` if it answers from a zone.
     pub upstream: Option<Transport>,
     /// It validates what its upstream says.
     pub validates: bool,
@@ -83,7 +82,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What a specification needs, for each of its transports.
+    /// One for each transport of a specification.
     pub(crate) fn of(spec: &ServerSpec) -> impl Iterator<Item = Self> {
         spec.transports.iter().map(|transport| Self {
             transport: *transport,
@@ -105,7 +104,7 @@ impl Installed {
         adapter(self.kind).supports(&self.version, transport)
     }
 
-    /// Whether it can be started as `spec` has it.
+    /// Whether it can be started as `spec` says.
     ///
     /// # Errors
     /// When it cannot: what and why, as a sentence.
@@ -138,11 +137,11 @@ impl Installed {
     }
 }
 
-/// Finds the program of a server and asks it for its version. Without `binary` it is looked for in
-/// PATH, then in the system's folders; the embedded server is the running program.
+/// Finds the program of a server and asks it for its version. Without `binary` it is looked for in PATH, then
+/// in the system's folders. The embedded server is the running program.
 ///
 /// # Errors
-/// When there is none, with the package to install; when it does not say its version.
+/// When there is none (with the package to install), or it does not say its version.
 pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabError> {
     let adapter = adapter(kind);
     let binary = match (binary, kind) {
@@ -155,8 +154,8 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
                 path: this.to_owned(),
                 source,
             })?;
-            // A build or an upgrade meanwhile has taken the name away or given it to another
-            // program; the guard, from which the server is started, is still this one.
+            // A build or an upgrade has meanwhile removed this name or given it to another program. The
+            // guard, which starts the server, is still this program.
             let is_there = named.exists();
             let binary = if is_there { named } else { this.to_owned() };
             return Ok(Installed { kind, binary, version });
@@ -182,12 +181,12 @@ pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError>
             hint: hint.to_owned(),
         })
     };
-    // As a shell has it: what lies in the working directory is a path only with a `/`.
+    // As in a shell: a file of the working directory needs a `/` to be a path.
     if is_name(path) {
         let hint = "a program of the working directory is named with its folder: ./NAME";
         return look_up(path).ok_or_else(|| missing(looked_in(), hint));
     }
-    // The command runs in another folder, so a relative path would point elsewhere.
+    // The command runs in another folder, where a relative path would mean another file.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if is_executable(&absolute) {
         return Ok(absolute);
@@ -196,17 +195,14 @@ pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError>
     Err(missing(vec![folder], "the file must exist and be executable"))
 }
 
-/// True for a name without a folder.
 fn is_name(path: &Path) -> bool {
     !path.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
-/// Where programs are looked for by their names, in words.
 fn looked_in() -> Vec<String> {
     ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect()
 }
 
-/// Looks for the server's own program.
 fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
     let adapter = adapter(kind);
     look_up(adapter.program().as_ref()).ok_or_else(|| {
@@ -227,13 +223,12 @@ pub(crate) fn look_up(name: &Path) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
 
-/// True for a file that may be executed.
 pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs the program, as this user if there is one, for its version, which NSD writes to standard error and
-/// the others to standard output.
+/// Runs the program, as `user` if given, for its version, which NSD writes to standard error and the others
+/// to standard output.
 pub(crate) fn ask_version(
     mut command: Command,
     user: Option<&User>,

@@ -1,8 +1,8 @@
 //! Knot DNS (`knotd`), authoritative. Options: Knot DNS manual, "Configuration Reference"; counters: its
-//! module `stats`, by way of `knotc`, whose protocol has no text form.
+//! module `stats`, through `knotc`, because its protocol has no text form.
 //!
-//! Blind spots of its counts: a message without a whole header is not counted, one that is malformed behind
-//! it is.
+//! Blind spots of its counters: a message without a whole header is not counted, but one that is malformed
+//! after its header is.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,21 +17,19 @@ use dnslab_wire::Transport;
 use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
 use crate::{asked, certificate};
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "knot.conf";
 
-/// Path of the control socket. It is in the run's folder, where the server runs; but Knot makes a
-/// relative path absolute, and the kernel allows 107 octets (unix(7)).
+/// The control socket is in the run's folder, where the server runs. But Knot makes a relative path absolute,
+/// and the kernel allows 107 octets (unix(7)).
 const CONTROL_SOCKET: &str = "/proc/self/cwd/knot.sock";
 
-/// The working directory as an absolute path: Knot looks for a certificate with a relative one in
-/// /etc/knot, wherever the configuration lies.
+/// The working directory as an absolute path: Knot looks for a certificate with a relative path in /etc/knot,
+/// wherever the configuration is.
 const HERE: &str = "/proc/self/cwd";
 
-/// Seconds that a command may take, as an argument of `knotc`.
 const PATIENCE_SECONDS: &str = "1";
 
-/// The module that counts queries by their transport and answers by their RCODE.
+/// The module that counts queries by transport and answers by RCODE.
 const COUNTING: &str = "\
 mod-stats:
   - id: dnslab
@@ -46,7 +44,6 @@ mod-stats:
 
 ";
 
-/// The adapter of `knotd`.
 pub(super) struct Knot;
 
 impl Adapter for Knot {
@@ -94,7 +91,7 @@ impl Adapter for Knot {
     fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
         let beside = access.binary.with_file_name("knotc");
         let program = if beside.exists() { beside } else { PathBuf::from("knotc") };
-        // By way of a file descriptor: the server's user may not enter all folders above it.
+        // Through a file descriptor: the server's user may not enter all folders above it.
         let folder =
             File::open(access.directory).map_err(|error| format!("its folder: {error}"))?;
         let mut command = Command::new(&program);
@@ -109,7 +106,6 @@ impl Adapter for Knot {
     }
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
@@ -157,7 +153,7 @@ zone:
     )
 }
 
-/// The addresses, and for TLS and QUIC the certificate.
+/// The addresses, and the certificate for TLS and QUIC.
 fn listeners(spec: &ServerSpec) -> String {
     let at = |address: SocketAddr| format!("{}@{}", address.ip(), address.port());
     let mut lines = Vec::new();
@@ -184,19 +180,19 @@ fn listeners(spec: &ServerSpec) -> String {
     lines.join("\n")
 }
 
-/// How long a client may need for one message, milliseconds: no limit, 0, but with DNS over TLS, where
-/// Knot 3.4 takes the same number for the handshake and gives that no time at all.
+/// How long a client may take for one message, milliseconds. 0 means no limit, except with DNS over TLS,
+/// where Knot 3.4 takes the same number for the handshake and would give that no time at all.
 fn io_timeout_ms(spec: &ServerSpec) -> u32 {
     if spec.serves(Transport::Dot) { IDLE_SECONDS * 1_000 } else { 0 }
 }
 
-/// The limit on QUIC connections: Knot's own, unless more are expected.
+/// The limit on QUIC connections: Knot's default, unless more are expected.
 fn quic_clients(spec: &ServerSpec) -> u32 {
     const PRESET: u32 = 10_000;
     spec.connection_limit().max(PRESET)
 }
 
-/// The counts among the lines `mod-stats.COUNTER[PART] = NUMBER`.
+/// From lines `mod-stats.COUNTER[PART] = NUMBER`.
 fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let mut add = |name: &str, count| *counts.entry(name.to_owned()).or_insert(0) += count;
@@ -206,7 +202,7 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
         let part = name.split_once('[').map_or("", |(_, part)| part.trim_end_matches(']'));
         if name.starts_with("mod-stats.request-protocol[") {
             add(counter::QUERIES, count);
-            // `udp4`, `udp6`, and with `-xdp` at the end.
+            // `udp4`, `udp6`, maybe with `-xdp` at the end.
             for (prefix, common) in [
                 ("udp", counter::QUERIES_UDP),
                 ("tcp", counter::QUERIES_TCP),

@@ -1,10 +1,10 @@
-//! CZ.NIC's Knot Resolver 5 (`kresd`), as a forwarder. Options: its manual, "Configuration"; counters:
-//! its modules `worker`, `cache` and `stats`.
+//! CZ.NIC's Knot Resolver 5 (`kresd`), as a forwarder. Options: its manual, "Configuration"; counters: its
+//! modules `worker`, `cache` and `stats`.
 //!
-//! A process of it has one thread, so several threads are several processes with one cache, started by
-//! a script in the place of systemd. Each has a control socket of its own, and the counts are their sum.
+//! One process has one thread, so several threads are several processes with one cache, started by a script
+//! instead of systemd. Each has a control socket of its own, and the counters are their sum.
 //!
-//! Blind spots of its counts: a message that is no query is not counted, and the queries to the upstream
+//! Blind spots of its counters: a message that is no query is not counted, and the queries to the upstream
 //! include those that are sent again.
 
 use std::collections::BTreeMap;
@@ -22,23 +22,19 @@ use super::{
 };
 use crate::certificate;
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "kresd.conf";
 
-/// Name of the script that starts the processes.
 const SCRIPT: &str = "kresd.sh";
 
-/// How the name of a control socket begins; the process id and [`CONTROL_END`] follow.
+/// The name of a control socket: this, the process id, [`CONTROL_END`].
 const CONTROL_BEGIN: &str = "kresd-";
 
-/// How the name of a control socket ends.
 const CONTROL_END: &str = ".ctl";
 
-/// Queries that a client may keep outstanding on one connection: more than the window of most loads,
-/// which shall decide.
+/// Queries that a client may keep outstanding on one connection: more than the window of most loads, so that
+/// the load decides.
 const PIPELINE: u32 = 1_000;
 
-/// The adapter of `kresd`.
 pub(super) struct KnotResolver;
 
 impl Adapter for KnotResolver {
@@ -112,8 +108,8 @@ impl Adapter for KnotResolver {
     }
 }
 
-/// The script that starts one process for each thread, ends them when it is told to, and ends when one
-/// of them does. It removes the cache before and after, so that no run begins with another's.
+/// Starts one process for each thread, ends them when it is told to, and ends when one of them does. It
+/// removes the cache before and after, so that no run begins with another's.
 fn script(threads: u32) -> String {
     let numbers: Vec<_> = (1..=threads).map(|number| number.to_string()).collect();
     format!(
@@ -140,7 +136,6 @@ while :; do wait; done
     )
 }
 
-/// The whole configuration, a program in Lua.
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
@@ -154,8 +149,8 @@ end
 trust_anchors.remove('.')
 {anchor}{forward}{extra}",
         listeners = listeners(spec),
-        // In milliseconds. It is the patience with connections to the upstream too (daemon/io.c of kresd
-        // 5), so it is left alone where no client has a connection.
+        // In milliseconds. It also limits the wait for connections to the upstream (daemon/io.c of kresd 5),
+        // so it is left alone where no client has a connection.
         idle = match spec.has_stream() {
             true => format!("net.tcp_in_idle({})\n", IDLE_SECONDS * 1_000),
             false => String::new(),
@@ -193,7 +188,6 @@ fn listeners(spec: &ServerSpec) -> String {
     text
 }
 
-/// Everything is forwarded to the one upstream.
 fn forward(upstream: &Upstream) -> String {
     let address = format!("'{}@{}'", upstream.address.ip(), upstream.address.port());
     let action = match &upstream.tls {
@@ -253,7 +247,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// The names of the control sockets in the folder.
 fn sockets(directory: &Path) -> Result<Vec<String>, String> {
     let entries = fs::read_dir(directory).map_err(|error| format!("its folder: {error}"))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -261,7 +254,7 @@ fn sockets(directory: &Path) -> Result<Vec<String>, String> {
     Ok(names.filter(is_socket).collect())
 }
 
-/// Asks one process for all its statistics. The socket talks to a person at a terminal: it prompts, and
+/// Asks one process for all its statistics. The socket is meant for a person at a terminal: it prompts and
 /// stays open.
 fn ask(directory: &Path, socket: &str) -> Result<Value, String> {
     let failed = |error: std::io::Error| format!("its control socket {socket}: {error}");
@@ -274,7 +267,7 @@ fn ask(directory: &Path, socket: &str) -> Result<Value, String> {
     serde_json::from_str(json).map_err(|error| format!("the answer at its control socket: {error}"))
 }
 
-/// The JSON array among prompts and quotation marks, when all of it is there.
+/// The JSON array among prompts and quotation marks, if it is complete.
 fn between_brackets(text: &str) -> Option<&str> {
     let begin = text.find('[')?;
     let end = text.rfind(']')?;
@@ -282,7 +275,6 @@ fn between_brackets(text: &str) -> Option<&str> {
     text[end..].contains("> ").then(|| &text[begin..=end])
 }
 
-/// The counts of one process.
 fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
     let of = |part: usize, name: &str| answer[part][name].as_u64();
     let mut counts = BTreeMap::new();
@@ -309,7 +301,7 @@ fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
     let answered = counts[counter::RESPONSES].saturating_sub(counts[counter::CACHE_HITS]);
     counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
     counts.insert(counter::CACHE_MISSES.to_owned(), answered);
-    // What it asked itself is none of its clients' queries.
+    // Its own questions are not queries of its clients.
     let internal = of(1, "request.internal").unwrap_or(0);
     if let Some(queries) = counts.get_mut(counter::QUERIES) {
         *queries = queries.saturating_sub(internal);

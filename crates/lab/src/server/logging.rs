@@ -20,11 +20,11 @@ pub struct Logging {
 pub struct QueryLog {
     /// Where it goes.
     pub to: LogDestination,
-    /// What stands before the message.
+    /// What precedes the message.
     pub print: LogPrefix,
 }
 
-/// Where a query log goes.
+/// Where the lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogDestination {
     /// The file [`QUERY_LOG`] of the server's folder, or of a folder of its own.
@@ -40,18 +40,18 @@ pub enum LogDestination {
 /// How the file of a query log is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFile {
-    /// An existing folder that the file is written in, e.g. on another disk; `None` for the server's own.
+    /// An existing folder for the file, e.g. on another disk; `None` for the server's own.
     pub folder: Option<PathBuf>,
     /// The server writes when its buffer is full, not after each line.
     pub is_buffered: bool,
-    /// When a new file is begun; `None` for never.
+    /// When a new file begins; `None` for never.
     pub rotation: Option<Rotation>,
 }
 
-/// When a new file is begun, and what becomes of the old ones.
+/// When a new file begins, and what happens to the old ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Size of a file from which on another one is begun, in units of 1,048,576 octets; at least 1.
+    /// Size at which a new file begins, in units of 1,048,576 octets; at least 1.
     pub size_mib: u32,
     /// Old files that are kept, at least 1.
     pub versions: u32,
@@ -59,7 +59,7 @@ pub struct Rotation {
     pub suffix: LogSuffix,
 }
 
-/// What stands before the message of a line.
+/// What precedes the message of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPrefix {
     /// How the time is written.
@@ -71,39 +71,39 @@ pub struct LogPrefix {
 }
 
 impl Default for LogPrefix {
-    /// The local time alone.
+    /// Only the local time.
     fn default() -> Self {
         Self { time: TimeForm::Local, category: false, severity: false }
     }
 }
 
 impl Default for QueryLog {
-    /// A file in the server's folder that is written after each line and never rotated, with the time.
+    /// A file in the server's folder with the time, written after each line and never rotated.
     fn default() -> Self {
         Self { to: LogDestination::File(LogFile::default()), print: LogPrefix::default() }
     }
 }
 
-/// Name of the query log inside its folder. The names of its old files begin with it.
+/// Name of the query log in its folder. Names of its old files begin with it.
 pub const QUERY_LOG: &str = "query.log";
 
-/// Name of the symbolic link in the server's folder that leads to the query log's own folder.
+/// Name of the symbolic link in the server's folder to the query log's own folder.
 pub const QUERY_LOG_FOLDER: &str = "query-log";
 
 /// Name of the dnstap file inside the server's folder (frame streams, dnstap.proto).
 pub const DNSTAP_LOG: &str = "dnstap.fstrm";
 
-/// Where syslog(3) writes; a daemon listens there, or nobody.
+/// Where syslog(3) writes, whether a daemon listens there or not.
 pub const SYSLOG_SOCKET: &str = "/dev/log";
 
 impl Logging {
-    /// The names of the files that are written, relative to the server's folder.
+    /// The files that are written, relative to the server's folder.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         let query_log = self.query_log.as_ref().and_then(QueryLog::file);
         query_log.into_iter().chain(self.dnstap.then(|| PathBuf::from(DNSTAP_LOG)))
     }
 
-    /// The folder of the query log, where it is not the server's own.
+    /// The folder of the query log, if it is not the server's own.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         match &self.query_log.as_ref()?.to {
@@ -112,17 +112,14 @@ impl Logging {
         }
     }
 
-    /// Name of the file inside the server's folder that its standard error goes to, through a pipe.
+    /// The file in the server's folder that its standard error goes to, through a pipe.
     pub(crate) fn standard_error(&self) -> Option<&'static str> {
         let query_log = self.query_log.as_ref()?;
         (query_log.to == LogDestination::StandardError).then_some(QUERY_LOG)
     }
 
-    /// Whether this machine has what the logs need, for a server in a root folder of its own
-    /// (`is_in_root`) or in the system's.
-    ///
-    /// # Errors
-    /// When it has not: what is missing, and what to do about it.
+    /// Whether this machine has what the logs need, for a server in a root folder of its own (`is_in_root`)
+    /// or in the system's; if not, what is missing and what to do about it.
     pub(crate) fn is_possible(&self, is_in_root: bool) -> Result<(), String> {
         match self.query_log.as_ref().map(|log| &log.to) {
             Some(LogDestination::Syslog) => syslog_is_read(Path::new(SYSLOG_SOCKET), is_in_root),
@@ -147,8 +144,8 @@ impl QueryLog {
     }
 }
 
-/// Refuses a query log to syslog that nobody would read: its messages would be dropped at nearly no
-/// cost, and the figure would be that of no log.
+/// Refuses a query log to syslog that nobody would read: its messages would be dropped at nearly no cost, and
+/// the figure would be that of no log.
 fn syslog_is_read(socket: &Path, is_in_root: bool) -> Result<(), String> {
     let path = socket.display();
     let connected = UnixDatagram::unbound().and_then(|client| client.connect(socket));
@@ -158,7 +155,7 @@ fn syslog_is_read(socket: &Path, is_in_root: bool) -> Result<(), String> {
              nearly nothing\n  hint:    start one, e.g. `apt-get install rsyslog` and `rsyslogd`"
         )
     })?;
-    // systemd's link leads to /run, which a root folder has one of its own of.
+    // systemd's link leads to /run, and a root folder has its own /run.
     if is_in_root && socket.is_symlink() {
         return Err(format!(
             "{path} is a symbolic link, which leads nowhere from inside a root folder: use the \
@@ -168,7 +165,6 @@ fn syslog_is_read(socket: &Path, is_in_root: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a folder that is not there, or cannot be seen.
 fn folder_is_there(folder: &Path, is_in_root: bool) -> Result<(), String> {
     let path = folder.display();
     if is_in_root {

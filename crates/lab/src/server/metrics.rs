@@ -1,29 +1,27 @@
 //! Counters in the text format of Prometheus ("Exposition formats", version 0.0.4).
 
-/// A page of metrics.
 pub(super) struct Metrics<'a>(&'a str);
 
 impl<'a> Metrics<'a> {
-    /// Reads a page.
     pub(super) fn new(page: &'a str) -> Self {
         Self(page)
     }
 
-    /// The sum of all counts of the metric `name` that have each of `labels`, written `name="value"`,
-    /// or the beginning of that. `None` if there is none: most servers leave a count out until it is 1.
+    /// The sum of all counts of the metric `name` that have each of `labels`, written `name="value"` or as
+    /// the beginning of that. `None` if there is none: most servers leave a count out until it is 1.
     pub(super) fn sum(&self, name: &str, labels: &[&str]) -> Option<u64> {
         let counts = self.0.lines().filter_map(|line| value(line, name, labels));
         counts.map(|count| count as u64).reduce(|sum, count| sum + count)
     }
 
-    /// The same of a metric in seconds, in nanoseconds.
+    /// The sum of a metric in seconds, in nanoseconds.
     pub(super) fn sum_of_seconds_ns(&self, name: &str) -> Option<u64> {
         let seconds = self.0.lines().filter_map(|line| value(line, name, &[]));
         seconds.reduce(|sum, seconds| sum + seconds).map(|seconds| (seconds * 1e9) as u64)
     }
 }
 
-/// The value on this line, if it is one of those.
+/// The value on this line, if the line has this name and these labels.
 fn value(line: &str, name: &str, labels: &[&str]) -> Option<f64> {
     let rest = line.strip_prefix(name)?;
     let (own, number) = match rest.strip_prefix('{') {
@@ -34,8 +32,8 @@ fn value(line: &str, name: &str, labels: &[&str]) -> Option<f64> {
     if !labels.iter().all(has) {
         return None;
     }
-    // A time stamp may follow. Go writes a million as 1e+06; a count has no fraction, and below 2^53
-    // it is exact.
+    // A time stamp may follow. Go writes a million as 1e+06. A count has no fraction, and below 2^53 it is
+    // exact.
     let value: f64 = number.strip_prefix(' ')?.split(' ').next()?.parse().ok()?;
     (value >= 0.0).then_some(value)
 }

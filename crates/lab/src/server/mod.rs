@@ -68,8 +68,8 @@ pub(crate) fn adapter(kind: ServerKind) -> &'static dyn Adapter {
     }
 }
 
-/// A server's configuration as text. All paths are relative to the server's folder, in which the
-/// command runs: so the folder can be moved and read elsewhere, and its name never needs quoting.
+/// A server's configuration as text. All paths are relative to the server's folder, in which the command
+/// runs. So the folder can be moved and read elsewhere, and its name never needs quoting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The files to write, in the server's folder.
@@ -83,7 +83,7 @@ pub struct Rendered {
 /// One file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedFile {
-    /// Its name inside the server's folder.
+    /// Name in the server's folder.
     pub name: &'static str,
     /// Its content.
     pub content: String,
@@ -91,62 +91,42 @@ pub struct RenderedFile {
 
 /// What dnslab knows of one server.
 pub(crate) trait Adapter: Sync {
-    /// Its name as its makers write it.
     fn title(&self) -> &'static str;
 
-    /// Name of the program.
     fn program(&self) -> &'static str;
 
-    /// How an operator gets it.
     fn remedy(&self) -> String;
 
-    /// Argument that makes the program say its version.
     fn version_argument(&self) -> &'static str;
 
-    /// Whether this version serves `transport`; why not, as a sentence.
-    ///
-    /// # Errors
-    /// When it does not.
+    /// Whether this version serves `transport`; if not, why, as a sentence.
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String>;
 
-    /// Whether it can do what this very specification asks for, with its paths and ports; why not, as a
+    /// Whether it can do what this specification asks for, with its paths and ports; if not, why, as a
     /// sentence.
-    ///
-    /// # Errors
-    /// When it cannot.
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
         let _ = spec;
         Ok(())
     }
 
-    /// Whether this version forwards over `transport`; why not, as a sentence. A server that does is
-    /// started with an upstream, and any other with a zone.
-    ///
-    /// # Errors
-    /// When it does not.
+    /// Whether this version forwards over `transport`; if not, why, as a sentence. A server that forwards is
+    /// started with an upstream, any other with a zone.
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
         let _ = (version, transport);
         Err(format!("{} is authoritative here: it forwards nothing", self.title()))
     }
 
-    /// Whether this version validates signatures (RFC 4035); why not, as a sentence.
-    ///
-    /// # Errors
-    /// When it does not.
+    /// Whether this version validates signatures (RFC 4035); if not, why, as a sentence.
     fn validates(&self, version: &Version) -> Result<(), String> {
         let _ = version;
         Err(format!("{} does not validate signatures", self.title()))
     }
 
-    /// Whether it can be told to have no cache.
     fn runs_without_cache(&self) -> bool {
         false
     }
 
-    /// Whether this version can write these logs; why not, as a sentence.
-    ///
-    /// # Errors
-    /// When it cannot.
+    /// Whether this version can write these logs; if not, why, as a sentence.
     fn logs(&self, version: &Version, logging: &Logging) -> Result<(), String> {
         let _ = version;
         match logging {
@@ -160,26 +140,24 @@ pub(crate) trait Adapter: Sync {
         }
     }
 
-    /// The configuration; `spec` was checked.
+    /// `spec` was checked.
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered;
 
-    /// Where the server tells what it counted, for the record; `None` if it tells nobody.
+    /// Where the server publishes its counters, for the record; `None` if it publishes none.
     fn counter_source(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether asking this version for its counters disturbs its clients: then it is asked before and
-    /// after the load only.
+    /// Whether asking this version for its counters disturbs its clients. Then it is asked only before and
+    /// after the load.
     fn counting_disturbs(&self, version: &Version) -> bool {
         let _ = version;
         false
     }
 
-    /// What the server counted since it started, by the names of [`dnslab_measure::counter`] where
-    /// one fits, else by the server's own. Called on a thread inside the server's network.
-    ///
-    /// # Errors
-    /// When it does not answer, or says what cannot be read: why, as half a sentence.
+    /// What the server counted since it started, by the names of [`dnslab_measure::counter`] where one fits,
+    /// otherwise by the server's own. Called on a thread inside the server's network. Fails with half a
+    /// sentence.
     fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
         let _ = access;
         Ok(BTreeMap::new())
@@ -189,30 +167,29 @@ pub(crate) trait Adapter: Sync {
 /// How a running server is asked for its counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access<'a> {
-    /// Its folder, with the Unix sockets that it listens on.
+    /// Its folder, with its Unix sockets.
     pub(crate) directory: &'a Path,
-    /// Where it listens for that on the loopback interface, [`Ports::control`].
+    /// Where it publishes its counters on the loopback interface, [`Ports::control`].
     pub(crate) address: SocketAddr,
-    /// Where it answers over UDP and TCP.
     pub(crate) service: SocketAddr,
-    /// Its program, beside which its control program lies.
+    /// Its program; its control program is in the same folder.
     pub(crate) binary: &'a Path,
-    /// The user that it is; `None` where it is this process's.
+    /// `None` for the user of this process.
     pub(crate) user: Option<&'a User>,
-    /// How often it has been asked before, for a server that counts the asking too.
+    /// How often it has been asked before, for a server that also counts these queries.
     pub(crate) earlier: u64,
 }
 
-/// Concurrent connections that every server is configured for at least, so that experiments with few
-/// clients differ in nothing but their number.
+/// Concurrent connections that every server is configured for at least, so that experiments with few clients
+/// differ only in their number.
 const LEAST_CONNECTIONS: u32 = 1_000;
 
-/// Connections above the expected ones that a server is configured for: those that are still being
-/// closed, and those of the readiness probe.
+/// Connections beyond the expected ones that a server is configured for: those that are still being closed,
+/// and those of the readiness probe.
 const SPARE_CONNECTIONS: u32 = 100;
 
-/// File descriptors that a server needs besides those of its clients: listening sockets and event
-/// queues of each thread, zone, logs. BIND, the hungriest, takes about 50 with two threads.
+/// File descriptors that a server needs besides those of its clients: listening sockets and event queues of
+/// each thread, zone, logs. BIND needs the most, about 50 with two threads.
 const OTHER_FILES: u64 = 200;
 
 /// Refuses DNS over HTTPS at another path than [`USUAL_HTTP_PATH`], for a server that has no other.
@@ -227,8 +204,8 @@ fn has_usual_http_path(title: &str, spec: &ServerSpec) -> Result<(), String> {
 /// The path of the examples in RFC 8484.
 const USUAL_HTTP_PATH: &str = "/dns-query";
 
-/// Words of a DS record in presentation format (RFC 4034, section 5.3), from its key tag on; its digest
-/// as one word, though it may be written as several.
+/// Words of a DS record in presentation format (RFC 4034, section 5.3) from its key tag on, with its digest
+/// as one word, even if it is written as several.
 fn trust_anchor_words(anchor: &str) -> [String; 4] {
     let mut words = anchor.split_ascii_whitespace().skip_while(|word| *word != "DS").skip(1);
     let mut word = || words.next().unwrap_or_default().to_owned();
@@ -237,14 +214,14 @@ fn trust_anchor_words(anchor: &str) -> [String; 4] {
     [tag, algorithm, digest_type, words.collect()]
 }
 
-/// Seconds for which a server keeps an idle connection: longer than any pause of a run, so that only
-/// the load decides when connections are opened. The most that BIND accepts.
+/// Seconds for which a server keeps an idle connection: longer than any pause of a run, so that only the load
+/// decides when connections are opened. It is the most that BIND accepts.
 const IDLE_SECONDS: u32 = 120;
 
 /// Writes the configuration and the command line of `spec` for the program `binary`.
 ///
 /// # Errors
-/// When the specification contains what cannot be written as a configuration.
+/// When the specification cannot be written as a configuration.
 pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, LabError> {
     spec.check()?;
     let program = binary.to_str().ok_or_else(|| LabError::Specification {
@@ -255,18 +232,16 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
     Ok(adapter(spec.kind).render(spec, program))
 }
 
-/// Checks that a server started here may open a socket for each of so many connections over TCP: at
-/// plan time this is an error; in the middle of a load it would be refused connections that look like
-/// a slow server. (Connections over QUIC share one socket.)
+/// Checks that a server started here may open a socket for each of so many connections over TCP. Before a run
+/// this is an error; in the middle of a load it would be refused connections that look like a slow server.
+/// (Connections over QUIC share one socket.)
 ///
 /// # Errors
-/// When the limit on file descriptors (the hard one: a server's soft limit is raised to it) is too
-/// low.
+/// When the hard limit on file descriptors (to which a server's soft limit is raised) is too low.
 pub fn check_connections(connections: u32) -> Result<(), LabError> {
     check_files(connections, crate::launch::file_limit())
 }
 
-/// [`check_connections`] for a server that may open `limit` files.
 fn check_files(connections: u32, limit: u64) -> Result<(), LabError> {
     let most = limit.saturating_sub(OTHER_FILES + u64::from(SPARE_CONNECTIONS));
     if u64::from(connections) <= most {

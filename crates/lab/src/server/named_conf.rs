@@ -1,5 +1,5 @@
-//! The statements of a `named.conf`: BIND takes one block `options` only, so what the user writes in
-//! another one has to go into that of dnslab. Syntax: BIND 9 Administrator Reference Manual, chapter 8,
+//! The statements of a `named.conf`: BIND takes only one block `options`, so what the user writes in another
+//! one has to go into that of dnslab. Syntax: BIND 9 Administrator Reference Manual, chapter 8,
 //! "Configuration File".
 
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! NLnet Labs NSD (`nsd`), authoritative. Options: nsd.conf(5); counters: nsd-control(8).
 //!
-//! Blind spots of its counts: what it drops is counted apart from the queries. Before 4.8 its processes are
-//! replaced when they are asked for their counts, and their connections closed.
+//! Blind spots of its counters: what it drops is counted separately from the queries. Before 4.8 its
+//! processes are replaced when they are asked for their counters, which closes their connections.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,10 @@ use dnslab_wire::Transport;
 use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, control};
 use crate::certificate;
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "nsd.conf";
 
-/// Name of the Unix socket for commands.
 const CONTROL: &str = "nsd.ctl";
 
-/// The adapter of `nsd`.
 pub(super) struct Nsd;
 
 impl Adapter for Nsd {
@@ -71,7 +68,6 @@ impl Adapter for Nsd {
     }
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
@@ -128,7 +124,6 @@ fn listeners(spec: &ServerSpec) -> String {
     lines.join("\n")
 }
 
-/// The counts among the lines `NAME=NUMBER`.
 fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     let lines = control::numbers(text);
     let mut counts = BTreeMap::new();

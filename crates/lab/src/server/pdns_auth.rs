@@ -1,8 +1,8 @@
 //! PowerDNS Authoritative Server (`pdns_server`) with its bind backend, which reads zone files. Options: its
 //! manual, "Authoritative Server Settings"; counters: its web server, `/metrics`.
 //!
-//! Blind spots of its counts: what the kernel dropped before it was read, and messages that cannot be
-//! parsed; what it drops for want of room is counted apart.
+//! Blind spots of its counters: what the kernel dropped before it was read, and messages that cannot be
+//! parsed. What it drops for lack of room is counted separately.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,12 @@ use dnslab_wire::Transport;
 use super::metrics::Metrics;
 use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, http};
 
-/// Name of the configuration: that which the program looks for in its folder.
+/// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "pdns.conf";
 
-/// Name of the second configuration, BIND's form of a list of zones.
+/// The second configuration, a list of zones in BIND's form.
 const ZONES: &str = "named.conf";
 
-/// The adapter of `pdns_server`.
 pub(super) struct PowerDnsAuthoritative;
 
 impl Adapter for PowerDnsAuthoritative {
@@ -74,7 +73,6 @@ impl Adapter for PowerDnsAuthoritative {
     }
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
@@ -146,7 +144,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// The counts by their common names.
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let of = |name: &str| metrics.sum(&format!("pdns_auth_{name}"), &[]);
     let mut counts = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! PowerDNS Recursor (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its
-//! web server, `/metrics`.
+//! PowerDNS Recursor (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its web
+//! server, `/metrics`.
 //!
-//! Blind spots of its counts: what the kernel dropped before it was read, and messages that cannot be
-//! parsed; what it drops for want of room is counted apart.
+//! Blind spots of its counters: what the kernel dropped before it was read, and messages that cannot be
+//! parsed. What it drops for lack of room is counted separately.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,19 @@ use super::{
     trust_anchor_words,
 };
 
-/// Name of the configuration: that which the program looks for in its folder.
+/// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "recursor.conf";
 
-/// Name of the second configuration, a program in Lua with the trust anchors.
+/// The second configuration, a program in Lua with the trust anchors.
 const ANCHORS: &str = "recursor.lua";
 
-/// Queries that a client may keep outstanding on one connection: more than the window of most loads,
-/// which shall decide.
+/// Queries that a client may keep outstanding on one connection: more than the window of most loads, so that
+/// the load decides.
 const IN_FLIGHT: u32 = 1_000;
 
-/// The one port to which it speaks TLS (RFC 7858, section 3.1).
+/// The only port to which it speaks TLS (RFC 7858, section 3.1).
 const TLS_PORT: u16 = 853;
 
-/// The adapter of `pdns_recursor`.
 pub(super) struct PowerDnsRecursor;
 
 impl Adapter for PowerDnsRecursor {
@@ -118,14 +117,13 @@ impl Adapter for PowerDnsRecursor {
     }
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     let validation = match spec.trust_anchor {
         Some(_) => format!("dnssec=validate\nlua-config-file={ANCHORS}\n"),
         None => "dnssec=off\n".to_owned(),
     };
     let upstream = spec.upstream.as_ref().map(|upstream| {
-        // It asks over IPv4 alone unless it is told so.
+        // It asks only over IPv4 unless it is told otherwise.
         let local = if upstream.address.is_ipv6() { "query-local-address=::\n" } else { "" };
         let tls = match upstream.transport {
             Transport::Dot => "dot-to-port-853=yes\n",
@@ -219,7 +217,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// The counts by their common names.
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let of = |name: &str| metrics.sum(&format!("pdns_recursor_{name}"), &[]);
     let mut counts = BTreeMap::new();
@@ -238,7 +235,7 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
             counts.insert(common.to_owned(), count);
         }
     }
-    // A query is answered from the cache of packets, or else from that of records.
+    // A query is answered from the packet cache, or otherwise from the record cache.
     if let (Some(packets), Some(records)) = (of("packetcache_hits"), of("cache_hits")) {
         counts.insert(counter::CACHE_HITS.to_owned(), packets + records);
     }

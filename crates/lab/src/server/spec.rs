@@ -11,22 +11,21 @@ use crate::{CertificateKind, LabError};
 /// What is asked of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSpec {
-    /// Which one.
+    /// Which server.
     pub kind: ServerKind,
-    /// Folder for its whole state: configuration, zone, certificate, log, sockets, journals. Made
-    /// if it is missing.
+    /// Folder for its whole state: configuration, zone, certificate, log, sockets, journals. Made if missing.
     pub directory: PathBuf,
     /// The zone that it serves; `None` for a server that forwards.
     pub zone: Option<ZoneFile>,
     /// Where it forwards to; `None` for an authoritative server.
     pub upstream: Option<Upstream>,
-    /// A forwarder validates what it gets (RFC 4035), from this trust anchor: a DS record of the root
-    /// in presentation format. `None` to leave validation off.
+    /// The trust anchor from which a forwarder validates (RFC 4035): a DS record of the root in presentation
+    /// format. `None` to leave validation off.
     pub trust_anchor: Option<String>,
     /// A forwarder has no cache: each query goes upstream.
     pub without_cache: bool,
-    /// It counts its queries, where it does so only if it is told to. Without, there may be no counters
-    /// to be read.
+    /// It counts its queries even if it does so only when told to. Otherwise there may be no counters to
+    /// read.
     pub counts: bool,
     /// What it writes of each query.
     pub logging: Logging,
@@ -38,11 +37,11 @@ pub struct ServerSpec {
     pub transports: Vec<Transport>,
     /// Threads or processes that answer queries; at least 1.
     pub threads: u32,
-    /// Connections that will be open to it at one time: its own limit on them is set above.
+    /// Connections that will be open to it at one time; its own limit is set above that.
     pub connections: u32,
-    /// The certificate that is made for it, if it has an encrypted transport.
+    /// Kind of the certificate that is made for it, if it has an encrypted transport.
     pub certificate: CertificateKind,
-    /// Path that DNS over HTTPS is asked for, with its first `/`.
+    /// Path of DNS over HTTPS, with its first `/`.
     pub http_path: String,
     /// CPUs that it may use; empty for all that dnslab may use.
     pub cpus: Vec<usize>,
@@ -51,21 +50,21 @@ pub struct ServerSpec {
     /// Root folder that it is taken from and runs in by chroot, or the name of one in the cache
     /// ([`crate::root`]); `None` for the system's.
     pub root: Option<PathBuf>,
-    /// Raw text that is appended to the configuration; for the embedded server further arguments,
-    /// separated by white space.
+    /// Raw text that is appended to the configuration; for the embedded server, further arguments separated
+    /// by white space.
     pub extra: Option<String>,
     /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the caller.
     pub network: Option<PathBuf>,
-    /// What only the embedded server understands.
+    /// Settings of the embedded server.
     pub embedded: EmbeddedSettings,
 }
 
-/// What only the embedded server understands.
+/// Settings that only the embedded server has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmbeddedSettings {
     /// Programmed delay, in the syntax of `dnslab serve --delay`.
     pub delay: Option<String>,
-    /// Delay of a path that is not there, added to that, in the syntax of `dnslab serve --path-delay`.
+    /// Added delay of a simulated path, in the syntax of `dnslab serve --path-delay`.
     pub path_delay: Option<String>,
     /// Programmed loss, in the syntax of `dnslab serve --loss`.
     pub loss: Option<String>,
@@ -75,8 +74,8 @@ pub struct EmbeddedSettings {
     pub seed: Option<u64>,
     /// It takes early data (RFC 8446, section 2.3); the other servers never do.
     pub early_data: bool,
-    /// Names of which it knows everything, as a resolver with a full cache does; one a line. In the
-    /// place of a zone.
+    /// File of the names of which it knows everything, like a resolver with a full cache; one per line.
+    /// Replaces the zone.
     pub names: Option<PathBuf>,
     /// The data of these names is signed.
     pub signed: bool,
@@ -84,7 +83,7 @@ pub struct EmbeddedSettings {
     pub queries_per_connection: Option<u32>,
     /// Time after which it closes an idle connection, in the syntax of `dnslab serve --idle-timeout`.
     pub idle_timeout: Option<String>,
-    /// It hands out no tickets, so no TLS session is resumed.
+    /// It issues no tickets, so no TLS session is resumed.
     pub no_tickets: bool,
 }
 
@@ -93,7 +92,7 @@ pub struct EmbeddedSettings {
 pub struct ZoneFile {
     /// Name of the zone, with or without the final dot.
     pub origin: String,
-    /// The file. It is copied into the server's folder unless it lies there already.
+    /// Copied into the server's folder, unless it is there already.
     pub path: PathBuf,
 }
 
@@ -104,8 +103,7 @@ pub struct Upstream {
     pub address: SocketAddr,
     /// How queries travel to it: UDP (with TCP for truncated answers), TCP, or DNS over TLS.
     pub transport: Transport,
-    /// For DNS over TLS: the authority to trust, and the name that its certificate must have. The
-    /// file is copied into the forwarder's folder as [`UPSTREAM_AUTHORITY`].
+    /// For DNS over TLS. The file is copied into the forwarder's folder as [`UPSTREAM_AUTHORITY`].
     pub tls: Option<UpstreamTls>,
 }
 
@@ -121,7 +119,7 @@ pub struct UpstreamTls {
 /// Name of the upstream's authority inside a forwarder's folder.
 pub const UPSTREAM_AUTHORITY: &str = "upstream-authority.pem";
 
-/// The ports of a server: one for each transport, but UDP and TCP share one (RFC 7766, section 4).
+/// The ports of a server: one for each transport, except that UDP and TCP share one (RFC 7766, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// UDP and TCP.
@@ -134,13 +132,13 @@ pub struct Ports {
     pub doq: u16,
     /// DNS over HTTPS with HTTP/3.
     pub doh3: u16,
-    /// Where it tells its counters, on the loopback address, for servers that do so over TCP.
+    /// Port of its counters on the loopback address, for servers that publish them over TCP.
     pub control: u16,
 }
 
 impl Ports {
-    /// The ports of the standards (RFC 1035, 7858, 8484, 9250), for a server that has an address of its
-    /// own. The one for counters is BIND's usual one.
+    /// The ports of the standards (RFC 1035, 7858, 8484, 9250), for a server that has its own address. The
+    /// one for counters is BIND's usual one.
     pub const STANDARD: Self =
         Self { plain: 53, dot: 853, doh2: 443, doq: 853, doh3: 443, control: 8053 };
 
@@ -158,8 +156,8 @@ impl Ports {
 }
 
 impl ServerSpec {
-    /// A server of this kind with its state in `directory`, that answers over `transports` and has
-    /// nothing else that need not be: one thread, no zone and no upstream.
+    /// A server of this kind with its state in `directory` that answers over `transports`. Everything else is
+    /// minimal: one thread, no zone, no upstream.
     #[must_use]
     pub fn new(
         kind: ServerKind,
@@ -192,18 +190,17 @@ impl ServerSpec {
         }
     }
 
-    /// The limit on concurrent connections that the server is configured with.
     pub(super) fn connection_limit(&self) -> u32 {
         self.connections.saturating_add(SPARE_CONNECTIONS).max(LEAST_CONNECTIONS)
     }
 
     /// Twice [`ServerSpec::connection_limit`], for servers that shorten their time-outs from half of their
-    /// limit on: so the expected connections never take more than half of it.
+    /// limit on: the expected connections never take more than that half.
     pub(super) fn halved_connection_limit(&self) -> u32 {
         self.connection_limit().saturating_mul(2)
     }
 
-    /// True if a transport is asked for that takes a socket of the server for each connection.
+    /// True if a transport takes a socket of the server for each connection.
     pub(crate) fn has_stream(&self) -> bool {
         self.transports.iter().any(|transport| transport.runs_over_tcp())
     }
@@ -214,35 +211,32 @@ impl ServerSpec {
         SocketAddr::new(self.address, self.ports.of(transport))
     }
 
-    /// True if this transport is asked for.
     pub(super) fn serves(&self, transport: Transport) -> bool {
         self.transports.contains(&transport)
     }
 
-    /// True if UDP or TCP is asked for.
     pub(super) fn has_plain(&self) -> bool {
         self.transports.iter().any(|transport| !transport.is_encrypted())
     }
 
-    /// True if a transport is asked for that needs a certificate.
+    /// True if a transport needs a certificate.
     pub(crate) fn has_encrypted(&self) -> bool {
         self.transports.iter().any(|transport| transport.is_encrypted())
     }
 
-    /// Name of the zone with one final dot; the root without a zone.
+    /// Name of the zone with one final dot; the root if there is no zone.
     pub(super) fn origin(&self) -> String {
         let origin = self.zone.as_ref().map_or("", |zone| zone.origin.as_str());
         format!("{}.", origin.trim_end_matches('.'))
     }
 
-    /// Name of the zone's file inside the server's folder.
     pub(crate) fn zone_file_name(&self) -> String {
         // RFC 2317 names zones `0/25.2.0.192.in-addr.arpa`.
         let name = self.origin().trim_end_matches('.').replace('/', "_");
         if name.is_empty() { "root.zone".to_owned() } else { format!("{name}.zone") }
     }
 
-    /// The raw text, with one line end at its end.
+    /// The raw text with one line end.
     pub(super) fn extra_text(&self) -> String {
         match self.extra.as_deref().map(str::trim_end) {
             None | Some("") => String::new(),

@@ -1,7 +1,5 @@
 //! Stubby, the stub resolver of the getdns project that speaks DNS over TLS. Options: its example
-//! `stubby.yml`, and the API of getdns.
-//!
-//! It counts nothing, and has no cache.
+//! `stubby.yml`, and the API of getdns. It has neither counters nor a cache.
 
 use std::net::IpAddr;
 
@@ -9,10 +7,9 @@ use dnslab_wire::Transport;
 
 use super::{Adapter, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version};
 
-/// Name of the configuration; YAML for its ending.
+/// The ending makes it YAML.
 const CONFIGURATION: &str = "stubby.yml";
 
-/// The adapter of `stubby`.
 pub(super) struct Stubby;
 
 impl Adapter for Stubby {
@@ -66,7 +63,6 @@ impl Adapter for Stubby {
     }
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
@@ -84,14 +80,13 @@ listen_addresses:
     )
 }
 
-/// An address that YAML takes for a text, and Stubby for an address: one that begins with colons is
-/// neither, with quotation marks or without.
+/// An address that YAML takes for text and Stubby for an address: one that begins with colons is neither,
+/// with or without quotation marks.
 fn scalar(address: IpAddr) -> String {
     let text = address.to_string();
     if text.starts_with(':') { format!("0{text}") } else { text }
 }
 
-/// The statements for the one upstream, and for the way to it.
 fn upstream(upstream: &Upstream) -> String {
     let list = |transports: &[&str]| -> String {
         let line = |transport: &&str| format!("  - GETDNS_TRANSPORT_{transport}\n");

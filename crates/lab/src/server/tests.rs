@@ -1,11 +1,10 @@
-//! What the adapters' tests share, and the checks of specifications.
+//! Helpers of the adapters' tests, and the tests of specifications.
 
 use std::path::PathBuf;
 
 use super::*;
 use crate::CertificateKind;
 
-/// A specification with everything at its plainest.
 pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
     ServerSpec {
         kind,
@@ -36,7 +35,7 @@ fn melmac() -> ZoneFile {
     ZoneFile { origin: "melmac.univ".to_owned(), path: "/tmp/melmac.zone".into() }
 }
 
-/// The specification of a forwarder whose upstream is reached over `upstream`.
+/// `upstream` is the transport to its upstream.
 pub(crate) fn forwarder(
     kind: ServerKind,
     transports: &[Transport],
@@ -53,12 +52,11 @@ pub(crate) fn forwarder(
     ServerSpec { zone: None, upstream: Some(upstream), ..spec(kind, transports) }
 }
 
-/// Gives the zone another name.
 fn named(spec: &mut ServerSpec, origin: &str) {
     spec.zone = Some(ZoneFile { origin: origin.to_owned(), ..melmac() });
 }
 
-/// The rendered text of all files, the command and the notes, for snapshots.
+/// All files, the command and the notes, for snapshots.
 pub(crate) fn shown(spec: &ServerSpec) -> String {
     let program = format!("/usr/sbin/{}", adapter(spec.kind).program());
     let rendered = render(spec, program.as_ref()).unwrap();
@@ -104,7 +102,7 @@ fn what_cannot_be_written_is_refused() {
 
 #[test]
 fn limits_on_clients_are_above_the_clients() {
-    // Those that shorten their time-outs from half of the limit on get twice as much.
+    // Servers that shorten their time-outs from half of the limit on get twice as much.
     let kinds = [
         (ServerKind::Bind, "tcp-clients ", 1),
         (ServerKind::Knot, "tcp-max-clients: ", 1),

@@ -1,9 +1,7 @@
-//! NLnet Labs Unbound (`unbound`), as a forwarder. Options: unbound.conf(5); counters:
-//! unbound-control(8).
+//! NLnet Labs Unbound (`unbound`), as a forwarder. Options: unbound.conf(5); counters: unbound-control(8).
 //!
-//! Blind spots of its counts: what the kernel dropped before Unbound read it, and messages that it cannot
-//! parse; and of what goes to the upstream over TCP or TLS it counts the connections, not the queries on
-//! them.
+//! Blind spots of its counters: what the kernel dropped before Unbound read it, and messages that it cannot
+//! parse. Towards the upstream over TCP or TLS it counts connections, not the queries on them.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +14,20 @@ use super::{
 };
 use crate::{certificate, launch};
 
-/// Name of the configuration.
 const CONFIGURATION: &str = "unbound.conf";
 
-/// The Unix socket for commands, in the server's folder. Unbound takes what has no `/` at its beginning
-/// for a host's name; and the folder's own path may be longer than a socket's.
+/// The Unix socket for commands, in the server's folder. Unbound takes a name without a leading `/` for a
+/// host's, and the folder's own path may be longer than a socket's may be.
 const CONTROL: &str = "unbound.ctl";
 
 /// Queries that a client may keep outstanding on one connection of HTTP/2: more than the window of most
-/// loads, which shall decide.
+/// loads, so that the load decides.
 const HTTP_STREAMS: u32 = 1_000;
 
-/// File descriptors that a thread of Unbound counts besides the buffers of its TCP clients, generously
+/// File descriptors that a thread of Unbound counts besides the buffers of its TCP clients, rounded up
 /// (`checkrlimits` in its daemon/unbound.c).
 const OTHER_FILES_OF_A_THREAD: u64 = 50;
 
-/// The adapter of `unbound`.
 pub(super) struct Unbound;
 
 impl Adapter for Unbound {
@@ -96,8 +92,8 @@ impl Adapter for Unbound {
     }
 }
 
-/// Refuses what Unbound would end over with `too much tcp. not enough fds.`: each thread counts a file
-/// descriptor for each of its TCP buffers at each of its addresses.
+/// Refuses what would end Unbound with `too much tcp. not enough fds.`: each thread counts a file descriptor
+/// for each of its TCP buffers at each of its addresses.
 fn has_files(spec: &ServerSpec, limit: Option<u64>) -> Result<(), String> {
     let Some(limit) = limit else { return Ok(()) };
     let addresses = listening_ports(spec).count() as u64;
@@ -113,7 +109,6 @@ fn has_files(spec: &ServerSpec, limit: Option<u64>) -> Result<(), String> {
     ))
 }
 
-/// The whole configuration.
 fn configuration(spec: &ServerSpec) -> String {
     let connections = spec.halved_connection_limit();
     let modules = if spec.trust_anchor.is_some() { "validator iterator" } else { "iterator" };
@@ -153,7 +148,7 @@ remote-control:
             .trust_anchor
             .as_ref()
             .map(|anchor| {
-                // It would tell the upstream which anchors it has (RFC 8145), which nobody asked.
+                // Unbound would tell the upstream which anchors it has (RFC 8145), which nobody asked.
                 format!("    trust-anchor: \"{anchor}\"\n    trust-anchor-signaling: no\n")
             })
             .unwrap_or_default(),
@@ -162,13 +157,12 @@ remote-control:
     )
 }
 
-/// The statements for the address.
 fn listeners(spec: &ServerSpec) -> String {
     let line = |port| format!("    interface: {}@{port}\n", spec.address);
     listening_ports(spec).map(line).collect()
 }
 
-/// The ports of the transports that are asked for; UDP and TCP share one.
+/// UDP and TCP share one.
 fn listening_ports(spec: &ServerSpec) -> impl Iterator<Item = u16> {
     let plain = spec.has_plain().then_some(spec.ports.plain);
     let encrypted = [Transport::Dot, Transport::Doh2].into_iter();
@@ -176,7 +170,6 @@ fn listening_ports(spec: &ServerSpec) -> impl Iterator<Item = u16> {
     plain.into_iter().chain(encrypted.map(|transport| spec.ports.of(transport)))
 }
 
-/// Certificate of the encrypted transports, and what the upstream's is verified with.
 fn tls(spec: &ServerSpec) -> String {
     let mut text = String::new();
     if spec.has_encrypted() {
@@ -201,7 +194,6 @@ fn tls(spec: &ServerSpec) -> String {
     text
 }
 
-/// Everything is forwarded to the one upstream.
 fn forward_zone(upstream: &Upstream) -> String {
     let (ip, port) = (upstream.address.ip(), upstream.address.port());
     let name = upstream.tls.as_ref().map(|tls| format!("#{}", tls.name)).unwrap_or_default();
@@ -263,7 +255,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-/// How queries travel to the upstream.
 fn way_to(upstream: &Upstream) -> String {
     const KEPT: &str = "connections to it are kept as by default (tcp-reuse-timeout 60 s, \
                         max-reuse-tcp-queries 200)";
@@ -279,7 +270,6 @@ fn way_to(upstream: &Upstream) -> String {
     }
 }
 
-/// The counts among the lines `NAME=NUMBER`.
 fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     let lines = control::numbers(text);
     let mut counts = BTreeMap::new();
@@ -300,7 +290,7 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
             counts.insert(common.to_owned(), *count);
         }
     }
-    // Queries on a connection that is there already are not counted.
+    // Queries on an existing connection are not counted.
     if let (Some(sent), Some(0)) = (lines.get("num.query.udpout"), lines.get("num.query.tcpout")) {
         counts.insert(counter::UPSTREAM_QUERIES.to_owned(), *sent);
     }

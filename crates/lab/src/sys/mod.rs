@@ -5,12 +5,10 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-/// Opens one end of a TUN device of the network namespace that this thread is in: reading gives the
-/// packets that the host sends into the device, writing makes it receive some. Packets have no header
-/// before them (`IFF_NO_PI`; Documentation/networking/tuntap.rst).
-///
-/// # Errors
-/// When there is no device of this name, another process has it, or this user may not.
+/// Opens one end of a TUN device in the network namespace of this thread. A read returns a packet that the
+/// host sends into the device; a write makes the host receive one. Packets have no header before them
+/// (`IFF_NO_PI`; Documentation/networking/tuntap.rst). Fails if there is no device of this name, another
+/// process has it, or this user may not.
 pub(crate) fn open_tun(name: &str) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
     if name.len() >= libc::IFNAMSIZ {
@@ -28,11 +26,8 @@ pub(crate) fn open_tun(name: &str) -> io::Result<File> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
 }
 
-/// Lets this thread run before every ordinary one, when it has something to do
-/// (`SCHED_FIFO`, sched(7)).
-///
-/// # Errors
-/// When this user may not (it takes CAP_SYS_NICE).
+/// Lets this thread run before every ordinary one (`SCHED_FIFO`, sched(7)). Fails if this user may not (it
+/// takes CAP_SYS_NICE).
 pub(crate) fn run_first() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the kernel reads one sched_param, which lives until the call returns.

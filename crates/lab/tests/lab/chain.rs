@@ -10,19 +10,17 @@ use dnslab_lab::network::Visit;
 
 use crate::program::guard;
 
-/// The three hosts of a chain, with this link between the first two and a plain one behind it.
+/// Client, server and upstream, with `link` between the first two and a plain one between the others.
 pub(crate) fn chain(folder: &Path, link: LinkSettings, ipv6: bool) -> Hosts {
     let links = [link, LinkSettings::default()];
     let names = ["client", "server", "upstream"];
     Hosts::make(&names, &links, ipv6, 7, &[link_cpu()], folder, &guard()).unwrap()
 }
 
-/// The CPU for links: the last one that these tests may use.
 pub(crate) fn link_cpu() -> usize {
     *cpus::allowed().last().unwrap()
 }
 
-/// A socket of a host, at its address.
 pub(crate) fn socket(hosts: &Hosts, host: &str) -> UdpSocket {
     let _visit = Visit::to(hosts.network(host).unwrap()).unwrap();
     let socket = UdpSocket::bind((hosts.address(host).unwrap(), 0)).unwrap();

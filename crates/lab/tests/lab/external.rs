@@ -1,4 +1,4 @@
-//! Servers that somebody else started, here the test itself: which processes they are found to be.
+//! Servers that somebody else started, here the test itself: whether their processes are found.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,6 @@ use dnslab_lab::{
 };
 use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
 
-/// A server of this kind with two threads or processes; what is found of it on each transport.
 #[track_caller]
 fn check(kind: ServerKind, address: &str, transports: &[Transport], least_processes: usize) {
     let folder = tempfile::tempdir().unwrap();
@@ -62,7 +61,6 @@ fn all_processes_of_one_port_are_found() {
     check(ServerKind::Nsd, "127.0.0.1", &[Udp, Tcp], 2);
 }
 
-/// Two processes, of which one has all the work.
 #[test]
 fn the_busiest_thread_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -90,6 +88,6 @@ fn the_busiest_thread_is_named() {
     let series = sampler.finish_over(origin, (0, inside));
     let [busiest] = series.threads.as_slice() else { panic!("{:?}", series.threads) };
     assert_eq!(busiest.name, "sh");
-    // How much that is of a CPU is the machine's affair.
+    // The share depends on the machine.
     assert!(busiest.share > 0.0 && busiest.share <= 1.0, "{busiest:?}");
 }

@@ -19,23 +19,19 @@ use dnslab_lab::{
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
-/// Names of the zone that are asked for by one transport each: no cache knows them before.
+/// Names of the zone that one transport each asks for: no cache knows them before.
 const NAMES: usize = 8;
 
-/// One forwarder, and what it can.
 struct Case {
     kind: ServerKind,
-    /// Transports to its clients.
     clients: &'static [Transport],
-    /// Transports to its upstream.
     upstreams: &'static [Transport],
-    /// The count that grows by one with each query, and over which transports it does.
+    /// The counter that grows by one with each query, and over which transports.
     counted: Option<(&'static str, &'static [Transport])>,
-    /// Over which transports it tells how many queries it sent to the upstream.
+    /// Transports over which it counts the queries to the upstream.
     counts_upstream: &'static [Transport],
 }
 
-/// All transports that the tests' clients and most forwarders have.
 const USUAL: &[Transport] = &[Udp, Tcp, Dot, Doh2];
 
 const CASES: &[Case] = &[
@@ -101,13 +97,13 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// The program of a server that no distribution packages: where `./test` puts it, or in PATH.
+/// A server that no distribution packages: where `./test` puts it; `None` to look in PATH.
 fn binary(kind: ServerKind) -> Option<PathBuf> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
     (kind == ServerKind::CoreDns && tools.exists()).then_some(tools)
 }
 
-/// An authoritative server over UDP, TCP and TLS, in front of which forwarders are put.
+/// An authoritative server over UDP, TCP and TLS, the upstream of forwarders.
 struct Authority {
     server: RunningServer,
     folder: tempfile::TempDir,
@@ -131,7 +127,6 @@ impl Authority {
         Self { server, folder }
     }
 
-    /// It as an upstream over `transport`.
     fn upstream(&self, transport: Transport) -> Upstream {
         let tls = UpstreamTls {
             authority: self.server.authority().unwrap().to_owned(),
@@ -145,13 +140,11 @@ impl Authority {
     }
 }
 
-/// Starts a server that must start.
 #[track_caller]
 fn started(spec: &ServerSpec, probe: &dnslab_lab::Probe<'_>) -> RunningServer {
     RunningServer::start(spec, &guard(), probe, PATIENCE).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A forwarder in `folder`.
 fn forwarder(
     kind: ServerKind,
     folder: &Path,
@@ -162,7 +155,7 @@ fn forwarder(
     ServerSpec { zone: None, upstream: Some(upstream), binary: binary(kind), ..spec }
 }
 
-/// Asks for each of the zone's names over `transport`; how many these are.
+/// Returns how many names it asked for.
 fn ask_for_all(server: &RunningServer, folder: &Path, transport: Transport) -> u64 {
     let at = (transport, server.address(transport).unwrap());
     for number in 0..NAMES {
@@ -174,7 +167,6 @@ fn ask_for_all(server: &RunningServer, folder: &Path, transport: Transport) -> u
     NAMES as u64
 }
 
-/// Ends a server, and looks whether anything is left of it.
 #[track_caller]
 fn stop(server: RunningServer) {
     let guard = parent(server.process().pid());
@@ -188,7 +180,6 @@ fn stop(server: RunningServer) {
     }
 }
 
-/// Starts, asks, reads the counts, stops.
 fn check(case: &Case, upstream: Upstream, address: &str) {
     let folder = tempfile::tempdir().unwrap();
     let way = upstream.transport;
@@ -208,7 +199,7 @@ fn check(case: &Case, upstream: Upstream, address: &str) {
         let label = format!("{} over {way}: {series:?}", case.kind);
         assert_eq!(series.growth(name), Some(expected), "{label}");
         if case.counts_upstream.contains(&way) {
-            // On a busy machine an answer of the upstream may come late, and be asked for again.
+            // On a busy machine an answer of the upstream may be late, so it is asked again.
             let sent = series.growth(counter::UPSTREAM_QUERIES).unwrap();
             assert!((expected..2 * expected).contains(&sent), "{label}");
         }
@@ -231,7 +222,7 @@ fn every_forwarder_over_every_transport_to_its_upstream() {
                 _ => Upstream { transport, ..authority.upstream(Udp) },
             };
             let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
-            // A newer version than those that the table was made with may have it.
+            // A newer version than those of the table may have it.
             if find(case.kind, None).is_ok_and(|installed| installed.can_start(&spec).is_ok()) {
                 check(case, spec.upstream.unwrap(), "127.0.0.1");
                 continue;
@@ -252,8 +243,7 @@ fn every_forwarder_on_ipv6() {
     }
 }
 
-/// BIND writes a line and two dnstap messages for each query, as an authoritative server and as a
-/// forwarder.
+/// BIND writes a line and two dnstap messages for each query, as an authoritative server and as a forwarder.
 #[test]
 fn queries_are_logged() {
     let authority = Authority::start();
@@ -283,7 +273,7 @@ fn queries_are_logged() {
     }
 }
 
-/// What a home router does: dnsmasq in front of Stubby, which speaks TLS.
+/// As in a home router: dnsmasq in front of Stubby, which speaks TLS.
 #[test]
 fn a_chain_of_forwarders() {
     let authority = Authority::start();
@@ -337,7 +327,7 @@ fn forwarders_answer_without_counting() {
     stop(authority.server);
 }
 
-/// The folder's name means nothing to any of them, and may be longer than a Unix socket's.
+/// It has letters that mean something elsewhere, and may be longer than a Unix socket's path.
 #[test]
 fn the_name_of_a_forwarders_folder_does_not_matter() {
     let authority = Authority::start();
@@ -357,7 +347,7 @@ fn the_name_of_a_forwarders_folder_does_not_matter() {
 #[test]
 fn an_ordinary_user_can_start_every_forwarder() {
     if !rustix::process::geteuid().is_root() {
-        // Then every other test is this one.
+        // Every other test is this one then.
         return;
     }
     let authority = Authority::start();
@@ -367,7 +357,7 @@ fn an_ordinary_user_can_start_every_forwarder() {
         let mut spec = forwarder(case.kind, folder.path(), clients, authority.upstream(Udp));
         let nobody = nobody(&spec, folder.path());
         if let Some(binary) = &mut spec.binary {
-            // That user may not read where the tools lie.
+            // That user may not read the folder of the tools.
             let copy = folder.path().join("program");
             copy_program(binary, &copy);
             *binary = copy;
@@ -382,7 +372,7 @@ fn an_ordinary_user_can_start_every_forwarder() {
     }
 }
 
-/// Where a process of several dies, all end: half a server would be measured as a whole one.
+/// If one of several processes dies, all end: half a server would be measured as a whole one.
 #[test]
 fn a_process_of_knot_resolver_that_dies_is_noticed() {
     let authority = Authority::start();

@@ -30,9 +30,9 @@ fn start(folder: &Path, command: &[&str]) -> RunningProcess {
     RunningProcess::start(&guard(), &spec).unwrap()
 }
 
-/// Starts another dnslab that holds a guarded process; itself and the process's id.
+/// Starts another dnslab that holds a guarded process. Returns it and the process's id.
 fn hold(folder: &Path, command: &[&str]) -> (Child, u32) {
-    // Who runs tests in the background of a script has them ignore SIGINT (POSIX.1, 2.11).
+    // Tests that run in the background of a script ignore SIGINT (POSIX.1, 2.11).
     let mut holder = Command::new("env")
         .args(["--default-signal=INT", program().to_str().unwrap(), "hold"])
         .arg(folder)
@@ -58,7 +58,6 @@ fn a_process_that_ends_by_itself_is_reported() {
         wait_until("the end is reported", || process.exited().is_some());
         let report = process.exited().unwrap();
         assert_eq!((report.ending, report.requested), (expected, false), "{command:?}");
-        // Stopping what has ended says the same again.
         assert_eq!(process.stop(Duration::ZERO), report);
     }
 }
@@ -144,7 +143,7 @@ fn killing_the_guard_kills_the_server_too() {
     let folder = tempfile::tempdir().unwrap();
     let process = start(folder.path(), &["sleep", "1000"]);
     let guard = parent(process.pid());
-    // Only after exec is the process the server; before it, it would notice by itself.
+    // The process is the server only after exec; before, it would notice by itself.
     wait_until("sleep runs", || {
         std::fs::read_to_string(format!("/proc/{}/comm", process.pid())).unwrap() == "sleep\n"
     });
@@ -153,11 +152,11 @@ fn killing_the_guard_kills_the_server_too() {
     wait_until("the end is known", || process.exited().is_some());
     assert_eq!(process.exited().unwrap().ending, Ending::Unknown);
     wait_until("the server is gone", || !alive(process.pid()));
-    // Nobody was left to remove them; later guards sweep them away.
+    // Nobody is left to remove them; later guards do.
     groups.iter().for_each(|group| std::fs::remove_dir(group).unwrap());
 }
 
-/// A change of the user undoes what ties a process to its parent; so it is tied again.
+/// A change of user undoes what ties a process to its parent, so it is tied again.
 #[test]
 fn killing_the_guard_kills_a_server_that_gave_up_root_too() {
     assert!(rustix::process::geteuid().is_root(), "only root can give it up: run it as root");
@@ -216,7 +215,7 @@ fn signals_of_the_terminal_do_not_end_the_server() {
     assert_eq!(session, guard.to_string());
     signal(guard, Signal::INT);
     signal(guard, Signal::HUP);
-    // TERM comes after them in the same queue: so they were heard, and did nothing.
+    // TERM comes after them in the same queue, so they were received and ignored.
     signal(guard, Signal::TERM);
     wait_until("the end is reported", || process.exited().is_some());
     let report = process.exited().unwrap();

@@ -58,7 +58,6 @@ fn names_of_a_killed_dnslab_are_swept_when_hosts_are_made() {
     assert_eq!(found, [false, true], "of a process that has ended, and of one that runs");
 }
 
-/// The network namespaces of all processes.
 fn namespaces() -> BTreeSet<PathBuf> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()).collect()

@@ -1,4 +1,4 @@
-//! The query log of BIND, at each place where it can go.
+//! The query log of BIND, at each destination.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,9 @@ use dnslab_wire::Transport;
 use crate::program::guard;
 use crate::support::{PATIENCE, ask, spec, wait_until};
 
-/// How a query in the log looks.
 const LINE: &str = "query: alf.melmac.univ IN A";
 
-/// Starts BIND with this query log, asks it so many times, ends it, and gives its folder to `look` with
-/// the number of queries that it answered.
+/// Gives `look` the server's folder and the number of queries that it answered, after it has ended.
 fn logged(to: LogDestination, look: impl FnOnce(&Path, usize)) {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Transport::Udp]);
@@ -34,7 +32,6 @@ fn logged(to: LogDestination, look: impl FnOnce(&Path, usize)) {
     look(&spec.directory, usize::try_from(counted).unwrap());
 }
 
-/// Lines of a file that are queries.
 fn queries(file: &Path) -> usize {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().filter(|line| line.contains(LINE)).count()
@@ -76,13 +73,12 @@ fn the_channel_null_writes_nothing() {
     });
 }
 
-/// A syslog daemon that ends with the test.
 struct Rsyslogd {
     child: Child,
 }
 
 impl Rsyslogd {
-    /// Starts one at [`SYSLOG_SOCKET`], in `folder`, that writes to `messages` there.
+    /// Listens at [`SYSLOG_SOCKET`] and writes to the file `messages` in `folder`.
     fn start(folder: &Path) -> Self {
         let configuration = folder.join("rsyslog.conf");
         let text = format!(
@@ -111,7 +107,7 @@ impl Drop for Rsyslogd {
     }
 }
 
-/// Without a daemon the server is not started; with one, each query comes there.
+/// Without a daemon the server is not started; with one, each query arrives there.
 #[test]
 fn syslog_needs_somebody_who_reads() {
     let logging = Logging {
@@ -119,7 +115,7 @@ fn syslog_needs_somebody_who_reads() {
         dnstap: false,
     };
     if Path::new(SYSLOG_SOCKET).exists() {
-        // The machine's own daemon: where it writes is its business.
+        // The machine's own daemon may write anywhere.
         logged(LogDestination::Syslog, |folder, _| assert!(!folder.join(QUERY_LOG).exists()));
         return;
     }

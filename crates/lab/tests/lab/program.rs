@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use dnslab_lab::GuardProgram;
 
-/// The example program `guard`, which cargo builds together with the tests.
 pub(crate) fn program() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a file");
     let folder = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
@@ -13,7 +12,6 @@ pub(crate) fn program() -> PathBuf {
     program
 }
 
-/// The example program as a guard.
 pub(crate) fn guard() -> GuardProgram {
     GuardProgram { path: program(), arguments: vec!["guard".into()] }
 }

@@ -10,7 +10,6 @@ use crate::support::{PATIENCE, alive, ask, groups_of, parent, spec, wait_until};
 use dnslab_lab::{LabError, RootError, RunningServer, ServerKind, find_in_root, sockets};
 use dnslab_wire::Transport::{Doh2, Dot, Tcp, Udp};
 
-/// A root folder that `dnslab lab get` has made.
 fn root(name: &str) -> PathBuf {
     let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/cache");
     let root = cache.join(name);
@@ -19,12 +18,11 @@ fn root(name: &str) -> PathBuf {
     root.canonicalize().expect("it is there")
 }
 
-/// What is mounted for this process: nothing of a root may ever appear in it.
+/// The mounts that this process sees; nothing of a root may ever be among them.
 fn mounts() -> String {
     fs::read_to_string("/proc/self/mounts").expect("Linux has it")
 }
 
-/// The folder that a process has as its root.
 fn root_of(pid: u32) -> PathBuf {
     fs::read_link(format!("/proc/{pid}/root")).expect("the process is there")
 }
@@ -43,7 +41,7 @@ fn bind_of_an_older_release_answers_from_its_root() {
     let note = format!("runs by chroot in {}", root.display());
     assert!(facts.notes.iter().any(|its| its.starts_with(&note)), "{facts:?}");
     let (pid, guard) = (server.process().pid(), parent(server.process().pid()));
-    // What answers is that process, and its libraries are those of the root.
+    // That process answers, with the libraries of the root.
     let (owner, _) = sockets::owner(Udp, spec.socket_address(Udp)).unwrap().process.unwrap();
     assert_eq!((owner, root_of(pid)), (pid, root.clone()));
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
@@ -58,9 +56,9 @@ fn bind_of_an_older_release_answers_from_its_root() {
     assert!(report.requested && !report.killed, "{report:?}");
     assert!(!alive(pid) && !alive(guard) && groups_of(guard).is_empty());
     assert_eq!(mounts(), before);
-    // The run's folder was bound into it, not written there.
+    // The run's folder was bound into the root, not written there.
     assert_eq!(fs::read_dir(root.join("mnt")).unwrap().count(), 0);
-    // What the server wrote is in the run's folder.
+    // The server's files are in the run's folder.
     assert!(spec.directory.join("named.conf").exists());
 }
 
@@ -84,7 +82,7 @@ fn the_release_decides_which_transports_there_are() {
     server.stop().unwrap();
 }
 
-/// Debian 12's own Knot has no DNS over TLS; that of the next release shows that the adapter is right.
+/// Debian 12's own Knot has no DNS over TLS.
 #[test]
 fn knot_of_a_newer_release_speaks_tls() {
     let (folder, root) = (tempfile::tempdir().unwrap(), root("knot-3.4"));
@@ -139,7 +137,6 @@ fn what_is_not_in_a_root_is_named() {
     assert!(error.to_string().contains("the root has its own program"), "{error}");
 }
 
-/// An ordinary user is told, before anything is started.
 #[test]
 fn without_rights_a_root_is_refused() {
     let root = root("bind-9.16");

@@ -8,7 +8,7 @@ use crate::support::wait_until;
 use dnslab_lab::{CpuSource, FileSystem, GuardSpec, RunningProcess, Sampler, Watched};
 use dnslab_measure::ResourceSeries;
 
-/// Starts one busy thread (a new one every 50 ms).
+/// One busy thread (a new one every 50 ms).
 fn spin(folder: &std::path::Path) -> RunningProcess {
     let program = program();
     let spec = GuardSpec {
@@ -26,7 +26,7 @@ fn spin(folder: &std::path::Path) -> RunningProcess {
     process
 }
 
-/// CPU time that the kernel counts for a process and its ended threads, seconds in steps of a tick.
+/// CPU time of a process and its ended threads, seconds in steps of a tick.
 fn user_and_system_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
@@ -34,7 +34,6 @@ fn user_and_system_s(pid: u32) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// CPU time over the whole series, seconds.
 fn total_s(series: &ResourceSeries) -> f64 {
     let (first, last) = (series.samples.first().unwrap(), series.samples.last().unwrap());
     (last.cpu_ns - first.cpu_ns) as f64 / 1e9
@@ -45,8 +44,8 @@ fn both_sources_agree_with_the_kernel_on_a_busy_process() {
     let folder = tempfile::tempdir().unwrap();
     let process = spin(folder.path());
     let watched = Watched::new(process.pid(), process.sources().clone(), 1);
-    // What the kernel counted over a span that lies inside the samplers' and over one that lies
-    // outside: true however late a busy machine runs any of us.
+    // What the kernel counted over a span inside the samplers' and over one that encloses it: true however
+    // late a busy machine runs any of us.
     let outside = user_and_system_s(process.pid());
     let samplers = [Sampler::start(watched.clone()), Sampler::start(watched.without_groups())];
     let origin = Instant::now();
@@ -57,8 +56,8 @@ fn both_sources_agree_with_the_kernel_on_a_busy_process() {
     let outside = user_and_system_s(process.pid()) - outside;
     for series in &series {
         let found = total_s(series);
-        // User and system time are cut to ticks of 10 ms each, and the group's figure follows at
-        // the next tick.
+        // User and system time are cut to ticks of 10 ms each, and the group's figure follows at the next
+        // tick.
         assert!(found > inside - 0.05 && found < outside + 0.05, "{inside} {outside}: {series:?}");
         let samples = &series.samples;
         assert!(samples.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{samples:?}");

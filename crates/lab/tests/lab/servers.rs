@@ -1,4 +1,4 @@
-//! Real servers, from the folder to the end: started, ready, asked, stopped, nothing left.
+//! Real servers: started, ready, asked, stopped, nothing left.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,7 +17,6 @@ use dnslab_lab::{
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
-/// Starts, asks, watches and stops one server.
 #[track_caller]
 fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
     let folder = tempfile::tempdir().unwrap();
@@ -59,14 +58,13 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
     }
 }
 
-/// The installed servers that dnslab gives a zone.
 const AUTHORITATIVE: [ServerKind; 4] =
     [ServerKind::Bind, ServerKind::Knot, ServerKind::Nsd, ServerKind::PowerDnsAuthoritative];
 
 fn program_name(kind: ServerKind) -> &'static str {
     match kind {
         ServerKind::Embedded => "dnslab",
-        // Worker threads of named have names of their own; the process has this one.
+        // Its worker threads have other names.
         ServerKind::Bind => "named",
         ServerKind::Knot => "knotd",
         ServerKind::Nsd => "nsd",
@@ -105,8 +103,7 @@ fn powerdns_on_both_ip_versions() {
     check(ServerKind::PowerDnsAuthoritative, "::1", &[Udp, Tcp]);
 }
 
-/// Whatever certificate they have, clients that trust its authority are content; and the library that
-/// they have TLS from is known.
+/// Clients that trust the authority accept each kind, and the TLS library is known.
 #[test]
 fn servers_show_each_kind_of_certificate() {
     for (kind, library) in [(ServerKind::Bind, "OpenSSL 3."), (ServerKind::Nsd, "OpenSSL 3.")] {
@@ -140,7 +137,7 @@ fn several_threads_or_processes_are_ready_together() {
         let probe = |transport, address| ask(folder.path(), transport, address);
         let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
             .unwrap_or_else(|it| panic!("{it}"));
-        // Whichever of them the kernel chooses answers rightly.
+        // The kernel may choose any of them.
         for transport in [Udp, Tcp].into_iter().cycle().take(8) {
             ask(folder.path(), transport, server.address(transport).unwrap()).unwrap();
         }
@@ -148,7 +145,7 @@ fn several_threads_or_processes_are_ready_together() {
     }
 }
 
-/// More clients than the smallest machine's files, over UDP: they need no files of the server's.
+/// Clients over UDP need no files of the server's.
 #[test]
 fn clients_that_do_not_fit_are_refused_where_they_need_files() {
     for (transport, refused) in [(Udp, false), (Tcp, true)] {
@@ -171,8 +168,8 @@ fn the_name_of_the_folder_does_not_matter() {
     for kind in AUTHORITATIVE {
         let folder = tempfile::tempdir().unwrap();
         let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp]);
-        // Longer than the path of a Unix socket may be, and with letters that mean something in
-        // every configuration language.
+        // Longer than the path of a Unix socket may be, and with letters that mean something in every
+        // configuration language.
         spec.directory = folder.path().join("a \"b\" {c}; #".repeat(15));
         let probe = |transport, address| ask(folder.path(), transport, address);
         let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
@@ -181,7 +178,6 @@ fn the_name_of_the_folder_does_not_matter() {
     }
 }
 
-/// A server of `kind` that is started from a specification with a change, and asked over UDP.
 #[track_caller]
 fn started(kind: ServerKind, change: impl Fn(&mut ServerSpec), asked: impl Fn(SocketAddr)) {
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +208,6 @@ fn knot_answers_without_counting() {
     started(ServerKind::Knot, |spec| spec.counts = false, |_| {});
 }
 
-/// Starts a server that cannot become ready; the error's text.
 #[track_caller]
 fn failure(kind: ServerKind, extra: &str, timeout: Duration) -> LabError {
     let folder = tempfile::tempdir().unwrap();
@@ -252,7 +247,7 @@ fn a_wrong_answer_is_not_ready() {
 fn the_owner_of_a_taken_port_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Tcp, Udp]);
-    // With TCP at the same port, which nobody else then has for a moment.
+    // TCP at the same port is free for a moment, so it is taken too.
     let (ours, _tcp) = std::iter::repeat_with(|| UdpSocket::bind("127.0.0.1:0").unwrap())
         .find_map(|udp| {
             let tcp = std::net::TcpListener::bind(udp.local_addr().unwrap()).ok()?;
@@ -291,7 +286,7 @@ fn a_server_that_dies_in_the_middle_is_noticed() {
     assert!(error.contains("nsd was ended by signal 9"), "{error}");
 }
 
-/// Also beneath a folder that only root may enter, where most people who are root have their results.
+/// Also below a folder that only root may enter, where root usually has the results.
 #[test]
 fn servers_give_up_root() {
     assert!(rustix::process::geteuid().is_root(), "only root can give it up: run it as root");
@@ -308,7 +303,7 @@ fn servers_give_up_root() {
         let status =
             fs::read_to_string(format!("/proc/{}/status", server.process().pid())).unwrap();
         assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
-        // What covers the closed folder is there for the server alone.
+        // Only the server sees the cover of the closed folder.
         let log = folder.path().join("server").join("server.log");
         assert!(log.exists());
         assert!(!server.stop().unwrap().killed);
@@ -338,7 +333,7 @@ fn servers_give_up_root() {
 #[test]
 fn an_ordinary_user_can_start_every_server() {
     if !rustix::process::geteuid().is_root() {
-        // Then every other test is this one.
+        // Every other test is this one then.
         return;
     }
     for kind in AUTHORITATIVE {

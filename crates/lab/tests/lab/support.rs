@@ -1,5 +1,4 @@
-//! What the tests of the laboratory share: the guard's program, a zone, a probe, and the questions
-//! whether a process, a group or a port is still there.
+//! Helpers of the laboratory's tests: a guard, a zone, a probe, and whether a process or a group is left.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,10 +16,9 @@ use dnslab_wire::Transport;
 
 use crate::program::program;
 
-/// Patience with things that take milliseconds on a quiet machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A guard that becomes `nobody` before it starts the server of `spec`, whose folder that user may then
+/// A guard that becomes `nobody` before it starts the server of `spec`, with a folder that this user may
 /// write. Only root can become somebody else.
 pub(crate) fn nobody(spec: &ServerSpec, folder: &Path) -> GuardProgram {
     fs::create_dir(&spec.directory).expect("the folder is new");
@@ -36,14 +34,13 @@ pub(crate) fn nobody(spec: &ServerSpec, folder: &Path) -> GuardProgram {
     GuardProgram { path: "setpriv".into(), arguments }
 }
 
-/// Copies a program. Not by this process: a child that another test starts meanwhile would inherit the copy,
-/// open for writing, and no such program can be executed.
+/// Not by this process: a child that another test starts meanwhile would inherit the copy, open for writing,
+/// and then the program could not be executed.
 pub(crate) fn copy_program(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg(from).arg(to).status();
     assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from:?} to {to:?}");
 }
 
-/// Writes a small zone into `folder`.
 pub(crate) fn zone(folder: &Path) -> ZoneFile {
     let path = folder.join("zone-of-the-test");
     let text = "$ORIGIN melmac.univ.\n$TTL 1\n@ SOA ns hostmaster 1 3600 600 86400 1\n@ NS ns\n\
@@ -52,7 +49,6 @@ pub(crate) fn zone(folder: &Path) -> ZoneFile {
     ZoneFile { origin: "melmac.univ".to_owned(), path }
 }
 
-/// A server of `kind` in `folder`, on free ports of `address`.
 pub(crate) fn spec(
     kind: ServerKind,
     folder: &Path,
@@ -85,15 +81,15 @@ pub(crate) fn spec(
     }
 }
 
-/// Asks for `alf.melmac.univ A` with `kdig`, encrypted with the run's own authority. (Not with `dig`: it lets
-/// its socket have the port of a server, and then asks itself.)
+/// Asks for `alf.melmac.univ A` with `kdig`, encrypted with the run's own authority. (Not with `dig`: its
+/// socket may get the port of a server, and then it asks itself.)
 pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
     // A probe must return soon.
     ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, address), 1)
 }
 
-/// Asks for the address of `name` as [`ask`] does, in one query, and waits so many seconds; wants that it
-/// is `expected`.
+/// Like [`ask`], for the address of `name`: one query, `seconds` of patience, and the answer must be
+/// `expected`.
 pub(crate) fn ask_for(
     name: &str,
     expected: &str,
@@ -129,13 +125,13 @@ pub(crate) fn ask_for(
     if text.trim() == expected { Ok(()) } else { Err(format!("the answer is `{text}`")) }
 }
 
-/// True if the process is there and is no zombie.
+/// False for a zombie.
 pub(crate) fn alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// Waits until `done`; fails the test after [`PATIENCE`].
+/// Fails the test after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
@@ -145,7 +141,7 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The groups that guards with these process ids have made and not removed.
+/// Groups that this guard has made and not removed.
 pub(crate) fn groups_of(guard: u32) -> Vec<PathBuf> {
     let output = Command::new("find")
         .args(["/sys/fs/cgroup", "-type", "d", "-name", &format!("dnslab-{guard}*")])
@@ -155,7 +151,6 @@ pub(crate) fn groups_of(guard: u32) -> Vec<PathBuf> {
     String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect()
 }
 
-/// The parent of a process.
 pub(crate) fn parent(pid: u32) -> u32 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
     let (_, rest) = stat.rsplit_once(") ").expect("a stat line has a name");

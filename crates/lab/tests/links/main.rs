@@ -1,5 +1,5 @@
-//! Links between hosts measured against their promise, apart from all other tests: what else takes the
-//! CPUs makes packets late.
+//! Whether links between hosts keep their settings. Apart from all other tests: whatever else takes the CPUs
+//! makes packets late.
 
 #[path = "../lab/chain.rs"]
 mod chain;
@@ -19,13 +19,12 @@ use dnslab_lab::network::Visit;
 use crate::chain::{chain, link_cpu, socket};
 use crate::program::guard;
 
-/// One test after another.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends back what comes to `socket` until it is told to stop.
+/// Returns how many datagrams it received until it was told to stop.
 fn echo(socket: UdpSocket, stop: Arc<AtomicBool>) -> thread::JoinHandle<u64> {
     thread::spawn(move || {
         let (mut buffer, mut received) = ([0; 2_000], 0);
@@ -39,8 +38,7 @@ fn echo(socket: UdpSocket, stop: Arc<AtomicBool>) -> thread::JoinHandle<u64> {
     })
 }
 
-/// What came back of `count` datagrams sent `apart`: round-trip times in order of size; and how many
-/// had arrived at the far end.
+/// Round-trip times, ascending, of `count` datagrams sent `apart`, and how many arrived at the far end.
 fn round_trips(hosts: &Hosts, count: u32, apart: Duration) -> (Vec<Duration>, u64) {
     let server = socket(hosts, "server");
     let address: SocketAddr = server.local_addr().unwrap();
@@ -86,12 +84,12 @@ fn a_link_has_the_delay_that_it_promises() {
             assert_eq!(trips.len(), 200);
             trips
         };
-        // What the two hosts take for themselves is no delay of the link: at the least, and in the quarter.
+        // What the hosts take for themselves is no delay of the link: the minimum and the first quartile.
         let hosts = trips(LinkSettings::default());
         let promised = Duration::from_millis(2 * delay_ms);
-        // Both ways: twice 5 % and 100 us. A busy machine makes some packets later, none earlier: so the
-        // first quarter is held to the promise, and a moment in which others had the CPUs may pass. A link
-        // that is late by itself is late each time.
+        // Both ways: twice 5 % and 100 us. A busy machine makes some packets later and none earlier, so the
+        // first quartile is tested, and one of three attempts is enough. A link that is late by itself is
+        // late each time.
         let most = promised.mul_f64(1.05) + Duration::from_micros(200) + hosts[50];
         let is_kept = || {
             let trips = trips(link.clone());
@@ -136,13 +134,13 @@ fn a_link_in_user_space_stays_on_its_cpus() {
     assert_eq!(cpus_of_the_process_with(&network), link_cpu().to_string());
 }
 
-/// The CPUs (proc_pid_status(5)) of the process with this in its command line that carries packets.
+/// The CPUs (proc_pid_status(5)) of the process that carries packets and has `word` in its command line.
 fn cpus_of_the_process_with(word: &str) -> String {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let words: Vec<_> = command.split(|octet| *octet == 0).collect();
-        // Its last words: the task, and its specification. (Those of its guard hold them escaped.)
+        // Its last words: the task and its specification. (Those of its guard are escaped.)
         let is_it = matches!(words.as_slice(), [.., b"link", spec, _]
             if String::from_utf8_lossy(spec).contains(word));
         if is_it {
@@ -154,7 +152,7 @@ fn cpus_of_the_process_with(word: &str) -> String {
     line.unwrap().trim().to_owned()
 }
 
-/// Whether this kernel has netem: a netem on the loopback of a host of our own.
+/// Tried on the loopback of a host of our own.
 fn has_netem() -> bool {
     let folder = tempfile::tempdir().unwrap();
     let hosts = Hosts::make(&["client"], &[], false, 1, &[], folder.path(), &guard()).unwrap();
@@ -189,6 +187,6 @@ fn a_link_has_the_rate_that_it_promises() {
     let took = last - began;
     let promised = Duration::from_micros(1_228) * 499;
     println!("{took:?} for {promised:?}");
-    // The sender may have begun a moment before the first was received here; never faster otherwise.
+    // The sender may have begun a moment before the first datagram was received here.
     assert!(took > promised.mul_f64(0.9), "{took:?} is less than {promised:?}");
 }

@@ -1,4 +1,4 @@
-//! An answer being written: sections, names and bounds, without knowing what belongs into it.
+//! Writes an answer: sections, names and bounds, without knowing what belongs in it.
 
 use dnslab_wire::{Transport, rtype};
 
@@ -12,25 +12,20 @@ pub(super) struct Full;
 /// A section of the message, as an index of [`Reply::counts`].
 #[derive(Clone, Copy)]
 pub(super) enum Section {
-    /// Answer section.
     Answer,
-    /// Authority section.
     Authority,
-    /// Additional section, without the OPT record.
+    /// Without the OPT record.
     Additional,
 }
 
-/// An answer being written.
 pub(super) struct Reply<'o> {
-    /// Where to.
     out: &'o mut [u8],
     /// Octets written.
     at: usize,
-    /// Octets that may be written, room for the OPT record already taken off.
+    /// Octets that may be written, without room for the OPT record.
     limit: usize,
     /// Records in the answer, authority and additional section.
     counts: [u16; 3],
-    /// On an encrypted transport padding hides something.
     is_encrypted: bool,
 }
 
@@ -38,7 +33,6 @@ pub(super) struct Reply<'o> {
 pub(super) struct Owner {
     /// Lower-cased wire form.
     name: [u8; 255],
-    /// Its length.
     pub(super) length: usize,
     /// Where the message has it, uncompressed.
     pub(super) at: usize,
@@ -47,14 +41,12 @@ pub(super) struct Owner {
 /// Where the answer has a name, uncompressed. The default is no name.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Passed {
-    /// Where it begins.
     at: u16,
-    /// Its length, octets.
     length: u8,
 }
 
 impl<'o> Reply<'o> {
-    /// Begins with the question as it came, so in the client's case.
+    /// Begins with the question as it came, in the client's case.
     pub(super) fn new(request: &Request<'_>, transport: Transport, out: &'o mut [u8]) -> Self {
         let most = match (transport, request.edns) {
             (Transport::Udp, None) => CLASSIC_DATAGRAM,
@@ -77,7 +69,7 @@ impl<'o> Reply<'o> {
         }
     }
 
-    /// Appends prebuilt records whose owner stands at `owner_at`; returns where they begin.
+    /// Appends prebuilt records whose owner is at `owner_at`; returns where they begin.
     pub(super) fn push(
         &mut self,
         section: Section,
@@ -104,8 +96,8 @@ impl<'o> Reply<'o> {
         Ok(start)
     }
 
-    /// Appends an RRset whose owner stands at `owner_at`, and from its node the signatures over it
-    /// if they are wanted; returns where they begin.
+    /// Appends an RRset whose owner is at `owner_at`, and its signatures from this node; returns where the
+    /// RRset begins.
     pub(super) fn push_set(
         &mut self,
         section: Section,
@@ -120,7 +112,6 @@ impl<'o> Reply<'o> {
         Ok(start)
     }
 
-    /// Appends a node's signatures over its RRset of this type.
     pub(super) fn push_signatures(
         &mut self,
         section: Section,
@@ -138,8 +129,8 @@ impl<'o> Reply<'o> {
         Ok(())
     }
 
-    /// Appends an NSEC record with its signatures, under its own owner's name: what of it comes
-    /// before the apex is written out, and the apex stands at `apex_at`.
+    /// Appends an NSEC record with its signatures. Its owner's name is written out up to the apex, which is
+    /// at `apex_at`.
     pub(super) fn push_nsec(
         &mut self,
         (owner, node): (&[u8], Node<'_>),
@@ -163,8 +154,8 @@ impl<'o> Reply<'o> {
         self.push_signatures(Section::Authority, node, rtype::NSEC, owner_at)
     }
 
-    /// Appends the CNAME record that a DNAME, a prebuilt record, makes for a name: what of it comes
-    /// before the DNAME's owner, whose name is so long, and then the DNAME's target (RFC 6672,
+    /// Appends the CNAME record that a DNAME, a prebuilt record, makes for a name: the part of the name
+    /// before the DNAME's owner, which is `length` octets long, and then the DNAME's target (RFC 6672,
     /// sections 2.2 and 3.1). Returns the new name; `None` if it is longer than 255 octets.
     pub(super) fn push_synthesized(
         &mut self,
@@ -196,13 +187,12 @@ impl<'o> Reply<'o> {
         Ok(Some(Owner::new(&self.out[name_at..end], name_at)))
     }
 
-    /// True if the name in this place of the answer is that of `other`.
     pub(super) fn has_name(&self, passed: Passed, other: &Owner) -> bool {
         let at = usize::from(passed.at);
         self.out[at..at + usize::from(passed.length)].eq_ignore_ascii_case(other.name())
     }
 
-    /// The name that the last record, which begins at `record_at`, has in its data.
+    /// The name in the data of the last record, which begins at `record_at`.
     pub(super) fn target(&self, record_at: usize) -> Owner {
         let at = record_at + RECORD_HEADER;
         let length = u16::from_be_bytes([self.out[at - 2], self.out[at - 1]]);
@@ -238,8 +228,8 @@ impl<'o> Reply<'o> {
     }
 }
 
-/// Adds the Padding option to the OPT record that ends at `end`; returns the new end. An answer
-/// that cannot be made a whole number of blocks long stays as it is.
+/// Adds the Padding option to the OPT record that ends at `end`; returns the new end. An answer without room
+/// for a whole number of blocks stays as it is.
 fn pad(out: &mut [u8], end: usize) -> usize {
     let padded = (end + 4).next_multiple_of(PADDING_BLOCK);
     if padded > out.len() {
@@ -255,7 +245,7 @@ fn pad(out: &mut [u8], end: usize) -> usize {
 }
 
 impl Owner {
-    /// The wire name at the start of `octets`, which stands at `at` in the message.
+    /// The wire name `octets`, which is at `at` in the message.
     pub(super) fn new(octets: &[u8], at: usize) -> Self {
         let length = octets.len().min(255);
         let mut name = [0; 255];
@@ -265,23 +255,21 @@ impl Owner {
         Self { name, length, at }
     }
 
-    /// Where the message has it. It has at most 65,535 octets, and a name 255.
+    /// A message has at most 65,535 octets, and a name 255.
     pub(super) fn passed(&self) -> Passed {
         Passed { at: self.at as u16, length: self.length as u8 }
     }
 
-    /// Lower-cased wire form.
     pub(super) fn name(&self) -> &[u8] {
         &self.name[..self.length]
     }
 
-    /// Where the message has the end of the name that is so long: an ancestor.
+    /// Where the message has the ancestor of this length: it is the end of the name.
     pub(super) fn ancestor_at(&self, length: usize) -> usize {
         self.at + self.length - length
     }
 }
 
-/// Cuts prebuilt records apart.
 pub(super) fn records(mut prebuilt: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = prebuilt.get(RECORD_HEADER - 2..RECORD_HEADER)?;

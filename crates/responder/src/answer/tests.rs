@@ -13,7 +13,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::zone::{NameList, Signing};
 
-/// The zone under test.
 fn zone() -> Zones {
     let mut text = "\
 $ORIGIN example.
@@ -54,7 +53,6 @@ ns.sub AAAA 2001:db8::77
     Zone::parse(text.as_bytes(), None).unwrap().into()
 }
 
-/// Asks and reads the answer back as text: code, flags, then the sections' records.
 fn ask(
     zone: &Zones,
     qname: &str,
@@ -71,7 +69,7 @@ fn ask(
     (render(&out), out)
 }
 
-/// An answer as text; panics if `domain` cannot read all of it.
+/// Code, flags, then the records of the sections; panics if `domain` cannot read all of it.
 fn render(octets: &[u8]) -> String {
     let message = Message::from_octets(octets).unwrap();
     let header = message.header();
@@ -171,8 +169,8 @@ fn what_does_not_fit_is_asked_for_again() {
     check(Some(512), Transport::Dot, true, 65_535);
 }
 
-/// RFC 9471: a referral without the addresses of servers inside the delegated domain is of no use;
-/// those of others the client can ask for.
+/// RFC 9471: a referral without the addresses of servers inside the delegated domain is useless. The client
+/// can ask for those of others.
 #[test]
 fn only_missing_glue_of_the_delegated_domain_truncates() {
     let zone = zone();
@@ -184,8 +182,7 @@ fn only_missing_glue_of_the_delegated_domain_truncates() {
     let many = " / ; many.example 300 NS ns.many.example.";
     check("www.many.example.", Transport::Udp, &format!("NOERROR tc{many}"), 0);
     check("www.many.example.", Transport::Tcp, &format!("NOERROR{many}"), 60);
-    // The first server's addresses, and so those of every one after it in the file, are pushed
-    // after the last server's, which is in the domain.
+    // The addresses of the last server, which is in the domain, come before those of all others.
     let near = " / ; near.example 300 NS ns.many.example. / ; near.example 300 NS ns.sub.example. \
                 / ; near.example 300 NS ns.near.example. + ; ns.near.example 300 A 192.0.2.78";
     // The A and AAAA records of ns.sub still fit, the 60 of ns.many do not.
@@ -193,7 +190,6 @@ fn only_missing_glue_of_the_delegated_domain_truncates() {
     check("www.near.example.", Transport::Tcp, &format!("NOERROR{near}"), 63);
 }
 
-/// What does not fit changes TC, and nothing else: the RCODE is that of the zone.
 #[test]
 fn a_negative_answer_that_does_not_fit_keeps_its_code() {
     // Three labels of 63 octets in both names of the SOA record: 2 x 200 octets of them.
@@ -282,7 +278,6 @@ fn other_opcodes_and_broken_queries() {
     check(b"\x12\x34\x01", None);
 }
 
-/// A valid query of the zone with some octets changed, cut or added.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let names = [
         "www.example.",
@@ -322,7 +317,6 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
-/// Whatever comes in, what goes out is a readable answer to it, within its bounds.
 fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), TestCaseError> {
     let mut out = vec![0xff; usize::from(u16::MAX)];
     let Some(length) = answer(zone, query, transport, &mut out) else {
@@ -333,8 +327,8 @@ fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), Tes
     render(octets);
     prop_assert_eq!(&octets[..2], &query[..2]);
     prop_assert!(transport.is_connection() || length <= MAX_DATAGRAM);
-    // A query of another kind is refused in a response of that kind (RFC 1035, section 4.1.1), which is
-    // whole like any other.
+    // A query of another kind is refused in a response of that kind (RFC 1035, section 4.1.1), which is whole
+    // too.
     const OPCODE: u8 = 0b0111_1000;
     prop_assert_eq!(octets[2] & OPCODE, query[2] & OPCODE);
     let mut as_query = octets.to_vec();
@@ -352,7 +346,6 @@ fn check_any(zone: &Zones, query: &[u8], transport: Transport) -> Result<(), Tes
     Ok(())
 }
 
-/// A resolver with signed zones around the same names.
 fn signed() -> &'static Zones {
     static MADE: OnceLock<Zones> = OnceLock::new();
     MADE.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Sockets, bound before any thread starts, so that the first fault is the caller's to see.
+//! Sockets are bound before any thread starts, so that the caller sees the first fault.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -11,32 +11,26 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ResponderError;
 
-/// The sockets of one worker.
 #[derive(Default)]
 pub(super) struct WorkerSockets {
-    /// UDP.
     pub(super) datagrams: Vec<UdpSocket>,
     /// TCP, for plain DNS or for TLS.
     pub(super) listeners: Vec<(TcpListener, Transport)>,
-    /// UDP, for QUIC.
     pub(super) quic: Vec<(UdpSocket, Transport)>,
 }
 
-/// Wished size of a UDP receive buffer in octets: at 100 k queries a second and the 768 octets that
-/// the kernel books for each, a stall of 100 ms.
+/// Octets of a UDP receive buffer: for a stall of 100 ms at 100 k queries a second, of which the kernel books
+/// 768 octets each.
 const RECEIVE_BUFFER: i32 = 8 << 20;
 
 /// Connections that may wait to be accepted; the kernel cuts this to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
-/// How often a free port is sought that both UDP and TCP can have.
+/// Attempts to find a port that is free for both UDP and TCP.
 const PORT_ATTEMPTS: usize = 32;
 
-/// Binds UDP and TCP on the same port for every worker; port 0 becomes a free one. Returns the
-/// address with its port.
-///
-/// # Errors
-/// When a socket cannot be bound.
+/// Binds UDP and TCP on the same port for every worker; port 0 becomes a free one. Returns the address with
+/// its port.
 pub(super) fn bind_plain(
     address: SocketAddr,
     workers: &mut [WorkerSockets],
@@ -48,7 +42,7 @@ pub(super) fn bind_plain(
         match bind_stream(bound, Transport::Tcp, workers) {
             Ok(_) => return Ok(bound),
             Err(error) if attempts == 0 => return Err(error),
-            // Somebody else has the TCP port that goes with this UDP port: seek another.
+            // Another process has the TCP port that goes with this UDP port: try another.
             Err(_) => workers.iter_mut().for_each(|worker| {
                 worker.datagrams.pop();
             }),
@@ -56,7 +50,6 @@ pub(super) fn bind_plain(
     }
 }
 
-/// Binds one UDP socket for every worker, for plain DNS.
 fn bind_datagrams(
     address: SocketAddr,
     workers: &mut [WorkerSockets],
@@ -68,10 +61,6 @@ fn bind_datagrams(
     Ok(bound)
 }
 
-/// Binds one UDP socket for every worker, for a transport over QUIC.
-///
-/// # Errors
-/// When a socket cannot be bound.
 pub(super) fn bind_quic(
     address: SocketAddr,
     transport: Transport,
@@ -79,14 +68,13 @@ pub(super) fn bind_quic(
 ) -> Result<SocketAddr, ResponderError> {
     let (bound, made) = bind_udp(address, transport, workers.len())?;
     for (socket, worker) in made.into_iter().zip(workers) {
-        // Where the kernel does not know groups, datagrams come one by one.
+        // If the kernel does not know groups, datagrams come one by one.
         let _ = enable_gro(socket.as_fd());
         worker.quic.push((socket, transport));
     }
     Ok(bound)
 }
 
-/// Binds so many UDP sockets to one address.
 fn bind_udp(
     address: SocketAddr,
     transport: Transport,
@@ -105,10 +93,6 @@ fn bind_udp(
     Ok((bound, made.into_iter().map(UdpSocket::from).collect()))
 }
 
-/// Binds one TCP listener for every worker.
-///
-/// # Errors
-/// When a socket cannot be bound.
 pub(super) fn bind_stream(
     address: SocketAddr,
     transport: Transport,
@@ -125,8 +109,8 @@ pub(super) fn bind_stream(
     Ok(bound)
 }
 
-/// Binds `count` sockets to one address; the kernel spreads the clients over them
-/// (`SO_REUSEPORT`, socket(7)).
+/// Binds `count` sockets to one address; the kernel spreads the clients over them (`SO_REUSEPORT`,
+/// socket(7)).
 fn bind_all(
     address: SocketAddr,
     transport: Transport,
@@ -136,8 +120,8 @@ fn bind_all(
     let fault = |source| ResponderError::bind(address, transport, source);
     let shared = count > 1;
     if shared && address.port() != 0 {
-        // With SO_REUSEPORT a second server of the same user would bind without an error and take
-        // half of the clients away. A socket without the option does notice it.
+        // With SO_REUSEPORT a second server of the same user would bind without an error and take half of the
+        // clients. A socket without the option notices it.
         bind_one(address, transport, false).map_err(fault)?;
     }
     let mut bound = address;
@@ -149,7 +133,6 @@ fn bind_all(
     Ok(bound)
 }
 
-/// Binds one socket.
 fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Result<Socket> {
     let (kind, protocol) = match transport {
         transport if transport.runs_over_tcp() => (Type::STREAM, Protocol::TCP),
@@ -158,11 +141,11 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     socket.set_nonblocking(true)?;
     if address.is_ipv6() {
-        // `[::]` and `0.0.0.0` can then be listened on side by side.
+        // `[::]` and `0.0.0.0` can then be used side by side.
         socket.set_only_v6(true)?;
     }
     if transport.runs_over_tcp() {
-        // A server that was just stopped leaves connections in TIME-WAIT behind.
+        // A server that was just stopped leaves connections in TIME-WAIT.
         socket.set_reuse_address(true)?;
     }
     if shared {
@@ -175,12 +158,10 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
     Ok(socket)
 }
 
-/// Empty sockets for so many workers.
 pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {
     std::iter::repeat_with(WorkerSockets::default).take(threads.get()).collect()
 }
 
-/// What to do when a socket cannot be bound.
 pub(super) fn remedy(address: SocketAddr, source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::AddrInUse => {

@@ -1,4 +1,4 @@
-//! CPU time that each answer costs more than it needs: a counted loop.
+//! Extra CPU time for each answer: a counted loop.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::clock;
 
-/// The loop that stands for [`crate::Program::busy`]. It is counted and not timed: reading a clock
-/// before and after would itself cost as much as the shortest times that are asked for, and would count
-/// what the kernel gave to others in between.
+/// The loop of [`crate::Program::busy`]. It is counted, not timed: reading a clock before and after would
+/// cost as much as the shortest times that are asked for, and would count what the kernel gave to others in
+/// between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Busy {
-    /// Steps for each answer; 0 for nothing.
+    /// For each answer; 0 for nothing.
     steps: u64,
 }
 
@@ -27,11 +27,11 @@ const BLOCKS: usize = 31;
 impl Busy {
     /// The loop that takes `time` of a CPU, measured now on this thread, in some 15 ms.
     ///
-    /// One step takes one to two nanoseconds. Of 200 ns some 5 ns are missing, since a CPU works on what
-    /// comes before and after at the same time; and the calibration is off by up to 1.5 %
-    /// on a virtual machine with other work. The count stays what it is while the server runs, so the
-    /// time changes with the clock rate of the CPU. A second thread of the same core hardly slows the
-    /// loop down, since each step waits for the one before it and so leaves most of the core idle.
+    /// One step takes one to two nanoseconds. Of 200 ns some 5 ns are missing, because a CPU overlaps the
+    /// loop with what comes before and after it. The calibration is off by up to 1.5 % on a virtual machine
+    /// with other work. The count stays the same while the server runs, so the time changes with the clock
+    /// rate of the CPU. A second thread of the same core hardly slows the loop down: each step waits for the
+    /// one before it, so most of the core is idle.
     pub(super) fn calibrate(time: Duration) -> Self {
         if time.is_zero() {
             return Self { steps: 0 };
@@ -47,7 +47,7 @@ impl Busy {
         Self { steps: steps(time, blocks_ns[BLOCKS / 2]) }
     }
 
-    /// Spends the time; how many steps that were.
+    /// Returns the steps.
     #[inline]
     pub(super) fn spend(self) -> u64 {
         if self.steps > 0 {
@@ -56,22 +56,21 @@ impl Busy {
         self.steps
     }
 
-    /// Steps for each answer.
     pub(super) fn steps(self) -> u64 {
         self.steps
     }
 }
 
-/// How many steps take `time`, if [`BLOCK`] of them take `block_ns`: at least one.
+/// At least one; [`BLOCK`] of them take `block_ns`.
 fn steps(time: Duration, block_ns: u64) -> u64 {
     let steps = time.as_nanos() as f64 * BLOCK as f64 / block_ns.max(1) as f64;
     (steps.round() as u64).max(1)
 }
 
-/// A shift, an addition modulo two and a multiplication for each step, each of which needs the result
-/// of the one before it. No compiler can put several of such steps into one, as it does with those of
-/// a linear generator. The fences keep the CPU from working on most of what comes before and
-/// after meanwhile. Never inlined, so that the loop that is calibrated is the one that is run.
+/// Each step is a shift, an addition modulo two and a multiplication, which need the result of the step
+/// before. No compiler can merge such steps, as it does with those of a linear generator. The fences keep the
+/// CPU from overlapping most of what comes before and after. Never inlined, so that the calibrated loop is
+/// the one that runs.
 #[inline(never)]
 fn work(steps: u64) {
     let state = AtomicU64::new(1);
@@ -98,7 +97,7 @@ mod tests {
         check(Duration::from_millis(1), 250_000, 800_000);
         check(Duration::from_nanos(1), 250_000, 1);
         check(Duration::from_nanos(1), 2_000_000, 1);
-        // A thread clock that stood still all the time is no reason to divide by zero.
+        // A thread clock that stood still must not divide by zero.
         check(Duration::from_nanos(1), 0, BLOCK);
     }
 
@@ -107,7 +106,7 @@ mod tests {
         assert_eq!(Busy::calibrate(Duration::ZERO).spend(), 0);
     }
 
-    /// The thread's own clock: other processes do not count. A factor of 4 either way is more than any
+    /// On the thread's own clock other processes do not count. A factor of 4 either way is more than any
     /// change of a CPU's clock rate, and less than a wrong unit.
     #[test]
     fn the_time_is_spent_on_the_cpu() {

@@ -9,57 +9,46 @@ use rustix::time::{
     timerfd_create, timerfd_settime,
 };
 
-/// Now, in nanoseconds of the monotonic clock.
+/// In nanoseconds of the monotonic clock.
 pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // The monotonic clock counts up from the start of the machine, so neither part is negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Now, as the standard library has it; it is the monotonic clock too.
+/// This is the monotonic clock too.
 pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// CPU time that this thread has used, in nanoseconds: what other threads and processes do meanwhile
-/// does not count.
+/// CPU time of this thread, in nanoseconds: other threads and processes do not count.
 pub(super) fn thread_cpu_ns() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     // Neither part of a time that was used is negative.
     used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
 }
 
-/// Sleeps; as a stalled server does.
 pub(super) fn sleep(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// A descriptor that becomes readable at an instant.
-///
-/// Its timer is the kernel's high-resolution one and, unlike a time-out of `epoll_wait`, neither
-/// rounded to milliseconds nor put off by the thread's timer slack (50 us; prctl(2)).
+/// A descriptor that becomes readable at an instant. Its timer is the kernel's high-resolution one: unlike a
+/// time-out of `epoll_wait` it is neither rounded to milliseconds nor delayed by the thread's timer slack (50
+/// us; prctl(2)).
 pub(super) struct Timer {
-    /// The timer's descriptor.
     descriptor: OwnedFd,
-    /// When it goes off, in nanoseconds of the monotonic clock.
+    /// In nanoseconds of the monotonic clock.
     armed_ns: Option<u64>,
 }
 
 impl Timer {
-    /// Makes a timer that does not go off.
-    ///
-    /// # Errors
-    /// When the process has no descriptors left.
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let descriptor = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self { descriptor, armed_ns: None })
     }
 
-    /// Lets it go off at this instant, or not at all. Setting it anew also makes it unreadable.
-    ///
-    /// # Errors
-    /// None that a well-formed instant brings about.
+    /// Lets it go off at this instant, or not at all. Setting it again also makes it unreadable.
     pub(super) fn set(&mut self, at_ns: Option<u64>) -> io::Result<()> {
         if self.armed_ns == at_ns {
             return Ok(());

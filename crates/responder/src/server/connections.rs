@@ -3,34 +3,28 @@
 use super::stream::Connection;
 use super::token::ConnectionId;
 
-/// Connections by place; places are used again, names are not.
+/// Places are used again, names are not.
 #[derive(Default)]
 pub(super) struct Connections {
-    /// The places. A free one keeps the name that its next connection will have.
+    /// A free place keeps the name of its next connection.
     places: Vec<Place>,
-    /// Free places.
     free: Vec<u32>,
-    /// Connections in the table.
     count: usize,
-    /// Octets of memory that all of them hold.
+    /// Octets that all of them hold.
     memory: usize,
 }
 
-/// One place of the table.
 enum Place {
-    /// Waits for a connection of this name.
     Free(ConnectionId),
-    /// Taken by the connection of this name.
     Taken(ConnectionId, Box<Connection>),
 }
 
 impl Connections {
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// The name that a connection added next will have.
+    /// The name of the connection that is added next.
     pub(super) fn next_id(&mut self) -> ConnectionId {
         if self.free.is_empty() {
             let place = u32::try_from(self.places.len()).expect("descriptors end before 4 G");
@@ -43,7 +37,7 @@ impl Connections {
         }
     }
 
-    /// Adds a connection under the name that [`Connections::next_id`] gave.
+    /// The name is that of [`Connections::next_id`].
     pub(super) fn add(&mut self, id: ConnectionId, connection: Connection) {
         debug_assert_eq!(self.free.last(), Some(&id.place), "the name was given out by next_id");
         self.free.pop();
@@ -51,7 +45,7 @@ impl Connections {
         self.count += 1;
     }
 
-    /// The connection of this name, if it still is there.
+    /// `None` if the connection is gone.
     pub(super) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         match self.places.get_mut(id.place as usize)? {
             Place::Taken(taken, connection) if *taken == id => Some(connection),
@@ -59,7 +53,7 @@ impl Connections {
         }
     }
 
-    /// Drops the connection of this name, which closes it.
+    /// Dropping the connection closes it.
     pub(super) fn remove(&mut self, id: ConnectionId) {
         if let Some(connection) = self.get(id) {
             let memory = connection.noted_memory;
@@ -70,7 +64,7 @@ impl Connections {
         }
     }
 
-    /// Takes note of the memory that the connection of this name holds now.
+    /// Notes the memory that this connection holds now.
     pub(super) fn note_memory(&mut self, id: ConnectionId) {
         let Some(connection) = self.get(id) else { return };
         let memory = connection.memory();
@@ -78,12 +72,11 @@ impl Connections {
         self.memory = self.memory - before + memory;
     }
 
-    /// Octets of memory that all of them hold.
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// The names of all connections, with the memory that each holds.
+    /// With the memory that each holds, octets.
     pub(super) fn holders(&self) -> impl Iterator<Item = (usize, ConnectionId)> {
         self.places.iter().filter_map(|place| match place {
             Place::Taken(id, connection) => Some((connection.noted_memory, *id)),
@@ -91,7 +84,7 @@ impl Connections {
         })
     }
 
-    /// Lets all connections give memory back that is only kept for what will come.
+    /// Frees memory that is only kept for later.
     pub(super) fn release_memory(&mut self) {
         let mut memory = 0;
         for place in &mut self.places {
@@ -104,7 +97,6 @@ impl Connections {
         self.memory = memory;
     }
 
-    /// All connections.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
         self.places.iter().filter_map(|place| match place {
             Place::Taken(_, connection) => Some(&**connection),
@@ -112,7 +104,6 @@ impl Connections {
         })
     }
 
-    /// Names of the connections of which this is true.
     pub(super) fn matching(&self, is_wanted: impl Fn(&Connection) -> bool) -> Vec<ConnectionId> {
         let wanted = |place: &Place| match place {
             Place::Taken(id, connection) if is_wanted(connection) => Some(*id),

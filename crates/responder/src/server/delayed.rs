@@ -9,74 +9,64 @@ use dnslab_wire::Transport;
 
 use super::token::ConnectionId;
 
-/// Where a held answer goes.
 #[derive(Clone, Copy)]
 pub(super) enum Destination {
-    /// To a UDP client, by the socket of this number.
     Datagram {
-        /// The worker's socket.
+        /// Number of the worker's UDP socket.
         socket: u32,
-        /// The client.
         peer: Peer,
     },
-    /// To a connection, if it still is there.
+    /// To a connection, if it is still there.
     Stream {
-        /// The connection.
         id: ConnectionId,
         /// TCP, DoT or DoH over HTTP/2, for the counters.
         transport: Transport,
-        /// Over HTTP, the request that is answered; else 0.
+        /// Over HTTP, the request that is answered; otherwise 0.
         request: u32,
     },
-    /// To a QUIC connection, if it still is there.
+    /// To a QUIC connection, if it is still there.
     Quic {
-        /// The worker's QUIC socket.
+        /// Number of the worker's QUIC socket.
         socket: u32,
         /// The connection and the stream.
         request: RequestId,
-        /// DoQ or DoH3, for the counters.
         transport: Transport,
     },
 }
 
-/// An answer that is held back.
 pub(super) struct Held {
-    /// When it is due, in nanoseconds of the monotonic clock.
+    /// In nanoseconds of the monotonic clock.
     pub(super) due_ns: u64,
-    /// Where it goes.
     pub(super) destination: Destination,
-    /// The message.
     pub(super) message: Vec<u8>,
 }
 
 /// A timer queue: earliest first, and in order of arrival among equals.
 #[derive(Default)]
 pub(super) struct DelayQueue {
-    /// Due instant, serial number and place of each answer. The answers themselves stay put, so
-    /// that the heap moves little.
+    /// Due instant, serial number and place of each answer. The answers stay where they are, so the heap
+    /// moves little.
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// The answers.
     places: Vec<Option<Held>>,
-    /// Places without an answer.
     free: Vec<u32>,
-    /// Buffers of answers that have left, to be used again.
+    /// Buffers of answers that have left, for reuse.
     spare: Vec<Vec<u8>>,
-    /// Memory of the answers that are held, octets.
+    /// Octets of the answers that are held.
     memory: usize,
     /// Answers ever held: the next serial number.
     serial: u64,
 }
 
-/// Memory of one worker's held answers, octets: a second and a half of 500,000 answers a second of
-/// 100 octets. Beyond it an answer is not held, and so not sent.
+/// Octets of one worker's held answers: a second and a half of 500,000 answers a second of 100 octets. Beyond
+/// it an answer is not held, and so not sent.
 const MAX_MEMORY: usize = 256 << 20;
 
-/// Memory of a held answer beside its octets: its place, its entry in the heap, and what the
+/// Octets of a held answer in addition to its message: its place, its entry in the heap, and what the
 /// allocator adds.
 const ENTRY: usize = 192;
 
-/// Buffers are kept for use again up to so many, of so many octets each at most: what a burst of
-/// long answers needed goes back.
+/// The most buffers that are kept for reuse, and the most octets of each: what a burst of long answers needed
+/// is freed.
 const MAX_SPARE: usize = 1 << 16;
 const MAX_SPARE_OCTETS: usize = 1024;
 
@@ -86,7 +76,6 @@ impl DelayQueue {
         self.push_within(MAX_MEMORY, due_ns, destination, message)
     }
 
-    /// The same with so much memory.
     fn push_within(
         &mut self,
         most: usize,
@@ -118,12 +107,10 @@ impl DelayQueue {
         true
     }
 
-    /// When the next answer is due, in nanoseconds of the monotonic clock.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((due_ns, ..))| *due_ns)
     }
 
-    /// Takes the next answer if it is due.
     pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
         if self.next_due_ns()? > now_ns {
             return None;
@@ -135,7 +122,7 @@ impl DelayQueue {
         Some(held)
     }
 
-    /// Gives the buffer of an answer that has left back.
+    /// Takes the buffer of an answer that has left.
     pub(super) fn recycle(&mut self, message: Vec<u8>) {
         if message.capacity() <= MAX_SPARE_OCTETS && self.spare.len() < MAX_SPARE {
             self.spare.push(message);

@@ -1,4 +1,4 @@
-//! DNS over HTTPS with HTTP/2: what lies between the TLS session of a connection and the answers.
+//! DNS over HTTPS with HTTP/2: between the TLS session of a connection and the answers.
 
 use dnslab_transport::http2::{Http2Error, RequestId, Server};
 use dnslab_wire::Transport;
@@ -7,64 +7,53 @@ use super::delayed::Destination;
 use super::respond::{Reaction, Responder};
 use super::token::ConnectionId;
 
-/// The HTTP session of a connection.
 pub(super) struct Http {
-    /// The protocol.
     server: Box<Server>,
     /// GOAWAY has been said.
     is_leaving: bool,
 }
 
-/// What was made of requests that had come.
+/// Requests that were taken.
 pub(super) struct Taken {
-    /// How many there were.
     pub(super) requests: u64,
-    /// Of these, how many answers are held back.
+    /// Answers that are held back.
     pub(super) held: u32,
-    /// Octets of these answers.
     pub(super) held_octets: usize,
     /// More are there.
     pub(super) stopped_early: bool,
 }
 
-/// How much may be answered before somebody else must do something.
+/// How much may be answered now.
 pub(super) struct Room {
-    /// Octets of answers before the client must read.
+    /// Octets of answers until the client must read.
     pub(super) unwritten: usize,
-    /// Answers that are held back, before one of them must leave.
+    /// Held answers until one of them must leave.
     pub(super) held: u32,
-    /// Octets of these.
     pub(super) held_octets: usize,
 }
 
-/// Requests that a client may have open at once. BIND's default is 100; this is more, because a
-/// request that the program loses stays open until the client gives it up.
+/// Requests that a client may have open at once. BIND's default is 100. This is more, because a request that
+/// the program loses stays open until the client gives it up.
 const MAX_REQUESTS: u32 = 1024;
 
 /// What a message that is no query is refused with: 400 Bad Request (RFC 9110, section 15.5.1).
 const BAD_REQUEST: u16 = 400;
 
 impl Http {
-    /// A new connection of a server that serves this path.
     pub(super) fn new(path: &str) -> Self {
         let server = Box::new(Server::with_streams(path, MAX_REQUESTS));
         Self { server, is_leaving: false }
     }
 
-    /// Octets of memory that the client makes it hold.
     pub(super) fn memory(&self) -> usize {
         self.server.memory()
     }
 
-    /// Takes decrypted octets.
     pub(super) fn receive(&mut self, octets: &[u8]) {
         self.server.receive(octets);
     }
 
-    /// Appends what must be written to `out`, and reads requests.
-    ///
-    /// # Errors
-    /// When the connection is over.
+    /// Appends what must be written to `out`, and reads requests. An error ends the connection.
     pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> Result<(), Http2Error> {
         self.server.poll(out)
     }
@@ -112,13 +101,13 @@ impl Http {
         taken
     }
 
-    /// Answers a request that was held back; false if its client has given it up.
+    /// Answers a held request; false if its client has given it up.
     pub(super) fn answer(&mut self, request: u32, message: &[u8]) -> bool {
         self.server.answer(RequestId(request), message)
     }
 
-    /// Says that no further requests are wanted (GOAWAY). Those that the client sends before it
-    /// knows are answered; then the session is over.
+    /// Asks for no further requests (GOAWAY). Those that the client sends before it knows are answered; then
+    /// the session is over.
     pub(super) fn go_away(&mut self) {
         if !self.is_leaving {
             self.is_leaving = true;
@@ -126,7 +115,6 @@ impl Http {
         }
     }
 
-    /// Says good-bye (GOAWAY).
     pub(super) fn close(&mut self, out: &mut Vec<u8>) {
         self.go_away();
         // A connection that is over says nothing more.

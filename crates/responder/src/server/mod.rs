@@ -41,7 +41,7 @@ use crate::zone::Zones;
 /// What is served, where and how.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What is answered from, and as what.
+    /// What is answered from, and how.
     pub zones: Arc<Zones>,
     /// Addresses for UDP and TCP. Port 0 becomes a free one, the same for both.
     pub listen: Vec<SocketAddr>,
@@ -53,47 +53,44 @@ pub struct Config {
     pub doq_listen: Vec<SocketAddr>,
     /// Addresses for DNS over HTTPS with HTTP/3; they need a certificate.
     pub doh3_listen: Vec<SocketAddr>,
-    /// The path at which DNS over HTTPS is served (RFC 8484); any other is not found (404).
+    /// The path of DNS over HTTPS (RFC 8484); any other is not found (404).
     pub http_path: String,
     /// The certificate for the encrypted transports.
     pub certificate: Option<CertificateFiles>,
-    /// Answers share TLS records when several are there to be written. Else each has one of its own,
-    /// as from BIND, NSD, Unbound and Knot DNS: clients that look at one answer of a record lose the
-    /// others.
+    /// Answers share TLS records when several are ready to be written. Otherwise each has its own, as from
+    /// BIND, NSD, Unbound and Knot DNS: clients that look at one answer of a record lose the others.
     pub pack_answers: bool,
-    /// Clients get tickets with which they can resume their TLS sessions.
+    /// Clients get tickets to resume their TLS sessions with.
     pub tickets: bool,
-    /// Queries in the first packet of a resumed connection are answered (RFC 8446, section 2.3).
-    /// Needs tickets. Sessions are then remembered here instead of in the tickets, and each can be
-    /// resumed once.
+    /// Queries in the first packet of a resumed connection are answered (RFC 8446, section 2.3). Needs
+    /// tickets. Sessions are then remembered here instead of in the tickets, and each can be resumed once.
     pub early_data: bool,
     /// What happens to the answers.
     pub program: Program,
-    /// Event loops, each on a thread and with sockets of its own.
+    /// Event loops, each on its own thread with its own sockets.
     pub threads: NonZeroUsize,
-    /// Decides, with the number of the thread, every draw of the program.
+    /// Decides every draw of the program, together with the number of the thread.
     pub seed: u64,
-    /// A connection on which nothing moves for so long is closed (RFC 7766, section 6.2.3).
+    /// A connection is closed after this long without activity (RFC 7766, section 6.2.3).
     pub idle_timeout: Duration,
-    /// Connections over all threads; further ones wait in the kernel's queue. Over QUIC each address
-    /// has so many for itself, and further ones are refused.
+    /// Connections over all threads; further ones wait in the kernel's queue. Over QUIC each address has this
+    /// many for itself, and further ones are refused.
     pub max_connections: NonZeroUsize,
-    /// Octets of memory that all clients together can make each thread hold, by what they send and
-    /// do not end, and by answers that they ask for and do not read. Beyond it the connections that
-    /// hold most are closed until an eighth is free. What a connection that rests needs comes to it,
-    /// and what [`Program::delay`] holds back.
+    /// Octets of memory that all clients together can make each thread hold, by what they send and do not
+    /// end, and by answers that they ask for and do not read. Beyond it the connections that hold most are
+    /// closed until an eighth is free. Not counted are what a resting connection needs and what
+    /// [`Program::delay`] holds back.
     pub memory_per_thread: NonZeroUsize,
-    /// A connection that has carried so many queries is closed in order: all of them are answered
-    /// first. Queries that its client has sent beyond are not looked at; over HTTP the client is
-    /// told to send no more (GOAWAY), and what it sent before it knew is answered too. `None`: never.
+    /// A connection that has carried this many queries is closed in order: all of them are answered first.
+    /// Further queries are ignored. Over HTTP the client is told to send no more (GOAWAY), and what it sent
+    /// before it knew is answered too. `None`: never.
     pub queries_per_connection: Option<NonZeroU64>,
 }
 
 impl Config {
-    /// One thread, no program, no addresses, connections idle for at most 10 s (as BIND's default
-    /// is 30 s and Knot's 10 s), 10,000 of them, 512 MiB for what they hold: 26 KiB for each of
-    /// 20,000 clients, some hundred answers of a usual size; tickets, no early data, the path
-    /// `/dns-query`.
+    /// One thread, no program, no addresses, connections idle for at most 10 s (BIND's default is 30 s,
+    /// Knot's 10 s), 10,000 of them, 512 MiB for what they hold: 26 KiB for each of 20,000 clients, some
+    /// hundred answers of a usual size. Tickets, no early data, the path `/dns-query`.
     #[must_use]
     pub fn new(zones: impl Into<Arc<Zones>>) -> Self {
         Self {
@@ -176,7 +173,6 @@ pub enum ResponderError {
 }
 
 impl ResponderError {
-    /// A socket that cannot be bound, with the remedy.
     fn bind(address: SocketAddr, transport: Transport, source: io::Error) -> Self {
         let remedy = bind::remedy(address, &source);
         Self::Bind { address, transport, source, remedy }
@@ -186,29 +182,25 @@ impl ResponderError {
 /// Stops a running server, from any thread.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
-    /// Shared with the workers.
     state: Arc<StopState>,
 }
 
-/// What workers look at and what wakes them.
 #[derive(Debug)]
 struct StopState {
-    /// True when the server is to stop.
     is_set: AtomicBool,
-    /// An eventfd that every worker watches and nobody reads: once written to, it wakes all.
+    /// An eventfd that every worker watches and nobody reads: one write wakes all.
     wake: OwnedFd,
 }
 
 impl StopState {
-    /// True when the server is to stop.
     fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Relaxed)
     }
 }
 
 impl StopHandle {
-    /// Lets [`Server::run`] return soon. Stores a flag and writes eight octets, so a signal handler
-    /// may call it too (signal-safety(7)).
+    /// Makes [`Server::run`] return soon. It stores a flag and writes eight octets, so a signal handler may
+    /// call it (signal-safety(7)).
     pub fn stop(&self) {
         self.state.is_set.store(true, Ordering::Relaxed);
         // Fails only when the counter is full, and then everybody is awake already.
@@ -218,54 +210,35 @@ impl StopHandle {
 
 /// What all workers have in common.
 struct Shared {
-    /// What is answered from.
     zones: Arc<Zones>,
-    /// TLS settings; the ticket keys are in there, so that a client can resume at another worker.
+    /// With the ticket keys, so that a client can resume at another worker.
     tls: TlsConfigs,
-    /// See [`Config::http_path`].
     http_path: String,
-    /// See [`Config::pack_answers`].
     pack_answers: bool,
-    /// Settings of the transports over QUIC.
     quic: QuicSettings,
-    /// See [`Config::idle_timeout`].
     idle_timeout: Duration,
     /// Each worker's part of [`Config::max_connections`].
     connections_per_worker: usize,
-    /// See [`Config::memory_per_thread`].
     memory_per_worker: usize,
-    /// See [`Config::queries_per_connection`].
     queries_per_connection: Option<NonZeroU64>,
-    /// Where workers leave copies of what they have counted.
+    /// Where workers leave copies of their counters.
     published: CountersHandle,
-    /// Whether to stop.
     stop: Arc<StopState>,
-    /// When the first query came, in nanoseconds of the monotonic clock; kept only if a stall is
-    /// programmed.
+    /// When the first query came, in nanoseconds of the monotonic clock; only if a stall is programmed.
     first_query_ns: OnceLock<u64>,
 }
 
 /// A server whose sockets are bound. Queries that come before [`Server::run`] wait in the kernel.
 pub struct Server {
-    /// What all workers have in common.
     shared: Shared,
-    /// The sockets of each worker.
     workers: Vec<WorkerSockets>,
-    /// What happens to the answers.
     program: Program,
-    /// What each answer costs more.
     busy: Busy,
-    /// See [`Config::seed`].
     seed: u64,
-    /// Addresses bound for UDP and TCP.
     addresses: Vec<SocketAddr>,
-    /// Addresses bound for DNS over TLS.
     dot_addresses: Vec<SocketAddr>,
-    /// Addresses bound for DNS over HTTPS with HTTP/2.
     doh2_addresses: Vec<SocketAddr>,
-    /// Addresses bound for DNS over QUIC.
     doq_addresses: Vec<SocketAddr>,
-    /// Addresses bound for DNS over HTTPS with HTTP/3.
     doh3_addresses: Vec<SocketAddr>,
 }
 
@@ -362,8 +335,7 @@ impl Server {
         &self.dot_addresses
     }
 
-    /// Addresses bound for DNS over HTTPS with HTTP/2, with their ports, in the order of the
-    /// configuration.
+    /// Addresses bound for DNS over HTTPS with HTTP/2, with their ports, in the order of the configuration.
     #[must_use]
     pub fn doh2_addresses(&self) -> &[SocketAddr] {
         &self.doh2_addresses
@@ -375,15 +347,13 @@ impl Server {
         &self.doq_addresses
     }
 
-    /// Addresses bound for DNS over HTTPS with HTTP/3, with their ports, in the order of the
-    /// configuration.
+    /// Addresses bound for DNS over HTTPS with HTTP/3, with their ports, in the order of the configuration.
     #[must_use]
     pub fn doh3_addresses(&self) -> &[SocketAddr] {
         &self.doh3_addresses
     }
 
-    /// Steps of the loop that stands for [`Program::busy`], for each answer; 0 where nothing is
-    /// programmed.
+    /// Steps of the loop of [`Program::busy`] for each answer; 0 if nothing is programmed.
     #[must_use]
     pub fn busy_steps(&self) -> u64 {
         self.busy.steps()
@@ -401,8 +371,8 @@ impl Server {
         self.shared.published.clone()
     }
 
-    /// Serves until the stop handle is used, and returns what was counted. Answers that are still
-    /// held back then are not sent.
+    /// Serves until the stop handle is used, and returns what was counted. Answers that are still held back
+    /// are not sent.
     ///
     /// # Errors
     /// When the process has no descriptors left for the event loops.

@@ -1,5 +1,5 @@
-//! Counters of a server that runs, for whoever asks: a copy that each worker makes when it is woken
-//! for it. Nothing is done for it otherwise, and nothing at all for a query.
+//! Counters of a running server: a copy that each worker makes when it is woken for it. Nothing else is done
+//! for it, and nothing at all for a query.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,46 +21,37 @@ pub struct CountersHandle {
 /// Where a worker leaves its copy.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// An eventfd that the worker watches: a copy is wanted.
+    /// The worker watches this eventfd: a copy is wanted.
     pub(super) wake: OwnedFd,
-    /// The copy.
     copy: Mutex<Copied>,
-    /// A fresh copy is there.
     is_fresh: Condvar,
 }
 
-/// The last copy, and how it stands.
 #[derive(Debug, Default)]
 struct Copied {
-    /// Counted by then.
     counters: Counters,
     /// How many copies were asked for.
     asked: u64,
     /// The last of these that was made.
     made: u64,
-    /// The worker has ended; there will be no other copy.
+    /// The worker has ended; no other copy follows.
     is_last: bool,
 }
 
 impl CountersHandle {
-    /// Slots for so many workers.
-    ///
-    /// # Errors
-    /// When the process has no descriptors left.
     pub(super) fn new(workers: usize) -> io::Result<Self> {
         let slot = |_| Slot::new();
         Ok(Self { slots: (0..workers).map(slot).collect::<io::Result<_>>()? })
     }
 
-    /// The slot of this worker.
     pub(super) fn slot(&self, worker: usize) -> &Slot {
         &self.slots[worker]
     }
 
     /// What all workers have counted until now; once the server has stopped, the exact sums.
     ///
-    /// A worker that has not made a copy after `patience`, because it stands still or has not
-    /// begun, is counted with the one before.
+    /// A worker that has made no copy after `patience`, because it is stalled or has not begun, counts with
+    /// the one before.
     #[must_use]
     pub fn read(&self, patience: Duration) -> Counters {
         for slot in &*self.slots {
@@ -76,13 +67,11 @@ impl CountersHandle {
 }
 
 impl Slot {
-    /// A slot without a copy.
     fn new() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { wake, copy: Mutex::default(), is_fresh: Condvar::new() })
     }
 
-    /// Asks the worker for a copy.
     fn ask(&self) {
         self.lock().asked += 1;
         // Fails only when the counter is full, and then the worker is awake already.
@@ -97,9 +86,8 @@ impl Slot {
         copied.unwrap_or_else(PoisonError::into_inner).0.counters
     }
 
-    /// Leaves a copy, the last one if the worker ends.
     pub(super) fn publish(&self, counters: &Counters, is_last: bool) {
-        // Nothing to be read means only that the worker was woken for something else.
+        // If nothing can be read, the worker was woken for something else.
         let _ = io::read(&self.wake, &mut [0_u8; 8]);
         let mut copied = self.lock();
         copied.counters = *counters;
@@ -109,8 +97,7 @@ impl Slot {
         self.is_fresh.notify_all();
     }
 
-    /// The copy. A thread that panicked while it held the lock has left whole figures behind: they
-    /// are plain numbers.
+    /// A thread that panicked while it held the lock has left whole figures: they are plain numbers.
     fn lock(&self) -> MutexGuard<'_, Copied> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }

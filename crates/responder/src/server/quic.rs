@@ -1,9 +1,9 @@
 //! DNS over QUIC and over HTTP/3: a QUIC end point on a UDP socket.
 //!
-//! Each worker has a socket of its own. The kernel spreads packets over them by a hash of addresses
-//! and ports (`SO_REUSEPORT`, socket(7)), so all packets of a connection come to one worker for as
-//! long as the client keeps its address and port. Connections therefore do not migrate (RFC 9000,
-//! section 9), and the server says so in its transport parameters.
+//! Each worker has its own socket. The kernel spreads packets over them by a hash of addresses and ports
+//! (`SO_REUSEPORT`, socket(7)). So all packets of a connection come to one worker as long as the client keeps
+//! its address and port. Connections therefore do not migrate (RFC 9000, section 9), and the server says so
+//! in its transport parameters.
 
 use std::io;
 use std::net::UdpSocket;
@@ -23,26 +23,23 @@ use super::tls::TlsConfigs;
 use super::{ResponderError, clock};
 use crate::counters::Counters;
 
-/// Groups of packets that one system call receives at most.
+/// The most groups of packets that one system call receives.
 const SLOTS: usize = 16;
 
-/// Reads of one socket before the others, and the delay queue, have their turn.
+/// Reads of one socket before it is the turn of the others and the delay queue.
 const ROUNDS: usize = 4;
 
-/// A worker's sockets on which QUIC is spoken.
 pub(super) struct QuicSockets {
-    /// The sockets.
     sockets: Vec<QuicSocket>,
-    /// Buffers that they receive into in turn.
+    /// The sockets receive into it in turn.
     inbox: ReceiveBatch,
-    /// Sockets with held answers that wait to be sent.
+    /// Sockets with held answers to send.
     touched: Vec<u32>,
     /// One instant, and the same in nanoseconds of the monotonic clock.
     origin: (Instant, u64),
 }
 
 impl QuicSockets {
-    /// Takes bound sockets over, each with what is spoken on it.
     pub(super) fn new(sockets: Vec<(UdpSocket, Transport)>, settings: &QuicSettings) -> Self {
         let with_server = |(number, (socket, transport))| {
             QuicSocket::new(socket, number, transport, settings.of(transport))
@@ -55,19 +52,17 @@ impl QuicSockets {
         }
     }
 
-    /// The sockets, to be watched.
     pub(super) fn iter(&self) -> impl Iterator<Item = &QuicSocket> {
         self.sockets.iter()
     }
 
-    /// When [`QuicSockets::on_timer`] is to be called next, in nanoseconds of the monotonic clock.
+    /// When to call [`QuicSockets::on_timer`] next, in nanoseconds of the monotonic clock.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
         let due = self.sockets.iter().filter_map(|socket| socket.server.next_timeout()).min()?;
         let since = due.saturating_duration_since(self.origin.0).as_nanos();
         Some(self.origin.1.saturating_add(u64::try_from(since).unwrap_or(u64::MAX)))
     }
 
-    /// Does what was to be done by now.
     pub(super) fn on_timer(&mut self, responder: &mut Responder) {
         if self.sockets.iter().all(|socket| socket.server.next_timeout().is_none()) {
             return;
@@ -81,13 +76,12 @@ impl QuicSockets {
         }
     }
 
-    /// Reads what has queued up on the socket of this number, and answers it.
     pub(super) fn serve(&mut self, number: u32, responder: &mut Responder) {
         self.sockets[number as usize].serve(&mut self.inbox, responder);
     }
 
-    /// Queues a held answer whose time has come; false if nobody wants it any more. Call
-    /// [`QuicSockets::flush`] after the last.
+    /// Queues a held answer that is due; false if nobody wants it any more. Call [`QuicSockets::flush`] after
+    /// the last.
     pub(super) fn push_held(&mut self, number: u32, request: RequestId, message: &[u8]) -> bool {
         if !self.touched.contains(&number) {
             self.touched.push(number);
@@ -106,13 +100,12 @@ impl QuicSockets {
         }
     }
 
-    /// Octets of memory that clients make all sockets hold.
+    /// Octets that clients make all sockets hold.
     pub(super) fn memory(&self) -> usize {
         self.sockets.iter().map(|socket| socket.server.memory()).sum()
     }
 
-    /// All connections by the numbers of their sockets and their places there, with the memory that
-    /// each holds.
+    /// The memory of each connection, with the number of its socket and its place there.
     pub(super) fn holders(&self) -> impl Iterator<Item = (usize, (u32, u32))> {
         self.sockets.iter().flat_map(|socket| {
             let number = socket.number;
@@ -136,7 +129,6 @@ impl QuicSockets {
         }
     }
 
-    /// Adds what happened to these counters.
     pub(super) fn count(&self, counters: &mut Counters) {
         for socket in &self.sockets {
             let facts = socket.server.facts();
@@ -158,30 +150,22 @@ impl QuicSockets {
     }
 }
 
-/// What is alike on all workers, as far as the protocol is spoken.
+/// The same for all workers.
 pub(super) struct QuicSettings {
-    /// Of DNS over QUIC.
     doq: Option<QuicServerSettings>,
-    /// Of DNS over HTTP/3.
     doh3: Option<QuicServerSettings>,
 }
 
-/// What bounds a worker's connections.
 #[derive(Clone, Copy)]
 pub(super) struct QuicLimits {
-    /// A connection on which nothing moves for so long is closed.
     pub(super) idle_timeout: Duration,
-    /// Connections of one worker at one socket.
+    /// Of one socket.
     pub(super) connections_per_worker: usize,
-    /// A connection that has carried so many queries is closed.
     pub(super) queries_per_connection: Option<NonZeroU64>,
 }
 
 impl QuicSettings {
-    /// Settings of what has TLS settings; `path` is where DNS over HTTPS is served.
-    ///
-    /// # Errors
-    /// When the TLS settings cannot be used for QUIC.
+    /// `path` is where DNS over HTTPS is served.
     pub(super) fn new(
         tls: &TlsConfigs,
         path: &str,
@@ -198,31 +182,27 @@ impl QuicSettings {
         Ok(Self { doq: doq.map(limited), doh3: doh3.transpose()?.map(limited) })
     }
 
-    /// The settings of one of the two.
     fn of(&self, transport: Transport) -> &QuicServerSettings {
         let settings = if transport == Transport::Doq { &self.doq } else { &self.doh3 };
         settings.as_ref().expect("a socket is bound only with settings for what is spoken on it")
     }
 }
 
-/// A UDP socket on which QUIC is spoken.
 pub(super) struct QuicSocket {
-    /// The socket, non-blocking.
+    /// Non-blocking.
     socket: UdpSocket,
-    /// Its number among the worker's.
+    /// Among the worker's sockets.
     number: u32,
     /// DoQ or DoH3.
     transport: Transport,
-    /// The connections.
     server: QuicServer,
     /// Packets on their way to the kernel.
     out: Vec<u8>,
-    /// The kernel cuts groups into datagrams for us.
+    /// The kernel cuts groups into datagrams.
     segments: bool,
 }
 
 impl QuicSocket {
-    /// Takes a bound socket over.
     fn new(
         socket: UdpSocket,
         number: u32,
@@ -233,11 +213,10 @@ impl QuicSocket {
         Self { socket, number, transport, server, out: Vec::new(), segments: true }
     }
 
-    /// Reads what has queued up, and answers it.
     fn serve(&mut self, inbox: &mut ReceiveBatch, responder: &mut Responder) {
         for _ in 0..ROUNDS {
-            // Errors that an ICMP message left on the socket concern packets that already left
-            // (udp(7)); whatever else it is, epoll calls again as long as something is there.
+            // An error that an ICMP message left on the socket is about packets that already left (udp(7)).
+            // After any other, epoll calls again as long as something is there.
             let Ok(more) = inbox.receive(self.socket.as_fd()) else { break };
             let now = clock::now();
             for group in inbox.groups() {
@@ -251,7 +230,6 @@ impl QuicSocket {
         }
     }
 
-    /// Answers queries that are here, and sends.
     fn work(&mut self, now: Instant, responder: &mut Responder) {
         let (number, transport) = (self.number, self.transport);
         self.server.poll(now, &mut |request, query, out| {
@@ -272,15 +250,14 @@ impl QuicSocket {
         self.send(now);
     }
 
-    /// Counts the queries of connections that have ended.
     fn count_ended(&mut self, counters: &mut Counters) {
         for queries in self.server.take_ended() {
             counters.connections.queries.record(queries);
         }
     }
 
-    /// Sends all packets that may be sent now. What the kernel does not take is lost, as it may be
-    /// in any network, and QUIC sends it again.
+    /// Sends all packets that may be sent now. What the kernel does not take is lost, as in any network, and
+    /// QUIC sends it again.
     fn send(&mut self, now: Instant) {
         self.out.clear();
         while let Some(outgoing) = self.server.transmit(now, &mut self.out) {
@@ -293,7 +270,6 @@ impl QuicSocket {
         }
     }
 
-    /// Offers packets for one client to the kernel.
     fn offer(&self, outgoing: &Outgoing) -> io::Result<()> {
         let Outgoing { peer, source, segment } = *outgoing;
         let (socket, peer) = (self.socket.as_fd(), Peer::new(peer, source));

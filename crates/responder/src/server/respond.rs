@@ -1,5 +1,4 @@
-//! From a received message to an answer that leaves now, later or never: the same for every
-//! transport.
+//! From a received message to an answer that leaves now, later or never, for every transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +16,14 @@ use crate::zone::Zones;
 
 /// What one worker answers with. It knows no socket.
 pub(super) struct Responder {
-    /// What is served; shared, only read.
     zones: Arc<Zones>,
-    /// Decides what happens to each answer.
     pub(super) player: Player,
-    /// What each answer costs more.
     busy: Busy,
-    /// Answers that are held back.
     pub(super) delayed: DelayQueue,
-    /// What happened.
     pub(super) counters: Counters,
     /// Where an answer is made; 65,535 octets.
     answer: Box<[u8]>,
-    /// Where octets from a TLS connection's socket are read to.
+    /// Octets from the socket of a TLS connection.
     pub(super) received: Box<[u8]>,
 }
 
@@ -38,7 +32,7 @@ pub(super) struct Responder {
 pub(super) enum Reaction {
     /// Nothing: the answer is written, or lost.
     Done,
-    /// One more answer of so many octets is held back.
+    /// One more answer of this many octets is held back.
     Held(usize),
     /// It was no query: the peer does not speak DNS.
     NoQuery,
@@ -48,7 +42,6 @@ pub(super) enum Reaction {
 const TLS_READ: usize = 64 * 1024;
 
 impl Responder {
-    /// Begins with nothing counted and nothing held.
     pub(super) fn new(zones: Arc<Zones>, player: Player, busy: Busy) -> Self {
         Self {
             zones,
@@ -61,7 +54,7 @@ impl Responder {
         }
     }
 
-    /// Answers one message of a connection: with `put` at once, or later to `destination`, or never.
+    /// Answers one message of a connection: at once with `put`, later to `destination`, or never.
     pub(super) fn message(
         &mut self,
         query: &[u8],
@@ -97,7 +90,7 @@ impl Responder {
         Reaction::Done
     }
 
-    /// Answers the queries that came over UDP; what leaves now is put into `answers`.
+    /// What leaves now is put into `answers`.
     pub(super) fn datagrams(
         &mut self,
         queries: &ReceiveBatch,
@@ -131,7 +124,6 @@ impl Responder {
     }
 }
 
-/// When an answer leaves whose query arrived at `arrived_ns`.
 fn due_ns(arrived_ns: u64, delay: Duration) -> u64 {
     arrived_ns.saturating_add(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX))
 }

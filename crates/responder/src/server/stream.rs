@@ -1,5 +1,4 @@
-//! One connection, TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets
-//! out.
+//! One connection over TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets out.
 
 mod hello;
 mod input;
@@ -28,52 +27,46 @@ use super::respond::{Reaction, Responder};
 use super::token::ConnectionId;
 use crate::counters::Ended;
 
-/// A client's connection.
 pub(super) struct Connection {
-    /// Its name towards epoll and the delay queue.
+    /// Its name in epoll and the delay queue.
     id: ConnectionId,
-    /// The socket, non-blocking.
+    /// Non-blocking.
     socket: TcpStream,
-    /// What is spoken on it.
     transport: Transport,
-    /// The TLS session of the encrypted transports.
+    /// Of the encrypted transports.
     tls: Option<Box<ServerConnection>>,
-    /// The TLS session of DNS over HTTPS before its client has said which protocol it wants.
+    /// Of DNS over HTTPS before its client has said which protocol it wants.
     hello: Option<Box<Hello>>,
-    /// The HTTP session of DNS over HTTPS.
+    /// Of DNS over HTTPS.
     http: Option<Http>,
-    /// Octets of queries, already decrypted. With HTTP nothing stays in it.
+    /// Octets of queries, decrypted. With HTTP nothing stays in it.
     reader: Input,
-    /// Answers as they are carried, not yet encrypted.
+    /// Answers, not yet encrypted.
     unwritten: Unwritten,
-    /// Answers that the program holds back.
     held: Held,
-    /// How many queries it has carried, and may.
     quota: Quota,
-    /// The client has sent its last octet (RFC 7766, section 6.2.4: answer what it asked, then
-    /// close).
+    /// The client has sent its last octet: answer what it asked, then close (RFC 7766, section 6.2.4).
     input_ended: bool,
-    /// The TLS handshake has not ended.
     is_handshaking: bool,
     /// Queries came before the handshake ended.
     had_early_data: bool,
-    /// What epoll was told to watch for.
+    /// What epoll watches for.
     pub(super) interest: EventFlags,
-    /// Octets of the handshake that have come, while it has not ended: the session keeps them.
+    /// Octets of a handshake that has not ended: the session keeps them.
     handshake_octets: usize,
-    /// Octets of memory as they were added up last.
+    /// Octets of memory as last added up.
     pub(super) noted_memory: usize,
     /// When octets last moved, in nanoseconds of the monotonic clock.
     pub(super) active_ns: u64,
 }
 
-/// A client with more unread answer octets than this is not read from until it has read them.
+/// A client with more unread answer octets is not read from until it has read them.
 const BACKLOG: usize = 256 * 1024;
 
-/// A client cannot tell more outstanding queries apart: message ids have 16 bits.
+/// Message ids have 16 bits, so a client cannot tell more outstanding queries apart.
 const MAX_HELD: u32 = 1 << 16;
 
-/// Octets of answers that are held back for one connection; 64 for each of [`MAX_HELD`].
+/// Octets of one connection's held answers; 64 for each of [`MAX_HELD`].
 const MAX_HELD_OCTETS: usize = 4 * 1024 * 1024;
 
 /// Octets that a TLS session keeps of what the socket does not take (rustls' default).
@@ -83,10 +76,6 @@ const TLS_BUFFER: usize = 64 * 1024;
 const READS: usize = 4;
 
 impl Connection {
-    /// Takes an accepted socket over.
-    ///
-    /// # Errors
-    /// When the socket cannot be made non-blocking, or TLS refuses its own settings.
     pub(super) fn new(
         id: ConnectionId,
         socket: TcpStream,
@@ -95,7 +84,7 @@ impl Connection {
         now_ns: u64,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // One write per wake-up is all the batching there is; Nagle would only hold it back.
+        // Each wake-up already writes once; Nagle's algorithm would only delay that.
         socket.set_nodelay(true)?;
         let (mut tls, mut hello) = (None, None);
         match shared.tls.of(transport) {
@@ -126,7 +115,6 @@ impl Connection {
         })
     }
 
-    /// What epoll should watch for now.
     pub(super) fn wanted(&self) -> EventFlags {
         if self.is_lingering() {
             return EventFlags::IN;
@@ -138,14 +126,13 @@ impl Connection {
         wanted
     }
 
-    /// True while the program holds answers back: then silence is not idleness.
+    /// While the program holds answers back, silence is not idleness.
     pub(super) fn is_waiting(&self) -> bool {
         self.held.answers > 0
     }
 
-    /// Octets of memory that the client makes it hold: input, answers, and buffers that are kept for
-    /// what will come. What a connection that rests needs is not counted, and neither are answers that
-    /// the program holds back, for which there is a bound of their own.
+    /// Octets of memory that the client makes it hold: input, answers, and buffers that are kept for later.
+    /// What a resting connection needs is not counted, nor are held answers, which have their own bound.
     pub(super) fn memory(&self) -> usize {
         let is_full = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
         let http = self.http.as_ref().map_or(0, Http::memory);
@@ -153,7 +140,7 @@ impl Connection {
         self.reader.memory() + self.unwritten.memory() + http + tls
     }
 
-    /// Gives memory back that is only kept for what will come.
+    /// Frees memory that is only kept for later.
     pub(super) fn release(&mut self) {
         self.reader.release();
         self.unwritten.release();
@@ -172,7 +159,7 @@ impl Connection {
         self.advance(responder)
     }
 
-    /// Takes a held answer whose time has come; false if the client has given its request up. Call
+    /// Takes a held answer that is due; false if the client has given up its request. Call
     /// [`Connection::advance`] after the last.
     pub(super) fn push_held(&mut self, request: u32, message: &[u8]) -> bool {
         self.held.answers -= 1;
@@ -212,29 +199,28 @@ impl Connection {
             && self.hello.is_none()
         {
             http.close(self.unwritten.octets_mut());
-            // The client may be gone already, and then there is nobody left to tell.
+            // The client may be gone already.
             let _ = self.flush();
         }
         self.say_good_bye();
     }
 
-    /// Says good-bye in TLS, so that the client can tell the end from a cut (RFC 8446,
-    /// section 6.1).
+    /// Says good-bye in TLS, so that the client can tell the end from a cut (RFC 8446, section 6.1).
     fn say_good_bye(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // As with HTTP/2: nobody may be left to tell.
+            // As with HTTP/2: the client may be gone.
             let _ = tls.write_tls(&mut self.socket);
         }
     }
 
-    /// True if the client must read before it is read from again.
+    /// The client must read before it is read from again.
     fn is_backlogged(&self) -> bool {
         self.unwritten.len() >= BACKLOG || self.held.is_full()
     }
 
-    /// True if nothing that the client still sends is looked at. Then it is not read either, or a
-    /// client that does not read its last answers could fill the memory with it.
+    /// Nothing that the client still sends is looked at. It is not read either, or a client that does not
+    /// read its last answers could fill the memory.
     fn is_deaf(&self) -> bool {
         match self.http {
             Some(_) => self.quota.stage != Stage::Open,
@@ -242,7 +228,6 @@ impl Connection {
         }
     }
 
-    /// Reads from a plain socket into the frame reader.
     fn read_plain(&mut self, responder: &mut Responder) -> Result<(), Ended> {
         for _ in 0..READS {
             if self.input_ended || self.is_deaf() || self.is_backlogged() {
@@ -266,7 +251,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads from the socket of a TLS connection, through the session, into the frame reader.
     fn read_tls(&mut self, responder: &mut Responder) -> Result<(), Ended> {
         if self.input_ended || self.is_deaf() || self.is_backlogged() {
             return Ok(());
@@ -287,7 +271,6 @@ impl Connection {
         outcome
     }
 
-    /// Passes received octets through the TLS session.
     fn decrypt(&mut self, mut octets: &[u8], responder: &mut Responder) -> Result<(), Ended> {
         if let Some(hello) = &mut self.hello {
             match hello.receive(&mut octets, &mut self.socket) {
@@ -303,7 +286,7 @@ impl Connection {
                 tls.read_tls(&mut octets).map_err(|_| Ended::Broken)?;
             }
             if tls.process_new_packets().is_err() {
-                // The alert says why; a client that is gone needs none.
+                // The alert says why.
                 let _ = tls.write_tls(&mut self.socket);
                 return Err(if self.is_handshaking { Ended::Handshake } else { Ended::Broken });
             }
@@ -325,7 +308,6 @@ impl Connection {
         }
     }
 
-    /// Moves early data on, if there is any.
     fn read_early_data(&mut self, responder: &mut Responder) -> Result<(), Ended> {
         loop {
             let Some(tls) = &mut self.tls else { return Ok(()) };
@@ -340,7 +322,7 @@ impl Connection {
         }
     }
 
-    /// Takes note of so many decrypted octets in the reader's space.
+    /// `count` decrypted octets are in the reader's space.
     fn take_decrypted(&mut self, count: usize) {
         match &mut self.http {
             Some(http) => http.receive(&self.reader.space()[..count]),
@@ -348,7 +330,6 @@ impl Connection {
         }
     }
 
-    /// Moves decrypted octets on.
     fn read_decrypted(&mut self) -> Result<(), Ended> {
         loop {
             let Some(tls) = &mut self.tls else { return Ok(()) };
@@ -364,7 +345,7 @@ impl Connection {
         }
     }
 
-    /// Answers whole queries that are here; true if it stopped before the last of them.
+    /// Answers whole queries; true if it stopped before the last of them.
     fn answer_messages(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
         if self.http.is_some() {
             return self.answer_requests(responder);
@@ -391,7 +372,7 @@ impl Connection {
         }
     }
 
-    /// Answers whole requests that are here; true if it stopped before the last of them.
+    /// Answers whole requests; true if it stopped before the last of them.
     fn answer_requests(&mut self, responder: &mut Responder) -> Result<bool, Ended> {
         let Some(http) = &mut self.http else { return Ok(false) };
         if self.quota.stage != Stage::Open {
@@ -419,7 +400,7 @@ impl Connection {
                 Ok(false)
             }
             Err(error) => {
-                // What there is to be written says why.
+                // What is left to be written says why.
                 let _ = self.flush();
                 Err(match error {
                     Http2Error::Closed => Ended::Closed,
@@ -429,7 +410,7 @@ impl Connection {
         }
     }
 
-    /// Writes as much as the socket takes.
+    /// As much as the socket takes.
     fn flush(&mut self) -> Result<(), Ended> {
         let Self { socket, tls, unwritten, .. } = self;
         let Some(tls) = tls else {
@@ -442,8 +423,8 @@ impl Connection {
             return Ok(());
         };
         loop {
-            // The session takes a bounded amount, and makes a record of each call, or several of
-            // what one does not hold.
+            // The session takes a bounded amount. Each call becomes one record, or several if one cannot hold
+            // it.
             let mut is_full = false;
             while !unwritten.is_empty() && !is_full {
                 let record = unwritten.record();
@@ -472,13 +453,11 @@ struct Held {
 }
 
 impl Held {
-    /// Takes note of more of them.
     fn add(&mut self, answers: u32, octets: usize) {
         self.answers += answers;
         self.octets += octets;
     }
 
-    /// True if one of them must leave before another query is taken.
     fn is_full(&self) -> bool {
         self.answers >= MAX_HELD || self.octets >= MAX_HELD_OCTETS
     }
@@ -490,12 +469,12 @@ impl AsFd for Connection {
     }
 }
 
-/// Reads once; `None` if nothing is there.
+/// `None` if nothing is there.
 fn read(socket: &mut TcpStream, space: &mut [u8]) -> Result<Option<usize>, Ended> {
     write(socket.read(space))
 }
 
-/// Tells "not now" from a broken connection.
+/// `None` for "not now".
 fn write(result: io::Result<usize>) -> Result<Option<usize>, Ended> {
     match result {
         Ok(count) => Ok(Some(count)),

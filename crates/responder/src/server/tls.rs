@@ -53,26 +53,22 @@ pub enum TlsError {
     },
 }
 
-/// What of earlier connections clients may use again.
+/// What clients may use again of earlier connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resumption {
-    /// See [`super::Config::tickets`].
     pub(super) tickets: bool,
-    /// See [`super::Config::early_data`].
     pub(super) early_data: bool,
 }
 
-/// The certificate and its key, read.
 struct Identity {
     /// The server's certificate and then its issuers.
     chain: Vec<CertificateDer<'static>>,
-    /// The private key.
     key: PrivateKeyDer<'static>,
-    /// Where they were, for messages.
+    /// For messages.
     files: CertificateFiles,
 }
 
-/// Early data that a client may send before its handshake ends, octets; a hundred queries or so.
+/// Octets that a client may send before its handshake ends; some hundred queries.
 const MAX_EARLY_DATA: u32 = 16 * 1024;
 
 /// Sessions remembered for early data; older ones are forgotten.
@@ -82,8 +78,8 @@ const SESSIONS: usize = 1 << 17;
 const GROUPS: [TlsGroup; 4] =
     [TlsGroup::X25519MlKem768, TlsGroup::X25519, TlsGroup::Secp256r1, TlsGroup::Secp384r1];
 
-/// The name of a transport in ALPN: RFC 7858 as registered by IANA; RFC 9113, section 3.2; RFC 9250,
-/// section 4.1; RFC 9114, section 3.1. RFC 7858 has none, so its clients may leave it out.
+/// The name of a transport in ALPN: RFC 7858 as registered by IANA; RFC 9113, section 3.2; RFC 9250, section
+/// 4.1; RFC 9114, section 3.1. RFC 7858 itself has none, so its clients may leave it out.
 fn alpn(transport: Transport) -> &'static [u8] {
     match transport {
         Transport::Udp | Transport::Tcp => b"",
@@ -94,15 +90,10 @@ fn alpn(transport: Transport) -> &'static [u8] {
     }
 }
 
-/// The settings of each encrypted transport that is served.
 #[derive(Default)]
 pub(super) struct TlsConfigs(Vec<(Transport, Arc<ServerConfig>)>);
 
 impl TlsConfigs {
-    /// Reads the certificate and makes the settings of these transports.
-    ///
-    /// # Errors
-    /// When the certificate cannot be used.
     pub(super) fn new(
         files: &CertificateFiles,
         transports: impl Iterator<Item = Transport>,
@@ -113,7 +104,7 @@ impl TlsConfigs {
         transports.map(config).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Those of one transport; `None` if it is not encrypted, or not served.
+    /// `None` if the transport is not encrypted, or not served.
     pub(super) fn of(&self, transport: Transport) -> Option<Arc<ServerConfig>> {
         let found = self.0.iter().find(|(its, _)| *its == transport);
         found.map(|(_, config)| Arc::clone(config))
@@ -121,10 +112,6 @@ impl TlsConfigs {
 }
 
 impl Identity {
-    /// Reads the files.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     fn read(files: &CertificateFiles) -> Result<Self, TlsError> {
         let pem = |what, path: &Path| {
             let path = path.to_owned();
@@ -141,11 +128,8 @@ impl Identity {
         Ok(Self { chain, key, files: files.clone() })
     }
 
-    /// Makes the settings that all connections of a transport share: TLS 1.2 and 1.3, or 1.3 alone
-    /// for QUIC (RFC 9001, section 4.2), and resumption (RFC 5077; RFC 8446, section 2.2).
-    ///
-    /// # Errors
-    /// When certificate and key do not belong together.
+    /// The settings that all connections of a transport share: TLS 1.2 and 1.3, or 1.3 alone for QUIC (RFC
+    /// 9001, section 4.2), and resumption (RFC 5077; RFC 8446, section 2.2).
     fn config(
         &self,
         transport: Transport,
@@ -173,8 +157,8 @@ impl Identity {
             Resumption { early_data: false, .. } => {
                 config.ticketer = ring::Ticketer::new().map_err(unusable)?;
             }
-            // `rustls` takes early data only of sessions that it remembers itself, because only
-            // those it can use once (RFC 8446, section 8.1).
+            // `rustls` takes early data only of sessions that it remembers itself, because it can use only
+            // those once (RFC 8446, section 8.1).
             Resumption { early_data: true, .. } => {
                 config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
                 // QUIC has no limit of its own here (RFC 9001, section 4.6.1).

@@ -1,34 +1,29 @@
-//! What a worker's descriptors are called towards epoll.
+//! What a worker's descriptors are called in epoll.
 
-/// Whose descriptor it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Token {
-    /// The server is to stop.
     Stop,
     /// A delayed answer is due.
     Timer,
-    /// The UDP socket of this number.
+    /// The number of the socket.
     Datagrams(u32),
-    /// The listener of this number.
     Listener(u32),
-    /// A connection.
     Connection(ConnectionId),
-    /// The QUIC socket of this number.
     Quic(u32),
-    /// Somebody wants to know what was counted.
+    /// The counters are asked for.
     Counters,
 }
 
-/// Names a connection, and only that one: a later one in the same place has another generation.
+/// Names one connection: a later one in the same place has another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ConnectionId {
-    /// Place in the worker's table.
+    /// In the worker's table.
     pub(super) place: u32,
     /// How often the place was used before, in 28 bits.
     pub(super) generation: u32,
 }
 
-/// Bits of a generation; the rest of the upper half tells the kinds of token apart.
+/// Bits of a generation; the rest of the upper half is the kind of the token.
 const GENERATION: u32 = (1 << 28) - 1;
 
 impl ConnectionId {

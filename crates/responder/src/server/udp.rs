@@ -9,22 +9,20 @@ use dnslab_socket::{ReceiveBatch, SendBatch};
 use super::respond::Responder;
 use crate::counters::Counters;
 
-/// Datagrams that one system call carries. At 64 the call itself is already below a twentieth of
-/// what the kernel spends on the datagrams.
+/// Datagrams that one system call carries. At 64 the call costs less than a twentieth of what the kernel
+/// spends on the datagrams.
 pub(super) const BATCH: usize = 64;
 
-/// Batches of one socket before the others, and the delay queue, have their turn.
+/// Batches of one socket before it is the turn of the others and the delay queue.
 const ROUNDS: usize = 4;
 
-/// Room for one batch of queries.
 pub(super) fn queries() -> ReceiveBatch {
-    /// Octets kept of a query. Longer ones are cut, and so found broken; with an OPT record and
-    /// padding (RFC 8467) queries stay far below.
+    /// Octets kept of a query. Longer ones are cut, and so found broken; queries with an OPT record and
+    /// padding (RFC 8467) are much shorter.
     const QUERY: usize = 2048;
     ReceiveBatch::unconnected(BATCH, QUERY)
 }
 
-/// Answers what has queued up on a socket.
 pub(super) fn serve(
     socket: &UdpSocket,
     number: u32,
@@ -33,8 +31,8 @@ pub(super) fn serve(
     responder: &mut Responder,
 ) {
     for _ in 0..ROUNDS {
-        // Errors that an ICMP message left on the socket concern answers that already left
-        // (udp(7)); whatever else it is, epoll calls again as long as something is there.
+        // An error that an ICMP message left on the socket is about answers that already left (udp(7)). After
+        // any other, epoll calls again as long as something is there.
         let Ok(more) = queries.receive(socket.as_fd()) else { return };
         responder.datagrams(queries, answers, number);
         send(socket, answers, &mut responder.counters);
@@ -44,8 +42,8 @@ pub(super) fn serve(
     }
 }
 
-/// Sends the answers and counts them. What the kernel refuses, for want of buffer space or of a route
-/// back, is not tried again: the client sees it as lost, as it would on the network.
+/// Sends the answers and counts them. What the kernel refuses, for lack of buffer space or of a route back,
+/// is not tried again: the client sees a loss, as on the network.
 pub(super) fn send(socket: &UdpSocket, answers: &mut SendBatch, counters: &mut Counters) {
     let mut done = 0;
     while done < answers.len() {

@@ -24,34 +24,26 @@ use super::{Shared, udp};
 use crate::counters::{Counters, Ended};
 use crate::program::Player;
 
-/// One thread's part of the server. Nothing in it is shared but what is only read.
+/// One thread's part of the server. It shares only what is only read.
 pub(super) struct Worker<'s> {
-    /// What all workers have in common.
     shared: &'s Shared,
-    /// Where it leaves copies of what it has counted.
     published: &'s Slot,
-    /// Which descriptor is ready.
     poller: Poller,
     /// Goes off when the next held answer is due.
     timer: Timer,
-    /// UDP sockets.
     datagrams: Vec<UdpSocket>,
-    /// TCP listeners, with what is spoken on their connections.
     listeners: Vec<(TcpListener, Transport)>,
-    /// Sockets for QUIC.
     quic: QuicSockets,
     /// Buffers for the UDP sockets.
     queries: ReceiveBatch,
     answers: SendBatch,
-    /// Connections.
     connections: Connections,
-    /// Connections that got a held answer in this wake-up and must be written to.
+    /// They got a held answer in this wake-up and must be written to.
     touched: Vec<ConnectionId>,
-    /// Makes the answers.
     responder: Responder,
-    /// While accepting pauses: when it goes on, in nanoseconds of the monotonic clock.
+    /// When accepting goes on after a pause, in nanoseconds of the monotonic clock.
     paused_until_ns: Option<u64>,
-    /// When connections are looked over next.
+    /// When connections are reviewed next, in nanoseconds of the monotonic clock.
     review_ns: u64,
 }
 
@@ -68,15 +60,11 @@ const EVENTS: usize = 256;
 /// Connections accepted in one wake-up before the others have their turn.
 const ACCEPTS: usize = 64;
 
-/// How long accepting pauses when the process or the machine has no more descriptors or memory. The
-/// listener stays readable all the while, so going on at once would spin.
+/// How long accepting pauses when the process or the machine has no descriptors or memory left. The listener
+/// stays readable meanwhile, so going on at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'s> Worker<'s> {
-    /// Makes a worker with these sockets.
-    ///
-    /// # Errors
-    /// When the process has no descriptors left for epoll and the timer.
     pub(super) fn new(
         shared: &'s Shared,
         published: &'s Slot,
@@ -116,9 +104,6 @@ impl<'s> Worker<'s> {
     }
 
     /// Serves until the stop handle is used; returns what was counted.
-    ///
-    /// # Errors
-    /// When the kernel fails calls that cannot fail with right arguments.
     pub(super) fn run(mut self) -> io::Result<Counters> {
         loop {
             let due_ns = [self.responder.delayed.next_due_ns(), self.quic.next_due_ns()];
@@ -134,7 +119,7 @@ impl<'s> Worker<'s> {
             while let Some((token, flags)) = self.poller.ready(number) {
                 number += 1;
                 match Token::from(token) {
-                    // The first is looked at above; what the second is for has been done.
+                    // Both were handled above.
                     Token::Stop | Token::Timer => {}
                     Token::Datagrams(socket) => {
                         let datagrams = &self.datagrams[socket as usize];
@@ -154,7 +139,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// How long the loop may wait for the kernel: for ever, unless connections must be looked over.
+    /// How long the loop may wait for the kernel: forever, unless connections must be reviewed.
     fn max_wait(&self) -> Option<Duration> {
         if self.paused_until_ns.is_some() {
             return Some(ACCEPT_PAUSE);
@@ -162,7 +147,7 @@ impl<'s> Worker<'s> {
         (self.connections.len() > 0).then(|| self.review_interval())
     }
 
-    /// How often connections are looked over: an idle one lives at most a quarter too long.
+    /// How often connections are reviewed: an idle one lives at most a quarter too long.
     fn review_interval(&self) -> Duration {
         let quarter = self.shared.idle_timeout / 4;
         quarter.clamp(Duration::from_millis(10), Duration::from_secs(1))
@@ -181,14 +166,13 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Notes when the server was first asked something; stalls are counted from there.
+    /// Notes when the first query came; stalls are counted from then.
     fn note_first_query(&self) {
         if self.responder.player.stall().is_some() && self.responder.counters.has_received() {
             self.shared.first_query_ns.get_or_init(clock::now_ns);
         }
     }
 
-    /// Takes new connections.
     fn accept(&mut self, number: usize) {
         let transport = self.listeners[number].1;
         let now_ns = clock::now_ns();
@@ -232,7 +216,6 @@ impl<'s> Worker<'s> {
         self.paused_until_ns = Some(now_ns + ACCEPT_PAUSE.as_nanos() as u64);
     }
 
-    /// Watches all listeners for this.
     fn watch_listeners(&self, interest: EventFlags) {
         for (number, (listener, _)) in (0..).zip(&self.listeners) {
             self.poller
@@ -241,7 +224,6 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Serves a connection that is readable, writable or broken.
     fn serve_connection(&mut self, id: ConnectionId, flags: EventFlags) {
         let Some(connection) = self.connections.get(id) else { return };
         if !connection.is_lingering() {
@@ -257,7 +239,7 @@ impl<'s> Worker<'s> {
         self.settle(id, outcome);
     }
 
-    /// Closes a connection that is over; watches one that goes on for what it wants next.
+    /// Closes a connection that is over; watches any other for what it wants next.
     fn settle(&mut self, id: ConnectionId, outcome: Result<(), Ended>) {
         self.connections.note_memory(id);
         let Some(connection) = self.connections.get(id) else { return };
@@ -281,14 +263,14 @@ impl<'s> Worker<'s> {
 
     /// Closes the connections that hold the most memory when all of them hold more than they may.
     ///
-    /// They, and not the newest: who holds most is who does not read what it asked for, or does not
-    /// end what it began, and a load opens all its connections before one of them does.
+    /// Not the newest: those that hold most do not read what they asked for, or do not end what they began. A
+    /// load opens all its connections before one of them does that.
     fn keep_within_memory(&mut self) {
         let most = self.shared.memory_per_worker;
         if self.connections.memory() + self.quic.memory() <= most {
             return;
         }
-        // Room is made for a while: to find it costs a look at all connections.
+        // An eighth is freed at once, because each time costs a look at all connections.
         let wanted = most - most / 8;
         self.connections.release_memory();
         let mut sum = self.connections.memory() + self.quic.memory();
@@ -316,13 +298,12 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Sends the held answers whose time has come.
     fn deliver_due(&mut self) {
         if self.responder.delayed.next_due_ns().is_none() {
             return;
         }
         let now_ns = clock::now_ns();
-        // One socket's answers are sent together; clients of several are rare.
+        // Answers of one socket are sent together; clients of several are rare.
         let mut open = None;
         while let Some(held) = self.responder.delayed.pop_due(now_ns) {
             let Held { due_ns, destination, message } = held;
@@ -374,7 +355,6 @@ impl<'s> Worker<'s> {
         self.touched = touched;
     }
 
-    /// Sends the datagrams that are queued for a socket.
     fn send_batch(&mut self, socket: Option<u32>) {
         if let Some(socket) = socket {
             let socket = &self.datagrams[socket as usize];
@@ -382,7 +362,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Closes idle connections and goes on accepting, if it is time.
+    /// Closes idle connections, and accepts again if it is time.
     fn review(&mut self) {
         if self.connections.len() == 0 && self.paused_until_ns.is_none() {
             return;
@@ -416,7 +396,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// What was counted so far, with the connections that are open.
+    /// With the connections that are open.
     fn counted(&self) -> Counters {
         let mut counters = self.responder.counters;
         for connection in self.connections.iter() {
@@ -427,7 +407,6 @@ impl<'s> Worker<'s> {
         counters
     }
 
-    /// Ends the counting.
     fn finish(mut self) -> Counters {
         let counters = &mut self.responder.counters;
         while let Some(held) = self.responder.delayed.pop_due(u64::MAX) {

@@ -12,35 +12,31 @@ use super::{EMPTY, FLAG_CUT, FLAG_DNAME, RECORD_HEADER, Slot, Zone, hash, suffix
 
 /// One record, its octets in [`Draft::pool`].
 struct DraftRecord {
-    /// Where the lower-cased owner begins.
+    /// Where the lower-cased owner begins; the RDATA follows it.
     owner_at: u32,
-    /// Length of the owner.
     owner_length: u8,
-    /// Length of the RDATA, which follows the owner.
     rdata_length: u16,
-    /// Type.
     rtype: Rtype,
-    /// TTL in seconds.
+    /// In seconds.
     ttl: u32,
     /// Line on which the record ends.
     line: u32,
 }
 
-/// The records as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     /// Owner and RDATA of each record.
     pool: Vec<u8>,
-    /// The records; in canonical groups after [`Draft::sort`].
+    /// In canonical groups after [`Draft::sort`].
     records: Vec<DraftRecord>,
 }
 
-/// The longest name (RFC 1035, section 2.3.4) plus question, header and OPT record leave this much
-/// of a message for one RRset.
+/// A message without its header, the longest name (RFC 1035, section 2.3.4), the rest of the question and the
+/// OPT record.
 const MAX_RRSET: usize = 65_535 - 12 - 255 - 4 - 11;
 
 impl Draft {
-    /// Adds a record that stands on this line, or as this one in the order of records made here.
+    /// Adds a record that is on this line, or has this number among records made here.
     pub(super) fn push<N: ToName, D: RecordData + ComposeRecordData>(
         &mut self,
         record: &Record<N, D>,
@@ -90,7 +86,6 @@ impl Draft {
         }
     }
 
-    /// Checks that all owners lie in the zone.
     pub(super) fn check_owners(&self, apex: &[u8]) -> Result<(), ZoneError> {
         let outside = |record: &&DraftRecord| !suffixes(self.owner(record)).any(|end| end == apex);
         match self.records.iter().find(outside) {
@@ -102,8 +97,8 @@ impl Draft {
         }
     }
 
-    /// Refuses a zone that is signed with NSEC3 (RFC 5155): its answers would lack their proofs. Asked
-    /// before [`Draft::sort`], so that the first such record of the file is named.
+    /// Refuses a zone that is signed with NSEC3 (RFC 5155): its answers would lack their proofs. Call it
+    /// before [`Draft::sort`], so that the error names the first such record of the file.
     pub(super) fn check_denial(&self) -> Result<(), ZoneError> {
         let is_of_nsec3 =
             |record: &&DraftRecord| matches!(record.rtype, Rtype::NSEC3 | Rtype::NSEC3PARAM);
@@ -117,7 +112,7 @@ impl Draft {
         }
     }
 
-    /// Brings the records of one RRset together, the RRsets of one owner too, and drops duplicates.
+    /// Brings the records of one RRset and the RRsets of one owner together, and drops duplicates.
     pub(super) fn sort(&mut self) {
         let pool = std::mem::take(&mut self.pool);
         let key = |record: &DraftRecord| (owner(&pool, record), record.rtype);
@@ -136,9 +131,9 @@ impl Draft {
         (self.pool, self.records) = (pool, kept);
     }
 
-    /// Checks that no CNAME has neighbours (RFC 1034, section 3.6.2; RFC 4035, section 2.5 lets
-    /// RRSIG and NSEC be there), and that a DNAME is alone of its type and at no zone cut (RFC 6672,
-    /// sections 2.3 and 2.4).
+    /// Checks that no CNAME has neighbours (RFC 1034, section 3.6.2) other than RRSIG and NSEC (RFC 4035,
+    /// section 2.5), and that a DNAME is alone of its type and at no zone cut (RFC 6672, sections 2.3 and
+    /// 2.4).
     pub(super) fn check_aliases(&self, apex: &[u8]) -> Result<(), ZoneError> {
         let is_data = |record: &DraftRecord| !matches!(record.rtype, Rtype::RRSIG | Rtype::NSEC);
         for node in self.nodes() {
@@ -162,7 +157,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Lays the sorted records out for serving.
+    /// The records must be sorted.
     pub(super) fn build(self, apex: Box<[u8]>) -> Result<Zone, ZoneError> {
         let soa = self
             .records
@@ -212,7 +207,7 @@ impl Draft {
         })
     }
 
-    /// Appends one node; see [`super::Node`] for the form.
+    /// See [`super::Node`] for the form.
     fn push_node(
         &self,
         arena: &mut Vec<u8>,
@@ -244,8 +239,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Names between the apex and an owner that own nothing: they exist all the same (RFC 4592,
-    /// section 2.2.2).
+    /// Names between the apex and an owner that own nothing: they exist too (RFC 4592, section 2.2.2).
     fn empty_non_terminals(&self, apex: &[u8]) -> BTreeSet<&[u8]> {
         let mut empty = BTreeSet::new();
         for node in self.nodes() {
@@ -266,22 +260,19 @@ impl Draft {
         self.records.chunk_by(|left, right| self.owner(left) == self.owner(right))
     }
 
-    /// True if the zone is cut at this owner's name: NS records below the apex (RFC 9499, section 7).
+    /// True at a zone cut: NS records below the apex (RFC 9499, section 7).
     fn is_cut(&self, node: &[DraftRecord], apex: &[u8]) -> bool {
         self.owner(&node[0]) != apex && node.iter().any(|record| record.rtype == Rtype::NS)
     }
 
-    /// Owner of a record.
     fn owner(&self, record: &DraftRecord) -> &[u8] {
         owner(&self.pool, record)
     }
 
-    /// RDATA of a record.
     fn rdata(&self, record: &DraftRecord) -> &[u8] {
         rdata(&self.pool, record)
     }
 
-    /// An error about one record.
     fn culprit(&self, record: &DraftRecord, reason: &'static str) -> ZoneError {
         ZoneError::Record {
             line: record.line as usize,
@@ -292,13 +283,11 @@ impl Draft {
     }
 }
 
-/// Owner of a record in a pool.
 fn owner<'p>(pool: &'p [u8], record: &DraftRecord) -> &'p [u8] {
     let at = record.owner_at as usize;
     &pool[at..at + usize::from(record.owner_length)]
 }
 
-/// RDATA of a record in a pool.
 fn rdata<'p>(pool: &'p [u8], record: &DraftRecord) -> &'p [u8] {
     let at = record.owner_at as usize + usize::from(record.owner_length);
     &pool[at..at + usize::from(record.rdata_length)]
@@ -315,7 +304,6 @@ fn push_record(octets: &mut Vec<u8>, rtype: Rtype, ttl: u32, rdata: &[u8]) {
     octets.extend_from_slice(rdata);
 }
 
-/// The table over the nodes that begin at these places.
 fn table(arena: &[u8], starts: &[usize]) -> Box<[Slot]> {
     let size = (starts.len() * 2).next_power_of_two().max(2);
     let mut slots = vec![Slot { tag: 0, at: EMPTY }; size].into_boxed_slice();

@@ -67,9 +67,8 @@ impl Zone {
         Self::parse(&text, origin)
     }
 
-    /// Reads a zone from the text of a zone file.
-    ///
-    /// The RRs of one RRset get its smallest TTL (RFC 2181, section 5.2), duplicates are dropped.
+    /// Reads the text of a zone file. The records of one RRset get its smallest TTL (RFC 2181, section 5.2);
+    /// duplicates are dropped.
     ///
     /// # Errors
     /// When the text holds what cannot be served.
@@ -84,11 +83,10 @@ impl Zone {
     }
 }
 
-/// Reads all records of a zone file.
 fn read(text: &[u8], origin: Option<&str>) -> Result<Draft, ZoneError> {
     let mut file = Zonefile::from(text);
     if !text.ends_with(b"\n") {
-        // The parser wants the last line ended too; people's editors do not always.
+        // The parser wants a line feed after the last line too; editors do not always write one.
         file.extend_from_slice(b"\n");
     }
     file.set_default_class(Class::IN);
@@ -99,7 +97,7 @@ fn read(text: &[u8], origin: Option<&str>) -> Result<Draft, ZoneError> {
     let (mut draft, mut line, mut seen) = (Draft::default(), 1, 0);
     loop {
         let entry = file.next_entry().map_err(|error| syntax(text, origin, &error.to_string()))?;
-        // The parser stands behind the line feed that ended the record.
+        // The parser is behind the line feed that ended the record.
         let now = file.current_offset().saturating_sub(1).clamp(seen, text.len());
         line += text[seen..now].iter().filter(|&&octet| octet == b'\n').count();
         seen = now;
@@ -116,9 +114,8 @@ fn read(text: &[u8], origin: Option<&str>) -> Result<Draft, ZoneError> {
 
 /// The error that `domain` words as `line:column: reason`, with the right line.
 ///
-/// When the last item of a line is at fault the parser already stands in column 1 of the next one,
-/// as it does when the first item of that line is at fault. Which of the two it is shows by reading
-/// the text up to there again.
+/// If the last item of a line is at fault, the parser is already in column 1 of the next line, as if the
+/// first item there were at fault. Reading the text up to there again shows which of the two it is.
 fn syntax(text: &[u8], origin: Option<&str>, worded: &str) -> ZoneError {
     let mut parts = worded.splitn(3, ':');
     let mut number = || parts.next()?.parse::<usize>().ok();

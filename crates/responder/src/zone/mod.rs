@@ -1,8 +1,7 @@
-//! One zone in memory: looked up by lower-cased wire name, answered from prebuilt records.
+//! One zone in memory: found by lower-cased wire name, answered from prebuilt records.
 //!
-//! All names and records lie in one arena, found through an open-addressing table of eight-octet
-//! slots, so that a lookup touches two places in memory and a record costs little more than its
-//! own octets.
+//! All names and records are in one arena. An open-addressing table of eight-octet slots leads to them. So a
+//! lookup touches two places in memory, and a record costs little more than its own octets.
 
 mod denial;
 mod draft;
@@ -26,43 +25,39 @@ use std::fmt;
 /// assert_eq!((zone.apex().as_str(), zone.record_count()), ("example.", 3));
 /// ```
 pub struct Zone {
-    /// The apex, lower-cased, in wire form.
+    /// Lower-cased, in wire form.
     apex: Box<[u8]>,
-    /// All nodes, one after the other; see [`Node`] for the form of one.
+    /// All nodes, end to end; see [`Node`] for the form of one.
     arena: Box<[u8]>,
-    /// The table; its length is a power of two and at least twice the number of nodes.
+    /// Its length is a power of two and at least twice the number of nodes.
     slots: Box<[Slot]>,
-    /// Where the nodes with NSEC records begin in the arena, in canonical order of their names
-    /// (RFC 4034, section 6.1). Empty if the zone is not signed, or signed with NSEC3.
+    /// Where the nodes with NSEC records begin in the arena, in canonical order of their names (RFC 4034,
+    /// section 6.1). Empty if the zone is not signed.
     chain: Box<[u32]>,
     /// The SOA record as a negative answer carries it (RFC 2308, section 3): a prebuilt record.
     negative_soa: Box<[u8]>,
-    /// False if no owner name begins with `*`: then nobody looks for one.
+    // False if there is none; then nobody looks for one.
     has_wildcards: bool,
-    /// False if nothing is delegated: then nobody looks for a zone cut.
     has_cuts: bool,
-    /// False if no subtree is redirected: then nobody looks for a DNAME.
     has_dnames: bool,
-    /// Records, without duplicates.
+    /// Without duplicates.
     record_count: usize,
 }
 
-/// One place of the table.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Upper half of the name's hash; spares most comparisons of names.
+    /// Upper half of the name's hash, which avoids most comparisons of names.
     tag: u32,
     /// Where the node begins in the arena, or [`EMPTY`].
     at: u32,
 }
 
-/// Marks a [`Slot`] without a node.
 const EMPTY: u32 = u32::MAX;
 
-/// Set on the node of a zone cut: NS records below the apex (RFC 9499, section 7).
+/// On the node of a zone cut: NS records below the apex (RFC 9499, section 7).
 const FLAG_CUT: u8 = 1;
 
-/// Set on a node with a DNAME record (RFC 6672).
+/// On a node with a DNAME record (RFC 6672).
 const FLAG_DNAME: u8 = 2;
 
 /// Octets of a prebuilt record before its RDATA: a compression pointer, type, class, TTL, length.
@@ -70,51 +65,43 @@ pub(crate) const RECORD_HEADER: usize = 12;
 
 /// One owner name's RRsets, borrowed from the arena.
 ///
-/// In the arena: length of the name (1 octet), name, flags (1), number of RRsets (2), then for each
-/// RRset its type (2), number of records (2), octets of all records (4) and the records, whose
-/// owner is a compression pointer to the question (RFC 1035, section 4.1.4).
+/// In the arena: length of the name (1 octet), name, flags (1), number of RRsets (2). Then for each RRset:
+/// type (2), number of records (2), octets of all records (4), and the records. Their owner is a compression
+/// pointer to the question (RFC 1035, section 4.1.4).
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'z> {
     /// [`FLAG_CUT`], [`FLAG_DNAME`] or nothing.
     flags: u8,
     /// Number of RRsets; 0 for an empty non-terminal (RFC 9499).
     count: u16,
-    /// The RRsets.
     body: &'z [u8],
 }
 
 /// One RRset, ready to be copied into an answer whose question is its owner.
 #[derive(Clone, Copy)]
 pub(crate) struct RrSet<'z> {
-    /// Number of records.
     pub(crate) count: u16,
     /// The records, each with the owner `0xC00C`.
     pub(crate) records: &'z [u8],
 }
 
-/// What the zone has under a name.
 pub(crate) enum Lookup<'z> {
-    /// The name.
     Found(Node<'z>),
     /// The name does not exist, and this wildcard stands for it (RFC 4592).
     Synthesized(Node<'z>),
-    /// The name lies at or below a zone cut.
+    /// The name is at or below a zone cut.
     Delegated {
-        /// The node of the cut, which holds its NS records.
         cut: Node<'z>,
-        /// Length of the cut's name: it is the end of the name asked for.
+        /// Length of the cut's name, which is the end of the name asked for.
         cut_length: usize,
     },
-    /// The name lies below one with a DNAME record (RFC 6672).
+    /// The name is below one with a DNAME record (RFC 6672).
     Redirected {
-        /// The node with the DNAME record.
         node: Node<'z>,
-        /// Length of that node's name: it is the end of the name asked for.
+        /// Length of that node's name, which is the end of the name asked for.
         length: usize,
     },
-    /// The zone has no such name.
     NameError,
-    /// The name is not at or below the apex.
     OutOfZone,
 }
 
@@ -125,7 +112,6 @@ impl Zone {
         draft::presentation(&self.apex)
     }
 
-    /// The apex, lower-cased, in wire form.
     pub(crate) fn apex_octets(&self) -> &[u8] {
         &self.apex
     }
@@ -142,7 +128,6 @@ impl Zone {
         self.arena.len() + size_of_val(&*self.slots) + size_of_val(&*self.chain)
     }
 
-    /// The SOA record for the authority section of a negative answer.
     pub(crate) fn negative_soa(&self) -> &[u8] {
         &self.negative_soa
     }
@@ -168,7 +153,6 @@ impl Zone {
         }
     }
 
-    /// The name and the node that begin here in the arena.
     fn node_at(&self, at: usize) -> (&[u8], Node<'_>) {
         let body = at + 1 + usize::from(self.arena[at]);
         let node = Node {
@@ -179,10 +163,8 @@ impl Zone {
         (&self.arena[at + 1..body], node)
     }
 
-    /// What the zone has for a lower-cased wire name.
-    ///
-    /// `at_parent` says that the type belongs to the parent's side of a zone cut (DS, RFC 4035,
-    /// section 3.1.4.1).
+    /// What the zone has for a lower-cased wire name. `at_parent`: the type belongs to the parent's side of a
+    /// zone cut (DS, RFC 4035, section 3.1.4.1).
     pub(crate) fn lookup(&self, name: &[u8], at_parent: bool) -> Lookup<'_> {
         let exact = self.node(name);
         let has_stops = self.has_cuts || self.has_dnames;
@@ -212,8 +194,8 @@ impl Zone {
         suffixes(name).any(|suffix| *suffix == *self.apex)
     }
 
-    /// Where the way down from the apex to the name ends first: at a zone cut at or above the name, or
-    /// at a DNAME above it (RFC 6672, section 3.2); with the length of the name there.
+    /// Where the way down from the apex to the name first ends, with the length of the name there: at a zone
+    /// cut at or above the name, or at a DNAME above it (RFC 6672, section 3.2).
     fn highest_stop(&self, name: &[u8]) -> Option<(Node<'_>, usize)> {
         suffixes(name)
             .take_while(|suffix| suffix.len() >= self.apex.len())
@@ -245,17 +227,16 @@ impl fmt::Debug for Zone {
 }
 
 impl<'z> Node<'z> {
-    /// True for an empty non-terminal (RFC 9499, section 7): the name exists, and has no records.
+    /// An empty non-terminal (RFC 9499, section 7): the name exists, and has no records.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The RRset of this type.
     pub(crate) fn rrset(&self, rtype: u16) -> Option<RrSet<'z>> {
         self.rrsets().find(|(its, _)| *its == rtype).map(|(_, set)| set)
     }
 
-    /// All RRsets with their types, in the order of these.
+    /// With their types, in the order of these.
     pub(crate) fn rrsets(&self) -> impl Iterator<Item = (u16, RrSet<'z>)> + use<'z> {
         let (body, mut at, mut left) = (self.body, 0, self.count);
         std::iter::from_fn(move || {
@@ -269,9 +250,8 @@ impl<'z> Node<'z> {
     }
 }
 
-/// The name and each of its ancestors down to the root, as ends of the wire form.
-///
-/// The name must be well formed; [`crate::answer`] checks that before it asks.
+/// The name and each of its ancestors up to the root, as ends of the wire form. The name must be well formed;
+/// [`crate::answer`] checks that first.
 pub(crate) fn suffixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(name);
     std::iter::from_fn(move || {
@@ -284,20 +264,16 @@ pub(crate) fn suffixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Two octets in network order.
 fn word(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-/// Four octets in network order.
 fn long(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
-/// Hashes a name, eight octets at a time.
-///
-/// Not made to withstand an attacker: queries are never inserted, and whoever writes the zone owns
-/// the server.
+/// Hashes a name, eight octets at a time. It need not withstand an attacker: queries are never inserted, and
+/// whoever writes the zone owns the server.
 fn hash(name: &[u8]) -> u64 {
     /// An odd number with well spread bits (2^64 divided by the golden ratio).
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{Zone, hash, suffixes};
 
-/// As what a server answers.
+/// How a server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// An authoritative server: AA for its own data, referrals at its zone cuts, REFUSED beyond.
     Authoritative,
-    /// A recursive resolver that has every answer in its cache: RA, never AA, and never a referral.
-    /// It says AD where it would have validated (RFC 6840, section 5.8).
+    /// A recursive resolver that has every answer in its cache: RA, never AA, never a referral. It sets AD
+    /// where it would have validated (RFC 6840, section 5.8).
     Recursive,
 }
 
@@ -27,16 +27,14 @@ pub enum Role {
 /// ```
 #[derive(Debug)]
 pub struct Zones {
-    /// As what the server answers.
     role: Role,
-    /// The zones; at least one. A recursive server's first one is the root.
+    /// At least one; the first one of a recursive server is the root.
     zones: Box<[Zone]>,
-    /// Open-addressing table of places in `zones`, by the hash of the apex; [`VACANT`] where none is.
-    /// Its length is a power of two, and at least twice the number of zones.
+    /// Open-addressing table of places in `zones`, by the hash of the apex; [`VACANT`] where none is. Its
+    /// length is a power of two, and at least twice the number of zones.
     slots: Box<[u32]>,
 }
 
-/// Marks a slot without a zone.
 const VACANT: u32 = u32::MAX;
 
 impl Zones {
@@ -46,7 +44,7 @@ impl Zones {
         Self::new(Role::Authoritative, vec![zone])
     }
 
-    /// Puts zones with different apexes together.
+    /// The zones must have different apexes.
     pub(super) fn new(role: Role, zones: Vec<Zone>) -> Self {
         let size = (zones.len() * 2).next_power_of_two();
         let mut slots = vec![VACANT; size].into_boxed_slice();
@@ -60,7 +58,7 @@ impl Zones {
         Self { role, zones: zones.into_boxed_slice(), slots }
     }
 
-    /// As what the server answers.
+    /// How the server answers.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
@@ -79,9 +77,9 @@ impl Zones {
         self.zones.iter().map(Zone::record_count).sum()
     }
 
-    /// The zone to look a lower-cased wire name up in: the one with the longest apex that the name
-    /// ends in. `at_parent` says that the type belongs to the parent's side of a zone cut (DS,
-    /// RFC 4035, section 3.1.4.1). A single zone is given for any name: it says itself what is its.
+    /// The zone with the longest apex that a lower-cased wire name ends in. `at_parent`: the type belongs to
+    /// the parent's side of a zone cut (DS, RFC 4035, section 3.1.4.1). A single zone is returned for any
+    /// name: it knows itself which names are its own.
     pub(crate) fn closest(&self, name: &[u8], at_parent: bool) -> &Zone {
         if let [zone] = &*self.zones {
             return zone;
@@ -92,7 +90,6 @@ impl Zones {
             .unwrap_or(&self.zones[0])
     }
 
-    /// The zone of exactly this apex.
     fn zone(&self, apex: &[u8]) -> Option<&Zone> {
         let mask = self.slots.len() - 1;
         let mut place = hash(apex) as usize & mask;

@@ -25,7 +25,6 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// The client's preface, with this window for each stream.
 pub(crate) fn preface(window: u32) -> Vec<u8> {
     let mut octets = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     let payload = [[0, 4].as_slice(), &window.to_be_bytes()].concat();
@@ -40,19 +39,17 @@ fn head() -> Vec<u8> {
     block
 }
 
-/// A whole POST on a stream.
 pub(crate) fn post(stream: u32, message: &[u8]) -> Vec<u8> {
     let mut octets = frame(HEADERS, END_HEADERS, stream, &head());
     octets.extend(frame(DATA, END_STREAM, stream, message));
     octets
 }
 
-/// Numbers of a client's streams.
 pub(crate) fn streams(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|number| 2 * number + 1)
 }
 
-/// Sends these octets on a connection of its own, and lets the server look at them.
+/// Sends these octets on a new connection, and lets the server look at them.
 fn send(server: &Victim, window: u32, octets: &[u8]) -> impl Read + Write + use<> {
     let mut stream = server.tls(server.doh2, b"h2");
     let socket = stream.sock.try_clone().unwrap();
@@ -64,14 +61,14 @@ fn send(server: &Victim, window: u32, octets: &[u8]) -> impl Read + Write + use<
     stream
 }
 
-/// A head that never ends, on each of eight connections: one field of a megabyte and a half, and
-/// then CONTINUATION frames without anything in them.
+/// Heads that never end, on twelve connections: one field of a megabyte and a half, CONTINUATION frames
+/// without anything in them, and many small fields.
 #[test]
 fn heads_without_an_end() {
     let _alone = alone();
     let server = Victim::start(|_| {});
     let mut octets = frame(HEADERS, 0, 1, &head());
-    // A literal field whose value is as long as a number of HPACK may say.
+    // A literal field whose value claims to have 16 MB.
     octets.extend(frame(CONTINUATION, 0, 1, b"\0\x01a\x7f\xff\xff\xff\x07"));
     (0..90).for_each(|_| octets.extend(frame(CONTINUATION, 0, 1, &[b'a'; 16_384])));
     let mut empty = frame(HEADERS, 0, 1, &head());
@@ -89,7 +86,6 @@ fn heads_without_an_end() {
     assert_eq!(server.stop().doh2.received, 0);
 }
 
-/// A thousand requests whose bodies of 60 KB never end.
 #[test]
 fn bodies_without_an_end() {
     let _alone = alone();
@@ -128,7 +124,7 @@ fn windows_that_stay_closed() {
     assert_eq!(server.stop().doh2.answered, u64::from(REQUESTS));
 }
 
-/// The same with windows that are wide open, and a client that does not read.
+/// With wide open windows, and a client that does not read.
 #[test]
 fn unread_answers() {
     let _alone = alone();
@@ -141,7 +137,6 @@ fn unread_answers() {
     server.stop();
 }
 
-/// 200,000 requests that are given up at once, of a server that loses all of them or holds them back.
 #[test]
 fn streams_that_are_given_up() {
     let _alone = alone();

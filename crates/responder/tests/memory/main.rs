@@ -1,7 +1,7 @@
 //! Clients that want the server's memory, one after the other, and how much of it they get.
 //!
-//! The server runs in this process, so the most that the process held is an upper bound of what the
-//! server did. Each attack sends or asks for several times what is allowed to be kept.
+//! The server runs in this process, so the peak of the process is an upper bound for the server. Each attack
+//! sends or asks for several times what may be kept.
 
 mod http2;
 mod many;
@@ -29,13 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Octets of the answer to `big.example. TXT`, and some more.
 const BIG: usize = 60_000;
 
-/// Only one attack at a time: they share what is measured.
+/// One attack at a time: they share what is measured.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A figure of `/proc/self/status`, octets.
+/// In octets.
 fn status(name: &str) -> usize {
     let text = fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -43,17 +43,16 @@ fn status(name: &str) -> usize {
     kib.parse::<usize>().unwrap() * 1024
 }
 
-/// The most octets that the process held during `attack` more than before it.
+/// The most octets that the process held during `attack` above those before it.
 fn growth(attack: impl FnOnce()) -> usize {
-    // Lets the peak begin anew (proc(5), clear_refs).
+    // This resets the peak (proc(5), clear_refs).
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS");
     attack();
     status("VmHWM").saturating_sub(before)
 }
 
-/// Runs an attack, which must not get so many octets out of the server, and after which another
-/// client is answered.
+/// The attack must not get `most` octets out of the server, and another client is answered after it.
 #[track_caller]
 fn check(server: &Victim, most: usize, attack: impl FnOnce()) {
     let grown = growth(attack);
@@ -61,7 +60,6 @@ fn check(server: &Victim, most: usize, attack: impl FnOnce()) {
     server.check_served();
 }
 
-/// A server that runs until it is dropped.
 struct Victim {
     address: SocketAddr,
     dot: SocketAddr,
@@ -76,7 +74,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// Starts a server with one name whose answer is [`BIG`], changed as wanted.
+    /// The answer to `big.example. TXT` has [`BIG`] octets.
     fn start(change: impl FnOnce(&mut Config)) -> Self {
         let mut text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\n\
                         ns A 192.0.2.53\nwww A 192.0.2.1\n"
@@ -116,7 +114,6 @@ impl Victim {
         }
     }
 
-    /// Settings of a TLS client that asks for this protocol.
     fn tls_config(&self, alpn: &[u8]) -> ClientConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -128,14 +125,12 @@ impl Victim {
         config
     }
 
-    /// A TLS connection that asks for this protocol.
     fn tls(&self, address: SocketAddr, alpn: &[u8]) -> StreamOwned<ClientConnection, TcpStream> {
         let name = "localhost".try_into().unwrap();
         let session = ClientConnection::new(Arc::new(self.tls_config(alpn)), name).unwrap();
         StreamOwned::new(session, connect(address))
     }
 
-    /// A client that behaves is answered.
     fn check_served(&self) {
         let mut stream = connect(self.address);
         let mut frame = Vec::new();
@@ -148,7 +143,6 @@ impl Victim {
         assert_eq!(Response::parse(&message).unwrap().answers, 1);
     }
 
-    /// Stops the server and reads its counters.
     fn stop(mut self) -> Counters {
         self.stop.stop();
         self.thread.take().unwrap().join().unwrap().unwrap()
@@ -173,7 +167,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// An encoded query with id 0.
+/// The id is 0.
 fn query(qname: &str, qtype: Rtype) -> Vec<u8> {
     let name: Name<Vec<u8>> = qname.parse().unwrap();
     let query = Query::new(&name, qtype, &QueryOptions::default()).unwrap();
@@ -182,7 +176,7 @@ fn query(qname: &str, qtype: Rtype) -> Vec<u8> {
     octets
 }
 
-/// Writes until the other side takes no more for half a second, or is gone; at most so many octets.
+/// Writes until the other side takes no more for half a second, or is gone, or `most` octets are written.
 fn flood(stream: &mut impl Write, socket: &TcpStream, part: &[u8], most: usize) {
     socket.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     let mut written = 0;
@@ -191,7 +185,6 @@ fn flood(stream: &mut impl Write, socket: &TcpStream, part: &[u8], most: usize) 
     }
 }
 
-/// Answers of one transport that were given.
 fn answered(counters: &Counters, transport: Transport) -> u64 {
     counters.messages(transport).answered
 }

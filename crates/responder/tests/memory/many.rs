@@ -13,15 +13,15 @@ use crate::http2;
 use crate::quic::RawClient;
 use crate::{PATIENCE, Victim, alone, check, connect, flood, query};
 
-/// What all of them may make the server hold, octets.
+/// Octets that all of them may make the server hold.
 const MAX_COUNT: usize = 16 << 20;
 
 fn start() -> Victim {
     Victim::start(|config| config.memory_per_thread = NonZeroUsize::new(MAX_COUNT).unwrap())
 }
 
-/// Attacks with so many clients at once, and checks that enough of them were cut while all were open.
-/// Beside what is bounded the process has what connections that rest need, and that of the clients.
+/// At least `cut` of the clients must be cut while all are open. The process also has the memory of resting
+/// connections and of the clients.
 #[track_caller]
 fn attack<T>(server: &Victim, clients: usize, cut: usize, client: impl Fn(usize) -> T) {
     let ended = || {
@@ -36,7 +36,7 @@ fn attack<T>(server: &Victim, clients: usize, cut: usize, client: impl Fn(usize)
     assert_eq!(life.queries.connections, life.accepted, "{life:?}");
 }
 
-/// A connection for which the kernel keeps little, so that the server must.
+/// The kernel keeps little for this connection, so the server must.
 fn narrow(address: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -44,7 +44,7 @@ fn narrow(address: SocketAddr) -> TcpStream {
     socket.into()
 }
 
-/// True if the server has ended the connection, and not merely stopped to write.
+/// True if the server has ended the connection, not if it only stopped writing.
 fn is_over(stream: &mut impl Read) -> bool {
     let mut octets = vec![0; 1 << 20];
     loop {
@@ -56,8 +56,8 @@ fn is_over(stream: &mut impl Read) -> bool {
     }
 }
 
-/// Clients that ask for megabytes, and read nothing. Those that hold most are cut; the first client,
-/// which rests, is served when all is over.
+/// Clients ask for megabytes and read nothing. Those that hold most are cut; the first client, which rests,
+/// is still served.
 #[test]
 fn unread_answers_of_many_clients() {
     let _alone = alone();
@@ -108,9 +108,8 @@ fn input_without_an_end_of_many_clients() {
     server.stop();
 }
 
-/// Clients of DNS over HTTPS that open no window, and of DNS over QUIC that let ten octets of each
-/// answer through: a quarter of a megabyte of answers for each of the first, a whole one for each of
-/// the others.
+/// Clients of DNS over HTTPS open no window, and those of DNS over QUIC let ten octets of each answer
+/// through: a quarter of a megabyte of answers for each of the first, a whole one for each of the others.
 #[test]
 fn closed_windows_of_many_clients() {
     let _alone = alone();
@@ -136,8 +135,7 @@ fn closed_windows_of_many_clients() {
     server.stop();
 }
 
-/// Clients that behave share what there is, and none is cut: a hundred queries each, at once, whose
-/// answers are read.
+/// Clients that read share the memory, and none is cut: a hundred queries each, at once.
 #[test]
 fn many_clients_that_read() {
     let _alone = alone();

@@ -1,5 +1,4 @@
-//! DNS over QUIC and HTTP/3, asked by a client on `quinn-proto` that keeps to QUIC and to nothing
-//! else.
+//! DNS over QUIC and HTTP/3, asked by a client on `quinn-proto` that keeps to QUIC and to nothing else.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +16,6 @@ use quinn_proto::{
 
 use crate::{PATIENCE, Victim, alone, check, query};
 
-/// A client on a socket.
 pub(crate) struct RawClient {
     socket: UdpSocket,
     endpoint: Endpoint,
@@ -28,7 +26,7 @@ pub(crate) struct RawClient {
 }
 
 impl RawClient {
-    /// Connects; the server may send so many octets on each stream.
+    /// The server may send `window` octets on each stream.
     pub(crate) fn connect(server: &Victim, address: SocketAddr, alpn: &[u8], window: u32) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(address).unwrap();
@@ -52,7 +50,6 @@ impl RawClient {
         own
     }
 
-    /// Sends and receives what there is.
     fn turn(&mut self) {
         let mut out = Vec::new();
         while let Some(transmit) = self.connection.poll_transmit(Instant::now(), 1, &mut out) {
@@ -92,7 +89,6 @@ impl RawClient {
         }
     }
 
-    /// Takes turns for so long, or until the connection ends.
     pub(crate) fn wait(&mut self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until && self.end.is_none() {
@@ -100,8 +96,7 @@ impl RawClient {
         }
     }
 
-    /// Writes these octets on a new stream, at most as flow control allows within a second, and its
-    /// end if wanted.
+    /// Writes on a new stream what flow control allows within a second, and its end if wanted.
     pub(crate) fn write(&mut self, octets: &[u8], is_whole: bool) -> Option<StreamId> {
         let until = Instant::now() + Duration::from_secs(1);
         let id = loop {
@@ -125,7 +120,6 @@ impl RawClient {
     }
 }
 
-/// Requests whose ends never come, 60 KB each, until the server has enough of them.
 #[test]
 fn requests_without_an_end() {
     /// DOQ_EXCESSIVE_LOAD (RFC 9250, section 4.3) and H3_EXCESSIVE_LOAD (RFC 9114, section 8.1).
@@ -159,8 +153,8 @@ fn requests_without_an_end() {
     assert_eq!((connections.broken, connections.failed_handshakes), (2, 0));
 }
 
-/// Some hundred answers of 60 KB for a client that allows ten octets a stream, or all but some
-/// hundred: the whole answer stays in memory for the rest.
+/// Some hundred answers of 60 KB for a client that allows ten octets a stream, or nearly all: the whole
+/// answer stays in memory for the rest.
 #[test]
 fn answers_that_flow_control_keeps_back() {
     let _alone = alone();
@@ -177,7 +171,7 @@ fn answers_that_flow_control_keeps_back() {
             assert!(client.end.is_none(), "{:?}", client.end);
         });
         let messages = server.stop().doq;
-        // A megabyte of answers, and not the others.
+        // A megabyte of answers, and no more.
         assert!((10..100).contains(&messages.received), "{window}: {messages:?}");
     }
 }

@@ -7,14 +7,12 @@ use domain::base::iana::Rtype;
 
 use crate::{BIG, Victim, alone, answered, check, connect, flood, query};
 
-/// So many queries for the big answer in one piece.
 fn big_queries(count: usize) -> Vec<u8> {
     let mut frames = Vec::new();
     (0..count).for_each(|_| push_frame(&mut frames, &query("big.example.", Rtype::TXT)));
     frames
 }
 
-/// Sends these queries over TCP and over TLS, and reads no answer.
 fn ask_and_read_nothing(server: &Victim, frames: &[u8]) {
     let mut plain = connect(server.address);
     let socket = plain.try_clone().unwrap();
@@ -52,7 +50,7 @@ fn delayed_answers() {
     }
 }
 
-/// A client that may ask no more, and whose answer is still to come, sends 100 MB.
+/// A client that may ask no more, and whose answer has not come yet, sends 100 MB.
 #[test]
 fn input_after_the_last_query() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! The same zone file in BIND, in NSD and here: each says the same.
+//! BIND, NSD and this server say the same from one zone file.
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -14,7 +14,6 @@ use domain::rdata::AllRecordData;
 use crate::running::{PATIENCE, Running};
 use crate::validators::Forwarder;
 
-/// A bit of everything that an authoritative server has to get right.
 const ZONE: &str = "\
 $ORIGIN example.
 $TTL 300
@@ -60,10 +59,10 @@ aaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbb.\
 aaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbb
 ";
 
-/// Names that lead into a loop. BIND gives the records of the loop with SERVFAIL, NSD with NOERROR.
+/// Names that lead into a loop. BIND gives its records with SERVFAIL, NSD with NOERROR.
 const LOOPS: [&str; 6] = ["loop1", "loop2", "lead", "self", "a.wildloop", "x.round1"];
 
-/// What is asked, below `example.`; each for every type of [`TYPES`].
+/// Names below `example.`; each is asked for with every type of [`TYPES`].
 const NAMES: [&str; 42] = [
     "",
     "ns",
@@ -114,7 +113,7 @@ const TYPES: [Rtype; 5] = [Rtype::A, Rtype::TXT, Rtype::CNAME, Rtype::DNAME, Rty
 /// A code, AA, and the records of the answer section in order.
 type Said = (Rcode, bool, Vec<String>);
 
-/// What an answer says, names in lower case.
+/// Names are in lower case.
 fn said(message: &Message<Vec<u8>>) -> Said {
     let answer = message.answer().unwrap().limit_to::<AllRecordData<_, _>>();
     let mut records: Vec<String> = answer
@@ -128,7 +127,7 @@ fn said(message: &Message<Vec<u8>>) -> Said {
     (message.header().rcode(), message.header().aa(), records)
 }
 
-/// The query for a name below `example.` that BIND and NSD get too.
+/// BIND and NSD get the same query.
 fn ask(server: &Running, qname: &str, qtype: Rtype) -> Message<Vec<u8>> {
     let name: Name<Vec<u8>> = qname.parse().unwrap();
     let options = QueryOptions { recursion_desired: true, edns: None };
@@ -136,15 +135,14 @@ fn ask(server: &Running, qname: &str, qtype: Rtype) -> Message<Vec<u8>> {
     Message::from_octets(server.ask(Transport::Udp, query.octets())).unwrap()
 }
 
-/// A free address below the ports that sockets of other tests get. BIND listens at addresses of
-/// interfaces alone, and other addresses of the loopback network are none.
+/// A free address below the ports that sockets of other tests get. BIND listens only at addresses of
+/// interfaces, and 127.0.0.1 is the only one of the loopback network.
 fn free() -> SocketAddr {
     let ports = (20_000..32_000).step_by(7).skip(std::process::id() as usize % 1000);
     let bind = |port| UdpSocket::bind(("127.0.0.1", port)).ok()?.local_addr().ok();
     ports.into_iter().find_map(bind).expect("one of a thousand ports is free")
 }
 
-/// BIND with this zone file.
 fn bind(zone: &Path) -> Forwarder {
     Forwarder::start_at(free(), "/usr/sbin/named", &["-g", "-c", "configuration"], |port| {
         format!(
@@ -157,7 +155,6 @@ fn bind(zone: &Path) -> Forwarder {
     })
 }
 
-/// NSD with this zone file.
 fn nsd(zone: &Path) -> Forwarder {
     Forwarder::start_at(free(), "/usr/sbin/nsd", &["-d", "-c", "configuration"], |port| {
         format!(

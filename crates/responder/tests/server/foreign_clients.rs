@@ -6,7 +6,7 @@ use domain::base::iana::Rtype;
 
 use crate::running::{Running, query};
 
-/// Runs a client; it must end well, and its output contain these parts and none of those.
+/// Runs a client. It must succeed, and its output must have all `expected` parts and no `absent` one.
 fn check(command: &str, arguments: &[&str], expected: &[&str], absent: &[&str]) {
     let output = run(command, arguments);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -20,7 +20,6 @@ fn check(command: &str, arguments: &[&str], expected: &[&str], absent: &[&str]) 
     }
 }
 
-/// Runs a client.
 fn run(command: &str, arguments: &[&str]) -> Output {
     let output = Command::new(command).args(arguments).stdin(Stdio::null()).output();
     output.unwrap_or_else(|error| {
@@ -170,8 +169,8 @@ fn curl() {
     );
 }
 
-/// dnsperf 2.10 looks at one answer of what it has read, and it reads one TLS record: it has all
-/// answers only if each has a record of its own.
+/// dnsperf 2.10 reads one TLS record and looks at one answer of it: it has all answers only if each has its
+/// own record.
 #[test]
 fn dnsperf_loses_nothing() {
     const QUERIES: u64 = 20_000;
@@ -206,9 +205,8 @@ fn dnsperf_loses_nothing() {
     server.stop();
 }
 
-/// What the protocols want of ALPN: DNS over TLS names none that a client must ask for (RFC 7858),
-/// HTTP/2 must be asked for (RFC 9113, section 3.3), and who asks only for others is refused (RFC
-/// 7301, section 3.2).
+/// What the protocols want of ALPN: a client of DNS over TLS need not ask for a protocol (RFC 7858), one of
+/// HTTP/2 must (RFC 9113, section 3.3), and one that asks only for others is refused (RFC 7301, section 3.2).
 #[test]
 fn openssl() {
     let server = Running::start(|_| {});

@@ -1,4 +1,4 @@
-//! Clients that misbehave, beside one that does not.
+//! Clients that misbehave, next to one that does not.
 
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
@@ -11,7 +11,6 @@ use domain::base::iana::Rtype;
 
 use crate::running::{ASKED, Running, exchange, query, read_message};
 
-/// The well-behaved client is answered on each transport.
 fn check_served(server: &Running) {
     for transport in ASKED {
         let octets = server.ask(transport, &query(9, "www.example.", Rtype::A));
@@ -72,8 +71,8 @@ fn garbage_is_dropped() {
     }
 }
 
-/// A client asks for 45 MB of answers and does not read: the server stops reading from it, serves
-/// the others, and gives all answers once they are read.
+/// A client asks for 45 MB of answers and does not read. The server stops reading from it, serves the others,
+/// and gives all answers once they are read.
 #[test]
 fn a_slow_reader_waits_for_itself_only() {
     const QUERIES: u16 = 5000;
@@ -86,10 +85,10 @@ fn a_slow_reader_waits_for_itself_only() {
         let mut slow = server.tcp();
         let mut writer = slow.try_clone().unwrap();
         let frames = frames.clone();
-        // The kernel may or may not take all of the queries: write beside the test.
+        // The kernel may not take all of the queries: write on another thread.
         let writing = std::thread::spawn(move || writer.write_all(&frames));
         check_served(&server);
-        // Time enough for the server to answer everything, were it not bounded.
+        // Long enough for the server to answer everything, if it were not bounded.
         std::thread::sleep(Duration::from_millis(300));
         check_served(&server);
         if reads_later {
@@ -104,7 +103,7 @@ fn a_slow_reader_waits_for_itself_only() {
             // The sockets' buffers hold some 10 MB, and the server a quarter of one.
             let answered = server.stop().tcp.answered;
             assert!(answered < u64::from(QUERIES) / 2, "{answered} answers nobody read");
-            // The queries that the server never read make this fail or not.
+            // This may fail: the server may not have read all queries.
             let _ = writing.join().unwrap();
         }
     }

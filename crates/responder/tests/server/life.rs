@@ -1,5 +1,4 @@
-//! The life of connections: quotas of queries, idleness, and what of it is counted while the server
-//! runs.
+//! The life of connections: quotas of queries, idleness, and what is counted of it while the server runs.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -14,7 +13,6 @@ use domain::base::iana::Rtype;
 
 use crate::running::{PATIENCE, Running, exchange, query, read_message};
 
-/// Starts a server whose connections carry so many queries.
 fn with_quota(queries: u64, delay: &str, loss: &str) -> Running {
     Running::start(|config| {
         config.queries_per_connection = NonZeroU64::new(queries);
@@ -23,8 +21,7 @@ fn with_quota(queries: u64, delay: &str, loss: &str) -> Running {
     })
 }
 
-/// Accepted connections are open, or have ended in one of five ways, and each is among those whose
-/// queries are counted.
+/// Accepted connections are open, or have ended in one of five ways. The queries of each are counted.
 #[track_caller]
 fn check_sums(counters: &Counters) {
     let life = &counters.connections;
@@ -34,7 +31,6 @@ fn check_sums(counters: &Counters) {
     assert_eq!(life.queries.powers.iter().sum::<u64>(), life.queries.connections);
 }
 
-/// Waits until what a running server has counted is as wanted.
 #[track_caller]
 fn until(server: &Running, is_so: impl Fn(&Counters) -> bool) -> Counters {
     let give_up = Instant::now() + PATIENCE;
@@ -49,8 +45,8 @@ fn until(server: &Running, is_so: impl Fn(&Counters) -> bool) -> Counters {
     }
 }
 
-/// Sends five queries at once on a stream whose quota is three. Three must be answered, then the
-/// stream must end, and with it nothing be lost: a reset would show as an error of the reader.
+/// Sends five queries at once on a stream whose quota is three. Three must be answered, then the stream must
+/// end without a loss: a reset would be an error of the reader.
 fn five_of_three(stream: &mut (impl Read + Write)) {
     let mut frames = Vec::new();
     for id in 1..=5 {
@@ -86,7 +82,6 @@ fn a_quota_ends_a_stream_after_its_answers() {
     }
 }
 
-/// A client that never closes its side is cut at last.
 #[test]
 fn a_client_that_stays_is_cut() {
     let server = with_quota(1, "none", "0");
@@ -97,7 +92,6 @@ fn a_client_that_stays_is_cut() {
     assert_eq!((counters.connections.open, counters.connections.timed_out), (0, 0));
 }
 
-/// Queries that the program loses use the quota up like others.
 #[test]
 fn lost_queries_count() {
     let server = with_quota(2, "none", "1");
@@ -113,7 +107,6 @@ fn lost_queries_count() {
     assert_eq!((counters.tcp.lost_by_program, counters.connections.queries.sum), (2, 2));
 }
 
-/// Over HTTP/2 the client hears of it, and loses nothing.
 #[test]
 fn a_quota_ends_an_http_session() {
     let server = with_quota(3, "uniform:1ms..5ms", "0");
@@ -143,7 +136,7 @@ fn a_quota_ends_an_http_session() {
         polled.unwrap();
         http.receive(&buffer[..count]);
     }
-    // All five were on their way before the client could know.
+    // The client sent all five before it could know.
     answered.sort();
     assert_eq!(answered, [1, 2, 3, 4, 5]);
     assert!(!http.send(6, &query(6, "www.example.", Rtype::A)), "no GOAWAY came");

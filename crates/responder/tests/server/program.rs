@@ -8,8 +8,8 @@ use domain::base::iana::Rtype;
 
 use crate::running::{ASKED, PATIENCE, Running, exchange, query, read_message};
 
-/// Five standard deviations of a binomial share: a right server fails once in 1.7 million runs,
-/// and the seed is fixed besides.
+/// Five standard deviations of a binomial share: a right server fails once in 1.7 million runs, and the seed
+/// is fixed.
 fn check_share(seen: u64, of: u64, share: f64) {
     let (seen, of) = (seen as f64, of as f64);
     let bound = 5.0 * (of * share * (1.0 - share)).sqrt();
@@ -94,8 +94,8 @@ fn answers_take_as_long_as_programmed() {
     }
 }
 
-/// Each answer costs as many steps as any other, whatever it travels over, and those that are lost
-/// cost none. (DoQ and DoH3 are looked at where their client is.)
+/// Over any transport each answer costs the same steps, and lost ones cost none. (DoQ and DoH3 are tested
+/// where their client is.)
 #[test]
 fn every_answer_costs_the_same() {
     let server = Running::start(|config| config.program.busy = Duration::from_micros(3));
@@ -128,8 +128,8 @@ fn every_answer_costs_the_same() {
     assert_eq!(server.stop().udp.busy_steps, 0);
 }
 
-/// Asks `count` queries over UDP one behind the other; the ids of those that were answered, in order
-/// of their answers.
+/// Asks `count` queries over UDP one after the other; the ids of those that were answered, in order of their
+/// answers.
 fn answered_ids(server: &Running, count: u16) -> Vec<u16> {
     let client = server.udp();
     for id in 0..count {
@@ -149,7 +149,6 @@ fn answered_ids(server: &Running, count: u16) -> Vec<u16> {
     std::iter::from_fn(next).collect()
 }
 
-/// Which queries are lost follows from the seed alone.
 #[test]
 fn one_seed_gives_the_same_losses() {
     let lost = |seed| {
@@ -165,7 +164,6 @@ fn one_seed_gives_the_same_losses() {
     assert_ne!(first, lost(8));
 }
 
-/// During a stall nothing is answered; what was asked meanwhile is answered after it.
 #[test]
 fn a_stall_holds_everything_up() {
     let server = Running::start(|config| {
@@ -177,7 +175,7 @@ fn a_stall_holds_everything_up() {
     client.recv(&mut [0; 512]).unwrap();
     let first = Instant::now();
     std::thread::sleep(Duration::from_millis(300));
-    // On a machine that slept too long the stall is over already, and there is nothing to see.
+    // On a slow machine the stall is over already, and there is nothing to see.
     let is_in_time = first.elapsed() < Duration::from_millis(500);
     for id in 1..10 {
         ask(id);
@@ -187,14 +185,13 @@ fn a_stall_holds_everything_up() {
         client.recv(&mut [0; 512]).unwrap();
     }
     let waited = first.elapsed();
-    // The first answer is read a little after the first query: hence 550 and not 600.
+    // The first answer is read a little after the first query: so 550 and not 600.
     assert!(!is_in_time || waited >= Duration::from_millis(550), "answered after {waited:?}");
     let counters = server.stop();
     assert_eq!((counters.udp.answered, counters.tcp.answered), (10, 1));
 }
 
-/// Answers that are still held back when the server stops are counted, and so are those whose
-/// client is gone.
+/// Answers that are held back when the server stops are counted, and so are those whose client is gone.
 #[test]
 fn nothing_is_lost_from_the_counts() {
     let server =

@@ -10,7 +10,7 @@ use dnslab_wire::Transport;
 
 use crate::running::{Running, zone};
 
-/// Runs the client, which `./test` builds.
+/// `./test` builds the client.
 #[track_caller]
 fn run(server: &Running, protocol: &str, address: SocketAddr, count: u32) -> Output {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/quic-go-client");
@@ -24,7 +24,7 @@ fn run(server: &Running, protocol: &str, address: SocketAddr, count: u32) -> Out
         })
 }
 
-/// Runs it: its answers must be right, and it must end with these words.
+/// The answers must be right, and the output must end with `expected`.
 #[track_caller]
 fn check(server: &Running, protocol: &str, address: SocketAddr, count: u32, expected: &str) {
     let output = run(server, protocol, address, count);
@@ -39,7 +39,7 @@ fn a_foreign_client_is_answered() {
             let (mut doq, mut doh3) = (Vec::new(), Vec::new());
             let server = Running::start(|config| {
                 config.early_data = early_data;
-                // Bound at last by `Running`, but the ports must be known before.
+                // `Running` binds them later, but the ports must be known now.
                 doq.push(free(address));
                 doh3.push(free(address));
                 config.doq_listen.clone_from(&doq);
@@ -65,7 +65,7 @@ fn a_foreign_client_is_answered() {
     }
 }
 
-/// Who asks for another protocol, or for none, is refused (RFC 9001, section 8.1).
+/// A client that asks for another protocol, or for none, is refused (RFC 9001, section 8.1).
 #[test]
 fn other_protocols_are_refused() {
     let (mut doq, mut doh3) = (Vec::new(), Vec::new());
@@ -93,12 +93,11 @@ fn other_protocols_are_refused() {
     assert_eq!((connections.full_handshakes, connections.failed_handshakes), (1, 5));
 }
 
-/// An address whose port was free a moment ago.
+/// Its port was free a moment ago.
 fn free(address: &str) -> SocketAddr {
     std::net::UdpSocket::bind(address).unwrap().local_addr().unwrap()
 }
 
-/// Without TLS there is no QUIC, and what the ports are is told.
 #[test]
 fn addresses_are_bound() {
     let mut config = dnslab_responder::Config::new(zone());

@@ -17,14 +17,13 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// A read that takes longer has failed; long enough for a machine with many other things to do.
+/// A read that takes longer has failed. It is long enough for a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The transports that [`Running::ask`] asks over.
 pub(crate) const ASKED: [Transport; 4] =
     [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
 
-/// The zone that is served: hosts `host0` to `host999`, and one RRset that no datagram holds.
+/// Hosts `host0` to `host999`, and one RRset that no datagram holds.
 pub(crate) fn zone() -> Zone {
     let mut text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\n\
                     ns A 192.0.2.53\nwww A 192.0.2.1\nalias CNAME www\n"
@@ -38,23 +37,17 @@ pub(crate) fn zone() -> Zone {
     Zone::parse(text.as_bytes(), None).unwrap()
 }
 
-/// A server that runs until it is stopped or dropped.
+/// It runs until it is stopped or dropped.
 pub(crate) struct Running {
-    /// Address for UDP and TCP.
+    /// For UDP and TCP.
     pub(crate) address: SocketAddr,
-    /// Address for DoT.
     pub(crate) dot_address: SocketAddr,
-    /// Address for DoH over HTTP/2.
     pub(crate) doh2_address: SocketAddr,
-    /// The certificate authority's only certificate is the server's own.
+    /// The server's own certificate is the only one.
     pub(crate) roots: Arc<RootCertStore>,
-    /// The certificate's file.
     pub(crate) chain: PathBuf,
-    /// The certificate's files.
     pub(crate) certificate: CertificateFiles,
-    /// Steps of the loop that each answer costs.
     pub(crate) busy_steps: u64,
-    /// What is counted while it runs.
     pub(crate) counters: CountersHandle,
     stop: StopHandle,
     thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
@@ -62,12 +55,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a server on `127.0.0.1`, changed as wanted.
     pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
         Self::start_on("127.0.0.1:0", change)
     }
 
-    /// Starts a server on free ports of an address.
+    /// On free ports of an address.
     pub(crate) fn start_on(address: &str, change: impl FnOnce(&mut Config)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -101,13 +93,11 @@ impl Running {
         }
     }
 
-    /// Stops the server and reads its counters.
     pub(crate) fn stop(mut self) -> Counters {
         self.stop.stop();
         self.thread.take().unwrap().join().unwrap().unwrap()
     }
 
-    /// A connected UDP client.
     pub(crate) fn udp(&self) -> UdpSocket {
         let any = if self.address.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let socket = UdpSocket::bind(any).unwrap();
@@ -116,12 +106,11 @@ impl Running {
         socket
     }
 
-    /// A TCP client.
     pub(crate) fn tcp(&self) -> TcpStream {
         connect(self.address)
     }
 
-    /// Settings of a TLS client; one store of tickets.
+    /// With one store of tickets.
     pub(crate) fn tls_config(&self) -> ClientConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -133,7 +122,6 @@ impl Running {
         config
     }
 
-    /// A TLS client that verifies the server's certificate.
     pub(crate) fn dot(
         &self,
         config: &Arc<ClientConfig>,
@@ -143,7 +131,6 @@ impl Running {
         StreamOwned::new(session, connect(self.dot_address))
     }
 
-    /// A TLS client that asks for this protocol.
     pub(crate) fn tls(
         &self,
         address: SocketAddr,
@@ -156,13 +143,12 @@ impl Running {
         StreamOwned::new(session, connect(address))
     }
 
-    /// Asks one question over HTTP/2, with the id put back as a client does; the status if that is
-    /// not 200, 0 if the stream was reset.
+    /// Asks one question over HTTP/2, with the id put back as a client does. The error is the status if that
+    /// is not 200, 0 if the stream was reset.
     pub(crate) fn doh2(&self, method: Method, query: &[u8]) -> Result<Vec<u8>, u16> {
         self.doh2_at("/dns-query", method, query)
     }
 
-    /// The same at any path.
     pub(crate) fn doh2_at(&self, path: &str, method: Method, query: &[u8]) -> Result<Vec<u8>, u16> {
         let mut stream = self.tls(self.doh2_address, b"h2");
         let (authority, path) = ("localhost".to_owned(), path.to_owned());
@@ -191,7 +177,6 @@ impl Running {
         }
     }
 
-    /// Asks one question over any transport.
     pub(crate) fn ask(&self, transport: Transport, query: &[u8]) -> Vec<u8> {
         match transport {
             Transport::Doh2 => self.doh2(Method::Post, query).unwrap(),
@@ -227,7 +212,6 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// An encoded query with an id.
 pub(crate) fn query(id: u16, qname: &str, qtype: Rtype) -> Vec<u8> {
     let name: Name<Vec<u8>> = qname.parse().unwrap();
     let query = Query::new(&name, qtype, &QueryOptions::default()).unwrap();
@@ -236,7 +220,6 @@ pub(crate) fn query(id: u16, qname: &str, qtype: Rtype) -> Vec<u8> {
     octets
 }
 
-/// Sends one message with its length prefix and reads one back.
 pub(crate) fn exchange(stream: &mut (impl Read + Write), query: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     dnslab_wire::push_frame(&mut frame, query);
@@ -245,7 +228,6 @@ pub(crate) fn exchange(stream: &mut (impl Read + Write), query: &[u8]) -> Vec<u8
     read_message(stream)
 }
 
-/// Reads one message with its length prefix.
 pub(crate) fn read_message(stream: &mut impl Read) -> Vec<u8> {
     let mut length = [0; 2];
     stream.read_exact(&mut length).unwrap();

@@ -1,4 +1,4 @@
-//! What is wrong is said when the server starts, with the remedy.
+//! The server says what is wrong when it starts, with the remedy.
 
 use std::net::UdpSocket;
 use std::num::NonZeroUsize;
@@ -7,7 +7,6 @@ use dnslab_responder::{CertificateFiles, Config, Server};
 
 use crate::running::{Running, zone};
 
-/// The error of a configuration contains all of these.
 fn check(change: impl FnOnce(&mut Config), expected: &[&str]) {
     let mut config = Config::new(zone());
     change(&mut config);

@@ -83,7 +83,6 @@ fn a_burst_of_datagrams_is_answered_whole() {
     assert_eq!(server.stop().udp.answered, 2000);
 }
 
-/// Many queries in one write, cut at odd places; all answers come, in order without a delay.
 #[test]
 fn pipelined_queries() {
     let server = Running::start(|_| {});
@@ -108,12 +107,10 @@ fn pipelined_queries() {
     assert_eq!((counters.tcp.answered, counters.dot.answered), (2000, 2000));
 }
 
-/// Both directions of any stream.
 trait ReadWrite: Read + Write {}
 
 impl<T: Read + Write> ReadWrite for T {}
 
-/// With HTTP/2 the program's delay and loss are those of each request.
 #[test]
 fn requests_are_answered_by_both_methods_and_as_the_program_says() {
     let server = Running::start(|config| {
@@ -130,7 +127,6 @@ fn requests_are_answered_by_both_methods_and_as_the_program_says() {
     assert_eq!(counters.lateness.answers, 2);
 }
 
-/// Queries in the first packet of a resumed connection are answered, if the server wants that.
 #[test]
 fn early_data() {
     for accepted in [true, false] {
@@ -149,7 +145,7 @@ fn early_data() {
             stream.write_all(&frame).unwrap();
         }
         assert_eq!(Response::parse(&read_message(&mut stream)).unwrap().id, 2);
-        // The handshake has ended at the server, too, when this is answered.
+        // When this is answered, the handshake has ended at the server too.
         exchange(&mut stream, &query(3, "www.example.", Rtype::A));
         assert_eq!(stream.conn.is_early_data_accepted(), accepted);
         assert_eq!(stream.conn.handshake_kind(), Some(HandshakeKind::Resumed));
@@ -170,8 +166,8 @@ fn without_tickets_nothing_is_resumed() {
     }
 }
 
-/// With a delay drawn for each, answers overtake each other (RFC 7766, section 6.2.1.1); a client
-/// that closed its sending side still gets all of them.
+/// With a random delay answers overtake each other (RFC 7766, section 6.2.1.1). A client that closed its
+/// sending side still gets all of them.
 #[test]
 fn delayed_answers_come_out_of_order_and_all() {
     let server = Running::start(|config| {

@@ -1,5 +1,5 @@
-//! Real validating forwarders in front of the responder: Unbound and Knot Resolver with the trust
-//! anchor, and `delv`, which validates by itself.
+//! Real validating forwarders in front of the responder: Unbound and Knot Resolver with the trust anchor, and
+//! `delv`, which validates by itself.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
@@ -15,20 +15,18 @@ use domain::base::{Message, Name};
 
 use crate::running::{PATIENCE, Running};
 
-/// The names that the resolver knows.
 const NAMES: &str = "www.example.com\nexample.com\na.deep.example.com\nwww.example.org\n";
 
-/// Where the forwarders listen: an address of their own, since sockets of other tests may get any
-/// port of the usual one before a forwarder has taken it.
+/// Forwarders have their own address: sockets of other tests may get any port of the usual one before a
+/// forwarder has taken it.
 const FORWARDERS: &str = "127.0.0.3";
 
-/// Starts the responder as a resolver whose zones are signed, or not.
 fn resolver(signing: Signing) -> Running {
     let zones = Zones::below_root(&NameList::parse(NAMES).unwrap(), signing);
     Running::start(|config| config.zones = Arc::new(zones))
 }
 
-/// A foreign server in a folder of its own, ended when it is dropped.
+/// A foreign server in its own folder, ended when it is dropped.
 pub(crate) struct Forwarder {
     address: SocketAddr,
     child: Child,
@@ -36,14 +34,12 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Runs a program with a configuration, made for the port it is to take, and waits until it
-    /// answers something.
+    /// Runs a program with a configuration for its port, and waits until it answers something.
     fn start(program: &str, arguments: &[&str], configuration: impl Fn(u16) -> String) -> Self {
         let address = UdpSocket::bind((FORWARDERS, 0)).unwrap().local_addr().unwrap();
         Self::start_at(address, program, arguments, configuration)
     }
 
-    /// The same at this address.
     pub(crate) fn start_at(
         address: SocketAddr,
         program: &str,
@@ -73,7 +69,7 @@ impl Forwarder {
         own
     }
 
-    /// Unbound that forwards everything to the responder, and trusts the key of its root.
+    /// It forwards everything to the responder, and trusts the key of its root.
     fn unbound(upstream: &Running) -> Self {
         let upstream = upstream.address;
         Self::start("/usr/sbin/unbound", &["-d", "-c", "configuration"], |port| {
@@ -89,7 +85,7 @@ impl Forwarder {
         })
     }
 
-    /// Knot Resolver that does the same, without its modules that ask on their own.
+    /// It does the same, without its modules that ask on their own.
     fn knot_resolver(upstream: &Running) -> Self {
         let upstream = upstream.address;
         let arguments = ["-n", "-q", "-c", "configuration", "."];
@@ -107,7 +103,7 @@ impl Forwarder {
         })
     }
 
-    /// Asks once; nothing if no answer comes in time.
+    /// `None` if no answer comes in time.
     pub(crate) fn try_ask(
         &self,
         qname: &str,
@@ -121,7 +117,7 @@ impl Forwarder {
         query[3] |= 0x20;
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(patience)).unwrap();
-        // A server that is not there yet shows as an error of the one or the other.
+        // A server that is not there yet is an error of one of these.
         socket.connect(self.address).ok()?;
         socket.send(&query).ok()?;
         let mut answer = vec![0; 65_535];
@@ -130,7 +126,7 @@ impl Forwarder {
         Some(Message::from_octets(answer).unwrap())
     }
 
-    /// Asks; the code, whether the data were found authentic, and the number of answers.
+    /// The code, whether the data are authentic, and the number of answers.
     #[track_caller]
     fn ask(&self, qname: &str, qtype: Rtype) -> (Rcode, bool, u16) {
         let answer = self.try_ask(qname, qtype, PATIENCE);
@@ -138,7 +134,6 @@ impl Forwarder {
         (answer.header().rcode(), answer.header().ad(), answer.header_counts().ancount())
     }
 
-    /// What it has written.
     fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -177,7 +172,7 @@ fn forwarders_validate_everything() {
     assert!(server.stop().udp.answered > 20);
 }
 
-/// The same questions with nothing to trust: so the test above can fail.
+/// With nothing to trust the same questions must fail.
 #[test]
 fn forwarders_refuse_what_they_cannot_validate() {
     let long_ago = SystemTime::now() - Duration::from_secs(60 * 24 * 60 * 60);
@@ -206,7 +201,6 @@ fn delv_validates_by_itself() {
     delv.check("nothing.example.com", "A", "; negative response, fully validated");
 }
 
-/// A zone file that BIND's tools signed is served with its proofs, by an authoritative server.
 #[test]
 fn a_signed_zone_file_is_served_with_its_proofs() {
     let folder = tempfile::tempdir().unwrap();
@@ -260,7 +254,6 @@ fn a_signed_zone_file_is_served_with_its_proofs() {
     assert!(error.contains("NSEC3 is not served"), "{error}");
 }
 
-/// `delv`, with its trust anchor.
 struct Delv {
     anchor: PathBuf,
     root: String,
@@ -268,7 +261,6 @@ struct Delv {
 }
 
 impl Delv {
-    /// For zones below `root`, whose key is this, with its file in a folder.
     fn new(folder: &Path, root: &str, key: &str, server: &Running) -> Self {
         let anchor = folder.join("anchor");
         let text = format!("trust-anchors {{ {root} static-key 257 3 13 \"{key}\"; }};");
@@ -276,7 +268,6 @@ impl Delv {
         Self { anchor, root: format!("+root={root}"), port: server.address.port().to_string() }
     }
 
-    /// Asks; its output must contain this.
     #[track_caller]
     fn check(&self, qname: &str, qtype: &str, expected: &str) {
         let output = Command::new("delv")

@@ -9,11 +9,10 @@ use crate::{
     VariantDraft,
 };
 
-/// Queries outstanding on one connection over QUIC that Knot DNS answers.
+/// Queries that Knot DNS 3.4 answers together on one connection over QUIC.
 const STREAMS_OF_KNOT: u32 = 9;
 
 impl Check<'_> {
-    /// What is sent, when, by whom and how.
     pub(super) fn load(&mut self, draft: &mut VariantDraft) {
         let load = &mut draft.load;
         if !load.rate.is_written() && load.pace.is_written() {
@@ -33,7 +32,7 @@ impl Check<'_> {
         self.streams_of_knot(draft);
         self.sources(draft);
         let (load, upstream) = (&mut draft.load, &draft.upstream);
-        // Who asks a forwarder wants to know, and not only what it happens to know.
+        // Without RD a forwarder may answer only what it has in its cache.
         load.recursion_desired.value.get_or_insert(upstream.kind.value.is_some());
         self.edns_options(load);
         load.edns_payload.value = load.checked().query_options().edns.map(|edns| edns.payload_size);
@@ -51,7 +50,7 @@ impl Check<'_> {
         }
     }
 
-    /// Worker threads: at most one per client, and one for each CPU that they are pinned to.
+    /// At most one worker per client, and one for each CPU that they are pinned to.
     fn workers(&mut self, load: &mut LoadDraft) {
         let LoadDraft { workers, cpus, clients, .. } = load;
         let pinned = u32::try_from(cpus.value.len()).unwrap_or(u32::MAX);
@@ -78,7 +77,7 @@ impl Check<'_> {
         workers.value = wanted;
     }
 
-    /// What is asked: a file has types of its own. What else comes from files must be there.
+    /// Checks what is asked, and that the files that it comes from are there.
     fn queries(&mut self, load: &mut LoadDraft) {
         self.file(&mut load.queries, "query file");
         self.file(&mut load.tsig_file, "file with a TSIG key");
@@ -107,7 +106,6 @@ impl Check<'_> {
         }
     }
 
-    /// What clients make of TLS.
     fn tls(&mut self, draft: &mut VariantDraft) {
         let VariantDraft { load, server, .. } = draft;
         let LoadDraft { tls_versions: versions, tls_groups: groups, early_data, .. } = load;
@@ -168,7 +166,6 @@ impl Check<'_> {
         }
     }
 
-    /// Knot DNS and queries outstanding together on one connection over QUIC.
     fn streams_of_knot(&mut self, draft: &VariantDraft) {
         let VariantDraft { load, server, .. } = draft;
         let Some(outstanding) = load.outstanding.value else { return };
@@ -190,7 +187,6 @@ impl Check<'_> {
         }
     }
 
-    /// Sources that cannot reach the server.
     fn sources(&mut self, draft: &VariantDraft) {
         let VariantDraft { load, server, lab, .. } = draft;
         let Some(sources) = &load.sources.value else { return };
@@ -228,8 +224,8 @@ impl Check<'_> {
         );
     }
 
-    /// EDNS options that a key of their own sends (IANA DNS EDNS0 Option Codes): given as an option too,
-    /// they would stand twice in a query.
+    /// Some EDNS options have a key (IANA DNS EDNS0 Option Codes). Written as an option too, they would stand
+    /// twice in a query.
     fn edns_options(&mut self, load: &LoadDraft) {
         let label = "and once for this";
         let of_keys = [

@@ -21,7 +21,7 @@ use crate::{
     Written, find,
 };
 
-/// What the check asks of the machine that it runs on. Nothing by default: relative paths stay as they are,
+/// What the check asks of the machine that it runs on. By default nothing: relative paths stay as they are,
 /// every file is there, and no name has an address.
 pub trait Machine {
     /// Folder that relative paths in the file start from.
@@ -34,7 +34,7 @@ pub trait Machine {
         Path::new("")
     }
 
-    /// Whether a file is there.
+    /// Whether this file is there.
     fn is_file(&self, path: &Path) -> bool {
         let _ = path;
         true
@@ -43,22 +43,22 @@ pub trait Machine {
     /// Looks for a root folder, by its path or its name.
     ///
     /// # Errors
-    /// When it is not there: why, and what to do about it.
+    /// Why it is not there, and what to do about it.
     fn find_root(&self, root: &Path) -> Result<(), (String, String)> {
         let _ = root;
         Ok(())
     }
 
-    /// The address of a host, by its name.
+    /// The address of a host.
     ///
     /// # Errors
-    /// When it has none: why.
+    /// Why the name has none.
     fn find_address(&self, name: &str) -> Result<IpAddr, String> {
         Err(format!("no name is looked up here, so `{name}` is unknown"))
     }
 }
 
-/// A machine of which nothing is asked.
+/// Answers with the defaults of [`Machine`].
 #[derive(Clone, Copy, Debug)]
 pub struct AnyMachine;
 
@@ -66,8 +66,7 @@ impl Machine for AnyMachine {}
 
 /// Checks the text of an experiment file with the overrides of the command line.
 ///
-/// Looks at no other file: relative paths stay as they are, and whether files exist is not asked. Never
-/// panics, whatever the text.
+/// Never panics, whatever the text. It looks at no other file: relative paths stay as they are.
 ///
 /// # Errors
 /// Everything that is wrong, at once.
@@ -77,17 +76,17 @@ pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
     document.check(&AnyMachine)
 }
 
-/// An experiment as written, with the layers of each variant put together; values of the program's can be
-/// put into it before it is checked.
+/// An experiment as written, with the layers of each variant put together. The program can put its own values
+/// into it before the check.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// The experiment as a whole.
+    /// Keys of the experiment as a whole.
     pub top: TopDraft,
-    /// The load at one rate for all variants.
+    /// Keys of `[common]`.
     pub common: CommonDraft,
-    /// How often, in which order.
+    /// Keys of `[repeat]`.
     pub repeat: RepeatDraft,
-    /// The variants, in the order of the file.
+    /// In the order of the file.
     pub variants: Vec<VariantDraft>,
     document: Document,
 }
@@ -109,8 +108,6 @@ impl Document {
         }
     }
 
-    /// Checks the experiment.
-    ///
     /// # Errors
     /// Everything that is wrong, at once.
     pub fn check(self, machine: &dyn Machine) -> Result<Experiment, Problems> {
@@ -119,14 +116,12 @@ impl Document {
 }
 
 impl Draft {
-    /// Gives another name to the variant at this place.
+    /// Renames the variant at this place of the list.
     pub fn rename(&mut self, place: usize, name: &str) {
         name.clone_into(&mut self.variants[place].name);
         self.document.variants[place].name = Some(name.to_owned());
     }
 
-    /// Checks the experiment.
-    ///
     /// # Errors
     /// Everything that is wrong, at once.
     pub fn check(mut self, machine: &dyn Machine) -> Result<Experiment, Problems> {
@@ -144,25 +139,21 @@ impl Draft {
 #[derive(Debug)]
 struct Use {
     place: Place,
-    /// True if this variant uses it.
     is_used: bool,
-    /// What is wrong if none does.
+    /// What is wrong if no variant uses it.
     message: String,
-    /// The label of the place then.
     label: &'static str,
-    /// What to do about it.
     help: String,
 }
 
-/// A check in progress. Its methods go on after a problem, with the default in the place of what is
-/// wrong, so that all problems come to light.
+/// A check in progress. After a problem its methods go on with the default, so that all problems come to
+/// light.
 struct Check<'a> {
     machine: &'a dyn Machine,
-    /// What was wrong so far.
     problems: Vec<Problem>,
-    /// Keys that only some variants use, and whether one does.
+    /// Keys that only some variants use.
     uses: Vec<Use>,
-    /// Host names that were looked up, and what came of it.
+    /// Host names that were looked up, each with its answer.
     names: Vec<(String, Result<IpAddr, String>)>,
 }
 
@@ -208,7 +199,7 @@ impl Check<'_> {
         }
     }
 
-    /// Notes a problem. The first place is that of the culprit; a field that nobody wrote has none.
+    /// The first place is the culprit. A field that nobody wrote has none.
     fn problem<const MARKS: usize>(
         &mut self,
         message: impl Into<String>,
@@ -220,7 +211,7 @@ impl Check<'_> {
         self.problems.push(problem.help(help));
     }
 
-    /// Decides between keys that exclude each other, before anything else is made of them.
+    /// Decides between keys that exclude each other, before other checks use them.
     fn exclusives(&mut self, draft: &mut VariantDraft) {
         let (server, load) = (&mut draft.server, &mut draft.load);
         let has_rate = load.rate.is_written();
@@ -235,7 +226,7 @@ impl Check<'_> {
             load.outstanding.value = None;
             load.pace.value.get_or_insert_default();
         } else if has_rate {
-            // The pace belongs to the rate that another layer displaced.
+            // This pace belongs to a rate that another layer displaced.
             load.pace.forget();
         }
         if exclude(&mut load.queries, &mut load.popular_names) {
@@ -280,7 +271,8 @@ impl Check<'_> {
         }
     }
 
-    /// Keys that mean nothing to the variant: a problem where that is a slip. Each gets its default.
+    /// Keys that mean nothing to the variant. They are a problem if they look like a slip, and get their
+    /// defaults.
     fn fit(&mut self, draft: &mut VariantDraft) {
         let variant = draft.checked();
         let kind_place = Field::place(&draft.server.kind).cloned();
@@ -289,7 +281,7 @@ impl Check<'_> {
         for field in draft.fields() {
             let (key, place) = (field.key(), field.place().cloned());
             for when in key.when {
-                // What is written as it is by default is no slip.
+                // A key written with its default is no slip.
                 let says_something = field.is_broken() || !field.is_default();
                 let place = place.as_ref().filter(|_| says_something);
                 match (when, place) {
@@ -334,7 +326,7 @@ impl Check<'_> {
         }
     }
 
-    /// A key that another kind of server would understand.
+    /// The problem of a key that only another kind of server understands.
     fn unfit(
         &mut self,
         path: &str,
@@ -359,7 +351,6 @@ impl Check<'_> {
         );
     }
 
-    /// Problems of the keys that no variant uses.
     fn unused(&mut self) {
         let uses = std::mem::take(&mut self.uses);
         let is_used = |one: &Use| uses.iter().any(|it| it.place == one.place && it.is_used);
@@ -375,7 +366,7 @@ impl Check<'_> {
         }
     }
 
-    /// An override that no variant takes would be lost without a word.
+    /// Otherwise an override that no variant takes would be lost without a word.
     fn idle_overrides(&mut self, document: &Document, held: &[Place]) {
         for (path, entry) in &document.entries {
             let reaches_variants = find(path).is_some_and(crate::Key::is_overridable);
@@ -391,7 +382,7 @@ impl Check<'_> {
         }
     }
 
-    /// The guard leaves something of each slice.
+    /// Checks that the guard leaves something of each slice.
     fn slices(&mut self, repeat: &mut RepeatDraft) {
         let RepeatDraft { slice, guard, .. } = repeat;
         let is_broken = slice.is_broken() || guard.is_broken();
@@ -406,7 +397,7 @@ impl Check<'_> {
         }
     }
 
-    /// The variants that a variant is compared with are others of the same experiment.
+    /// Checks that a variant is compared with others of the same experiment.
     fn compared_with(&mut self, draft: &mut VariantDraft, document: &Document) {
         let mark = draft.compare.with.mark("no such variant");
         let Some(VariantNames(wanted)) = &mut draft.compare.with.value else { return };
@@ -418,7 +409,7 @@ impl Check<'_> {
         }
     }
 
-    /// Not more runs and pairs than a report can hold.
+    /// Checks that a report can hold the runs and pairs.
     fn size(&mut self, repeat: &RepeatDraft, variants: &[Variant]) {
         let runs = variants.len() * repeat.runs.value as usize;
         if runs > MAX_RUNS {
@@ -436,7 +427,7 @@ impl Check<'_> {
         }
     }
 
-    /// No name is there twice.
+    /// Checks that no name is there twice.
     fn variant_names(&mut self, document: &Document) {
         for (at, variant) in document.variants.iter().enumerate() {
             let Some(name) = &variant.name else { continue };
@@ -452,13 +443,12 @@ impl Check<'_> {
         }
     }
 
-    /// The variant that the others are compared with.
     fn baseline(&mut self, top: &TopDraft, document: &Document) -> String {
         let names: Vec<&str> = document.names().collect();
         let Some(baseline) = &top.baseline.value else {
             return names.first().copied().unwrap_or_default().to_owned();
         };
-        // A variant whose name is wrong itself may be the one that is meant.
+        // A variant with a wrong name may be the one that is meant.
         let all_named = names.len() == document.variants.len();
         if all_named && !names.is_empty() && !names.contains(&baseline.as_str()) {
             let message = format!("the baseline `{}` is not a variant", shown(baseline));
@@ -476,7 +466,7 @@ impl Check<'_> {
         }
     }
 
-    /// The whole path of a file, from the folder that it starts from; a problem if there is none.
+    /// Makes the path whole. A missing file is a problem.
     fn file(&mut self, field: &mut Written<Option<PathBuf>>, what: &str) {
         if let (Some(path), Some(place)) = (&field.value, Field::place(field)) {
             field.value = Some(self.file_at(path, &place.clone(), what));
@@ -494,8 +484,8 @@ impl Check<'_> {
     }
 }
 
-/// Of two keys that exclude each other, that of the later layer holds, and the other is forgotten. True if
-/// both were written in the same layer.
+/// Of two keys that exclude each other, the later layer holds, and the other key is forgotten. True if both
+/// were written in the same layer.
 fn exclude<A: Setting, B: Setting>(first: &mut Written<A>, second: &mut Written<B>) -> bool {
     match (first.layer(), second.layer()) {
         (Some(a), Some(b)) if a == b => return true,
@@ -506,7 +496,7 @@ fn exclude<A: Setting, B: Setting>(first: &mut Written<A>, second: &mut Written<
     false
 }
 
-/// What to do about a name that is not that of a variant.
+/// Help for a name that no variant has.
 fn near_name(name: &str, names: &[&str]) -> String {
     let list = names.join(", ");
     match closest_word(name, names.iter().copied()) {

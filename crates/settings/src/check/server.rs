@@ -12,7 +12,6 @@ use crate::{
 };
 
 impl Check<'_> {
-    /// The server under test.
     pub(super) fn server(&mut self, draft: &mut VariantDraft) {
         let server = &mut draft.server;
         for binary in [&mut server.binary, &mut draft.relay.binary, &mut draft.upstream.binary] {
@@ -24,8 +23,7 @@ impl Check<'_> {
         if let (Some(folder), Some(place)) =
             (&draft.log.folder.value, Field::place(&draft.log.folder))
         {
-            // Whether it is there is asked when the plan is made: a variant whose disk is missing is left
-            // out.
+            // The plan asks whether it is there: a variant whose disk is missing is left out.
             draft.log.folder.value = Some(self.folder_of(place).join(folder));
         }
         match draft.server.kind.value {
@@ -40,7 +38,6 @@ impl Check<'_> {
         }
     }
 
-    /// Where a started server listens.
     fn started(&mut self, draft: &mut VariantDraft) {
         let address = &mut draft.server.address;
         if let Host::Name(_) = address.value.host {
@@ -60,14 +57,14 @@ impl Check<'_> {
         }
     }
 
-    /// A program: a path, which must be there, or a bare name, which the search path finds.
+    /// A path must be there. A bare name is found on the search path.
     fn binary(&mut self, field: &mut Written<Option<std::path::PathBuf>>) {
         if field.value.as_ref().is_some_and(|path| path.to_string_lossy().contains('/')) {
             self.file(field, "program");
         }
     }
 
-    /// A root folder: a path, or the name of one in the cache. Either must be there.
+    /// A path, or the name of a root folder in the cache. Either must be there.
     fn root(&mut self, field: &mut Written<Option<std::path::PathBuf>>) {
         let (Some(root), Some(place)) = (&field.value, Field::place(field)) else { return };
         let is_name = is_name(root);
@@ -78,8 +75,6 @@ impl Check<'_> {
         field.value = Some(root);
     }
 
-    /// A server that runs already: where it answers on the transport of the load, and what its certificate
-    /// is verified by.
     fn external(&mut self, draft: &mut VariantDraft) {
         let transport = draft.load.transport.value;
         let server = &mut draft.server;
@@ -115,8 +110,8 @@ impl Check<'_> {
         draft.host_name = name;
     }
 
-    /// The port for UDP and TCP, by itself or behind the address. Where every load is encrypted, most likely
-    /// the port for that was meant, and silence would measure another server.
+    /// The port for UDP and TCP, from its own key or from the address. If every load is encrypted, the user
+    /// most likely meant the encrypted port, and silence would measure another server.
     fn plain_port(&mut self, draft: &mut VariantDraft) {
         let transport = draft.load.transport.value;
         let server = &mut draft.server;
@@ -148,8 +143,8 @@ impl Check<'_> {
         }
     }
 
-    /// The address of a host, and its name if it was written by name. A name is looked up once, so that
-    /// all variants ask the same address.
+    /// The address of a host, and its name if it was written by name. A name is looked up once, so that all
+    /// variants ask the same address.
     fn look_up(&mut self, written: &Written<HostAddress>) -> (IpAddr, Option<String>) {
         let Host::Name(name) = &written.value.host else { return (written.value.ip(), None) };
         let found = match self.names.iter().find(|(known, _)| known == name) {
@@ -171,8 +166,8 @@ impl Check<'_> {
         (address, Some(name.clone()))
     }
 
-    /// How the certificate of an external server is verified: of `server.authority` and `server.insecure`
-    /// that of the later layer holds.
+    /// How the certificate of an external server is verified. Of `server.authority` and `server.insecure`,
+    /// the later layer holds.
     fn verification(&mut self, draft: &mut VariantDraft) {
         if !draft.load.transport.value.is_encrypted() {
             return;
@@ -202,7 +197,7 @@ impl Check<'_> {
         }
     }
 
-    /// The servers behind the one under test, and the links between their hosts.
+    /// Checks the servers behind the one under test, and the links between their hosts.
     pub(super) fn chain(&mut self, draft: &mut VariantDraft) {
         let VariantDraft { server, relay, upstream, load, client_link, upstream_link, .. } = draft;
         let kind = server.kind.value.started();
@@ -277,13 +272,12 @@ impl Check<'_> {
     }
 }
 
-/// True for the name of a root folder in the cache; a path has `/`.
+/// True for the name of a root folder in the cache. A path has a `/`.
 #[must_use]
 pub fn is_name(root: &Path) -> bool {
     root.to_str().is_some_and(|text| !text.is_empty() && !text.contains('/') && text != ".")
 }
 
-/// What an operator calls the transport.
 fn in_words(transport: Transport) -> &'static str {
     match transport {
         Transport::Udp => "UDP",
@@ -302,7 +296,6 @@ mod tests {
     use super::*;
     use crate::{Document, Variant};
 
-    /// Knows one name, and remembers which were asked for.
     #[derive(Default)]
     struct Names(RefCell<Vec<String>>);
 
@@ -316,7 +309,7 @@ mod tests {
         }
     }
 
-    /// Checks an external server at this address, asked over UDP and over TLS; the variants, and the
+    /// Checks an external server at this address, asked over UDP and over TLS. Returns the variants, and the
     /// names that were looked up.
     fn external(address: &str) -> (Result<Vec<Variant>, String>, Vec<String>) {
         let names = Names::default();

@@ -49,7 +49,6 @@ fn a_schedule_ends_with_time() {
     assert!((0..1_000).any(|_| slow.next().is_none()));
 }
 
-/// Counts of arrivals in windows of 10 ms, over all workers.
 fn counts(rate: &Rate, pace: Pace, seed: u64, shards: u32, windows: usize) -> Vec<f64> {
     const WINDOW_NS: u64 = 10_000_000;
     let mut counts = vec![0.0; windows];
@@ -105,7 +104,7 @@ fn constant_has_no_variance() {
 
 #[test]
 fn poisson_gaps_are_not_cut_to_nanoseconds() {
-    // Mean gap 2.5 ns: cut to whole ones it would be 2.0.
+    // Mean gap 2.5 ns: cut to whole nanoseconds it would be 2.0.
     let instants = Schedule::new(&Rate::Constant(4e8), Pace::Poisson, 1, 0, 1).take(1_000_000);
     let mean = instants.last().unwrap() as f64 / 1e6;
     assert!((mean - 2.5).abs() < 0.0125, "{mean}");
@@ -130,7 +129,7 @@ fn names_are_read_back() {
     assert_eq!(error, "unknown pace `steady`: it is one of constant, poisson");
 }
 
-/// Steps and ramps, with what they bring in the first 4 s.
+/// Steps and ramps, with the queries that they bring in the first 4 s.
 fn changing() -> [(Rate, f64); 6] {
     [
         ("steps:1000,2000,4000/1s", 11_000.0),
@@ -181,8 +180,7 @@ fn a_rate_that_ends_in_a_pause_ends_the_schedule() {
     }
 }
 
-/// In windows of 10 ms a changing rate brings Poisson counts: with the mean that the rate has there,
-/// and the variance of it.
+/// In windows of 10 ms, a changing rate brings Poisson counts: mean and variance are those of the rate there.
 #[test]
 fn poisson_follows_a_changing_rate() {
     const WINDOWS: usize = 400;

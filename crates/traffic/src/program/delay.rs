@@ -57,11 +57,10 @@ pub enum Delay {
     },
 }
 
-/// The forms that are read.
 const FORMS: &str = "one of `5ms`, `uniform:1ms..9ms`, `normal:5ms,1ms`, `exponential:5ms`, \
                      `lognormal:median=5ms,sigma=0.5` is expected";
 
-/// No draw is longer: a lognormal distribution has no end of its own.
+/// No draw is longer: a lognormal distribution has no end.
 const MAX_S: f64 = 3600.0;
 
 impl Delay {

@@ -10,11 +10,11 @@ use super::{ProgramError, duration};
 
 /// When the server neither reads nor answers, counted from the first query that it read.
 ///
-/// As with a real stall (a page fault, a reload, a stolen CPU) queries wait in the kernel's buffers
-/// meanwhile, and those that do not fit there are lost.
+/// Queries wait in the kernel's buffers meanwhile, as in a real stall (a page fault, a reload, a stolen CPU).
+/// What does not fit there is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// Again and again; the first one a period after the first query.
+    /// Again and again. The first one begins a period after the first query.
     Every {
         /// From one beginning to the next; longer than `length`.
         period: Duration,
@@ -31,7 +31,7 @@ pub enum Stall {
 }
 
 impl Stall {
-    /// If the server stalls at `since_first` after the first query: for how long it still does.
+    /// How much longer the server stalls, if it stalls at this time after the first query.
     #[must_use]
     pub fn remaining(self, since_first: Duration) -> Option<Duration> {
         let (into, length) = match self {

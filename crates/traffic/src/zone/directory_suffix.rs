@@ -12,11 +12,8 @@ pub struct DirectorySuffix(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no directory suffix: `{part}` {fault}; write dc=example,dc=test")]
 pub struct DirectorySuffixError {
-    /// The text.
     text: String,
-    /// The part between two commas that is wrong.
     part: String,
-    /// What is wrong with it.
     fault: &'static str,
 }
 
@@ -41,7 +38,7 @@ impl fmt::Display for DirectorySuffix {
     }
 }
 
-/// The text divided at its commas; a backslash takes a comma's meaning.
+/// The text divided at its commas, but not at those after a backslash.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     text.split(move |letter| {
@@ -51,7 +48,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Looks at one `type=value`; some directories write a space before it.
+/// Checks one `type=value`. Some directories write a space before it.
 fn check(part: &str) -> Result<(), &'static str> {
     let Some((kind, value)) = part.split_once('=') else {
         return Err("has no `=`");

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use super::update_commands;
 use super::{DirectorySuffix, SyntheticZone, UpdateServer, ipa_script, ldif, master_file};
 
-/// Octets that are gathered before they are written; a pipe of Linux holds as many.
+/// Octets that are kept before they are written; a Linux pipe holds as many.
 const BUFFER: usize = 1 << 16;
 
 /// A form in which a zone is written down.
@@ -34,11 +34,10 @@ pub enum ZoneFormat {
 }
 
 impl SyntheticZone {
-    /// Writes the zone in this form, in constant memory: it is gathered in a buffer of 64 KiB, and
-    /// flushed at the end.
+    /// Writes the zone in this form, in constant memory: through a buffer of 64 KiB, flushed at the end.
     ///
     /// # Errors
-    /// When the writer has one.
+    /// When the writer fails.
     pub fn write_as(&self, format: &ZoneFormat, writer: impl Write) -> io::Result<()> {
         let mut file = BufWriter::with_capacity(BUFFER, writer);
         match format {

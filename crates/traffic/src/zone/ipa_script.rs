@@ -1,8 +1,8 @@
 //! A zone as a shell script of `ipa` commands, for FreeIPA.
 //!
-//! FreeIPA's `batch` command takes many commands in one request, but is not among those of the command
-//! line; `ipa console FILE` runs Python with FreeIPA's own interface, where it is. So the script has the
-//! records as plain lines at its end, and hands them to a few lines of Python.
+//! FreeIPA's `batch` command takes many commands in one request, but the `ipa` command line does not have it.
+//! `ipa console FILE` runs Python with FreeIPA's own interface, which does. So the script has the records as
+//! plain lines at its end, and hands them to a few lines of Python.
 
 use std::io::{self, Write};
 use std::num::NonZeroU32;
@@ -13,8 +13,8 @@ use super::{SERVER_ADDRESS, SyntheticZone};
 /// The line after which the records follow.
 const RECORDS: &str = "#### records";
 
-/// Writes the script. What FreeIPA decides for itself is left to it: the SOA record's serial number,
-/// and that its own servers are name servers of the zone, to which the zone's own is added.
+/// Writes the script. FreeIPA decides itself on the SOA record's serial number, and makes its own servers
+/// name servers of the zone. The zone's own name server is added to these.
 pub(super) fn write(
     zone: &SyntheticZone,
     batch: NonZeroU32,
@@ -35,7 +35,6 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The commands that make the zone and the records of its apex.
 fn write_zone(zone: &SyntheticZone, file: &mut impl Write) -> io::Result<()> {
     let ZoneText { origin, name_server, mailbox, .. } = ZoneText::of(zone);
     let (soa, ttl, records) = (zone.soa(), zone.ttl.as_secs(), zone.records);
@@ -63,10 +62,10 @@ fn write_zone(zone: &SyntheticZone, file: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// The commands that hand the lines after [`RECORDS`] to FreeIPA, many in one request.
+/// Writes the commands that hand the lines after [`RECORDS`] to FreeIPA, many in one request.
 ///
-/// The Python has no functions: `ipa console` runs it with `api` as a local variable, which a function
-/// would not see.
+/// The Python has no functions: `ipa console` runs it with `api` as a local variable, which a function would
+/// not see.
 fn write_program(zone: &SyntheticZone, batch: NonZeroU32, file: &mut impl Write) -> io::Result<()> {
     let ttl = zone.ttl.as_secs();
     writeln!(

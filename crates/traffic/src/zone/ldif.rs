@@ -1,8 +1,8 @@
 //! A zone as LDIF (RFC 2849): the entries that FreeIPA keeps in its directory for a zone, and that
 //! bind-dyndb-ldap reads for BIND.
 //!
-//! Object classes and attributes are those of FreeIPA's schema for DNS (`60ipadns.ldif`); the values
-//! beside the records are those that `ipa dnszone-add` sets when it is not told otherwise.
+//! Object classes and attributes are those of FreeIPA's schema for DNS (`60ipadns.ldif`). The values that are
+//! no records are those that `ipa dnszone-add` sets by default.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -16,7 +16,6 @@ use super::{DirectorySuffix, SERVER_ADDRESS, SyntheticZone};
 /// Lines are folded to this many octets, as `ldapsearch` does by default.
 const MAX_LINE: usize = 76;
 
-/// Writes the entries: the zone, its name server, the hosts.
 pub(super) fn write(
     zone: &SyntheticZone,
     suffix: &DirectorySuffix,
@@ -34,8 +33,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The entry of the zone, which has the records of its apex too. Its parent `cn=dns` is there as soon
-/// as FreeIPA's DNS is set up.
+/// The entry of the zone, with the records of its apex. Its parent `cn=dns` is there once FreeIPA's DNS is
+/// set up.
 fn zone_entry(
     zone: &SyntheticZone,
     text: &ZoneText,
@@ -63,7 +62,6 @@ fn zone_entry(
     ldif.attribute("nSRecord", &text.name_server)
 }
 
-/// The entry of a name with an A record.
 fn record_entry(
     label: &impl Display,
     address: &impl Display,
@@ -79,8 +77,8 @@ fn record_entry(
     ldif.attribute("aRecord", address)
 }
 
-/// A value as it is written in a distinguished name (RFC 4514, section 2.4). That of a zone has no
-/// space, no control character and nothing beyond ASCII (see [`ZoneText`]).
+/// A value as it stands in a distinguished name (RFC 4514, section 2.4). That of a zone has no space, no
+/// control character and nothing beyond ASCII (see [`ZoneText`]).
 fn relative_value(value: &str) -> String {
     let mut text = String::new();
     for (place, letter) in value.char_indices() {
@@ -93,29 +91,25 @@ fn relative_value(value: &str) -> String {
     text
 }
 
-/// Writes LDIF's lines.
 struct Ldif<'a, W> {
     file: &'a mut W,
-    /// The line before it is folded; kept, so that an entry costs no memory.
+    /// The line before it is folded. It is kept, so that an entry costs no memory.
     line: String,
-    /// The value of that line.
     value: String,
 }
 
 impl<'a, W: Write> Ldif<'a, W> {
-    /// Begins the file with its version.
     fn begin(file: &'a mut W) -> io::Result<Self> {
         writeln!(file, "version: 1")?;
         Ok(Self { file, line: String::new(), value: String::new() })
     }
 
-    /// Begins an entry.
     fn entry(&mut self, name: &impl Display) -> io::Result<()> {
         writeln!(self.file)?;
         self.attribute("dn", name)
     }
 
-    /// Writes an attribute, in base64 if the value cannot stand as it is, and folded if it is long.
+    /// Writes an attribute: in base64 if the value cannot stand as it is, folded if it is long.
     fn attribute(&mut self, name: &str, value: &impl Display) -> io::Result<()> {
         self.value.clear();
         write!(self.value, "{value}").expect("a string takes any text");
@@ -131,7 +125,7 @@ impl<'a, W: Write> Ldif<'a, W> {
         self.fold()
     }
 
-    /// Writes the line, which is ASCII; what is beyond the first one's length goes on after a space.
+    /// Writes the line, which is ASCII. What is longer than the first line goes on after a space.
     fn fold(&mut self) -> io::Result<()> {
         let (first, mut rest) = self.line.split_at(self.line.len().min(MAX_LINE));
         self.file.write_all(first.as_bytes())?;
@@ -145,8 +139,7 @@ impl<'a, W: Write> Ldif<'a, W> {
     }
 }
 
-/// True if a value may stand as it is: a SAFE-STRING (RFC 2849) that no reader could take a space
-/// from.
+/// True for a SAFE-STRING (RFC 2849) from which no reader could strip a space.
 fn is_safe(value: &str) -> bool {
     let has_safe_ends = !value.starts_with([' ', ':', '<']) && !value.ends_with(' ');
     let is_plain = |octet: u8| octet.is_ascii() && !matches!(octet, b'\0' | b'\n' | b'\r');
@@ -208,7 +201,6 @@ mod tests {
         assert_eq!(text("melmac.univ", 1, "dc=example,dc=test"), expected);
     }
 
-    /// What a reader makes of the lines: unfolded, and out of base64.
     fn read(ldif: &str) -> Vec<(String, String)> {
         let unfolded = ldif.replace("\n ", "");
         let lines = unfolded.lines().filter(|line| !line.is_empty()).map(|line| {

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use super::text::ZoneText;
 use super::{SERVER_ADDRESS, SyntheticZone};
 
-/// Writes the file.
 pub(super) fn write(zone: &SyntheticZone, file: &mut impl Write) -> io::Result<()> {
     let ZoneText { origin, name_server, mailbox, .. } = ZoneText::of(zone);
     let soa = zone.soa();

@@ -6,22 +6,18 @@ use domain::base::Name;
 
 use super::SyntheticZone;
 
-/// A zone's names as text. Those of hosts are the label and what [`ZoneText::below`] is, so that a
-/// record costs no name.
+/// A zone's names as text. Host names are the label and [`ZoneText::below`], so a record costs no name.
 #[derive(Debug)]
 pub(super) struct ZoneText {
-    /// The zone's name, with the final dot.
+    /// With the final dot.
     pub(super) origin: String,
     /// What follows the label of a name directly below the zone.
     pub(super) below: String,
-    /// The name server's name.
     pub(super) name_server: String,
-    /// The mailbox of the SOA record.
     pub(super) mailbox: String,
 }
 
 impl ZoneText {
-    /// The names of this zone.
     pub(super) fn of(zone: &SyntheticZone) -> Self {
         let origin = name_text(zone.origin());
         let below = if zone.origin().is_root() { origin.clone() } else { format!(".{origin}") };
@@ -33,9 +29,8 @@ impl ZoneText {
 
 /// A name in presentation form (RFC 1035, section 5.1), with the final dot.
 ///
-/// The characters with a backslash are those that BIND and dnspython, which FreeIPA reads names with,
-/// write so; a space and what cannot be printed is always three digits, since `nsupdate` divides its
-/// lines at spaces.
+/// The characters with a backslash are those that BIND and dnspython (FreeIPA's reader of names) write so. A
+/// space and what cannot be printed is always three digits, since `nsupdate` divides its lines at spaces.
 fn name_text(name: &Name<Vec<u8>>) -> String {
     let mut text = String::new();
     for label in name.iter().filter(|label| !label.is_root()) {

@@ -11,20 +11,20 @@ use super::{SERVER_ADDRESS, SyntheticZone, UpdateServer};
 /// The longest message (RFC 1035, section 4.2.2).
 const MAX_MESSAGE: usize = 65_535;
 
-/// Octets that are left for a signature: with TSIG two names of up to 255 octets and a hash of up to
-/// 64 (RFC 8945, section 4.2), with GSS-TSIG a token in the place of the hash.
+/// Octets left for a signature: with TSIG two names of up to 255 octets and a hash of up to 64 (RFC 8945,
+/// section 4.2), with GSS-TSIG a token in place of the hash.
 const ROOM_FOR_SIGNATURE: usize = 1_024;
 
 /// Octets of a message's header (RFC 1035, section 4.1.1).
 const HEADER: usize = 12;
 
-/// Octets of a record beside its name: type, class, TTL, length, and an address of four.
+/// Octets of a record without its name: type, class, TTL, length, and an address of four.
 const RECORD: usize = 10 + 4;
 
-/// Writes the commands. What makes a zone of the server's own stays as it is there: the SOA record,
-/// whose serial number the server counts, and its NS records, to which the zone's own is added.
+/// Writes the commands. The server's own parts of a zone stay: the SOA record, whose serial number the server
+/// counts, and its NS records, to which the zone's own is added.
 ///
-/// Adding a record that is there changes nothing but its TTL, so that the whole can be sent again.
+/// Adding a record that is there changes only its TTL, so all commands can be sent again.
 pub(super) fn write(
     zone: &SyntheticZone,
     server: Option<&UpdateServer>,
@@ -38,10 +38,10 @@ pub(super) fn write(
     }
     writeln!(file, "zone {origin}")?;
     if !is_host_name(zone.origin()) {
-        // Else it takes the names of address records for mistakes (RFC 952, RFC 1123).
+        // Otherwise `nsupdate` takes the names of address records for mistakes (RFC 952, RFC 1123).
         writeln!(file, "check-names no")?;
     }
-    // Alone, so that a server that refuses updates says so before the many.
+    // Sent alone: a server that refuses updates says so before the many.
     writeln!(file, "update add {name_server} {ttl} IN A {SERVER_ADDRESS}")?;
     writeln!(file, "update add {origin} {ttl} IN NS {name_server}")?;
     writeln!(file, "send")?;
@@ -61,14 +61,14 @@ pub(super) fn write(
     Ok(())
 }
 
-/// True if the labels are what hosts may be called: letters, digits and hyphens.
+/// True if the labels are those of host names: letters, digits and hyphens.
 fn is_host_name(name: &Name<Vec<u8>>) -> bool {
     let is_usual = |octet: &u8| octet.is_ascii_alphanumeric() || *octet == b'-';
     name.iter().all(|label| label.as_slice().iter().all(is_usual))
 }
 
-/// How many hosts fit into one message, and no more than `most`. Names count in full, although
-/// `nsupdate` compresses them: a library that does not may send the same commands.
+/// How many hosts fit into one message, at most `most`. Names count in full, although `nsupdate` compresses
+/// them: a library that does not may send the same commands.
 fn records_in_message(
     origin: &Name<Vec<u8>>,
     host: &Name<Vec<u8>>,
@@ -120,7 +120,6 @@ mod tests {
         assert!(root.ends_with("update add host-000002. 5 IN A 10.0.0.2\nsend\n"), "{root}");
     }
 
-    /// Whatever the name, no message is longer than can be sent, and none is needlessly short.
     #[test]
     fn messages_fit() {
         let label = "a".repeat(59);

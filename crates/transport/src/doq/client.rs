@@ -12,29 +12,23 @@ use crate::quic::{
 /// The queries of one connection that wait for their answer.
 #[derive(Default)]
 pub(crate) struct DoqClient {
-    /// What has come of the query on each stream.
     queries: Outstanding<Query>,
     /// Queries that flow control keeps back.
     unwritten: Unwritten,
     /// Octets of queries on their way to their streams, which share this memory piece by piece.
     sending: BytesMut,
-    /// The octets of the answer that is being read.
     answer: Vec<u8>,
 }
 
-/// A query that was sent.
 struct Query {
-    /// The number of its request.
     request: u16,
-    /// What has come on its stream.
     reply: Reply,
 }
 
-/// What has come on a query's stream.
 enum Reply {
-    /// These octets, fewer than the answer has.
+    /// Fewer octets than the answer has.
     Part(Vec<u8>),
-    /// The answer, and it was delivered; the stream's end is still to come.
+    /// The answer was delivered; the stream's end is still to come.
     Delivered,
 }
 
@@ -42,10 +36,7 @@ enum Reply {
 const SENDING: usize = 16 * 1024;
 
 impl DoqClient {
-    /// Reads what has come on a stream.
-    ///
-    /// # Errors
-    /// When the server broke a rule of RFC 9250, section 4.3.3: each is the end of the connection.
+    /// Reads a stream. Fails if the server broke RFC 9250, section 4.3.3: that ends the connection.
     fn read(
         &mut self,
         connection: &mut Connection,
@@ -95,19 +86,15 @@ impl DoqClient {
         Ok(())
     }
 
-    /// Forgets a query.
     fn forget(&mut self, id: StreamId) {
         self.queries.remove(id);
         self.unwritten.forget(id);
     }
 }
 
-/// Makes the number of its request the id of the answer in the octets of a stream; false if not all
-/// of it is there.
-///
-/// # Errors
-/// When its id is not 0 as it must be (RFC 9250, section 4.2.1), or more follows it: one query has
-/// one answer here, for none asks for a zone.
+/// Writes the number of the request into its answer as the id; false if the answer is not whole yet. Fails
+/// when its id is not 0 (RFC 9250, section 4.2.1), or more follows it: a query has one answer here, for none
+/// asks for a zone.
 fn put_id(octets: &mut [u8], request: u16) -> Result<bool, QuicError> {
     if is_too_long(octets) {
         return Err(QuicError::Protocol("a second message on the stream of a query"));
@@ -156,7 +143,7 @@ impl ClientProtocol for DoqClient {
     fn give_up(&mut self, connection: &mut Connection, request: u16) {
         let Some(id) = self.queries.find(|query| query.request == request) else { return };
         self.forget(id);
-        // Either fails if its half of the stream has ended already, and then all is said.
+        // Either fails if its half of the stream has ended already: nothing is left to say then.
         let _ = connection.recv_stream(id).stop(code(CODES.cancelled));
         let _ = connection.send_stream(id).reset(code(CODES.cancelled));
     }
@@ -174,9 +161,9 @@ impl ClientProtocol for DoqClient {
             StreamEvent::Stopped { id, .. } if self.unwritten.keeps(id) => {
                 return Err(QuicError::Protocol("STOP_SENDING on the stream of a query"));
             }
-            // One that has read a query and drops the stream before its end has come says the same,
-            // and answers all the same. What may still be on its way is not sent (RFC 9000, section
-            // 3.5); if that was a part of the query, the query has no answer.
+            // A server that has read a query and drops the stream before its end has come says the same, but
+            // still answers. What may still be on its way is not sent (RFC 9000, section 3.5); if that was a
+            // part of the query, the query has no answer.
             StreamEvent::Stopped { id, error_code } => {
                 let _ = connection.send_stream(id).reset(error_code);
             }

@@ -14,7 +14,6 @@ use crate::quic::{
 pub(crate) struct DoqServer {
     /// Streams whose end has not come yet.
     unfinished: FxHashMap<StreamId, Asked>,
-    /// Octets of these.
     unfinished_octets: usize,
     /// Answers that flow control keeps back.
     unwritten: Unwritten,
@@ -22,17 +21,15 @@ pub(crate) struct DoqServer {
     answers: AnswerMemory,
     /// Streams that are read when these are fewer.
     postponed: Postponed,
-    /// The octets of the query that is being read.
     query: Vec<u8>,
     /// Where an answer is made, after room for its length.
     answer: Vec<u8>,
 }
 
-/// What has come on a stream.
 enum Asked {
-    /// These octets, fewer than the query has.
+    /// Fewer octets than the query has.
     Part(Vec<u8>),
-    /// The query, and it was looked at.
+    /// The whole query, and it was looked at.
     Whole,
 }
 
@@ -61,7 +58,7 @@ impl DoqServer {
             // Its octets were read when it was opened, before this event was looked at.
             Reading::Gone => return Ok(()),
             Reading::Reset(_) => {
-                // A query that its client does not want to be answered (section 4.3.1).
+                // The client does not want an answer (section 4.3.1).
                 self.unwritten.forget(id);
                 let _ = connection.send_stream(id).reset(code(CODES.cancelled));
                 return Ok(());
@@ -75,7 +72,7 @@ impl DoqServer {
         let is_finished = reading == Reading::Finished;
         match whole_message(&self.query) {
             _ if was_whole => {}
-            // Ids are for the client to choose elsewhere; here they must be 0 (section 4.2.1).
+            // Elsewhere the client chooses the id; here it must be 0 (section 4.2.1).
             Some(message) if message.len() >= 2 && !message.starts_with(&[0, 0]) => {
                 return Err(QuicError::Protocol("a message id other than 0"));
             }

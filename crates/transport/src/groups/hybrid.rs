@@ -16,10 +16,9 @@ const ENCAPSULATION_KEY: usize = 1_184;
 /// Octets of a ciphertext of ML-KEM-768: the server's part.
 const CIPHERTEXT: usize = 1_088;
 
-/// A key share that is none.
 const INVALID: Error = Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare);
 
-/// The group. Shares and secrets of ML-KEM come first in it, those of X25519 after them.
+/// Shares and secrets of ML-KEM come first, those of X25519 after them.
 #[derive(Debug)]
 pub(super) struct X25519MlKem768;
 
@@ -99,12 +98,10 @@ impl ActiveKeyExchange for Started {
     }
 }
 
-/// The secret of both halves.
 fn join(post_quantum: &[u8], classical: &SharedSecret) -> SharedSecret {
     SharedSecret::from([post_quantum, classical.secret_bytes()].concat())
 }
 
-/// Fills `octets` from the system's random source.
 fn fill(octets: &mut [u8]) -> Result<(), Error> {
     SystemRandom::new().fill(octets).map_err(|_| GetRandomFailed.into())
 }

@@ -1,4 +1,4 @@
-//! Whom a server has still to answer, and what of its answers the clients' windows keep back.
+//! The requests that a server has still to answer, and the answers that the clients' windows keep back.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -14,9 +14,9 @@ use super::server::STREAM;
 /// The answers of one connection.
 #[derive(Default)]
 pub(super) struct Answers {
-    /// Whom to answer; a request that is never answered keeps its stream open.
+    /// A request that is never answered keeps its stream open.
     waiting: HashMap<u32, Waiting>,
-    /// So many waiting requests are looked through for those that their clients have given up.
+    /// At so many waiting requests, those that their clients have given up are dropped.
     look_through_at: usize,
     /// Answers for which a client has opened no window, in the order in which they were given.
     unsent: VecDeque<Unsent>,
@@ -24,14 +24,12 @@ pub(super) struct Answers {
     unsent_octets: usize,
 }
 
-/// A request that waits for its answer.
 struct Waiting {
     respond: SendResponse<Bytes>,
     /// The method was HEAD, so the answer has no body (RFC 9110, section 9.3.2).
     is_head: bool,
 }
 
-/// The rest of an answer.
 struct Unsent {
     stream: SendStream<Bytes>,
     rest: Bytes,
@@ -42,13 +40,12 @@ struct Unsent {
 /// Octets of answers that windows may keep back; beyond them no further requests are handed out.
 const MAX_UNSENT: usize = 256 * 1024;
 
-/// A look through the waiting requests comes when they have doubled, and not before there are so
-/// many.
+/// Requests that were given up are dropped when the waiting ones have doubled, but not below so many.
 const FEWEST_LOOKED_THROUGH: usize = 64;
 
 impl Answers {
-    /// Takes note of a request. Those that their clients gave up are forgotten now and then: a
-    /// client that opens and resets streams would fill the memory otherwise.
+    /// Takes note of a request. Those that their clients gave up are dropped now and then: a client that
+    /// opens and resets streams would otherwise fill the memory.
     pub(super) fn wait(&mut self, respond: SendResponse<Bytes>, is_head: bool) {
         if self.waiting.len() >= self.look_through_at.max(FEWEST_LOOKED_THROUGH) {
             let context = &mut Context::from_waker(Waker::noop());
@@ -59,8 +56,7 @@ impl Answers {
         self.waiting.insert(id, Waiting { respond, is_head });
     }
 
-    /// True if this request waits for its answer and its client has not given it up; else it is
-    /// forgotten.
+    /// True if this request waits for its answer. If its client has given it up, it is forgotten.
     pub(super) fn is_wanted(&mut self, id: u32, context: &mut Context<'_>) -> bool {
         let Some(waiting) = self.waiting.get_mut(&id) else { return false };
         let is_wanted = waiting.respond.poll_reset(context).is_pending();
@@ -70,7 +66,6 @@ impl Answers {
         is_wanted
     }
 
-    /// True if requests wait for their answers.
     pub(super) fn are_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -105,7 +100,6 @@ impl Answers {
         true
     }
 
-    /// Refuses a request with this status.
     pub(super) fn refuse(&mut self, id: u32, status: StatusCode) {
         if let Some(mut waiting) = self.waiting.remove(&id) {
             refuse(&mut waiting.respond, status);
@@ -142,7 +136,7 @@ impl Unsent {
     }
 }
 
-/// Refuses a request. It fails when the client does not wait any more: nobody is left to tell.
+/// Refuses a request. That fails when the client does not wait any more: nobody is left to tell.
 pub(super) fn refuse(respond: &mut SendResponse<Bytes>, status: StatusCode) {
     let _ = respond.send_response(refusal_head(status), true);
 }

@@ -21,14 +21,11 @@ pub struct Client {
     pub(super) requests: Requests,
     pub(super) streams: Streams,
     pub(super) sending: Sending,
-    /// The number of the next stream.
     pub(super) next_stream: u32,
     /// Streams that the server allows at once: [`STREAMS_AT_FIRST`], then what its settings say, and
     /// [`MAX_STREAMS`] where they name no limit.
     pub(super) max_streams: usize,
-    /// Octets to be written.
     pub(super) out: Vec<u8>,
-    /// Octets received that have not been read.
     pub(super) input: Vec<u8>,
     /// The other side will send nothing more.
     pub(super) has_ended: bool,
@@ -44,7 +41,6 @@ pub struct Client {
     pub(super) draining: bool,
     /// The error with which the server has announced it.
     pub(super) announced: Option<Announced>,
-    /// What the server did wrong.
     pub(super) fault: Option<Fault>,
 }
 
@@ -56,11 +52,11 @@ pub(super) struct Unfinished {
     pub(super) block: Vec<u8>,
 }
 
-/// Octets that the server may send on the whole connection before we say that we have read them.
-/// Everything is read at once, so this bounds nothing but how often we say so.
+/// Octets that the server may send on the whole connection before we say that we have read them. Everything
+/// is read at once, so this only bounds how often we say so.
 pub(super) const CONNECTION_WINDOW: usize = 16 << 20;
 
-/// What the connection's window is without a word of ours (RFC 9113, section 6.9.2), octets.
+/// The default window of a connection (RFC 9113, section 6.9.2), octets.
 const USUAL_WINDOW: usize = 65_535;
 
 /// Octets that the server may send of one answer: the longest message, and as much padding.
@@ -76,8 +72,7 @@ pub(super) const MAX_STREAMS: usize = 1 << 16;
 /// The highest number of a stream (RFC 9113, section 5.1.1).
 pub(super) const LAST_STREAM: u32 = 0x7fff_ffff;
 
-/// Octets of memory that a connection keeps for what it reads, and for what it writes; one that rests
-/// holds no more.
+/// Octets of memory that an idle connection keeps at most, for what it reads and for what it writes.
 pub(super) const KEPT: usize = 4096;
 
 impl Client {
@@ -112,9 +107,9 @@ impl Client {
         })
     }
 
-    /// Sends a message as the request of this number, which no other open request must have. The
-    /// first two octets of the message, its id, do not matter: zero is sent (RFC 8484, section
-    /// 4.1). False if no stream is free now, or none will be because the connection is draining.
+    /// Sends a message as the request of this number, which no other open request must have. The message's id
+    /// is sent as zero (RFC 8484, section 4.1). False if no stream is free now, or none will be because the
+    /// connection is draining.
     pub fn send(&mut self, request: u16, message: &[u8]) -> bool {
         if self.room() == 0 {
             return false;
@@ -135,7 +130,7 @@ impl Client {
         if self.draining { 0 } else { self.max_streams.saturating_sub(self.in_flight()) }
     }
 
-    /// Requests without an end.
+    /// Requests that have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.streams.len()
@@ -147,14 +142,14 @@ impl Client {
         self.draining
     }
 
-    /// The error with which the server has announced its end, if it was one.
+    /// The error with which the server has announced its end, if there was one.
     #[must_use]
     pub fn announced(&self) -> Option<&Announced> {
         self.announced.as_ref()
     }
 
-    /// Gives a request up: its stream is reset (CANCEL) with the next [`Client::poll`], and nothing
-    /// is delivered for it any more.
+    /// Gives a request up. The next [`Client::poll`] resets its stream (CANCEL), and nothing is delivered for
+    /// it any more.
     pub fn cancel(&mut self, request: u16) {
         if let Some(place) = self.streams.find_request(request) {
             self.reset(place, Reason::CANCEL);
@@ -174,8 +169,8 @@ impl Client {
     /// Appends what must be written to `out`, and delivers what has come.
     ///
     /// # Errors
-    /// When the connection is over. What came before its end has been delivered; requests that are
-    /// still open then have no answer.
+    /// When the connection is over. What came before its end has been delivered; requests that are still open
+    /// have no answer.
     pub fn poll(
         &mut self,
         out: &mut Vec<u8>,
@@ -190,8 +185,7 @@ impl Client {
         self.flush(out)
     }
 
-    /// Appends what must be written to `out`, and delivers nothing: what has come waits for
-    /// [`Client::poll`].
+    /// Appends what must be written to `out`. What has come waits for [`Client::poll`].
     ///
     /// # Errors
     /// When the connection is over.
@@ -210,8 +204,8 @@ impl Client {
         Err(end)
     }
 
-    /// Gives all requests up and appends what says good-bye (GOAWAY with NO_ERROR) to `out`. There
-    /// is nothing more to be done with the connection then.
+    /// Gives all requests up and appends a GOAWAY with NO_ERROR to `out`. Nothing more can be done with the
+    /// connection.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         self.streams = Streams::default();
         self.draining = true;

@@ -6,29 +6,27 @@ use std::collections::VecDeque;
 use super::headers::Field;
 use crate::primitives::Unreadable;
 
-/// Octets that a table may hold: what holds without a word of ours (RFC 9113, section 6.5.2). Some servers
+/// Octets that a table may hold: the default, which we do not change (RFC 9113, section 6.5.2). Some servers
 /// (h2o in dnsdist 1.7) use a table of that size whatever the client says.
 const LIMIT: usize = 4096;
 
-/// Octets that an entry counts beside its name and value (RFC 7541, section 4.1).
+/// What an entry counts in addition to its name and value, octets (RFC 7541, section 4.1).
 const OVERHEAD: usize = 32;
 
-/// The table: what its fields say, and not their octets. With an overhead of 32 octets for each it has 128
-/// entries at most; without any it has no memory.
+/// The table. It keeps what its fields say, and not their octets. With an overhead of 32 octets for each it
+/// has 128 entries at most; without any it has no memory.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     /// The newest first.
     entries: VecDeque<Entry>,
     /// The sum of their sizes, octets.
     size: usize,
-    /// What that may be at most, as the server has said last.
+    /// Its limit, as the server has said last.
     most: usize,
 }
 
-/// A field, and what it counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// What it says.
     pub(super) field: Field,
     /// Octets of its name; at most [`LIMIT`].
     name_length: u16,
@@ -37,7 +35,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Octets of its name.
     pub(super) fn name_length(self) -> usize {
         usize::from(self.name_length)
     }
@@ -50,10 +47,7 @@ impl Default for DynamicTable {
 }
 
 impl DynamicTable {
-    /// The entry that was put in as the last but so many.
-    ///
-    /// # Errors
-    /// When there is none.
+    /// The entry that was put in as the last but so many; fails if there is none.
     pub(super) fn get(&self, age: usize) -> Result<Entry, Unreadable> {
         self.entries.get(age).copied().ok_or(Unreadable)
     }
@@ -72,10 +66,7 @@ impl DynamicTable {
         self.entries.push_front(Entry { field, name_length, size });
     }
 
-    /// The server makes it larger or smaller (section 6.3).
-    ///
-    /// # Errors
-    /// When it makes it larger than it may be.
+    /// The server makes it larger or smaller (section 6.3); fails if it makes it larger than [`LIMIT`].
     pub(super) fn resize(&mut self, most: usize) -> Result<(), Unreadable> {
         if most > LIMIT {
             return Err(Unreadable);
@@ -102,7 +93,6 @@ mod tests {
     use super::super::headers::{self, Fields};
     use super::*;
 
-    /// Reads the blocks one after another, and says after each one what the table counts.
     #[track_caller]
     fn check(most: usize, blocks: &[(&[u8], u16, usize)]) {
         let mut table = DynamicTable::default();
@@ -209,7 +199,6 @@ mod tests {
     }
 
     proptest! {
-        /// Blocks of one field each against a table that keeps names and values as they are.
         #[test]
         fn a_table_of_whole_fields_says_the_same(all in prop::collection::vec(written(), 1..200)) {
             use crate::primitives::push_number;

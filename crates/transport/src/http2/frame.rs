@@ -10,8 +10,8 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Octets of the head of a frame (section 4.1).
 pub(super) const HEAD: usize = 9;
 
-/// Octets of a payload at most, in both directions: what every endpoint must take, and more than
-/// which neither side is told it may send (section 4.2).
+/// Octets of a payload at most, in both directions: what every endpoint must take. Neither side is told that
+/// it may send more (section 4.2).
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 
 /// The largest flow-control window, octets (section 6.9.1).
@@ -64,23 +64,21 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// A frame that has no place where it is, or says what may not be said.
+    /// A frame in a wrong place, or with what may not be said.
     pub(super) fn protocol(what: &'static str) -> Self {
         Self { reason: Reason::PROTOCOL_ERROR, what }
     }
 
-    /// A frame of a wrong size.
     pub(super) fn size(what: &'static str) -> Self {
         Self { reason: Reason::FRAME_SIZE_ERROR, what }
     }
 
-    /// More than a window, or a window that is none.
+    /// More than a window allows, or a window that cannot be.
     pub(super) fn flow_control(what: &'static str) -> Self {
         Self { reason: Reason::FLOW_CONTROL_ERROR, what }
     }
 }
 
-/// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// Octets of the payload.
@@ -112,11 +110,8 @@ impl Head {
         self.flags & flags == flags
     }
 
-    /// Where the content of a payload is that may be padded, or begin with a priority (sections 6.1
-    /// and 6.2).
-    ///
-    /// # Errors
-    /// When the payload is too short for what its flags say.
+    /// Where the content of a payload is that may be padded, or begin with a priority (sections 6.1 and 6.2).
+    /// Fails if the payload is too short for what its flags say.
     pub(super) fn content(&self, payload: &[u8]) -> Result<Range<usize>, Fault> {
         let (mut begin, mut end) = (0, payload.len());
         if self.has(flag::PADDED) {
@@ -135,14 +130,12 @@ impl Head {
     }
 }
 
-/// The octets of a head.
 pub(super) fn head(length: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEAD] {
     let [_, a, b, c] = (length as u32).to_be_bytes();
     let [s, t, u, v] = stream.to_be_bytes();
     [a, b, c, kind, flags, s, t, u, v]
 }
 
-/// Appends a frame.
 pub(super) fn push(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     out.extend_from_slice(&head(payload.len(), kind, flags, stream));
     out.extend_from_slice(payload);
@@ -160,7 +153,6 @@ pub(super) fn push_go_away(out: &mut Vec<u8>, reason: Reason) {
     push(out, kind::GOAWAY, 0, 0, &payload);
 }
 
-/// Appends settings.
 pub(super) fn push_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
     out.extend_from_slice(&head(settings.len() * 6, kind::SETTINGS, 0, 0));
     for (name, value) in settings {
@@ -176,10 +168,7 @@ pub(super) fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
     })
 }
 
-/// The number in a payload of four octets.
-///
-/// # Errors
-/// When it has more or less.
+/// The number in a payload of four octets; fails if it has more or fewer.
 pub(super) fn number(payload: &[u8]) -> Result<u32, Fault> {
     let octets =
         payload.try_into().map_err(|_| Fault::size("not four octets where a number is"))?;

@@ -1,7 +1,7 @@
 //! Header blocks of responses (HPACK, RFC 7541), as far as an answer depends on them.
 //!
-//! Our own reader and not a crate's: those at hand keep and hand out whole names and values, and this is
-//! read for each answer.
+//! This reader is our own: it runs for each answer, and the crates for it keep and hand out whole names and
+//! values.
 
 use super::dynamic_table::DynamicTable;
 use crate::doh::{MEDIA_TYPE, is_media_type, status};
@@ -14,12 +14,12 @@ pub(super) struct Fields {
     pub(super) status: Option<u16>,
     /// The content type is that of a DNS message.
     pub(super) carries_message: bool,
-    /// It is no header of a response (RFC 9113, section 8.3): a pseudo-header that is not `:status`,
-    /// or comes twice, late, or without three digits.
+    /// It is no header of a response (RFC 9113, section 8.3): a pseudo-header that is not `:status`, or comes
+    /// twice, late, or without three digits.
     pub(super) is_malformed: bool,
 }
 
-/// The media type of a DNS message, Huffman-coded: it is compared, and not decoded for each answer.
+/// The media type of a DNS message, Huffman-coded: it is compared, not decoded for each answer.
 const CODED_MEDIA_TYPE: &[u8] = b"\x1d\x75\xd0\x62\x0d\x26\x3d\x4c\x49\x52\x16\xa4\xa8\x40\xe6\x2f";
 
 /// Entries of the static table (RFC 7541, appendix A).
@@ -45,18 +45,17 @@ const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 /// A field, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
-    /// `:status`; `None` if it has not three digits.
+    /// `None` if it has not three digits.
     Status(Option<u16>),
-    /// `content-type`; true if it is that of a DNS message.
+    /// True if it is that of a DNS message.
     ContentType(bool),
     /// Another that begins with a colon: those of requests.
     Pseudo,
-    /// Any other.
     Other,
 }
 
 impl Field {
-    /// The field at an index of either table, the dynamic one behind the static one (section 2.3.3).
+    /// The field at an index: the static table first, then the dynamic one (section 2.3.3).
     fn at(index: usize, table: &DynamicTable) -> Result<Self, Unreadable> {
         match index {
             0 => Err(Unreadable),
@@ -69,7 +68,6 @@ impl Field {
         }
     }
 
-    /// The field whose name is written out, with this value.
     fn of(name: &[u8], value: Text<'_>) -> Result<Self, Unreadable> {
         Ok(match name {
             b":status" => Self::Status(status(&value.decode()?)),
@@ -90,10 +88,8 @@ impl Field {
     }
 }
 
-/// Reads a whole block, and makes of the dynamic table what it says.
-///
-/// # Errors
-/// When it is broken, or refers to what the dynamic table does not hold: the connection cannot go on.
+/// Reads a whole block, and changes the dynamic table as it says. Fails if the block is broken, or refers to
+/// what the dynamic table does not hold: the connection cannot go on then.
 pub(super) fn read(block: &[u8], table: &mut DynamicTable) -> Result<Fields, Unreadable> {
     let (mut rest, mut fields, mut is_past_pseudo) = (block, Fields::default(), false);
     // Changes of the size of the dynamic table come first (section 4.2).
@@ -152,7 +148,6 @@ fn take_literal<'a>(
     Ok((field.with(value)?, name_length, value))
 }
 
-/// The content type is that of a DNS message.
 fn carries_message(value: Text<'_>) -> Result<bool, Unreadable> {
     Ok(match value {
         Text::Plain(value) if value == MEDIA_TYPE.as_bytes() => true,
@@ -168,7 +163,6 @@ mod tests {
     use super::*;
     use crate::huffman;
 
-    /// Reads a block as the first of a connection.
     fn first(block: &[u8]) -> Result<Fields, Unreadable> {
         read(block, &mut DynamicTable::default())
     }

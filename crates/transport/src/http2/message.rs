@@ -9,15 +9,14 @@ use crate::doh::{ALLOWED, MEDIA_TYPE, RequestHead, is_media_type, max_age};
 /// A request cannot be made of this target.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// The authority is none.
+    /// No host with an optional port.
     #[error("`{0}` is no host with an optional port: {1}")]
     Authority(String, #[source] InvalidUri),
-    /// The path is none.
+    /// No path of a URL.
     #[error("`{0}` is no path of a URL, which begins with `/`: {1}")]
     Path(String, #[source] InvalidUri),
 }
 
-/// The head of a request.
 pub(super) fn head<T>(request: &Request<T>) -> RequestHead<'_> {
     let content_type = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     RequestHead {
@@ -28,8 +27,7 @@ pub(super) fn head<T>(request: &Request<T>) -> RequestHead<'_> {
     }
 }
 
-/// The head of a response that carries this message, with how long it may be kept (RFC 8484,
-/// section 5.1).
+/// The head of a response with this message, and how long it may be kept (RFC 8484, section 5.1).
 pub(super) fn answer_head(message: &[u8]) -> Response<()> {
     let mut response = Response::new(());
     let headers = response.headers_mut();
@@ -42,8 +40,7 @@ pub(super) fn answer_head(message: &[u8]) -> Response<()> {
     response
 }
 
-/// The head of a response that carries nothing but a status, and with 405 the methods that are
-/// there (RFC 9110, section 15.5.6).
+/// The head of a bare status; with 405 also the methods that are there (RFC 9110, section 15.5.6).
 pub(super) fn refusal_head(status: StatusCode) -> Response<()> {
     let mut response = Response::new(());
     *response.status_mut() = status;

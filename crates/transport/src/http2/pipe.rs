@@ -8,26 +8,22 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream of octets in memory. `h2` owns one copy and reads and writes; the other copy feeds and
-/// empties it. Not for use in several threads.
+/// A stream of octets in memory. `h2` owns one copy and reads and writes; the other copy feeds and empties
+/// it. Not for use in several threads.
 #[derive(Clone, Default)]
 pub(super) struct Pipe(Rc<RefCell<Ends>>);
 
-/// What stands in the pipe.
 #[derive(Default)]
 struct Ends {
-    /// Octets received.
     incoming: Vec<u8>,
     /// How many of them `h2` has read.
     read: usize,
     /// The other side will send nothing more.
     ended: bool,
-    /// Octets to be sent.
     outgoing: Vec<u8>,
 }
 
 impl Pipe {
-    /// Adds received octets.
     pub(super) fn receive(&self, octets: &[u8]) {
         let mut ends = self.0.borrow_mut();
         if ends.read == ends.incoming.len() {
@@ -42,14 +38,12 @@ impl Pipe {
         self.0.borrow_mut().ended = true;
     }
 
-    /// Octets of memory that it takes.
     pub(super) fn memory(&self) -> usize {
         let ends = self.0.borrow();
         ends.incoming.capacity() + ends.outgoing.capacity()
     }
 
-    /// Lets `poll` write to the end of `out` without a copy in between, and gives the memory of
-    /// what was read back.
+    /// Lets `poll` write to the end of `out` without a copy, and frees the memory of what was read.
     pub(super) fn while_writing_to<T>(&self, out: &mut Vec<u8>, poll: impl FnOnce() -> T) -> T {
         {
             let mut ends = self.0.borrow_mut();

@@ -12,10 +12,9 @@ use super::streams::{Place, Stream};
 use crate::Exchange;
 use crate::doh::{MAX_MESSAGE, is_answer};
 
-/// Where what came for a request goes.
 type Deliver<'a> = &'a mut dyn FnMut(Exchange<'_>);
 
-/// Octets of a header block at most. Those of answers have some hundred.
+/// Octets of a header block at most. Those of answers have about a hundred.
 const MAX_BLOCK: usize = 1 << 16;
 
 impl Client {
@@ -77,12 +76,12 @@ impl Client {
             }
             kind::PUSH_PROMISE => Err(Fault::protocol("a push that was ruled out")),
             kind::PRIORITY if payload.len() != 5 => Err(Fault::size("a priority of a wrong size")),
-            // What nobody knows is passed over (section 5.5).
+            // Unknown frames are ignored (section 5.5).
             _ => Ok(()),
         }
     }
 
-    /// A stream that was opened, or the connection.
+    /// Fails if the stream was never opened; 0 is the connection.
     fn check_known(&self, stream: u32) -> Result<(), Fault> {
         let is_known = stream == 0 || (stream % 2 == 1 && stream < self.next_stream);
         if is_known {
@@ -92,7 +91,7 @@ impl Client {
         }
     }
 
-    /// A stream that was opened. `None` if it is over: what still comes for it is passed over.
+    /// `None` if the stream is over: what still comes for it is ignored. Fails if it was never opened.
     fn opened(&self, stream: u32) -> Result<Option<Place>, Fault> {
         if stream == 0 {
             return Err(Fault::protocol("a frame of a stream without a stream"));
@@ -101,7 +100,6 @@ impl Client {
         Ok(self.streams.find(stream))
     }
 
-    /// A part of an answer, or the whole.
     fn data(&mut self, head: Head, payload: &mut [u8], deliver: Deliver<'_>) -> Result<(), Fault> {
         self.acknowledge(payload.len());
         let Some(place) = self.opened(head.stream)? else { return Ok(()) };
@@ -204,7 +202,6 @@ impl Client {
         Ok(())
     }
 
-    /// The answer of a stream is whole.
     fn finish(&mut self, place: Place, deliver: Deliver<'_>) {
         let Stream { id, request, body, .. } = self.streams.close(place);
         self.sending.forget(id);
@@ -212,7 +209,6 @@ impl Client {
         deliver_answer(request, &mut message, deliver);
     }
 
-    /// Closes a stream and says why.
     pub(super) fn reset(&mut self, place: Place, reason: Reason) {
         let stream = self.streams.close(place);
         self.sending.forget(stream.id);
@@ -294,8 +290,8 @@ impl Client {
     }
 }
 
-/// Delivers a whole message with its id. That was zero on the wire, as it must be: what else has no
-/// place in a request.
+/// Delivers a whole message, with the request's number as its id. On the wire the id must be zero; otherwise
+/// the message is refused.
 fn deliver_answer(request: u16, message: &mut [u8], deliver: Deliver<'_>) {
     if is_answer(message) {
         message[..2].copy_from_slice(&request.to_be_bytes());

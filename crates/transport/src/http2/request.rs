@@ -27,10 +27,10 @@ const NEWEST: usize = 62;
 /// A change of the dynamic table's size to 0 (RFC 7541, section 6.3).
 const NO_TABLE: u8 = 0b0010_0000;
 
-/// The size of the dynamic table before anybody says another (RFC 9113, section 6.5.2), octets.
+/// The default size of the dynamic table (RFC 9113, section 6.5.2), octets.
 const USUAL_TABLE: u32 = 4096;
 
-/// What an entry counts for besides name and value (RFC 7541, section 4.1), octets.
+/// What an entry counts in addition to name and value (RFC 7541, section 4.1), octets.
 const ENTRY: usize = 32;
 
 /// What the server's dynamic table knows of our requests.
@@ -46,12 +46,10 @@ enum Table {
     Closed,
 }
 
-/// Writes the requests of one connection.
 #[derive(Debug)]
 pub(super) struct Requests {
     method: Method,
-    /// The fields that all requests share, with the indices of their names, in the order in which
-    /// they stand in a request.
+    /// The fields that all requests share, in their order, with the indices of their names.
     shared: Vec<(usize, Vec<u8>)>,
     /// GET: all of the path before the value of the variable `dns`.
     before_message: Vec<u8>,
@@ -59,10 +57,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Checks the target.
-    ///
-    /// # Errors
-    /// When no request can be made of it.
+    /// Fails if no request can be made of the target.
     pub(super) fn new(target: &Target) -> Result<Self, TargetError> {
         Authority::try_from(target.authority.as_str())
             .map_err(|error| TargetError::Authority(target.authority.clone(), error))?;
@@ -89,16 +84,16 @@ impl Requests {
         Ok(Self { method: target.method, shared, before_message, table })
     }
 
-    /// The server has said how large its dynamic table may be, octets (RFC 9113, section 6.5.2). One
-    /// that is smaller than it was is not used any more.
+    /// The server has said how large its dynamic table may be, octets (RFC 9113, section 6.5.2). One that has
+    /// become smaller is not used any more.
     pub(super) fn limit_table(&mut self, size: u32) {
         if size < USUAL_TABLE && self.table != Table::Closed {
             self.table = Table::Closing;
         }
     }
 
-    /// Appends the HEADERS of the request that carries `message`, whose first two octets, its id, are
-    /// written as zero (RFC 8484, section 4.1). True if the body has to follow: a GET has none.
+    /// Appends the HEADERS of the request that carries `message`, whose id is written as zero (RFC 8484,
+    /// section 4.1). True if the body has to follow: a GET has none.
     pub(super) fn push(&mut self, stream: u32, message: &[u8], out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         out.extend_from_slice(&[0; HEAD]);
@@ -110,7 +105,7 @@ impl Requests {
         push_index(out, if has_body { METHOD_POST } else { METHOD_GET });
         push_index(out, SCHEME_HTTPS);
         if !has_body {
-            // Before all that is no pseudo-header (RFC 9113, section 8.3).
+            // Pseudo-headers come first (RFC 9113, section 8.3).
             self.push_path(message, out);
         }
         self.push_shared(out);
@@ -153,8 +148,7 @@ impl Requests {
     }
 }
 
-/// What fields take up in a dynamic table, octets (RFC 7541, section 4.1); the longest name is
-/// `content-type`.
+/// Octets of fields in a dynamic table (RFC 7541, section 4.1); the longest name is `content-type`.
 fn size(fields: &[(usize, Vec<u8>)]) -> usize {
     fields.iter().map(|(_, value)| ENTRY + "content-type".len() + value.len()).sum()
 }
@@ -164,16 +158,16 @@ fn push_index(out: &mut Vec<u8>, index: usize) {
     push_number(out, 0b1000_0000, 7, index);
 }
 
-/// Appends a field whose name is in the static table and whose value is written out, in the form of
-/// these flags, with so many bits for the name (RFC 7541, section 6.2).
+/// Appends a field whose name is in the static table and whose value is written out, in the form of these
+/// flags, with so many bits for the name (RFC 7541, section 6.2).
 fn push_literal(out: &mut Vec<u8>, form: u8, bits: u32, name: usize, value: &[u8]) {
     push_number(out, form, bits, name);
     push_number(out, 0, 7, value.len());
     out.extend_from_slice(value);
 }
 
-/// Writes the head of the frame that begins there, and cuts what is too long for one into further
-/// ones (CONTINUATION, RFC 9113, section 6.10).
+/// Writes the head of the frame that begins there. What is too long for one frame goes on in further ones
+/// (CONTINUATION, RFC 9113, section 6.10).
 fn finish(out: &mut Vec<u8>, begin: usize, stream: u32, flags: u8) {
     let length = out.len() - begin - HEAD;
     if length <= MAX_PAYLOAD {

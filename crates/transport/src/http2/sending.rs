@@ -18,7 +18,6 @@ pub(super) struct Sending {
     waiting: VecDeque<Unsent>,
 }
 
-/// A body that was not sent whole.
 #[derive(Debug)]
 struct Unsent {
     stream: u32,
@@ -34,8 +33,8 @@ impl Default for Sending {
 }
 
 impl Sending {
-    /// Appends the body of a request to `out`: a message, whose first two octets, its id, are written
-    /// as zero. What the windows do not take waits.
+    /// Appends the body of a request to `out`: a message, whose id is written as zero. What the windows do
+    /// not take waits.
     pub(super) fn push(&mut self, stream: u32, message: &[u8], out: &mut Vec<u8>) {
         let length = message.len() as i64;
         let fits = length <= self.initial.min(self.connection).min(MAX_PAYLOAD as i64);
@@ -51,7 +50,7 @@ impl Sending {
         self.pump(out);
     }
 
-    /// Sends of what waits as much as may be.
+    /// Sends as much as it may of what waits.
     fn pump(&mut self, out: &mut Vec<u8>) {
         for unsent in &mut self.waiting {
             while !unsent.rest.is_empty() {
@@ -78,10 +77,7 @@ impl Sending {
         }
     }
 
-    /// The server has made a window larger (section 6.9).
-    ///
-    /// # Errors
-    /// When it made it larger by nothing, or larger than a window may be.
+    /// The server has made a window larger (section 6.9). Fails if by nothing, or beyond [`MAX_WINDOW`].
     pub(super) fn widen(&mut self, stream: u32, by: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
         let by = i64::from(by & 0x7fff_ffff);
         if by == 0 {
@@ -92,7 +88,7 @@ impl Sending {
         } else {
             match self.waiting.iter_mut().find(|unsent| unsent.stream == stream) {
                 Some(unsent) => &mut unsent.window,
-                // Of a stream on which nothing is left to be sent.
+                // Nothing is left to be sent on this stream.
                 None => return Ok(()),
             }
         };
@@ -104,11 +100,8 @@ impl Sending {
         Ok(())
     }
 
-    /// The server has changed the window of new streams, and by as much that of open ones (section
-    /// 6.9.2).
-    ///
-    /// # Errors
-    /// When it is larger than a window may be.
+    /// The server has changed the window of new streams, and by as much that of open ones (section 6.9.2).
+    /// Fails if it is larger than a window may be.
     pub(super) fn set_initial(&mut self, size: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
         let size = i64::from(size);
         if size > MAX_WINDOW {

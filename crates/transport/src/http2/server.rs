@@ -16,39 +16,36 @@ use super::message::head;
 use super::pipe::Pipe;
 use crate::doh::{MAX_MESSAGE, MessageIn};
 
-/// A request's name on its connection: the number of its stream.
+/// A request on its connection: the number of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(pub u32);
 
 /// A DNS message that came as a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whom to answer.
+    /// For [`Server::answer`].
     pub id: RequestId,
     /// The message, as it came.
     pub message: Bytes,
 }
 
-/// One connection, from the side that answers. It refuses by itself what is no DNS over HTTPS: a
-/// path that is not served (404), a method other than GET, HEAD and POST (405), a message that is too
-/// long (413, 414), another content type (415), a head that is too long (431), and what is no
-/// base64url (400).
+/// One connection, from the side that answers. It refuses by itself what is no DNS over HTTPS: a path that is
+/// not served (404), a method other than GET, HEAD and POST (405), a message that is too long (413, 414),
+/// another content type (415), a head that is too long (431), and what is no base64url (400).
 ///
-/// What a client can make it keep is bounded: a megabyte of requests that have not come whole or
-/// that nobody has taken (more are refused with 503), and a quarter of one of answers for which the
-/// client opens no window ([`Server::next_request`] hands out nothing until it does). What it gives up
-/// is forgotten. It is read from all the while, for it opens its windows in no other way.
+/// What a client can make it keep is bounded. It keeps 1 MiB of requests that have not come whole or that
+/// nobody has taken; more are refused with 503. It keeps 256 KiB of answers for which the client opens no
+/// window; [`Server::next_request`] hands out nothing until the client does. What the client gives up is
+/// forgotten. The connection is read all the while: the client can open its windows in no other way.
 ///
 /// Octets to write come out of [`Server::poll`] alone: call it after each [`Server::receive`], and
 /// after each batch of answers.
 pub struct Server {
     pipe: Pipe,
     state: State,
-    /// The path that is served.
     path: String,
     /// Requests whose bodies have not ended.
     reading: Vec<Reading>,
-    /// Whom to answer, and what of the answers could not be sent.
     answers: Answers,
     /// Requests that nobody has taken yet.
     requests: VecDeque<Request>,
@@ -56,11 +53,9 @@ pub struct Server {
     kept: usize,
 }
 
-/// How far the connection is.
 enum State {
     /// The client's preface has not come.
     Greeting(Pin<Box<server::Handshake<Pipe, Bytes>>>),
-    /// Requests may come.
     Open(Box<Connection<Pipe, Bytes>>),
 }
 
@@ -70,34 +65,32 @@ struct Reading {
     message: Vec<u8>,
     /// Octets that have come.
     length: usize,
-    /// What it will be refused with. Its body is read all the same, and dropped: a client that is
-    /// answered while it still sends may take that for a fault of the stream (curl 7.88 does).
+    /// What it will be refused with. Its body is still read, and dropped: a client that is answered while it
+    /// still sends may take that for a fault of the stream (curl 7.88 does).
     refusal: Option<StatusCode>,
     respond: SendResponse<Bytes>,
 }
 
-/// Requests that a client may have open at once. A request that the program loses keeps its stream
-/// until the client gives it up, so this must be larger than what a load leaves outstanding.
+/// Requests that a client may have open at once. One that the program loses keeps its stream until the client
+/// gives it up, so this must be larger than what a load leaves outstanding.
 const MAX_STREAMS: u32 = 1 << 16;
 
-/// Octets of messages that a client can make a connection keep: of requests that have not come whole,
-/// and of those that nobody has taken. Some thousand queries of a usual length.
+/// Octets of messages that a client can make a connection keep: of requests that have not come whole or that
+/// nobody has taken. Some thousand queries of a usual length.
 const MAX_KEPT: usize = 1 << 20;
 
-/// Octets of a request's head, as RFC 9113, section 6.5.2, counts them (SETTINGS_MAX_HEADER_LIST_SIZE):
-/// the longest message in base64url is 87,380, and there is room for the rest. `h2` refuses more with
-/// 431, and ends a connection whose CONTINUATION frames do not come to an end; its own bound is
-/// 16 MiB.
+/// Octets of a request's head, as RFC 9113, section 6.5.2, counts them (SETTINGS_MAX_HEADER_LIST_SIZE). The
+/// longest message in base64url has 87,380, and there is room for the rest. `h2` refuses more with 431, and
+/// ends a connection whose CONTINUATION frames do not end; its own bound is 16 MiB.
 const HEADER_LIST: u32 = 1 << 17;
 
 /// Octets of a refused request that are read and dropped; then its stream is reset.
 const MAX_DROPPED: usize = 1 << 20;
 
-/// Octets of memory for a stream beside its messages: what `h2` knows of it, and our own entry.
+/// Octets of memory for a stream without its messages: what `h2` knows of it, and our own entry.
 pub(super) const STREAM: usize = 1024;
 
-/// Octets that a client may send on the whole connection before it is told that they were read;
-/// they are read at once.
+/// Octets that a client may send on a connection before it is told that they were read, which is at once.
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
 impl Server {
@@ -115,8 +108,8 @@ impl Server {
             .max_concurrent_streams(max_streams)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(HEADER_LIST)
-            // A server that stood still may read hundreds of requests together with the resets of
-            // clients that waited no longer. That is no attack here.
+            // A server that stood still may read hundreds of requests together with the resets of clients
+            // that gave up. That is no attack here.
             .max_pending_accept_reset_streams(usize::MAX)
             .max_local_error_reset_streams(None)
             .handshake(pipe.clone());
@@ -151,8 +144,7 @@ impl Server {
         pipe.while_writing_to(out, || self.advance())
     }
 
-    /// The next request that has come whole. `None` also while the client opens no window for the
-    /// answers that it has asked for.
+    /// The next request that has come whole. `None` also while the client opens no window for its answers.
     pub fn next_request(&mut self) -> Option<Request> {
         if self.answers.are_kept_back() {
             return None;
@@ -162,13 +154,13 @@ impl Server {
         Some(request)
     }
 
-    /// Answers a request; false if its client does not wait any more. Call [`Server::poll`] after
-    /// the last answer of a batch.
+    /// Answers a request; false if its client does not wait any more. Call [`Server::poll`] after the last
+    /// answer of a batch.
     pub fn answer(&mut self, id: RequestId, message: &[u8]) -> bool {
         self.answers.answer(id.0, message)
     }
 
-    /// Refuses a request with this status, which is 500 if it is none.
+    /// Refuses a request with this status, or with 500 if that is none.
     pub fn refuse(&mut self, id: RequestId, status: u16) {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         self.answers.refuse(id.0, status);
@@ -180,9 +172,8 @@ impl Server {
         self.answers.are_awaited()
     }
 
-    /// Octets of memory that the client makes the connection hold: requests, answers that its windows
-    /// keep back, and what `h2` knows of their streams. What a connection that rests needs is not
-    /// counted.
+    /// Octets of memory that the client makes the connection hold: requests, answers that its windows keep
+    /// back, and what `h2` knows of their streams. What an idle connection needs is not counted.
     #[must_use]
     pub fn memory(&self) -> usize {
         let streams = self.reading.len() + self.requests.len();
@@ -229,7 +220,6 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a new request.
     fn take(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
         let mut message = Vec::new();
         let refusal = match head(&request).message(&self.path, &mut message) {
@@ -241,10 +231,10 @@ impl Server {
         self.reading.push(Reading { body, message: Vec::new(), length: 0, refusal, respond });
     }
 
-    /// Drops requests that their clients gave up before anybody has taken them. A stream that was
-    /// reset does not count against the streams that a client may have open, so those that wait for
-    /// the client's windows would pile up ("rapid reset", CVE-2023-44487). Nobody looks where all are
-    /// taken each time, as they are unless answers are kept back.
+    /// Drops requests that their clients gave up before anybody took them. A stream that was reset does not
+    /// count against the streams that a client may have open, so requests that wait for the client's windows
+    /// would pile up ("rapid reset", CVE-2023-44487). This is not needed where all requests are taken each
+    /// time, as they are unless answers are kept back.
     fn drop_given_up(&mut self, context: &mut Context<'_>) {
         let Self { requests, answers, kept, .. } = self;
         requests.retain(|request| {
@@ -287,7 +277,7 @@ impl Server {
         moved
     }
 
-    /// Puts a whole message before whoever answers, if there is room for it.
+    /// Keeps a whole message for [`Server::next_request`], if there is room for it.
     fn deliver(&mut self, message: Vec<u8>, mut respond: SendResponse<Bytes>, is_head: bool) {
         if self.kept + message.len() > MAX_KEPT {
             return refuse(&mut respond, StatusCode::SERVICE_UNAVAILABLE);
@@ -299,9 +289,7 @@ impl Server {
     }
 }
 
-/// How far a body is.
 enum Body {
-    /// More is to come.
     Pending,
     /// All of it is there, or more than anybody wants to read.
     Whole,
@@ -310,7 +298,6 @@ enum Body {
 }
 
 impl Reading {
-    /// Reads what has come.
     fn read(&mut self, context: &mut Context<'_>) -> Body {
         loop {
             match self.body.poll_data(context) {
@@ -335,8 +322,7 @@ impl Reading {
         }
     }
 
-    /// Forgets what has come, to refuse the request when the rest has; returns how many octets that
-    /// were.
+    /// Drops what has come, to refuse the request when the rest has; returns how many octets that were.
     fn give_up(&mut self, status: StatusCode) -> usize {
         self.refusal = Some(status);
         std::mem::take(&mut self.message).len()

@@ -1,11 +1,9 @@
 //! The requests that wait for their responses, by stream.
 
-/// A request that waits.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Stream {
     /// The number of its stream, which is odd; 0 in a place where nothing is.
     pub(super) id: u32,
-    /// The number that the request was sent with.
     pub(super) request: u16,
     /// The head of the response has come, and says that a message follows.
     pub(super) is_answering: bool,
@@ -13,33 +11,28 @@ pub(super) struct Stream {
     pub(super) body: Option<Box<Body>>,
 }
 
-/// The beginning of a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Body {
-    /// Its octets.
     pub(super) message: Vec<u8>,
     /// Octets that flow control has counted for the stream, padding too.
     pub(super) counted: usize,
 }
 
-/// Open streams. Numbers of streams count up, so the lowest bits of a number say its place: no
+/// Open streams. Numbers of streams count up, so the lowest bits of a number are its place. There is no
 /// hashing, and no search but for the few that wait so long that another has come to their place.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// As many places as some power of two, at least twice as many as open streams; none at first.
+    /// A power of two of places, at least twice as many as open streams; none at first.
     places: Vec<Stream>,
     /// Streams that gave way, in no order.
     overtaken: Vec<Stream>,
-    /// Open streams.
     count: usize,
 }
 
 /// Where a stream was found.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// In its place.
     Own(usize),
-    /// Among those that gave way.
     Overtaken(usize),
 }
 
@@ -47,7 +40,6 @@ pub(super) enum Place {
 const FEWEST_PLACES: usize = 16;
 
 impl Streams {
-    /// Streams that are open.
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -61,7 +53,6 @@ impl Streams {
         self.put(Stream { id, request, ..Stream::default() });
     }
 
-    /// Finds an open stream.
     pub(super) fn find(&self, id: u32) -> Option<Place> {
         let at = self.place_of(id);
         if self.places.get(at).is_some_and(|stream| stream.id == id) {
@@ -70,7 +61,6 @@ impl Streams {
         self.overtaken.iter().position(|stream| stream.id == id).map(Place::Overtaken)
     }
 
-    /// The stream that was found.
     pub(super) fn at(&mut self, place: Place) -> &mut Stream {
         match place {
             Place::Own(at) => &mut self.places[at],
@@ -78,7 +68,6 @@ impl Streams {
         }
     }
 
-    /// Closes the stream that was found.
     pub(super) fn close(&mut self, place: Place) -> Stream {
         self.count -= 1;
         match place {
@@ -87,7 +76,6 @@ impl Streams {
         }
     }
 
-    /// Finds the open stream of a request.
     pub(super) fn find_request(&self, request: u16) -> Option<Place> {
         let is_it = |stream: &Stream| stream.id != 0 && stream.request == request;
         let own = self.places.iter().position(is_it).map(Place::Own);
@@ -109,7 +97,7 @@ impl Streams {
         (id >> 1) as usize & self.places.len().wrapping_sub(1)
     }
 
-    /// Puts a stream into its place; who is there gives way.
+    /// Puts a stream into its place; the one that is there gives way.
     fn put(&mut self, stream: Stream) {
         let at = self.place_of(stream.id);
         let before = std::mem::replace(&mut self.places[at], stream);
@@ -118,7 +106,6 @@ impl Streams {
         }
     }
 
-    /// Doubles the places.
     fn grow(&mut self) {
         let count = (2 * self.places.len()).max(FEWEST_PLACES);
         let mut streams = std::mem::take(&mut self.overtaken);
@@ -137,7 +124,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is opened and closed in whatever order, it is found as in a map.
         #[test]
         fn streams_are_found(steps in prop::collection::vec((any::<bool>(), any::<u16>()), 0..600)) {
             let (mut streams, mut model) = (Streams::default(), BTreeMap::new());

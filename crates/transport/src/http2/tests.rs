@@ -11,7 +11,6 @@ use proptest::prelude::*;
 use super::{Client, Http2Error, RequestId, Server};
 use crate::{Exchange, Method, Target};
 
-/// What a client was told, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Told {
     Answer(u16, Vec<u8>),
@@ -52,15 +51,14 @@ impl<'a> Wire<'a> {
         Self { octets: Vec::new(), cuts: cuts.iter().cycle() }
     }
 
-    /// The next piece.
     fn next(&mut self) -> Vec<u8> {
         let count = (*self.cuts.next().unwrap()).min(self.octets.len());
         self.octets.drain(..count).collect()
     }
 }
 
-/// Asks `queries` over a server that allows so many streams, and answers each with itself. What the
-/// client was told in the end, with what was not processed asked again.
+/// Asks `queries` over a server that allows so many streams and answers each with itself. Gives what the
+/// client was told in the end; what was not processed is asked again.
 fn exchange(method: Method, queries: u16, streams: u32, cuts: &[usize]) -> Vec<Told> {
     let mut client = client(method, "/dns-query");
     let mut server = Server::with_streams("/dns-query", streams);
@@ -126,7 +124,6 @@ fn streams_that_the_server_allows() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// However the octets are cut, every query has its answer.
     #[test]
     fn any_cut_gives_the_same_answers(
         is_get in any::<bool>(),
@@ -174,7 +171,6 @@ const GOAWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// A frame (RFC 9113, section 4.1).
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend_from_slice(&[kind, flags]);
@@ -199,8 +195,7 @@ fn dns_head(stream: u32) -> Vec<u8> {
     head(stream, 200, "application/dns-message", 0)
 }
 
-/// Asks queries 1 to 3, on the streams 1, 3 and 5, of a server that says this, and then closes; what
-/// the client was told, and how it ended.
+/// Asks queries 1 to 3, on the streams 1, 3 and 5, of a server that says this and then closes.
 fn check_said(parts: &[Vec<u8>], expected: &[Told], expected_end: &str) {
     let mut client = client(Method::Post, "/dns-query");
     let (mut out, mut told) = (Vec::new(), Vec::<Told>::new());
@@ -296,7 +291,6 @@ fn the_longest_answer() {
     }
 }
 
-/// All streams that the server allows are given up and used again, without a word in between.
 #[test]
 fn all_streams_are_given_up_at_once() {
     let mut client = client(Method::Post, "/dns-query");
@@ -346,8 +340,8 @@ fn a_request_that_is_given_up_frees_its_stream() {
     assert!(!server.answer(RequestId(7), b"\0\0 late"));
 }
 
-/// Thousands of answers that come after their requests were given up, and thousands of requests
-/// that are read together with their resets, leave the connection whole.
+/// Thousands of late answers, and thousands of requests that are read together with their resets, leave the
+/// connection whole.
 #[test]
 fn giving_up_and_answering_cross_on_the_way() {
     let mut client = client(Method::Post, "/dns-query");

@@ -16,7 +16,6 @@ use crate::{Exchange, Target};
 
 /// The requests of one connection that wait for their response.
 pub(crate) struct Http3Client {
-    /// Makes requests.
     requests: Requests,
     /// Unidirectional streams.
     control: Control,
@@ -26,11 +25,9 @@ pub(crate) struct Http3Client {
     unwritten: Unwritten,
     /// Octets of requests on their way to their streams, which share this memory piece by piece.
     sending: BytesMut,
-    /// The response that is being read.
     response: Vec<u8>,
-    /// Heads of responses that were read before.
     known: KnownHeads,
-    /// The server has said that it does not look at requests from this stream on.
+    /// The server does not look at requests from this stream on.
     gone_away: Option<u64>,
 }
 
@@ -41,7 +38,6 @@ const SENDING: usize = 32 * 1024;
 const MAX_RESPONSE: usize = MAX_MESSAGE + 32 * 1024;
 
 impl Http3Client {
-    /// A client of this target.
     pub(crate) fn new(target: &Arc<Target>) -> Self {
         Self {
             requests: Requests::new(target),
@@ -55,7 +51,6 @@ impl Http3Client {
         }
     }
 
-    /// Reads what has come on the stream of a request.
     fn read(
         &mut self,
         connection: &mut Connection,
@@ -105,7 +100,6 @@ impl Http3Client {
         Ok(())
     }
 
-    /// Forgets a request.
     fn forget(&mut self, id: StreamId) {
         self.waiting.remove(id);
         self.unwritten.forget(id);
@@ -125,7 +119,7 @@ impl Http3Client {
             None => self.control.accept(connection, &mut go_away)?,
         }
         for first in announced {
-            // Each names a request's stream, and none a later one than the one before.
+            // Each names the stream of a request, and none a later one than the one before.
             if first % 4 != 0 || self.gone_away.is_some_and(|before| before < first) {
                 return Err(QuicError::Protocol(
                     "a GOAWAY frame with a stream that it cannot have",
@@ -137,7 +131,7 @@ impl Http3Client {
         Ok(())
     }
 
-    /// Says of all requests from this stream on that the server does not look at them.
+    /// Gives back all requests from this stream on: the server does not look at them.
     fn give_back(
         &mut self,
         connection: &mut Connection,
@@ -152,10 +146,9 @@ impl Http3Client {
         }
     }
 
-    /// Gives a stream up on both halves.
     fn cancel(&mut self, connection: &mut Connection, id: StreamId) {
         self.forget(id);
-        // Either fails if its half of the stream has ended already, and then all is said.
+        // Either fails if its half of the stream has ended already: nothing is left to say then.
         let _ = connection.recv_stream(id).stop(code(CODES.cancelled));
         let _ = connection.send_stream(id).reset(code(CODES.cancelled));
     }

@@ -14,13 +14,9 @@ use crate::quic::{QuicError, Reading, read};
 pub(super) struct Control {
     /// This side's control stream.
     own: Option<StreamId>,
-    /// What is known of the peer's streams.
     streams: FxHashMap<StreamId, Stream>,
-    /// The peer's settings have come.
     has_settings: bool,
-    /// The peer has a control stream.
     has_control: bool,
-    /// How often there was nothing to be read on a stream of the peer that was to be read.
     gaps: u64,
 }
 
@@ -30,8 +26,8 @@ enum Stream {
     Unknown(Vec<u8>),
     /// The control stream, with the octets of a frame whose rest has not come yet.
     Control(Vec<u8>),
-    /// QPACK's, whose end would be an error. With a dynamic table of no octets, neither
-    /// instructions nor acknowledgements say anything (RFC 9204, section 3.2.3).
+    /// QPACK's, whose end would be an error. With a dynamic table of no octets, its instructions and
+    /// acknowledgements say nothing (RFC 9204, section 3.2.3).
     Qpack,
     /// Of no meaning here.
     Other,
@@ -51,10 +47,7 @@ const DECODER: u64 = 0x3;
 const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
 impl Control {
-    /// Opens this side's control stream and sends the settings.
-    ///
-    /// # Errors
-    /// When the peer does not allow the stream.
+    /// Opens this side's control stream and sends the settings; fails if the peer does not allow the stream.
     pub(super) fn begin(&mut self, connection: &mut Connection) -> Result<(), QuicError> {
         if self.own.is_some() {
             return Ok(());
@@ -72,21 +65,18 @@ impl Control {
         self.write(connection, octets)
     }
 
-    /// How often something came that could not be read, for what stands before it was missing; or
-    /// something that had been read together with what came before.
+    /// How often something came that could not be read, since what stands before it was missing or it had
+    /// been read already.
     pub(super) fn gaps(&self) -> u64 {
         self.gaps
     }
 
-    /// Forgets this side's control stream, for the connection has begun anew.
+    /// The connection has begun again, without this side's control stream.
     pub(super) fn forget(&mut self) {
         self.own = None;
     }
 
-    /// Says that no request from this stream on will be looked at.
-    ///
-    /// # Errors
-    /// When the peer has closed the control stream.
+    /// Says that no request from this stream on is looked at; fails if the peer closed the control stream.
     pub(super) fn go_away(
         &mut self,
         connection: &mut Connection,
@@ -99,8 +89,7 @@ impl Control {
         self.write(connection, octets)
     }
 
-    /// Writes to this side's control stream. What is said there is far shorter than any peer's
-    /// limit.
+    /// Writes to this side's control stream. What is said there is far shorter than any peer's limit.
     fn write(&self, connection: &mut Connection, octets: Vec<u8>) -> Result<(), QuicError> {
         let Some(id) = self.own else { return Ok(()) };
         let length = octets.len();
@@ -110,10 +99,7 @@ impl Control {
         }
     }
 
-    /// Takes note of streams that the peer has opened.
-    ///
-    /// # Errors
-    /// As [`Control::read`].
+    /// Takes note of streams that the peer has opened; fails like [`Control::read`].
     pub(super) fn accept(
         &mut self,
         connection: &mut Connection,
@@ -126,10 +112,7 @@ impl Control {
         Ok(())
     }
 
-    /// Reads what has come on a stream of the peer; hands the number of each GOAWAY frame over.
-    ///
-    /// # Errors
-    /// When the peer broke the rules.
+    /// Reads a stream of the peer, hands over the number of each GOAWAY; fails if the peer broke the rules.
     pub(super) fn read(
         &mut self,
         connection: &mut Connection,
@@ -170,7 +153,6 @@ impl Control {
         Ok(())
     }
 
-    /// What a stream of this type is.
     fn stream_of(&mut self, kind: u64) -> Result<Stream, QuicError> {
         match kind {
             CONTROL if std::mem::replace(&mut self.has_control, true) => {
@@ -183,7 +165,6 @@ impl Control {
         }
     }
 
-    /// Makes something of a frame on the control stream.
     fn frame(&mut self, frame: Frame<'_>, go_away: &mut dyn FnMut(u64)) -> Result<(), QuicError> {
         match frame {
             Frame::Settings(_) if self.has_settings => {

@@ -5,19 +5,17 @@ use bytes::BufMut;
 use super::varint;
 use crate::quic::QuicError;
 
-/// A frame that this side makes something of.
+/// A frame, as far as this side uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
     /// A part of a body.
     Data(&'a [u8]),
     /// A field section, compressed.
     Headers(&'a [u8]),
-    /// The peer's settings.
     Settings(&'a [u8]),
-    /// The peer is about to end the connection: a server does not look at requests from this stream
-    /// on.
+    /// The peer is about to end the connection. A server does not look at requests from this stream on.
     GoAway(u64),
-    /// One of a kind that only matters elsewhere, or not at all.
+    /// Of a kind that only matters elsewhere, or not at all.
     Other(Kind),
 }
 
@@ -26,28 +24,19 @@ pub(super) enum Frame<'a> {
 pub(super) enum Kind {
     /// About pushed responses, which this side never asks for.
     Push,
-    /// Reserved, for HTTP/2 has it and HTTP/3 has not (section 7.2.8).
+    /// Reserved: HTTP/2 has it and HTTP/3 has not (section 7.2.8).
     OfHttp2,
     /// Unknown, to be passed over (section 9).
     Unknown,
 }
 
-/// The type of a DATA frame.
+/// Types of frames (section 7.2).
 pub(super) const DATA: u64 = 0x0;
-
-/// The type of a HEADERS frame.
 pub(super) const HEADERS: u64 = 0x1;
-
-/// The type of a SETTINGS frame.
 pub(super) const SETTINGS: u64 = 0x4;
-
-/// The type of a GOAWAY frame.
 pub(super) const GOAWAY: u64 = 0x7;
 
-/// Takes the next frame from the front; `None` if it is not all there.
-///
-/// # Errors
-/// When the frame's payload is none.
+/// Takes the next frame from the front; `None` if it is not all there. Fails if the payload is wrong.
 pub(super) fn take<'a>(octets: &mut &'a [u8]) -> Result<Option<Frame<'a>>, QuicError> {
     let mut rest = *octets;
     let (Some(kind), Some(length)) = (varint::take(&mut rest), varint::take(&mut rest)) else {

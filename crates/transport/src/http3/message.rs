@@ -14,15 +14,12 @@ use crate::{Method, Target};
 
 /// Indexes in the static table (RFC 9204, appendix A).
 mod index {
-    /// `:authority`
     pub(super) const AUTHORITY: usize = 0;
     /// `:path /`, for its name.
     pub(super) const PATH: usize = 1;
     /// `content-length 0`, for its name.
     pub(super) const CONTENT_LENGTH: usize = 4;
-    /// `:method GET`
     pub(super) const GET: usize = 17;
-    /// `:method POST`
     pub(super) const POST: usize = 20;
     /// `:scheme https`
     pub(super) const HTTPS: usize = 23;
@@ -38,7 +35,6 @@ mod index {
 
 /// What all requests to one target share, made once.
 pub(super) struct Requests {
-    /// How the message travels.
     method: Method,
     /// GET: what stands before the value of `:path`. POST: the whole section but the length.
     before: Vec<u8>,
@@ -51,7 +47,6 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Prepares requests.
     pub(super) fn new(target: &Target) -> Self {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let separator = if target.path.contains('?') { '&' } else { '?' };
@@ -77,7 +72,7 @@ impl Requests {
         section + 2 * message + 32
     }
 
-    /// Appends the request that carries `message` with an id of 0 (RFC 8484, section 4.1).
+    /// Appends the request that carries `message`, with an id of 0 (RFC 8484, section 4.1).
     pub(super) fn push(&mut self, message: &[u8], out: &mut BytesMut) {
         self.section.clear();
         self.section.extend_from_slice(&self.before);
@@ -100,18 +95,15 @@ impl Requests {
     }
 }
 
-/// Appends `content-length`.
 fn push_length(section: &mut Vec<u8>, length: usize) {
     qpack::push_named(section, index::CONTENT_LENGTH, decimal(length, &mut [0; 20]));
 }
 
-/// Appends how long a response that carries this message may be kept (RFC 8484, section 5.1).
 fn push_max_age(section: &mut Vec<u8>, message: &[u8]) {
     qpack::push_named(section, index::CACHE_CONTROL, max_age(message, &mut [0; 28]));
 }
 
-/// Appends a response that carries a message, without the message if it answers HEAD (RFC 9110,
-/// section 9.3.2).
+/// Appends a response with a message, or without it to answer HEAD (RFC 9110, section 9.3.2).
 pub(super) fn push_answer(out: &mut Vec<u8>, message: &[u8], is_head: bool) {
     let mut section = Vec::with_capacity(32);
     qpack::begin(&mut section);
@@ -128,8 +120,7 @@ pub(super) fn push_answer(out: &mut Vec<u8>, message: &[u8], is_head: bool) {
     out.extend_from_slice(message);
 }
 
-/// Appends a response that carries nothing but a status, and with 405 the methods that are there
-/// (RFC 9110, section 15.5.6).
+/// Appends a bare status; with 405 also the methods that are there (RFC 9110, section 15.5.6).
 pub(super) fn push_refusal(out: &mut Vec<u8>, status: u16) {
     let mut section = Vec::new();
     qpack::begin(&mut section);
@@ -145,8 +136,7 @@ pub(super) fn push_refusal(out: &mut Vec<u8>, status: u16) {
 /// The longest message in base64url has 87,380.
 pub(super) const FIELD_SECTION: usize = 1 << 17;
 
-/// Collects the body of a message on a stream: where it is in the octets if it is in one piece,
-/// else its pieces.
+/// The body of a message on a stream: its place in the octets if it is in one piece, otherwise its pieces.
 #[derive(Default)]
 struct Body {
     /// The place of the only piece.
@@ -156,7 +146,6 @@ struct Body {
 }
 
 impl Body {
-    /// Adds a piece that lies in `octets`.
     fn add(&mut self, octets: &[u8], start: usize, end: usize) {
         match self.place {
             None => self.place = Some((start, end)),
@@ -169,7 +158,7 @@ impl Body {
         }
     }
 
-    /// All of it, at the start of `octets`.
+    /// Leaves all of it in `octets`, and nothing else.
     fn gather(self, octets: &mut Vec<u8>) {
         match self.place {
             _ if !self.pieces.is_empty() => *octets = self.pieces,
@@ -182,32 +171,24 @@ impl Body {
     }
 }
 
-/// What stands on a stream, in the order of the frames.
 struct Content {
-    /// What was made of the last section before the body.
+    /// The last section before the body.
     head: Head,
-    /// The body.
     body: Body,
 }
 
-/// The fields of a message that matter.
 #[derive(Default)]
 struct Head {
-    /// `:status`
     status: Option<u16>,
-    /// `:method`
     method: Option<Vec<u8>>,
-    /// `:path`
     path: Option<Vec<u8>>,
     /// The content type is that of DNS messages.
     is_message: bool,
-    /// Octets of the section as its limit counts them, 32 and the value for each field; the names
-    /// are left out.
+    /// Octets as the limit of a section counts them: 32 and the value for each field, without the names.
     size: usize,
 }
 
 impl Head {
-    /// Reads a field section.
     fn read(section: &[u8]) -> Result<Self, QuicError> {
         let unreadable = |_| QuicError::Protocol("a field section that cannot be decompressed");
         let (mut head, mut fields) = (Self::default(), Fields::new(section).map_err(unreadable)?);
@@ -225,23 +206,19 @@ impl Head {
     }
 }
 
-/// Field sections that were read before and said 200 and a DNS message, so that the next of the same
-/// octets need not be: without a dynamic table, the same octets say the same (RFC 9204, section
-/// 3.2.3). A server's responses differ in the length that they state, if in anything, and that
-/// mostly stands last: each section has its place by its last octet.
+/// Field sections that were read before and said 200 and a DNS message, so that the next of the same octets
+/// need not be read. Without a dynamic table, the same octets say the same (RFC 9204, section 3.2.3). A
+/// server's responses differ at most in the length that they state, and that mostly stands last. So the last
+/// octet of a section is its place.
 #[derive(Default)]
 pub(super) struct KnownHeads([Vec<u8>; 8]);
 
 impl KnownHeads {
-    /// The place of a section.
     fn place(section: &[u8]) -> usize {
         usize::from(section.last().copied().unwrap_or(0) % 8)
     }
 
-    /// Reads a field section.
-    ///
-    /// # Errors
-    /// As [`Head::read`].
+    /// Reads a field section; fails like [`Head::read`].
     fn read(&mut self, section: &[u8]) -> Result<Head, QuicError> {
         let known = &mut self.0[Self::place(section)];
         if known == section && !section.is_empty() {
@@ -256,11 +233,8 @@ impl KnownHeads {
     }
 }
 
-/// Reads the frames of a whole message, its sections with `read`; `None` if it is malformed: without
-/// a head, or cut.
-///
-/// # Errors
-/// When the peer broke the rules of the whole connection.
+/// Reads the frames of a whole message, its sections with `read`. `None` if it is malformed: without a head,
+/// or cut. Fails if the peer broke the rules of the whole connection.
 fn read_frames(
     octets: &[u8],
     mut read: impl FnMut(&[u8]) -> Result<Head, QuicError>,
@@ -293,10 +267,8 @@ fn read_frames(
     Ok(head.map(|head| Content { head, body }))
 }
 
-/// Reads a whole response, and leaves nothing but its body in `octets`.
-///
-/// # Errors
-/// [`Unanswered::Refused`] with the status when it carries no DNS message: 0 when it is malformed.
+/// Reads a whole response, and leaves nothing but its body in `octets`. Fails with [`Unanswered::Refused`]
+/// and the status when it carries no DNS message; with 0 when it is malformed.
 pub(super) fn read_response(
     octets: &mut Vec<u8>,
     known: &mut KnownHeads,
@@ -314,7 +286,7 @@ pub(super) fn read_response(
 
 /// Why there is no message.
 pub(super) enum Unanswered {
-    /// This request was refused, or this response is none.
+    /// The status of a refused request, or of a response without a message; 0 if that is malformed.
     Refused(u16),
     /// The peer broke the rules of the whole connection.
     Broken(QuicError),
@@ -332,13 +304,13 @@ impl From<QuicError> for Unanswered {
     }
 }
 
-/// Reads a whole request to a server that serves this path, and leaves nothing but the DNS message in
-/// `octets`; true if the method is HEAD, which is there wherever GET is (RFC 9110, section 9.1).
+/// Reads a whole request to a server of this path, and leaves nothing but the DNS message in `octets`. True
+/// if the method is HEAD, which is there wherever GET is (RFC 9110, section 9.1).
 ///
 /// # Errors
-/// [`Unanswered::Refused`] with the status to be sent: a path that is not served (404), a method
-/// other than GET, HEAD and POST (405), a message that is too long (413, 414), another content type
-/// (415), a head that is too long (431), and what is malformed (400).
+/// [`Unanswered::Refused`] with the status to be sent: a path that is not served (404), a method other than
+/// GET, HEAD and POST (405), a message that is too long (413, 414), another content type (415), a head that
+/// is too long (431), and what is malformed (400).
 pub(super) fn read_request(octets: &mut Vec<u8>, served: &str) -> Result<bool, Unanswered> {
     let content = read_frames(octets, Head::read)?.ok_or(Unanswered::Refused(400))?;
     if content.head.size > FIELD_SECTION {
@@ -363,7 +335,6 @@ pub(super) fn read_request(octets: &mut Vec<u8>, served: &str) -> Result<bool, U
 mod tests {
     use super::*;
 
-    /// A request with this head and body.
     fn request(method: &[u8], path: &[u8], fields: usize, body: &[u8]) -> Vec<u8> {
         let (mut octets, mut section) = (Vec::new(), Vec::new());
         qpack::begin(&mut section);

@@ -1,10 +1,9 @@
 //! DNS over HTTPS (RFC 8484) on HTTP/3 (RFC 9114): as much of HTTP/3 as requests and responses
 //! without trailers, push and priorities need, and of QPACK (RFC 9204) what needs no dynamic table.
 //!
-//! This is the project's own and not the crate `h3`, because that crate (0.0.8) keeps the number in
-//! a GOAWAY frame to itself, without which nobody can tell the requests that the server never
-//! looked at from those that are lost; and because it wants a future, a header map and a handful of
-//! buffers for each request, where here a request is some octets that were made before.
+//! This is not the crate `h3` (0.0.8). That crate does not hand out the number in a GOAWAY frame: nobody can
+//! then tell the requests that the server never looked at from those that are lost. It also wants a future, a
+//! header map and several buffers for each request, where here a request is some ready octets.
 
 mod client;
 mod control;
@@ -19,11 +18,11 @@ pub(crate) use server::Http3Server;
 
 use crate::quic::ErrorCodes;
 
-/// Reads a whole request of HTTP/3 to a server that serves `path`, without the connection that it
-/// came on; gives the DNS message. This is what [`crate::quic::QuicServer`] reads requests with.
+/// Reads a whole HTTP/3 request to a server of `path`, as [`crate::quic::QuicServer`] does; gives the DNS
+/// message.
 ///
 /// # Errors
-/// With the status that it is refused with; `None` if it ends the connection.
+/// The status to refuse it with; `None` if it ends the connection.
 pub fn read_http3_request(octets: &[u8], path: &str) -> Result<Vec<u8>, Option<u16>> {
     let mut message = octets.to_vec();
     match message::read_request(&mut message, path) {

@@ -7,24 +7,16 @@ use crate::primitives::{Unreadable, push_number, take_number, take_string};
 /// A field that HTTP for DNS looks at, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
-    /// `:method`
     Method,
-    /// `:path`
     Path,
-    /// `:status`
     Status,
-    /// `content-type`
     ContentType,
-    /// Any other.
     Other,
 }
 
-/// A field line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Field<'a> {
-    /// Its name.
     pub(super) name: Name,
-    /// Its value.
     pub(super) value: Cow<'a, [u8]>,
 }
 
@@ -66,27 +58,20 @@ fn static_entry(index: usize) -> Result<(Name, &'static [u8]), Unreadable> {
     })
 }
 
-/// What is read of a section: its fields, in order.
+/// Reads the fields of a section, in order.
 pub(super) struct Fields<'a> {
-    /// Lines that have not been read.
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// Begins to read a section.
-    ///
-    /// # Errors
-    /// When it needs the dynamic table.
+    /// Begins to read a section; fails if it needs the dynamic table.
     pub(super) fn new(section: &'a [u8]) -> Result<Self, Unreadable> {
         let mut rest = section;
         let (required, _) = (take_number(&mut rest, 8)?, take_number(&mut rest, 7)?);
         if required == 0 { Ok(Self { rest }) } else { Err(Unreadable) }
     }
 
-    /// The next field.
-    ///
-    /// # Errors
-    /// When the line is broken, or refers to the dynamic table.
+    /// The next field; fails if the line is broken, or refers to the dynamic table.
     pub(super) fn take(&mut self) -> Result<Option<Field<'a>>, Unreadable> {
         let Some(first) = self.rest.first().copied() else { return Ok(None) };
         let rest = &mut self.rest;
@@ -118,7 +103,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Begins a section.
 pub(super) fn begin(out: &mut Vec<u8>) {
     out.extend_from_slice(&PREFIX);
 }
@@ -128,8 +112,8 @@ pub(super) fn push_indexed(out: &mut Vec<u8>, index: usize) {
     push_number(out, 0b1100_0000, 6, index);
 }
 
-/// Appends a field with a name of the static table. Its value is not Huffman-coded: that would take
-/// a fifth off the octets of a name, and cost more than sending them.
+/// Appends a field with a name of the static table. Its value is not Huffman-coded: that would take a fifth
+/// off the octets of a name, and cost more than sending them.
 pub(super) fn push_named(out: &mut Vec<u8>, index: usize, value: &[u8]) {
     push_value_head(out, index, value.len());
     out.extend_from_slice(value);

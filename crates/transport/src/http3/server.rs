@@ -16,13 +16,11 @@ use crate::quic::{
 
 /// The requests of one connection.
 pub(crate) struct Http3Server {
-    /// The path that is served.
     path: Arc<str>,
     /// Unidirectional streams.
     control: Control,
     /// Requests whose end has not come yet.
     unfinished: FxHashMap<StreamId, Vec<u8>>,
-    /// Octets of these.
     unfinished_octets: usize,
     /// Responses that flow control keeps back.
     unwritten: Unwritten,
@@ -32,9 +30,7 @@ pub(crate) struct Http3Server {
     postponed: Postponed,
     /// Requests with the method HEAD that have not been answered (RFC 9110, section 9.3.2).
     heads: FxHashSet<StreamId>,
-    /// The request that is being read.
     request: Vec<u8>,
-    /// The message that is being made.
     message: Vec<u8>,
     /// The stream after the last that a request came on.
     next: u64,
@@ -46,7 +42,6 @@ pub(crate) struct Http3Server {
 const MAX_REQUEST: usize = MAX_MESSAGE * 4 / 3 + 16 * 1024;
 
 impl Http3Server {
-    /// A server of DNS at this path.
     pub(crate) fn new(path: Arc<str>) -> Self {
         Self {
             path,
@@ -105,7 +100,7 @@ impl Http3Server {
                 return Ok(());
             }
             Reading::Open => {
-                // What is left of it is not wanted (RFC 9114, section 4.1).
+                // The rest of it is not wanted (RFC 9114, section 4.1).
                 let _ = connection.recv_stream(id).stop(code(CODES.no_error));
                 self.refuse(connection, id, 413);
                 return Ok(());
@@ -150,7 +145,6 @@ impl Http3Server {
         Ok(())
     }
 
-    /// Sends a status and nothing more.
     fn refuse(&mut self, connection: &mut Connection, id: StreamId, status: u16) {
         let mut octets = Vec::new();
         push_refusal(&mut octets, status);
@@ -232,7 +226,7 @@ impl ServerProtocol for Http3Server {
 
     fn go_away(&mut self, connection: &mut Connection) {
         self.gone_away = Some(self.next);
-        // A client that has closed the control stream is sent away by `stream_event`.
+        // `stream_event` ends the connection of a client that has closed the control stream.
         let _ = self.control.go_away(connection, self.next);
     }
 }

@@ -11,10 +11,7 @@ pub(super) fn take(octets: &mut &[u8]) -> Option<u64> {
     Some(number[1..].iter().fold(first, |value, octet| value << 8 | u64::from(*octet)))
 }
 
-/// Appends a number in its shortest form.
-///
-/// # Panics
-/// When it is 2^62 or more: no length or stream number is.
+/// Appends a number in its shortest form. Panics at 2^62 or more: no length or stream number is so large.
 pub(super) fn push(out: &mut impl BufMut, number: u64) {
     match number {
         0..0x40 => out.put_u8(number as u8),

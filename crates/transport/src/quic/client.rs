@@ -22,14 +22,11 @@ use crate::{Exchange, Target};
 
 /// What a protocol above QUIC does for a client.
 pub(crate) trait ClientProtocol {
-    /// Its error codes.
     fn codes(&self) -> &'static ErrorCodes;
 
-    /// Streams can be opened: for the first time, or again after the server has refused what was
-    /// sent as early data, which then has never been (RFC 9001, section 4.6.2).
-    ///
-    /// # Errors
-    /// When the server does not allow the streams that the protocol cannot be without.
+    /// Streams can be opened: for the first time, or again after the server has refused early data, which
+    /// then counts as never sent (RFC 9001, section 4.6.2). Fails if the server does not allow the streams
+    /// that the protocol cannot be without.
     fn begin(&mut self, connection: &mut Connection) -> Result<(), QuicError>;
 
     /// The server has taken what was sent before, so that a request may be sent.
@@ -41,13 +38,9 @@ pub(crate) trait ClientProtocol {
     /// Sends a request on a stream that was opened for it.
     fn send(&mut self, connection: &mut Connection, id: StreamId, request: u16, message: &[u8]);
 
-    /// Does not wait for the answer to this request any longer.
     fn give_up(&mut self, connection: &mut Connection, request: u16);
 
-    /// Takes note of what happened to a stream.
-    ///
-    /// # Errors
-    /// When the server broke the protocol.
+    /// Takes note of what happened to a stream; fails if the server broke the protocol.
     fn stream_event(
         &mut self,
         connection: &mut Connection,
@@ -64,39 +57,34 @@ pub(crate) trait ClientProtocol {
 /// What all connections of a load have in common.
 #[derive(Clone)]
 pub struct QuicClientSettings {
-    /// What an end point is.
     endpoint: Arc<EndpointConfig>,
-    /// TLS.
     client: ClientConfig,
-    /// What the client says of itself in DNS over QUIC.
     doq: Arc<TransportConfig>,
-    /// What it says of itself in HTTP/3.
     http3: Arc<TransportConfig>,
-    /// Where tokens of servers are kept, if they are.
     tokens: Option<Arc<dyn AddressTokens>>,
     /// What connections have shown of their server.
     never_raises: NeverRaises,
 }
 
-/// Shortest silence after which a server is taken for gone: some machines do nothing for some
-/// hundred milliseconds now and then.
+/// Shortest silence after which a server is taken for gone: some machines do nothing for some hundred
+/// milliseconds now and then.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(1);
 
-/// Round trips of silence after which a server is taken for gone. The first probe goes out after
-/// about one of them, or three where their times differ much, each further one after twice the time
-/// of the one before (RFC 9002, section 6.2): three to five probes have had no answer by then.
+/// Round trips of silence after which a server is taken for gone. The first probe goes out after about one
+/// round trip, or three where their times differ much. Each further one goes out after twice the time of the
+/// one before (RFC 9002, section 6.2). By then, three to five probes have had no answer.
 const SILENT_ROUND_TRIPS: u32 = 32;
 
-/// Round trips in which a server allows further streams when some have ended: it learns of the end by an
-/// acknowledgement, which it waits for, and may put off what it says.
+/// Round trips in which a server allows further streams when some have ended. It learns of the end by an
+/// acknowledgement, which it waits for, and may delay what it says.
 const STREAM_ROUND_TRIPS: u32 = 4;
 
-/// By how much a peer may put an acknowledgement off (RFC 9000, section 18.2).
+/// How long a peer may delay an acknowledgement (RFC 9000, section 18.2).
 const ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl QuicClientSettings {
-    /// Takes settings of TLS over; their ALPN names the protocol. The client itself closes no
-    /// connection for being idle, and says so.
+    /// Uses these settings of TLS; their ALPN names the protocol. The client itself closes no connection for
+    /// being idle, and says so.
     ///
     /// # Errors
     /// When they cannot be used for QUIC.
@@ -107,22 +95,22 @@ impl QuicClientSettings {
         Ok(Self { endpoint, client, doq, http3, tokens: None, never_raises })
     }
 
-    /// The same with a connection given up when nothing has come for so long, which the server is
-    /// told (RFC 9000, section 10.1). `None` leaves that to the server.
+    /// Gives a connection up when nothing has come for so long, which the server is told (RFC 9000, section
+    /// 10.1). `None` leaves that to the server.
     #[must_use]
     pub fn with_idle_timeout(mut self, idle_timeout: Option<Duration>) -> Self {
         (self.doq, self.http3) = transports(idle_timeout);
         self
     }
 
-    /// The same with the tokens that servers give for a later connection kept there (RFC 9000, section
-    /// 8.1.3); without it none is kept.
+    /// Keeps in `tokens` what servers give for later connections (RFC 9000, section 8.1.3). Without it none
+    /// is kept.
     #[must_use]
     pub fn with_tokens(self, tokens: Arc<dyn AddressTokens>) -> Self {
         Self { tokens: Some(tokens), ..self }
     }
 
-    /// The same with repeatable draws, for a simulation.
+    /// Makes the draws repeatable, for a simulation.
     #[must_use]
     pub fn with_seed(mut self, seed: [u8; 32]) -> Self {
         self.endpoint = settings::endpoint(Some(seed));
@@ -130,14 +118,14 @@ impl QuicClientSettings {
     }
 }
 
-/// What a client says of itself in DNS over QUIC, and in HTTP/3. A server may open no stream there
-/// (RFC 9250, section 4.3.3), and here those of its own control.
+/// What a client says of itself in DNS over QUIC, and in HTTP/3. A server may open no stream in the first
+/// (RFC 9250, section 4.3.3), and those of its own control in the second.
 fn transports(idle_timeout: Option<Duration>) -> (Arc<TransportConfig>, Arc<TransportConfig>) {
     let allowing = |unidirectional| settings::transport(0, unidirectional, idle_timeout);
     (Arc::new(allowing(0)), Arc::new(allowing(settings::UNIDIRECTIONAL)))
 }
 
-/// A handshake that is over.
+/// The outcome of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuicHandshake {
     /// A ticket of an earlier connection was used.
@@ -156,21 +144,15 @@ pub struct QuicHandshake {
 pub struct QuicClient {
     /// Knows which packets are the connection's.
     endpoint: Endpoint,
-    /// The connection.
     connection: Connection,
-    /// Its name towards the end point.
     handle: ConnectionHandle,
-    /// The server.
     server: SocketAddr,
     /// What a stream means.
     protocol: Box<dyn ClientProtocol>,
-    /// Whether the server lets it go on opening streams.
     credit: StreamCredit,
     /// Where the token came from that it began with, until the handshake is over; `None` without one.
     token_from: Option<Arc<dyn AddressTokens>>,
-    /// Streams can be opened.
     has_begun: bool,
-    /// The handshake, once it is over.
     handshake: Option<QuicHandshake>,
     /// Requests sent as early data, until the server has accepted them.
     early: Vec<(u16, Box<[u8]>)>,
@@ -182,7 +164,6 @@ pub struct QuicClient {
     asked_at: Option<Instant>,
     /// Nothing has come for so long after it that the server is taken for gone.
     is_silent: bool,
-    /// The connection has come to its end.
     is_over: bool,
 }
 
@@ -216,7 +197,6 @@ impl QuicClient {
         Self::connect(settings, &settings.http3, server, server_name, protocol, now)
     }
 
-    /// Begins a connection for this protocol.
     fn connect(
         settings: &QuicClientSettings,
         transport: &Arc<TransportConfig>,
@@ -262,43 +242,41 @@ impl QuicClient {
         self.has_begun && !self.is_over && !self.is_draining()
     }
 
-    /// The server has said that it takes no further requests, or is taken for gone, or allows no further
-    /// streams.
+    /// The server takes no further requests, is taken for gone, or allows no further streams.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.protocol.is_draining() || self.is_silent || self.is_used_up()
     }
 
-    /// The server has allowed so many streams and no more, and will allow none, as far as can be told:
-    /// half of them ended some time ago.
+    /// The server has allowed so many streams and seems to allow no more: half of them ended some time ago.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.credit.is_used_up()
     }
 
-    /// The server is taken for gone: after a request was sent, nothing has come for 32 round trips
-    /// and a second at least. Its connection takes no further requests then; what was asked may still
-    /// be answered, and if anything comes, all is well again.
+    /// The server is taken for gone: after a request was sent, nothing has come for 32 round trips, and for a
+    /// second at least. The connection then takes no further requests. What was asked may still be answered;
+    /// if anything comes, requests are taken again.
     ///
-    /// QUIC itself sends its probes until the idle time-out, if either side has one. A server that
-    /// was started anew on the same address knows neither the connection nor, often, how to say so
-    /// (RFC 9000, section 10.3).
+    /// QUIC itself sends its probes until the idle time-out, if either side has one. A server that was
+    /// restarted on the same address knows neither the connection nor, often, how to say so (RFC 9000,
+    /// section 10.3).
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.is_silent
     }
 
-    /// What the handshake came to, once it is over.
+    /// The outcome of the handshake, once it is over.
     #[must_use]
     pub fn handshake(&self) -> Option<&QuicHandshake> {
         self.handshake.as_ref()
     }
 
-    /// Sends a request. The number is that of its answer; on the wire the message's id is 0. False
-    /// if the server allows no further stream now.
+    /// Sends a request. The number is that of its answer; on the wire the message's id is 0. False if the
+    /// server allows no further stream now.
     ///
-    /// Requests are told apart by their streams, not by their numbers. Whoever uses a number again
-    /// before its answer has come gets two answers with it, unless it gives the first one up.
+    /// Streams tell requests apart, not numbers. A caller that uses a number again before its answer has come
+    /// gets two answers with it, unless it gives the first request up.
     pub fn send(&mut self, request: u16, message: &[u8]) -> bool {
         if !self.is_open() || !self.again.is_empty() {
             return false;
@@ -311,8 +289,7 @@ impl QuicClient {
         is_sent
     }
 
-    /// Sends a request on a stream of its own; false if the server allows none now, or has not taken what
-    /// was sent before.
+    /// False if the server allows no stream now, or has not taken what was sent before.
     fn open_and_send(&mut self, request: u16, message: &[u8]) -> bool {
         if !self.protocol.may_send() {
             return false;
@@ -324,15 +301,15 @@ impl QuicClient {
         true
     }
 
-    /// Does not wait for the answer to this request any longer, and tells the server so.
+    /// Gives a request up, and tells the server so.
     pub fn give_up(&mut self, request: u16) {
         self.protocol.give_up(&mut self.connection, request);
         self.again.retain(|(number, _)| *number != request);
         self.early.retain(|(number, _)| *number != request);
     }
 
-    /// Takes datagrams that came from the server: `group` is cut into pieces of `segment` octets
-    /// (`UDP_GRO`). [`QuicClient::poll`] says what came of them.
+    /// Takes datagrams that came from the server: `group` is cut into pieces of `segment` octets (`UDP_GRO`).
+    /// [`QuicClient::poll`] delivers what they bring.
     pub fn receive(&mut self, now: Instant, group: &[u8], segment: usize) {
         let mut rest = BytesMut::from(group);
         let mut unused = Vec::new();
@@ -359,18 +336,18 @@ impl QuicClient {
         [self.connection.poll_timeout(), look].into_iter().flatten().min()
     }
 
-    /// Does what was to be done by now.
+    /// Does what is due by now.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
         self.settle();
         self.note_time(now);
     }
 
-    /// Says what has come of requests.
+    /// Delivers what has come for requests.
     ///
     /// # Errors
-    /// When the connection has come to its end; nothing comes after it. What
-    /// [`QuicClient::transmit`] still gives tells the server.
+    /// When the connection is over; nothing comes after that. What [`QuicClient::transmit`] still gives tells
+    /// the server.
     pub fn poll(
         &mut self,
         now: Instant,
@@ -402,8 +379,8 @@ impl QuicClient {
         Ok(())
     }
 
-    /// Why the connection is at its end, now that it is with this error: a server that has closed it
-    /// meanwhile has the last word, else it is told.
+    /// The error of a connection that this side ends. A server that has closed it meanwhile has the last
+    /// word; otherwise it is told.
     fn last_word(&mut self, now: Instant, error: QuicError) -> QuicError {
         if !matches!(error, QuicError::Protocol(_)) {
             return error;
@@ -418,7 +395,7 @@ impl QuicClient {
         error
     }
 
-    /// Appends the next packets for the server to `out`: the length of all but the last of them, so
+    /// Appends the next packets for the server to `out`. Gives the length of all but the last of them, so
     /// that one system call can send them (`UDP_SEGMENT`). `None` when there is nothing to send.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
         self.note_time(now);
@@ -429,8 +406,7 @@ impl QuicClient {
         Some(transmit.segment_size.unwrap_or(transmit.size))
     }
 
-    /// Ends the connection in an orderly way; [`QuicClient::transmit`] gives the packet that says
-    /// so.
+    /// Ends the connection in order; [`QuicClient::transmit`] gives the packet that says so.
     pub fn close(&mut self, now: Instant) {
         self.is_over = true;
         self.connection.close(now, code(self.protocol.codes().no_error), Bytes::new());
@@ -448,8 +424,8 @@ impl QuicClient {
         STREAM_ROUND_TRIPS * (self.connection.rtt() + ACK_DELAY)
     }
 
-    /// Takes note of how long nothing has come: whenever probes go out, and, since each request puts
-    /// those off, whenever requests do.
+    /// Takes note of how long nothing has come. This is called when probes go out and when requests do, since
+    /// each request delays the probes.
     fn note_silence(&mut self, now: Instant) {
         if !self.has_asked || self.handshake.is_none() {
             return;
@@ -460,7 +436,6 @@ impl QuicClient {
         self.is_silent = now.saturating_duration_since(asked_at) > silence;
     }
 
-    /// Takes note of the handshake's end.
     fn connected(&mut self) -> Result<(), QuicError> {
         let facts = self.connection.crypto_session().handshake_data();
         let facts = facts.and_then(|facts| facts.downcast::<HandshakeFacts>().ok());
@@ -497,7 +472,7 @@ impl QuicClient {
         }
     }
 
-    /// Lets end point and connection tell each other what they must.
+    /// Lets end point and connection exchange their events.
     fn settle(&mut self) {
         while let Some(event) = self.connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(self.handle, event) {
@@ -509,7 +484,7 @@ impl QuicClient {
 
 impl Drop for QuicClient {
     fn drop(&mut self) {
-        // A handshake that began with a token and came to nothing may have failed for the token.
+        // A handshake that began with a token and failed may have failed for the token.
         if let Some(tokens) = &self.token_from {
             tokens.refuse();
         }

@@ -4,22 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the connections to a server have shown of it: true if it never raises its limit.
+/// What the connections to a server have shown: true if it never raises its limit.
 pub(super) type NeverRaises = Arc<AtomicBool>;
 
 /// How far the streams of a connection are used up.
 ///
-/// A server raises its limit as streams end (MAX_STREAMS: RFC 9000, section 4.6). One that never does
-/// (Knot DNS 3.4) has answered all it ever will when its first limit is reached. What tells it from one
-/// that is merely slow: half of the streams since the limit was raised last ended some time ago. Once that
-/// was seen on a connection, the next ones need not wait for it.
+/// A server raises its limit as streams end (MAX_STREAMS: RFC 9000, section 4.6). One that never does (Knot
+/// DNS 3.4) has answered all it ever will when its first limit is reached. It differs from one that is merely
+/// slow: half of the streams since the last raise ended some time ago. Once that was seen on one connection,
+/// the next ones need not wait for it.
 #[derive(Debug, Default)]
 pub(super) struct StreamCredit {
-    /// What is known of the server.
     never_raises: NeverRaises,
-    /// The limit was raised on this connection.
     was_raised: bool,
-    /// Streams that were opened.
     opened: u64,
     /// How many of them had ended when the limit was raised last.
     ended_at_raise: u64,
@@ -28,11 +25,10 @@ pub(super) struct StreamCredit {
     newer: Option<Sample>,
     /// The server allowed no stream when one was wanted last.
     is_spent: bool,
-    /// And will allow none any more.
+    /// The server will allow none any more.
     is_used_up: bool,
 }
 
-/// How many streams had ended at an instant.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     at: Instant,
@@ -40,7 +36,6 @@ struct Sample {
 }
 
 impl StreamCredit {
-    /// For a connection to a server of which this is known.
     pub(super) fn new(never_raises: &NeverRaises) -> Self {
         Self { never_raises: Arc::clone(never_raises), ..Self::default() }
     }
@@ -56,7 +51,7 @@ impl StreamCredit {
         self.is_spent = !is_opened;
     }
 
-    /// The server has raised its limit while so many streams had no end.
+    /// The server has raised its limit while so many streams had not ended.
     pub(super) fn note_raise(&mut self, in_flight: usize) {
         // A server that was merely slow, then.
         self.never_raises.store(false, Ordering::Relaxed);
@@ -64,8 +59,8 @@ impl StreamCredit {
         (self.is_spent, self.is_used_up, self.was_raised) = (false, false, true);
     }
 
-    /// Takes a sample if the last one is as old as this, which is how long a server may take to raise its
-    /// limit.
+    /// Takes a sample if the last one is as old as `patience`, which is how long a server may take to raise
+    /// its limit.
     pub(super) fn note_time(&mut self, now: Instant, in_flight: usize, patience: Duration) {
         let is_due = |sample: Sample| now.saturating_duration_since(sample.at) >= patience;
         if self.newer.is_none_or(is_due) {
@@ -102,7 +97,6 @@ impl StreamCredit {
         self.newer.filter(|_| is_open).map(|sample| sample.at + patience)
     }
 
-    /// Streams that have ended.
     fn ended(&self, in_flight: usize) -> u64 {
         self.opened.saturating_sub(in_flight as u64)
     }
@@ -114,10 +108,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(100);
 
-    /// What happens on a connection, in milliseconds from its beginning.
     #[derive(Clone, Copy)]
     enum Event {
-        /// So many streams are opened.
         Opened(u64),
         /// One is wanted and not allowed.
         Refused,
@@ -125,12 +117,11 @@ mod tests {
         Raised(usize),
     }
 
-    /// Plays events, and looks every millisecond; when the streams were found used up first.
+    /// When the streams are first found used up, looking every millisecond.
     fn play(events: &[(u64, Event)], in_flight: impl Fn(u64) -> usize) -> Option<u64> {
         play_with(&NeverRaises::default(), events, in_flight)
     }
 
-    /// The same for a server of which this is known.
     fn play_with(
         known: &NeverRaises,
         events: &[(u64, Event)],

@@ -1,6 +1,5 @@
-//! QUIC (RFC 9000): one connection as a state machine that is handed datagrams and time, and hands
-//! out datagrams, its next deadline, and exchanges. What a stream means is the business of the
-//! protocol above: DNS over QUIC or HTTP/3.
+//! QUIC (RFC 9000): one connection as a state machine. Datagrams and time go in; datagrams, the next
+//! deadline, and exchanges come out. The protocol above it says what a stream means: DNS over QUIC or HTTP/3.
 
 mod client;
 mod credit;
@@ -22,7 +21,7 @@ pub(crate) use outstanding::Outstanding;
 pub(crate) use server::{Answer, ServerProtocol};
 pub(crate) use streams::{AnswerMemory, MAX_UNFINISHED, Postponed, Reading, Unwritten, read};
 
-/// Why a connection came to its end, or did not come about.
+/// Why a connection ended, or did not come about.
 #[derive(Debug, thiserror::Error)]
 pub enum QuicError {
     /// The settings cannot be used for QUIC.
@@ -63,7 +62,7 @@ pub enum QuicError {
         #[from]
         quinn_proto::ConnectError,
     ),
-    /// The peer makes this side keep more than it will.
+    /// The peer makes this side keep too much.
     #[error("the peer sends more unfinished queries than are kept")]
     ExcessiveLoad,
     /// The peer broke the rules of the protocol above QUIC.
@@ -81,11 +80,9 @@ pub(crate) struct ErrorCodes {
     pub(crate) no_error: u32,
     /// The answer is not wanted any more.
     pub(crate) cancelled: u32,
-    /// The peer broke the rules.
     pub(crate) protocol_error: u32,
     /// The peer asks for more than is kept for one connection.
     pub(crate) excessive_load: u32,
-    /// The name of a code.
     pub(crate) name: fn(u64) -> &'static str,
 }
 
@@ -110,13 +107,11 @@ impl QuicError {
     }
 }
 
-/// A code as QUIC carries it.
 pub(crate) fn code(code: u32) -> VarInt {
     VarInt::from_u32(code)
 }
 
-/// The largest number of octets that a kernel takes to be cut into segments: a datagram's 65,535
-/// less the headers of IPv6 and UDP.
+/// Octets that a kernel cuts into segments at most: 65,535 less the headers of IPv6 and UDP.
 const MAX_GROUP: usize = 65_535 - 48;
 
 /// Segments of one group at most; what older kernels take (`UDP_MAX_SEGMENTS`, linux/udp.h).

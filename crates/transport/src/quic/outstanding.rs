@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use quinn_proto::{Dir, Side, StreamId};
 
-/// Something for each bidirectional stream of a client that has not come to its end.
+/// Something for each bidirectional stream of a client that has not ended.
 ///
-/// Streams are numbered as they are opened, and most end in about that order: a window over the
-/// numbers finds each without a search. It begins at the oldest that is left, so one that nobody
-/// gives up would let it grow; a load gives up every query at its time-out.
+/// Streams are numbered as they are opened, and most end in about that order: a window over the numbers finds
+/// each without a search. The window begins at the oldest stream that is left. One that nobody gives up would
+/// let it grow, but a load gives up every query at its time-out.
 pub(crate) struct Outstanding<T> {
     /// The index of the first stream in the window.
     first: u64,
@@ -25,10 +25,7 @@ impl<T> Default for Outstanding<T> {
 }
 
 impl<T> Outstanding<T> {
-    /// Adds what is on the stream that was opened last.
-    ///
-    /// # Panics
-    /// When that is not the one after the last that was added: then this is not told of all.
+    /// Adds what is on the stream that was opened last. Panics if that does not follow the last one added.
     pub(crate) fn push(&mut self, id: StreamId, entry: T) {
         let next = self.first + self.entries.len() as u64;
         assert_eq!(id.index(), next, "streams are opened one after the other");
@@ -36,18 +33,15 @@ impl<T> Outstanding<T> {
         self.count += 1;
     }
 
-    /// Streams that have not ended.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// What is on a stream.
     pub(crate) fn get_mut(&mut self, id: StreamId) -> Option<&mut T> {
         let place = usize::try_from(id.index().checked_sub(self.first)?).ok()?;
         self.entries.get_mut(place)?.as_mut()
     }
 
-    /// Takes away what is on a stream.
     pub(crate) fn remove(&mut self, id: StreamId) -> Option<T> {
         let place = usize::try_from(id.index().checked_sub(self.first)?).ok()?;
         let entry = self.entries.get_mut(place)?.take();
@@ -59,8 +53,7 @@ impl<T> Outstanding<T> {
         entry
     }
 
-    /// The oldest stream of which this is true. What has timed out is the oldest, so this finds it
-    /// soon.
+    /// The oldest stream for which this is true. What has timed out is the oldest, so it is found soon.
     pub(crate) fn find(&self, mut is_wanted: impl FnMut(&T) -> bool) -> Option<StreamId> {
         self.iter().find(|(_, entry)| is_wanted(entry)).map(|(id, _)| id)
     }

@@ -27,14 +27,12 @@ use self::queries::Queries;
 use self::settings::Spoken;
 use super::{code, segments_of};
 
-/// Names a request of a server's client.
+/// A request of a server's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
-    /// The connection's place.
     place: u32,
     /// The connection's serial number.
     serial: u64,
-    /// The stream.
     stream: StreamId,
 }
 
@@ -43,7 +41,7 @@ pub struct RequestId {
 pub struct ServerFacts {
     /// Connections begun.
     pub accepted: u64,
-    /// Connections refused, for there were too many.
+    /// Connections refused because there were too many.
     pub refused: u64,
     /// Handshakes that ended well with certificates.
     pub full_handshakes: u64,
@@ -51,7 +49,7 @@ pub struct ServerFacts {
     pub resumed_handshakes: u64,
     /// Handshakes that failed.
     pub failed_handshakes: u64,
-    /// Connections that ended for their silence.
+    /// Connections that ended because they were silent.
     pub timed_out: u64,
     /// Connections closed, by either side, after their quota of queries was used up.
     pub closed_by_quota: u64,
@@ -76,7 +74,6 @@ pub struct Outgoing {
 pub struct QuicServer {
     /// Knows which packets belong to which connection.
     endpoint: Endpoint,
-    /// What is spoken above QUIC.
     protocol: Spoken,
     /// Connections at once.
     most: usize,
@@ -94,9 +91,8 @@ pub struct QuicServer {
     timers: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     /// Packets of the end point itself.
     responses: Vec<(Outgoing, Vec<u8>)>,
-    /// What happened so far.
     facts: ServerFacts,
-    /// How many queries those connections took that have ended since this was last asked for.
+    /// How many queries each connection took that has ended since this was last asked for.
     ended: Vec<u64>,
 }
 
@@ -136,28 +132,27 @@ impl QuicServer {
         self.facts
     }
 
-    /// Connections that have not come to their end.
+    /// Connections that have not ended.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.count
     }
 
-    /// Octets of memory that clients make the server hold: queries that have not come whole, and
-    /// answers that have not arrived. What connections that rest need is not counted.
+    /// Octets of memory that clients make the server hold: queries that have not come whole, and answers that
+    /// have not arrived. What idle connections need is not counted.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// The places of all connections, with the memory that each holds.
+    /// The memory that each connection holds, octets, and its place.
     pub fn holders(&self) -> impl Iterator<Item = (usize, u32)> {
         let numbered = (0..).zip(&self.connections);
         numbered.filter_map(|(place, it)| it.as_ref().map(|it| (it.noted_memory, place)))
     }
 
-    /// Ends the connection at this place, gives its memory back at once, and tells the client that
-    /// it was too much (DOQ_EXCESSIVE_LOAD, H3_EXCESSIVE_LOAD), with a packet that
-    /// [`QuicServer::transmit`] gives.
+    /// Ends the connection at this place and frees its memory at once. A packet that [`QuicServer::transmit`]
+    /// gives tells the client that it was too much (DOQ_EXCESSIVE_LOAD, H3_EXCESSIVE_LOAD).
     pub fn cut(&mut self, now: Instant, place: u32) {
         let place = place as usize;
         let Some(mut connection) = self.connections.get_mut(place).and_then(Option::take) else {
@@ -179,23 +174,23 @@ impl QuicServer {
         if let Some(transmit) = connection.poll_transmit(now, 1, &mut response) {
             self.respond(&transmit, response);
         }
-        // It does not wait for stray packets as others do: that is what would keep its memory.
+        // It does not wait for stray packets as others do: that would keep its memory.
         self.endpoint.handle_event(ConnectionHandle(place), EndpointEvent::drained());
     }
 
-    /// How many queries each connection has taken that is open.
+    /// How many queries each open connection has taken.
     pub fn open(&self) -> impl Iterator<Item = u64> {
         let connections = self.connections.iter().flatten();
         connections.filter(|it| !it.has_ended).map(|it| it.queries.taken())
     }
 
-    /// How many queries those connections took that have ended since this was last called.
+    /// How many queries each connection took that has ended since this was last called.
     pub fn take_ended(&mut self) -> impl Iterator<Item = u64> {
         self.ended.drain(..)
     }
 
-    /// Takes datagrams that came from `peer` to `local`: `group` is cut into pieces of `segment`
-    /// octets (`UDP_GRO`). [`QuicServer::poll`] says what came of them.
+    /// Takes datagrams that came from `peer` to `local`: `group` is cut into pieces of `segment` octets
+    /// (`UDP_GRO`). [`QuicServer::poll`] handles what they bring.
     pub fn receive(
         &mut self,
         now: Instant,
@@ -205,8 +200,8 @@ impl QuicServer {
         segment: usize,
     ) {
         for datagram in group.chunks(segment.max(1)) {
-            // Each has memory of its own: QUIC keeps a datagram for a single octet of it, and counts
-            // that against the client.
+            // Each has memory of its own: QUIC keeps a datagram for a single octet of it, and counts that
+            // against the client.
             let (length, datagram) = (datagram.len(), BytesMut::from(datagram));
             let mut response = Vec::new();
             let event = self.endpoint.handle(now, peer, local, None, datagram, &mut response);
@@ -231,8 +226,7 @@ impl QuicServer {
         self.timers.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Does what was to be done by now; then [`QuicServer::poll`] and [`QuicServer::transmit`] may
-    /// have something.
+    /// Does what is due by now; then [`QuicServer::poll`] and [`QuicServer::transmit`] may have something.
     pub fn handle_timeouts(&mut self, now: Instant) {
         while let Some(Reverse((at, place, serial))) = self.timers.peek().copied()
             && at <= now
@@ -246,7 +240,7 @@ impl QuicServer {
             if connection.connection.poll_timeout().is_some_and(|due| due <= now) {
                 connection.connection.handle_timeout(now);
             }
-            // Also those whose time has moved away meanwhile: they are entered again.
+            // Those whose time has moved away too: they are entered again.
             self.touch(place);
         }
     }
@@ -260,8 +254,7 @@ impl QuicServer {
         }
     }
 
-    /// Sends an answer that was held back; false if its connection has ended or its client does
-    /// not want it any more.
+    /// Sends an answer that was held back; false if its connection has ended, or its client does not want it.
     pub fn answer(&mut self, request: RequestId, message: &[u8]) -> bool {
         let place = request.place as usize;
         let Some(Some(connection)) = self.connections.get_mut(place) else { return false };
@@ -299,8 +292,8 @@ impl QuicServer {
         None
     }
 
-    /// Tells all clients to send no further requests, where the protocol has a word for it (HTTP/3's
-    /// GOAWAY). Those that have come are answered.
+    /// Tells all clients to send no further requests, where the protocol can (HTTP/3's GOAWAY). Those that
+    /// have come are answered.
     pub fn go_away(&mut self) {
         for place in 0..self.connections.len() {
             if let Some(connection) = self.connections[place].as_mut() {
@@ -311,8 +304,7 @@ impl QuicServer {
         }
     }
 
-    /// Ends all connections in an orderly way; [`QuicServer::transmit`] gives the packets that say
-    /// so.
+    /// Ends all connections in order; [`QuicServer::transmit`] gives the packets that say so.
     pub fn close(&mut self, now: Instant) {
         for place in 0..self.connections.len() {
             if let Some(connection) = self.connections[place].as_mut() {
@@ -364,7 +356,6 @@ impl QuicServer {
         }
     }
 
-    /// Looks at what happened on one connection.
     fn poll_one(&mut self, place: usize, now: Instant, answer: Answer<'_, RequestId>) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         if connection.poll(place, now, &mut self.facts, answer) {
@@ -373,8 +364,8 @@ impl QuicServer {
         self.settle(place);
     }
 
-    /// Lets end point and connection tell each other what they must, forgets the connection if that
-    /// was all, else sees to its timer.
+    /// Lets end point and connection exchange their events. Forgets the connection if it is over, otherwise
+    /// sets its timer.
     fn settle(&mut self, place: usize) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         while let Some(event) = connection.connection.poll_endpoint_events() {
@@ -401,8 +392,8 @@ impl QuicServer {
         }
     }
 
-    /// Keeps the heap of timers in proportion to the connections: a time-out that moves to an
-    /// earlier instant leaves its old entry behind.
+    /// Keeps the heap of timers in proportion to the connections: a time-out that moves to an earlier instant
+    /// leaves its old entry behind.
     fn drop_stale_timers(&mut self) {
         if self.timers.len() <= 4 * self.count + 64 {
             return;
@@ -432,7 +423,6 @@ impl QuicServer {
     }
 }
 
-/// The address part of packets.
 fn outgoing(transmit: &Transmit) -> Outgoing {
     Outgoing {
         peer: transmit.destination,

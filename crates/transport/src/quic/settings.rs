@@ -7,15 +7,14 @@ use quinn_proto::{EndpointConfig, IdleTimeout, TransportConfig, VarInt};
 
 use super::tls::VERSION;
 
-/// Largest number of octets of one stream that may be on their way: an answer of the largest size
-/// with what HTTP puts around it. A client's limit of the whole connection is the highest there is,
-/// so that flow control never is what limits a load.
+/// Octets of one stream that may be on their way: the longest answer with what HTTP puts around it. A
+/// client's limit of the whole connection is the highest there is, so that flow control never limits a load.
 pub(super) const STREAM_WINDOW: u32 = 128 * 1024;
 
 /// Octets that may wait to be acknowledged: enough for every stream of a busy connection.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
 
-/// The same of a server, which has many connections: 4 KiB for each of 1,024 streams.
+/// The same for a server, which has many connections: 4 KiB for each of 1,024 streams.
 const SERVER_SEND_WINDOW: u64 = 4 * 1024 * 1024;
 
 /// Octets that a client may have on their way to a server, on all streams of a connection: some ten
@@ -27,8 +26,8 @@ pub(super) const SERVER_RECEIVE_WINDOW: u32 = 1024 * 1024;
 /// has none (RFC 9250, section 4.3.3).
 pub(super) const UNIDIRECTIONAL: u32 = 16;
 
-/// What an end point is, whatever its connections are: `seed` makes its draws (connection ids, among
-/// others) repeatable, as a simulation wants them.
+/// What an end point is, whatever its connections are. `seed` makes its draws (connection ids, among others)
+/// repeatable, for a simulation.
 pub(super) fn endpoint(seed: Option<[u8; 32]>) -> Arc<EndpointConfig> {
     let mut config = EndpointConfig::default();
     config.supported_versions(vec![VERSION]).rng_seed(seed);
@@ -37,12 +36,12 @@ pub(super) fn endpoint(seed: Option<[u8; 32]>) -> Arc<EndpointConfig> {
 
 /// What is alike on both sides. The peer may open so many streams of either kind.
 ///
-/// The rest is quinn-proto's default, as RFC 9002 recommends it: CUBIC from an initial window of
-/// ten packets (some 200 queries, and as many again with each round trip; a load of questions and
-/// answers then seldom fills it), pacing, an acknowledgement of every second packet at the latest.
-/// It probes for a path MTU of up to 1,452 octets: in batches of 100 queries that saves the client
-/// one in a hundred of its instructions and a sixth of its packets. Acknowledgements are not asked
-/// to be rarer than that: few servers know the extension, and those would seem cheaper to ask.
+/// The rest is quinn-proto's default, as RFC 9002 recommends it: CUBIC from an initial window of ten packets
+/// (some 200 queries, and as many again with each round trip; a load of questions and answers seldom fills
+/// it), pacing, an acknowledgement of every second packet at the latest. It probes for a path MTU of up to
+/// 1,452 octets: in batches of 100 queries that saves the client one in a hundred of its instructions and a
+/// sixth of its packets. Acknowledgements are not asked to be rarer than that: few servers know the
+/// extension, and those would seem cheaper to ask.
 pub(super) fn transport(
     bidirectional: u32,
     unidirectional: u32,
@@ -63,7 +62,7 @@ pub(super) fn transport(
     config
 }
 
-/// What a server says: the same, with bounds to what one connection can make it keep.
+/// The same for a server, with bounds to what one connection can make it keep.
 pub(super) fn server_transport(
     bidirectional: u32,
     unidirectional: u32,

@@ -1,5 +1,4 @@
-//! What DNS over QUIC and HTTP/3 do alike with a stream: read what is there, write a message and
-//! the end.
+//! What DNS over QUIC and HTTP/3 do alike with a stream: read what is there, write a message and the end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,10 +8,8 @@ use bytes::{Buf as _, Bytes};
 use quinn_proto::{Connection, ReadError, StreamId, WriteError};
 use rustc_hash::FxHashMap;
 
-/// How far a stream has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// More may come.
     Open,
     /// The peer has sent its last octet; the stream is forgotten.
     Finished,
@@ -46,13 +43,11 @@ pub(crate) fn read(
 /// Octets that flow control has kept back, by stream; each is followed by the stream's end.
 #[derive(Default)]
 pub(crate) struct Unwritten {
-    /// What is left of each stream.
     rests: FxHashMap<StreamId, Rest>,
     /// Octets of memory that all of them hold.
     octets: usize,
 }
 
-/// What is left of a message.
 struct Rest {
     octets: Bytes,
     /// Octets of the whole message, which stays in memory until the last of them has left.
@@ -62,8 +57,8 @@ struct Rest {
 /// Octets that flow control may keep back on a server's connection; beyond them no query is read.
 const MAX_UNWRITTEN: usize = 1 << 20;
 
-/// Octets of queries that have not come whole, on a server's connection; a client that sends more
-/// has no use for answers.
+/// Octets of queries that have not come whole, on a server's connection. A client that sends more does not
+/// want answers.
 pub(crate) const MAX_UNFINISHED: usize = 1 << 20;
 
 impl Unwritten {
@@ -72,7 +67,6 @@ impl Unwritten {
         self.rests.contains_key(&id)
     }
 
-    /// Nothing is kept back.
     pub(crate) fn is_empty(&self) -> bool {
         self.rests.is_empty()
     }
@@ -82,8 +76,8 @@ impl Unwritten {
         self.octets >= MAX_UNWRITTEN
     }
 
-    /// Writes octets and the end of the stream, as far as flow control allows; the rest when it
-    /// does. False if the peer does not want them (STOP_SENDING), or the stream is gone.
+    /// Writes octets and the end of the stream as far as flow control allows, and the rest later. False if
+    /// the peer does not want them (STOP_SENDING), or the stream is gone.
     pub(crate) fn finish(
         &mut self,
         connection: &mut Connection,
@@ -121,7 +115,6 @@ impl Unwritten {
         }
     }
 
-    /// Forgets what is left of a stream.
     pub(crate) fn forget(&mut self, id: StreamId) {
         if !self.rests.is_empty()
             && let Some(rest) = self.rests.remove(&id)
@@ -130,7 +123,6 @@ impl Unwritten {
         }
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.rests.clear();
         self.octets = 0;
@@ -142,14 +134,12 @@ impl Unwritten {
 #[derive(Default)]
 pub(crate) struct AnswerMemory(Arc<AtomicUsize>);
 
-/// An answer, and the sum in which it is counted.
 struct CountedAnswer {
     octets: Vec<u8>,
     sum: Arc<AtomicUsize>,
 }
 
 impl AnswerMemory {
-    /// Octets of memory.
     pub(crate) fn octets(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
@@ -173,18 +163,16 @@ impl Drop for CountedAnswer {
     }
 }
 
-/// Streams with queries that are not read while the client does not read its answers. What has come
-/// on them counts against the flow control of the connection, so they cannot hold much.
+/// Streams with queries that are not read while the client does not read its answers. They cannot hold much:
+/// what has come on them counts against the flow control of the connection.
 #[derive(Default)]
 pub(crate) struct Postponed(BTreeSet<StreamId>);
 
 impl Postponed {
-    /// Keeps a stream for later.
     pub(crate) fn add(&mut self, id: StreamId) {
         self.0.insert(id);
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,7 +1,7 @@
 //! TLS inside QUIC (RFC 9001): rustls as quinn-proto wants it.
 //!
-//! quinn-proto brings such an adapter of its own, but that one does not tell whether a handshake
-//! was resumed and which cipher suite was agreed on. Both stand in every record of a load.
+//! quinn-proto's own adapter does not tell whether a handshake was resumed and which cipher suite was agreed
+//! on. Both stand in every record of a load.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -25,17 +25,13 @@ pub(super) const VERSION: u32 = 1;
 
 /// Client settings for quinn-proto.
 pub(super) struct ClientTls {
-    /// Settings of rustls: trust, tickets, ALPN, early data.
     config: Arc<rustls::ClientConfig>,
     /// Makes the keys of Initial packets.
     initial: Suite,
 }
 
 impl ClientTls {
-    /// Takes settings of rustls over.
-    ///
-    /// # Errors
-    /// When they lack the cipher suite that QUIC begins with.
+    /// Fails if the settings lack the cipher suite that QUIC begins with.
     pub(super) fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, QuicError> {
         Ok(Self { initial: initial_suite(config.crypto_provider())?, config })
     }
@@ -52,7 +48,7 @@ impl ClientConfig for ClientTls {
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| ConnectError::InvalidServerName(server_name.to_owned()))?;
         let config = Arc::clone(&self.config);
-        // Its only fault is a configuration without TLS 1.3; an end point without keys says so.
+        // It only fails without TLS 1.3; an end point without keys says so.
         let connection =
             rustls::quic::ClientConnection::new(config, Version::V1, name, encode(parameters))
                 .map_err(|_| ConnectError::UnsupportedVersion)?;
@@ -62,18 +58,14 @@ impl ClientConfig for ClientTls {
 
 /// Server settings for quinn-proto.
 pub(super) struct ServerTls {
-    /// Settings of rustls: certificate, tickets, ALPN, early data.
     config: Arc<rustls::ServerConfig>,
     /// Makes the keys of Initial packets.
     initial: Suite,
 }
 
 impl ServerTls {
-    /// Takes settings of rustls over.
-    ///
-    /// # Errors
-    /// When they cannot be used for QUIC: no TLS 1.3, the first cipher suite of QUIC missing, or a
-    /// limit of early data other than 0 and 2^32-1 (RFC 9001, section 4.6.1).
+    /// Fails if the settings cannot be used for QUIC: no TLS 1.3, the first cipher suite of QUIC missing, or
+    /// a limit of early data other than 0 and 2^32-1 (RFC 9001, section 4.6.1).
     pub(super) fn new(config: Arc<rustls::ServerConfig>) -> Result<Self, QuicError> {
         let initial = initial_suite(config.crypto_provider())?;
         // Later, when a client is there, nobody could be told.
@@ -110,10 +102,9 @@ impl ServerConfig for ServerTls {
     }
 }
 
-/// What a handshake came to, as [`Session::handshake_data`] gives it.
+/// The outcome of a handshake, as [`Session::handshake_data`] gives it.
 #[derive(Clone, Debug)]
 pub(super) struct HandshakeFacts {
-    /// A ticket of an earlier connection was used.
     pub(super) resumed: bool,
     /// The cipher suite in the words of IANA; empty before it is agreed on.
     pub(super) cipher_suite: String,
@@ -123,9 +114,7 @@ pub(super) struct HandshakeFacts {
     pub(super) certificates: Vec<CertificateDer<'static>>,
 }
 
-/// One TLS handshake.
 struct TlsSession {
-    /// rustls' part.
     connection: Connection,
     /// Makes the keys of Initial packets.
     initial: Suite,
@@ -136,12 +125,10 @@ struct TlsSession {
 }
 
 impl TlsSession {
-    /// A handshake that has not begun.
     fn new(connection: Connection, initial: Suite) -> Self {
         Self { connection, initial, next: None, is_announced: false }
     }
 
-    /// Which side this is.
     fn side(&self) -> Side {
         match self.connection {
             Connection::Client(_) => Side::Client,
@@ -220,7 +207,7 @@ impl Session for TlsSession {
 
     fn is_valid_retry(&self, original: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
         payload.split_last_chunk::<16>().is_some_and(|(token, tag)| {
-            // Forging one needs no secret, so there is nothing that a comparison's time could tell.
+            // Forging one needs no secret, so the time of a comparison tells nothing.
             retry_tag(original, &[header, token]) == *tag
         })
     }
@@ -247,13 +234,11 @@ fn initial_suite(provider: &rustls::crypto::CryptoProvider) -> Result<Suite, Qui
     })
 }
 
-/// The keys of Initial packets, which follow from the client's first destination (RFC 9001,
-/// section 5.2).
+/// The keys of Initial packets follow from the client's first destination (RFC 9001, section 5.2).
 fn initial_keys(suite: &Suite, destination: &ConnectionId, side: Side) -> Keys {
     boxed(suite.keys(destination, side.into(), Version::V1))
 }
 
-/// Keys of rustls in the form of quinn-proto.
 fn boxed(keys: rustls::quic::Keys) -> Keys {
     let (local, remote) = (keys.local, keys.remote);
     Keys {
@@ -262,7 +247,6 @@ fn boxed(keys: rustls::quic::Keys) -> Keys {
     }
 }
 
-/// Refuses other versions than [`VERSION`].
 fn check_version(version: u32) -> Result<(), UnsupportedVersion> {
     if version == VERSION { Ok(()) } else { Err(UnsupportedVersion) }
 }
@@ -278,9 +262,7 @@ fn encode(parameters: &TransportParameters) -> Vec<u8> {
 /// original destination and the packet as additional data (RFC 9001, section 5.8).
 fn retry_tag(original: &ConnectionId, packet: &[&[u8]]) -> [u8; 16] {
     use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-    /// The key that the RFC publishes.
     const KEY: [u8; 16] = 0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128.to_be_bytes();
-    /// The nonce that the RFC publishes.
     const NONCE: [u8; 12] =
         [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
     let mut pseudo_packet = vec![original.len() as u8];

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use quinn_proto::TokenStore;
 
-/// Where a client keeps the tokens of a server between its connections. All is done by the thread that a
-/// connection is on, for the client whose it is.
+/// Where a client keeps the tokens of a server between its connections. The thread of a connection calls it,
+/// for the client that the connection belongs to.
 pub trait AddressTokens: Send + Sync {
-    /// Keeps one.
+    /// Keeps a token.
     fn keep(&self, token: Vec<u8>);
 
-    /// Takes one: it is used once.
+    /// Takes a token, which is used once.
     fn take(&self) -> Option<Vec<u8>>;
 
-    /// A handshake that began with one came to its end.
+    /// A handshake that began with a token has come to its end.
     fn confirm(&self);
 
-    /// A handshake that began with one came to nothing. Some servers take such a token for that of a Retry
+    /// A handshake that began with a token has failed. Some servers take such a token for that of a Retry
     /// packet, and no handshake with one ever comes to its end (Knot DNS 3.4).
     fn refuse(&self);
 }
@@ -35,7 +35,6 @@ impl ConnectionTokens {
         Self { first: Mutex::new(first), later: tokens.cloned() }
     }
 
-    /// There is one to begin with.
     pub(super) fn has_one(&self) -> bool {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }

@@ -1,4 +1,4 @@
-//! Requests and what comes of them.
+//! Requests and how they end.
 
 use std::collections::HashSet;
 use std::num::NonZeroU64;
@@ -9,8 +9,7 @@ use rustls::client::Resumption;
 
 use crate::simulation::{Link, Outcome, Protocol, World, answered, client_tls, query, server};
 
-/// Sends so many requests, so many at once, and waits for what comes of them. Each must be answered
-/// rightly, and once.
+/// Sends so many requests, `window` at once. Each must be answered rightly, and once.
 #[track_caller]
 fn check(world: &mut World, requests: u16, window: usize) {
     let (mut next, mut seen) = (0, 0);
@@ -104,7 +103,6 @@ fn answers_may_be_held_back_and_lost() {
     }
 }
 
-/// What is not waited for any longer frees its stream, on both sides.
 #[test]
 fn given_up_requests_free_their_streams() {
     for protocol in Protocol::ALL {
@@ -131,7 +129,6 @@ fn given_up_requests_free_their_streams() {
     }
 }
 
-/// A number that is used again after its request was given up stands for the later one.
 #[test]
 fn numbers_are_used_again() {
     for protocol in Protocol::ALL {
@@ -167,7 +164,7 @@ fn tickets_are_used_for_resumption_and_early_data() {
             world.reconnect(protocol, tls.clone());
             assert!(world.client.is_open(), "early data is possible");
             if !accepted {
-                // A server that was started anew knows neither the ticket nor the connection.
+                // A restarted server knows neither the ticket nor the connection.
                 world.server = dnslab_transport::quic::QuicServer::new(&server(protocol, 9));
             }
             check(&mut world, 25, 20);
@@ -205,7 +202,6 @@ fn the_server_may_close_at_any_time() {
     }
 }
 
-/// Both sides forget a connection that was closed, and one that fell silent.
 #[test]
 fn nothing_is_left_of_a_connection() {
     for protocol in Protocol::ALL {
@@ -224,8 +220,8 @@ fn nothing_is_left_of_a_connection() {
     }
 }
 
-/// A connection whose quota is used up ends in order: every answer that was begun arrives, also
-/// over a bad link and after it was held back. Over HTTP/3 the client hears of it first.
+/// A connection whose quota is used up ends in order: every answer that was begun arrives, also over a bad
+/// link and after it was held back. Over HTTP/3 the client hears of it first.
 #[test]
 fn a_quota_ends_the_connection_after_its_answers() {
     for protocol in Protocol::ALL {

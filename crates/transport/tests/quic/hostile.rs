@@ -43,8 +43,8 @@ fn check(protocol: Protocol, answer: impl Fn(&mut Connection, StreamId), expecte
     assert!(talk.client.is_open());
 }
 
-/// The connection must end with these words when the server does this, and the server be told so with
-/// the code of the protocol's error, unless it was the one that closed.
+/// The connection must end with these words when the server does this. The server must be told so with the
+/// code of the protocol's error, unless it was the one that closed.
 #[track_caller]
 fn check_end(
     protocol: Protocol,
@@ -89,7 +89,7 @@ fn answers_over_quic_in_every_form() {
     doq(&cut, refused);
 }
 
-/// What was made of one response is not taken for what another says.
+/// What was read of one response is not taken for what another says.
 #[test]
 fn responses_that_are_alike_in_part() {
     // The head of the second differs in its status alone, from the third the content type is missing.
@@ -134,8 +134,8 @@ fn stop(connection: &mut Connection, id: StreamId) {
     let _ = connection.recv_stream(id).stop(VarInt::from_u32(5));
 }
 
-/// A server reads what it is asked: STOP_SENDING is the end too (RFC 9250, section 4.3.3). It comes
-/// while flow control keeps a part of the query back.
+/// A server reads what it is asked: STOP_SENDING is the end too (RFC 9250, section 4.3.3). It comes while
+/// flow control keeps a part of the query back.
 #[test]
 fn a_server_that_does_not_want_the_query() {
     let requests = [vec![0; 65_000]];
@@ -149,9 +149,9 @@ fn a_server_that_does_not_want_the_query() {
     assert!(talk.end.is_none(), "{:?}", talk.end);
 }
 
-/// A server has the whole query, and drops the stream without having read its end: what quinn makes
-/// of a `RecvStream` that is dropped. It came before the end was acknowledged, and says nothing about
-/// the query, which is answered; the longest one is answered where it came whole, or not at all.
+/// A server that has the whole query may drop the stream without having read its end, as quinn does with a
+/// `RecvStream` that is dropped. That comes before the end was acknowledged, and says nothing about the
+/// query, which is answered. The longest one is answered only where it came whole.
 #[test]
 fn a_server_that_has_read_the_query_and_not_its_end() {
     let answer = |connection: &mut Connection, id: StreamId| {
@@ -258,7 +258,6 @@ fn close(connection: &mut Connection, code: u32) {
     connection.close(Instant::now(), VarInt::from_u32(code), "enough".into());
 }
 
-/// The server announces its end: what it did not look at may be sent again.
 #[test]
 fn requests_after_a_goaway_are_not_processed() {
     // Request 2 has stream 8.
@@ -277,7 +276,6 @@ fn requests_after_a_goaway_are_not_processed() {
     assert!(client.is_draining() && !client.is_open());
 }
 
-/// And so does ours.
 #[test]
 fn our_server_announces_its_end() {
     for protocol in [Protocol::Get, Protocol::Post] {
@@ -300,7 +298,6 @@ fn our_server_announces_its_end() {
     }
 }
 
-/// What a server refuses, it refuses with the status that is due.
 #[test]
 fn our_server_says_what_is_wrong() {
     let mut world = World::new(Protocol::Get, Link::QUIET, 3);
@@ -346,8 +343,7 @@ proptest! {
         }
     }
 
-    /// Whatever datagrams come, in whatever pieces, nothing panics, and nothing is taken for an
-    /// answer.
+    /// Whatever datagrams come, nothing panics, and nothing is taken for an answer.
     #[test]
     fn any_datagrams(
         datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1500), 1..8),

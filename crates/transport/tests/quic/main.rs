@@ -1,5 +1,4 @@
-//! QUIC's client and server against each other, over a link and a clock that are simulated from a
-//! seed.
+//! QUIC's client and server against each other, over a link and a clock simulated from a seed.
 
 mod exchanges;
 mod hostile;

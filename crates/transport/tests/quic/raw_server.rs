@@ -20,7 +20,6 @@ pub(crate) type Script<'a> = &'a dyn Fn(&mut Connection, StreamId);
 struct RawServer {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// Why the connection came to its end, as this side saw it.
     end: Option<ConnectionError>,
 }
 
@@ -53,7 +52,6 @@ impl RawServer {
         }
     }
 
-    /// Does what the scripts say.
     fn poll(&mut self, begin: Script<'_>, open: Script<'_>, answer: Script<'_>) {
         let Some((handle, connection)) = &mut self.connection else { return };
         let mut readable = Vec::new();
@@ -99,13 +97,12 @@ impl RawServer {
     }
 }
 
-/// What came of a conversation.
 pub(crate) struct Talk {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) client: QuicClient,
     /// The end of the connection as the client saw it, if there was one.
     pub(crate) end: Option<QuicError>,
-    /// And as the server saw it.
+    /// The end as the server saw it.
     pub(crate) servers_end: Option<ConnectionError>,
     /// Octets of the datagrams that came to the server.
     pub(crate) received: usize,
@@ -123,8 +120,8 @@ pub(crate) fn converse(
     converse_about(protocol, 1 << 20, &requests, begin, &|_, _| {}, answer)
 }
 
-/// The same about these messages, of which the server allows so many octets on each stream; `open` is
-/// called for a request's stream as soon as it is there, and all of the request may not be.
+/// The same with these messages, of which the server allows so many octets on each stream. `open` is called
+/// for a request's stream as soon as it is there: the whole request may not be.
 pub(crate) fn converse_about(
     protocol: Protocol,
     window: u32,
@@ -171,18 +168,15 @@ pub(crate) fn converse_about(
     Talk { outcomes, client, end, servers_end: server.end, received }
 }
 
-/// Writes octets on a stream, all that it takes.
 pub(crate) fn write(connection: &mut Connection, id: StreamId, octets: &[u8]) {
     let _ = connection.send_stream(id).write(octets);
 }
 
-/// Writes octets on a stream, and its end.
 pub(crate) fn finish(connection: &mut Connection, id: StreamId, octets: &[u8]) {
     write(connection, id, octets);
     let _ = connection.send_stream(id).finish();
 }
 
-/// Gives a stream up with this code.
 pub(crate) fn reset(connection: &mut Connection, id: StreamId, code: u32) {
     let _ = connection.send_stream(id).reset(VarInt::from_u32(code));
 }

@@ -14,15 +14,13 @@ const LONG: Duration = Duration::from_secs(1_000);
 /// A network in which nothing arrives.
 const DEAD: Link = Link { lost: 100, ..Link::QUIET };
 
-/// A server that lets connections be idle for so long.
 fn patient_server(protocol: Protocol, idle_timeout: Duration) -> QuicServerSettings {
     let mut settings = server(protocol, 1);
     settings.idle_timeout = idle_timeout;
     settings
 }
 
-/// The client closes a connection that nothing comes on after so long, and one request has been
-/// answered; how long it lived after that, and how it ended. `None` when it lived for long.
+/// How long a connection lives after its one answer, with these idle time-outs; `None` if for long.
 fn idle(protocol: Protocol, client: Option<Duration>, server: Duration) -> Option<Duration> {
     let settings = patient_server(protocol, server);
     let mut world = World::with(protocol, Link::QUIET, 1, &settings, client_tls(protocol));
@@ -87,7 +85,7 @@ fn a_server_that_falls_silent() {
         assert!(world.client.is_draining() && !world.client.is_open());
         assert!(!world.client.send(3, &query(3)));
         assert!(world.end.is_none() && world.outcomes.len() == 1);
-        // It was the network, and what was asked is answered.
+        // It was the network: what was asked is answered.
         world.link = Link::QUIET;
         world.until(|world| world.outcomes.len() == 2);
         assert_eq!(world.outcomes[1], answered(2, &query(2)));

@@ -14,7 +14,6 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-/// Which protocol above QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Doq,
@@ -100,7 +99,6 @@ pub(crate) fn server(protocol: Protocol, seed: u64) -> QuicServerSettings {
 pub(crate) const SERVER: &str = "192.0.2.1:853";
 pub(crate) const CLIENT: &str = "192.0.2.2:1853";
 
-/// What came of a request, kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Answer(u16, Vec<u8>),
@@ -128,10 +126,8 @@ impl Outcome {
     }
 }
 
-/// A datagram on its way.
 type Flying = Reverse<(Instant, u64, bool, Vec<u8>)>;
 
-/// The whole world.
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) client: QuicClient,
@@ -145,7 +141,6 @@ pub(crate) struct World {
     pub(crate) held: Vec<(RequestId, Vec<u8>)>,
     /// Queries that came to the server.
     pub(crate) asked: u64,
-    /// Datagrams that were sent.
     pub(crate) datagrams: u64,
     pub(crate) link: Link,
     random: Xoshiro256PlusPlus,
@@ -182,7 +177,6 @@ impl World {
         }
     }
 
-    /// The client begins anew at the same server.
     pub(crate) fn reconnect(&mut self, protocol: Protocol, tls: ClientConfig) {
         self.flush();
         self.client = connect(protocol, tls, self.random.random(), self.now);
@@ -221,7 +215,6 @@ impl World {
         }
     }
 
-    /// Puts packets on the link.
     fn send(&mut self, to_server: bool, octets: &[u8], segment: usize) {
         for datagram in octets.chunks(segment) {
             self.datagrams += 1;
@@ -239,8 +232,7 @@ impl World {
         }
     }
 
-    /// Goes to the next instant at which something happens; false if nothing ever will, or not
-    /// within `longest`.
+    /// Goes to the next instant at which something happens; false if there is none within `longest`.
     pub(crate) fn step(&mut self, longest: Duration) -> bool {
         self.flush();
         let flying = self.flying.peek().map(|Reverse((at, ..))| *at);
@@ -278,14 +270,12 @@ impl World {
         }
     }
 
-    /// Answers what was held back.
     pub(crate) fn release(&mut self) -> usize {
         let held = std::mem::take(&mut self.held);
         held.iter().filter(|(request, answer)| self.server.answer(*request, answer)).count()
     }
 }
 
-/// A client's connection that begins.
 pub(crate) fn connect(
     protocol: Protocol,
     tls: ClientConfig,
@@ -295,12 +285,10 @@ pub(crate) fn connect(
     connect_with(protocol, &client_settings(tls, seed), now)
 }
 
-/// Settings of a client.
 pub(crate) fn client_settings(tls: ClientConfig, seed: u64) -> QuicClientSettings {
     QuicClientSettings::new(Arc::new(tls)).unwrap().with_seed([seed as u8; 32])
 }
 
-/// A client's connection that begins with these settings.
 pub(crate) fn connect_with(
     protocol: Protocol,
     settings: &QuicClientSettings,

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A message about `www.example. A` with these counts behind the one of the question, and these octets
-/// behind the question. `www.example.` is at 12, `example.` at 16, and the question ends at 29.
+/// A message about `www.example. A` with these counts and these octets after the question. `www.example.` is
+/// at 12, `example.` at 16, and the question ends at 29.
 fn message(counts: [u8; 3], behind: &[u8]) -> Vec<u8> {
     let [answers, authorities, additional] = counts;
     let mut message = vec![0x12, 0x34, 0x84, 0, 0, 1];
@@ -14,7 +14,6 @@ fn message(counts: [u8; 3], behind: &[u8]) -> Vec<u8> {
     message
 }
 
-/// A record with this owner and type, of class IN.
 fn record(owner: &[u8], rtype: u8, data: &[u8]) -> Vec<u8> {
     [owner, &[0, rtype, 0, 1, 0, 0, 0, 9, 0, data.len() as u8], data].concat()
 }
@@ -32,12 +31,10 @@ const RRSIG: u8 = 46;
 const ANY: u8 = 255;
 const UNRELATED: &str = "no record of the answer section answers the question";
 
-/// The data of a signature over records of this type, by the root.
 fn signature_of(covered: u8) -> Vec<u8> {
     [&[0, covered, 13, 2, 0, 0, 0, 9][..], &[0; 8], &[0x12, 0x34, 0], b"a signature"].concat()
 }
 
-/// The same message about another type.
 fn asking(mut message: Vec<u8>, asked: u8) -> Vec<u8> {
     message[26] = asked;
     message
@@ -69,7 +66,7 @@ fn whole_answers() {
 #[test]
 fn aliases_lead_to_the_record_or_elsewhere() {
     let to_other = record(WWW, CNAME, b"\x05other\xc0\x10");
-    // `other.example.` of the data of the first record.
+    // The target is `other.example.` in the data of the first record.
     let address = record(b"\xc0\x29", A, ADDRESS);
     whole(&message([1, 0, 0], &to_other));
     whole(&message([2, 0, 0], &[to_other.as_slice(), &address].concat()));
@@ -98,7 +95,7 @@ fn aliases_lead_to_the_record_or_elsewhere() {
     faulty(&message([1, 0, 0], &record(WWW, DNAME, b"\x03net\0")), UNRELATED);
 }
 
-/// The signature of a DNAME record has the type that is asked for, and is none of what the alias leads to.
+/// The signature of a DNAME record has the type asked for, but is not what the alias leads to.
 #[test]
 fn signatures_of_aliases_where_signatures_are_asked_for() {
     let away = [record(EXAMPLE, DNAME, b"\x03net\0"), record(EXAMPLE, RRSIG, &signature_of(DNAME))];
@@ -117,7 +114,7 @@ fn signatures_of_aliases_where_signatures_are_asked_for() {
     faulty(&asking(message([1, 0, 0], &alone), RRSIG), UNRELATED);
 }
 
-/// So many aliases, from `www.example.` over `\x01.` and so on.
+/// Aliases from `www.example.` over `\x01.` and so on.
 fn chain(aliases: u8) -> Vec<u8> {
     let name = |number: u8| if number == 0 { WWW.to_vec() } else { vec![1, number, 0] };
     (0..aliases).flat_map(|number| record(&name(number), CNAME, &name(number + 1))).collect()
@@ -138,7 +135,6 @@ fn chains_that_are_too_long_to_follow_are_believed() {
     }
 }
 
-/// A circle has no end, and is no long chain.
 #[test]
 fn aliases_in_a_circle_lead_nowhere() {
     let stranger = record(b"\x01\xff\0", A, ADDRESS);
@@ -216,7 +212,7 @@ fn opt_records_that_are_out_of_place() {
     faulty(&message([0, 0, 3], &[OPT, &address, OPT].concat()), second);
     let owner = "record 2 of the additional section is an OPT record whose owner is not the root";
     faulty(&message([0, 0, 2], &[&address, &opt_of(WWW)[..]].concat()), owner);
-    // What is asked does not matter, nor the response code.
+    // The question does not matter, nor does the response code.
     let mut refused = asking(message([0, 0, 3], &[OPT, &address, OPT].concat()), ANY);
     refused[3] = 5;
     faulty(&refused, second);
@@ -224,7 +220,7 @@ fn opt_records_that_are_out_of_place() {
 
 #[test]
 fn signatures_of_messages_that_are_not_at_their_end() {
-    // No algorithm, time, signature or other data: form is all that counts here.
+    // Without algorithm, time, signature or other data: only the form counts here.
     let tsig = record(b"\x03key\0", 250, &[0; 17]);
     let address = record(WWW, A, ADDRESS);
     let (tsig, address) = (tsig.as_slice(), address.as_slice());
@@ -260,11 +256,11 @@ fn aliases_that_contradict_the_dname_record() {
     whole(&message([2, 0, 0], &[away, &made(b"\x03WWW\x03nEt\0")].concat()));
     contradicts(message([2, 0, 0], &[away, &made(b"\x03ftp\x03net\0")].concat()), 2);
     contradicts(message([2, 0, 0], &[&made(b"\x03net\0"), away].concat()), 1);
-    // The target has the record that was asked for, and nevertheless.
+    // The target has the record that was asked for; the alias is wrong all the same.
     let there = record(b"\x03ftp\x03net\0", A, ADDRESS);
     let octets = message([3, 0, 0], &[away, &made(b"\x03ftp\x03net\0"), &there].concat());
     contradicts(octets, 2);
-    // The target does not exist, which is what the response code is about.
+    // The target does not exist, which is what the response code says.
     let mut denied = message([2, 0, 0], &[away, &made(b"\x03ftp\x03net\0")].concat());
     denied[3] = 3;
     contradicts(denied, 2);
@@ -275,7 +271,8 @@ fn aliases_that_contradict_the_dname_record() {
     whole(&message([4, 0, 0], &steps(b"\x03www\x03org\0")));
     contradicts(message([4, 0, 0], &steps(b"\x03www\x03net\0")), 4);
 
-    // An alias at the name of the DNAME record, or elsewhere, does not follow from it (RFC 6672, section 2.3).
+    // An alias at the name of the DNAME record, or elsewhere, does not follow from it (RFC 6672, section
+    // 2.3).
     let at_owner = record(EXAMPLE, CNAME, b"\x03org\0");
     whole(&message([2, 0, 0], &[away, &at_owner].concat()));
     let in_net = record(b"\x03www\x03net\0", CNAME, b"\x03org\0");
@@ -284,11 +281,11 @@ fn aliases_that_contradict_the_dname_record() {
     let other = record(EXAMPLE, DNAME, b"\x03org\0");
     whole(&message([3, 0, 0], &[away, &other, &made(b"\x03www\x03net\0")].concat()));
     whole(&message([3, 0, 0], &[&other, away, &made(b"\x03www\x03net\0")].concat()));
-    // So many that time would be lost over them.
+    // Too many for the check.
     let many = [away.repeat(17), made(b"\x03org\0")].concat();
     whole(&message([18, 0, 0], &many));
     contradicts(message([17, 0, 0], &[&away.repeat(16)[..], &made(b"\x03org\0")].concat()), 17);
-    // What would be too long is an error (YXDOMAIN), and no alias follows (RFC 6672, section 2.2).
+    // A target that is too long is an error (YXDOMAIN) without an alias (RFC 6672, section 2.2).
     let long = [&[63; 64][..], &[63; 64], &[63; 64], &[59; 60], b"\0"].concat();
     let far = record(EXAMPLE, DNAME, &long);
     contradicts(message([2, 0, 0], &[&far[..], &made(b"\x03net\0")].concat()), 2);
@@ -326,7 +323,7 @@ fn what_an_answer_holds() {
     let octets = message([71, 0, 0], &[chain(70), record(&[1, 70, 0], A, ADDRESS)].concat());
     check(octets, NOERROR, Held::Record);
 
-    // Cut off behind the first record, and within it.
+    // Cut behind the first record, and within it.
     let cut = |kept: &[u8], expected: Held| {
         let mut octets = message([2, 0, 1], kept);
         octets[2] |= 2;
@@ -389,8 +386,8 @@ fn what_is_no_answer_at_all() {
     assert_ne!(check_answer(&message([1, 0, 0], b"")), Err(of));
 }
 
-/// What BIND 9.18 answered to queries of many types, signed and not, with aliases, referrals and refusals:
-/// the seeds of the fuzz target, but for those that are no message or not a whole one.
+/// What BIND 9.18 answered to queries of many types, signed and not, with aliases, referrals and refusals.
+/// They are the seeds of the fuzz target; two of them are not one whole message.
 #[test]
 fn answers_of_bind_are_whole() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/response");
@@ -412,7 +409,7 @@ proptest! {
         let _ = check_answer(&message(counts.map(|it| it % 4), &behind));
     }
 
-    /// What is cut from a whole answer, or added to it, is missed.
+    /// What is cut from a whole answer, or added to it, is noticed.
     #[test]
     fn no_part_of_an_answer_can_be_missing(records in 1..5_u8, cut in 1..40_usize) {
         let behind = [record(WWW, A, ADDRESS).repeat(records.into()), OPT.to_vec()].concat();

@@ -86,7 +86,6 @@ fn transports_take_what_they_may() {
     );
 }
 
-/// What a client adds: what it learned of a server of cookies, and its subnet.
 #[derive(Clone, Debug)]
 struct Client {
     cookie: Option<Cookie>,
@@ -114,7 +113,6 @@ prop_compose! {
     }
 }
 
-/// A response with nothing but this data of a COOKIE option.
 fn response(cookie: Option<&[u8]>) -> ResponseOptions<'_> {
     ResponseOptions {
         rcode: 0,
@@ -162,7 +160,6 @@ prop_compose! {
     }
 }
 
-/// The codes and data of all options, in order, as `domain` reads them.
 fn options_of(message: &Message<&[u8]>) -> Vec<(u16, Vec<u8>)> {
     let Some(opt) = message.opt() else { return Vec::new() };
     opt.opt()
@@ -172,7 +169,6 @@ fn options_of(message: &Message<&[u8]>) -> Vec<(u16, Vec<u8>)> {
         .collect()
 }
 
-/// The codes and data that the options must have, but for padding.
 fn expected_options(edns: &Edns, client: &Client) -> Vec<(u16, Vec<u8>)> {
     let mut expected: Vec<_> =
         edns.options.iter().map(|option| (option.code, option.data.clone())).collect();
@@ -197,8 +193,6 @@ fn expected_options(edns: &Edns, client: &Client) -> Vec<(u16, Vec<u8>)> {
 }
 
 proptest! {
-    /// Whatever the options: the message is read back by `domain` as it was asked for, its length
-    /// is as foretold and a multiple of the block, and what was in the buffer before stays.
     #[test]
     fn additions_are_read_back(
         name in names(),
@@ -247,7 +241,6 @@ proptest! {
         prop_assert_eq!(found, expected_options(&edns, &client));
     }
 
-    /// A client that adds nothing sends the template.
     #[test]
     fn without_additions_it_is_the_template(edns in prop::option::of(edns()), id in any::<u16>()) {
         let options = QueryOptions { recursion_desired: true, edns };

@@ -5,8 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A response to `a. A` with this header code, these records before the last, and this last record
-/// in the additional section.
+/// A response to `a. A`, whose record `last` is in the additional section.
 fn message(rcode: u8, answers: &[u8], answer_count: u8, last: &[u8]) -> Vec<u8> {
     let mut message = vec![0x12, 0x34, 0x84, rcode, 0, 1, 0, answer_count, 0, 0, 0, 1];
     message.extend(b"\x01a\0\0\x01\0\x01");
@@ -15,7 +14,6 @@ fn message(rcode: u8, answers: &[u8], answer_count: u8, last: &[u8]) -> Vec<u8> 
     message
 }
 
-/// An OPT record with this part of the response code and these options.
 fn opt(extended: u8, options: &[u8]) -> Vec<u8> {
     let mut record = vec![0, 0, 41, 4, 0xd0, extended, 0, 0x80, 0];
     record.extend((options.len() as u16).to_be_bytes());
@@ -78,7 +76,6 @@ fn without_a_record_there_is_nothing() {
     check(&message(0, b"\x80a\0\0\x01\0\x01\0\0\0\x05\0\0", 1, &opt(0, &[])));
 }
 
-/// Records of which the message has some.
 const RECORDS: &[&[u8]] = &[
     b"\xc0\x0c\0\x01\0\x01\0\0\0\x05\0\x04\xc0\0\x02\x01",
     b"\x03www\xc0\x0c\0\x10\0\x01\0\0\0\x05\0\x03\x02hi",
@@ -87,7 +84,6 @@ const RECORDS: &[&[u8]] = &[
     b"\0\0\x29\x04\xd0\0\0\0\0\0\0",
 ];
 
-/// Options of which the record has some.
 const OPTIONS: &[&[u8]] = &[
     b"\0\x0a\0\x08clientxx",
     b"\0\x0a\0\x18clientxxserverxxserverxx",
@@ -107,7 +103,6 @@ proptest! {
         }
     }
 
-    /// Nearly right messages are read as `domain` reads them, wherever it can.
     #[test]
     fn it_reads_what_domain_reads(
         rcode in 0u8..16,
@@ -139,8 +134,8 @@ proptest! {
     }
 }
 
-/// What BIND 9.18.49, which wants cookies, answered to a client: over UDP without its cookie, and
-/// over TCP with it.
+/// What BIND 9.18.49, which wants cookies, answered to a client: over UDP without its cookie, and over TCP
+/// with it.
 #[test]
 fn bind_is_understood() {
     const QUESTION: &str = "03777777076578616d706c650000010001";

@@ -1,4 +1,4 @@
-//! A message that was finished and gets one more record.
+//! A finished message that gets one more record.
 
 use std::convert::Infallible;
 
@@ -7,8 +7,8 @@ use domain::dep::octseq::builder::{OctetsBuilder, Truncate};
 
 /// A finished message as the target of a message builder.
 ///
-/// Builders only begin messages: they empty their target and write a header of zeros. This target
-/// keeps what it has while they do so, and so spares each signed query a copy and an allocation.
+/// Builders only begin messages: they empty their target and write a header of zeros. This target keeps its
+/// content meanwhile, which saves a copy and an allocation for each signed query.
 pub(super) struct Resumed<'a> {
     message: &'a mut Vec<u8>,
     /// The builder has written its header.
@@ -16,10 +16,7 @@ pub(super) struct Resumed<'a> {
 }
 
 impl<'a> Resumed<'a> {
-    /// The message as a target.
-    ///
-    /// # Panics
-    /// When it is shorter than a header: the builder would read one all the same.
+    /// Panics if the message is shorter than a header: the builder would read one all the same.
     pub(super) fn new(message: &'a mut Vec<u8>) -> Self {
         assert!(message.len() >= crate::query::HEADER, "a message has a header");
         Self { message, begun: false }

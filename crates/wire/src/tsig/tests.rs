@@ -15,8 +15,8 @@ const KEY: &str = "hmac-sha256:loadgen.example:bGFib3JhdG9yeSBzZWNyZXQgb2YgMzIgb
 /// When they took place, seconds since 1970.
 const NOW: u64 = 1_795_221_891;
 
-/// Signed queries for `www.example. A` and what BIND 9.18.49 answered to them. The queries were
-/// made and signed by a script of its own, from the text of RFC 8945, section 4.3.
+/// Signed queries for `www.example. A` and the answers of BIND 9.18.49. A separate script made and signed the
+/// queries, from the text of RFC 8945, section 4.3.
 const GOOD_QUERY: &str = "12340000000100000000000203777777076578616d706c65000001000100002904d0000000000000076c6f616467656e076578616d706c650000fa00ff00000000003d0b686d61632d7368613235360000006b00e983012c00203874f48957f9e7114f41a9ab20c4da98f813cf9aaa2e47aee70582f05f4f8e30123400000000";
 const GOOD_RESPONSE: &str = "12348400000100010001000303777777076578616d706c650000010001c00c00010001000000050004c0000201c01000020001000000050005026e73c010c03900010001000000050004c000023500002904d0000000000000076c6f616467656e076578616d706c650000fa00ff00000000003d0b686d61632d7368613235360000006b00e983012c0020a42590f052b1d0f2220acd8a4c0b59709477945acd5a6d02190129ed7f1335c8123400000000";
 /// To a query with another secret.
@@ -35,7 +35,6 @@ fn key(text: &str) -> TsigKey {
     text.parse().unwrap()
 }
 
-/// A query for `www.example. A` with this id, signed.
 fn signed(key: &TsigKey, id: u16, now: u64) -> (Vec<u8>, Signed) {
     let name = Name::<Vec<u8>>::from_str("www.example").unwrap();
     let options = QueryOptions { recursion_desired: false, edns: Some(Edns::default()) };
@@ -56,7 +55,7 @@ fn bind_and_this_sign_alike() {
     assert_eq!(signed.verify(&response, NOW), Ok(()));
     assert_eq!(signed.verify(&response, NOW + 299), Ok(()));
     assert_eq!(signed.verify(&response, NOW + 301), Err(TsigFault::BadTime));
-    // A server may give the query another id on its way; the original one is in the record.
+    // A server may give the query another id; the original one is in the record.
     let mut forwarded = response.clone();
     forwarded[..2].copy_from_slice(&[9, 9]);
     assert_eq!(signed.verify(&forwarded, NOW), Ok(()));
@@ -75,7 +74,7 @@ fn nothing_can_follow_the_signature() {
 fn no_bit_can_be_changed() {
     let (_, signed) = signed(&key(KEY), 0x1234, NOW);
     let response = octets(GOOD_RESPONSE);
-    // The record is the last, of 88 octets. Letters of its names are signed in lower case (RFC 8945,
+    // The record is the last, of 88 octets. The letters of its names are signed in lower case (RFC 8945,
     // section 4.3.3), its class and TTL as what they must be.
     let record = response.len() - 88;
     let (name, class_and_ttl) = (record..record + 17, record + 19..record + 25);
@@ -101,7 +100,7 @@ fn refusals_of_the_server_are_told_apart() {
     check(KEY, 0x1235, NOW, BAD_SIGNATURE_RESPONSE, TsigFault::ServerBadSignature);
     let other = KEY.replace("loadgen", "other");
     check(&other, 0x1236, NOW, BAD_KEY_RESPONSE, TsigFault::ServerBadKey);
-    // The server's time is that at which this is checked.
+    // The server's time is the time of this check.
     check(KEY, 0x1237, NOW - 1_000, BAD_TIME_RESPONSE, TsigFault::ServerBadTime { ahead: 0 });
     // The response to another query.
     check(KEY, 0x1237, NOW, GOOD_RESPONSE, TsigFault::BadSignature);
@@ -135,7 +134,6 @@ fn a_refusal_says_why_and_what_to_do() {
     }
 }
 
-/// The server side of `domain` takes the queries, and its answers are taken.
 #[test]
 fn a_server_of_other_make_agrees_for_all_algorithms() {
     for algorithm in ["hmac-sha1", "HMAC-SHA256", "hmac-sha384", "hmac-sha512"] {

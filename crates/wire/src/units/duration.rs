@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::number;
 
-/// The units in nanoseconds, shortest first; `s`, which others end with, comes after them.
+/// In nanoseconds, shortest first. `s` comes after the others that end with it.
 const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// How many of the units are no longer than a second.
+/// Units up to a second.
 const TO_SECONDS: usize = 4;
 
 /// Why a text is no duration.
@@ -44,8 +44,8 @@ pub fn read(text: &str) -> Result<Duration, Fault> {
     Ok(Duration::from_nanos(ns))
 }
 
-/// Nanoseconds of a number in plain digits. Its whole part is multiplied by itself: a double holds no more than 104
-/// days of nanoseconds exactly.
+/// Nanoseconds of a number in plain digits. The whole part is multiplied separately: a double holds at most
+/// 104 days of nanoseconds exactly.
 fn exact(number: &str, unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if !fraction.bytes().all(|octet| octet.is_ascii_digit()) {
@@ -55,7 +55,8 @@ fn exact(number: &str, unit_ns: u64) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(unit_ns)?.checked_add(part_ns.round() as u64)
 }
 
-/// The same in nanoseconds with parts of one, as means have them, and without bounds: it may be negative or infinite.
+/// As [`read`], in nanoseconds with parts of one, as means have them. It has no bounds: it may be negative or
+/// infinite.
 ///
 /// # Errors
 /// When it is something else.
@@ -71,8 +72,8 @@ pub fn write(duration: Duration) -> String {
     in_whole(duration, &UNITS, |count, unit_ns| unit_ns <= 1_000_000_000 || count >= 10)
 }
 
-/// The same in seconds at most, and nothing in nanoseconds: `36000s`, `0ns`. Delays and stalls of servers have this
-/// form, which older versions read.
+/// As [`write()`], in seconds at most, and zero in nanoseconds: `36000s`, `0ns`. Delays and stalls of servers
+/// have this form, which older versions can read.
 #[must_use]
 pub fn write_to_seconds(duration: Duration) -> String {
     in_whole(duration, &UNITS[..TO_SECONDS], |count, _| count > 0)
@@ -93,7 +94,7 @@ fn in_whole(
     format!("{}{unit}", ns / u128::from(*unit_ns))
 }
 
-/// Nanoseconds in the largest unit up to a second of which there is one at least, with parts of it: `1.5ms`.
+/// Nanoseconds in the largest unit up to a second of which there is at least one, with parts of it: `1.5ms`.
 #[must_use]
 pub fn write_ns(ns: f64) -> String {
     super::in_largest(ns, &UNITS[..TO_SECONDS])
@@ -112,7 +113,7 @@ pub fn rounded(ns: f64) -> String {
     format!("{} {unit}", number::three_digits(ns / divisor))
 }
 
-/// The same of what was set, not measured, without digits that say nothing: `1 ms`, `1.50 ms`.
+/// As [`rounded`], for what was set, not measured: without the digits `.0` and `.00`, as in `1 ms`.
 #[must_use]
 pub fn as_set(ns: u64) -> String {
     rounded(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
@@ -154,7 +155,7 @@ mod tests {
         check("5.s", 5_000_000_000);
         check("1.4ns", 1);
         check("-0s", 0);
-        // Not to be had from a double.
+        // A double cannot hold these.
         check("18446744073709551615ns", u64::MAX);
         check("100000.1h", 360_000_360_000_000_000);
     }

@@ -6,7 +6,7 @@ pub fn read(text: &str) -> Option<f64> {
     text.trim().replace('_', "").parse().ok()
 }
 
-/// A number with ten significant digits at most, which leaves out the error that a conversion brought in.
+/// A number with at most ten significant digits, which drops the error of a conversion.
 #[must_use]
 pub fn write(number: f64) -> String {
     format!("{number:.9e}").parse().unwrap_or(number).to_string()
@@ -32,7 +32,7 @@ pub fn qps(value: f64) -> String {
     count(value.round().max(0.0) as u64)
 }
 
-/// A rate of bits in the largest decimal unit of which there is one at least: `100 Mbit/s`.
+/// A rate of bits in the largest decimal unit of which there is at least one: `100 Mbit/s`.
 #[must_use]
 pub fn bits_per_second(rate: u64) -> String {
     const UNITS: [&str; 4] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"];
@@ -40,7 +40,7 @@ pub fn bits_per_second(rate: u64) -> String {
     format!("{} {unit}", without_zeros(&three_digits(scaled)))
 }
 
-/// A value divided by `step` for each further unit, as long as `least` of it are left.
+/// A value divided by `step` for each further unit, while it is at least `least`.
 pub(super) fn scaled<'a>(value: f64, step: f64, least: f64, units: &[&'a str]) -> (f64, &'a str) {
     let (mut scaled, mut unit) = (value, 0);
     while scaled >= least && unit + 1 < units.len() {
@@ -71,8 +71,7 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.*}", (2 - exponent).clamp(0, 12) as usize)
 }
 
-/// Two significant digits below 10, whole numbers from there on, no trailing zeros after the point; figures below
-/// 0.0001 are 0.
+/// Two significant digits below 10, whole numbers from there on, no trailing zeros; 0 below 0.0001.
 pub(super) fn two_digits(value: f64) -> String {
     if value >= 9.95 {
         return format!("{value:.0}");
@@ -84,13 +83,12 @@ pub(super) fn two_digits(value: f64) -> String {
     without_zeros(&format!("{value:.decimals$}")).to_owned()
 }
 
-/// A number without zeros at the end of its fraction.
 pub(super) fn without_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// A figure as it is written (`1.74 ms`) without the digits that half the width of its interval leaves uncertain; `half`
-/// is in the unit of `value`, the figure itself. One digit stays in any case.
+/// A written figure (`1.74 ms`) without the digits that half the width of its interval leaves uncertain.
+/// `half` has the unit of `value`, the figure itself. At least one digit stays.
 ///
 /// ```
 /// use dnslab_wire::units::{duration, number::certain};
@@ -112,7 +110,7 @@ pub fn certain(written: &str, value: f64, half: f64) -> String {
     let power = |of: f64| 10_f64.powf(of.abs().log10().floor());
     let half = half * number / value;
     let has = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
-    // The first digit of half the width is the last one that says anything; where that is a 1, the next one.
+    // The first digit of half the width is the last one that says anything; if it is a 1, the next one is.
     let step = power(half.abs() / 2.0).clamp(10_f64.powi(-(has as i32)), power(number));
     let decimals = (-step.log10()).round().max(0.0) as usize;
     format!("{:.decimals$} {unit}", (number / step).round() * step).trim_end().to_owned()

@@ -2,7 +2,7 @@
 
 use super::number;
 
-/// Units in octets; the first three are written.
+/// In octets; the first three are written.
 const UNITS: [(&str, u64); 6] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
@@ -19,13 +19,13 @@ pub fn read(text: &str) -> Option<f64> {
     Some(number::read(number)? * length as f64)
 }
 
-/// The octets in the largest binary unit of which there is one at least: `976.5625KiB`.
+/// The octets in the largest binary unit of which there is at least one: `976.5625KiB`.
 #[must_use]
 pub fn write(octets: f64) -> String {
     if octets < 1024.0 { number::write(octets) } else { super::in_largest(octets, &UNITS[..3]) }
 }
 
-/// The same with three significant digits, `976 KiB`, and up to TiB.
+/// As [`write()`], with three significant digits and up to TiB: `976 KiB`.
 #[must_use]
 pub fn rounded(octets: u64) -> String {
     const UNITS: [&str; 5] = ["octets", "KiB", "MiB", "GiB", "TiB"];

@@ -9,11 +9,11 @@ pub const TIMES_FROM: f64 = 1.0;
 #[must_use]
 pub fn read(text: &str) -> Option<f64> {
     let share = read_percentage(text).or_else(|| number::read(text))?;
-    // Zero has one sign only, or what is written is not what is read.
+    // Zero has one sign, so that what is written is what is read.
     (0.0..=1.0).contains(&share).then(|| share.abs())
 }
 
-/// Reads a percentage as a share, from 0 on and without an end: `5%` is 0.05, `250 %` is 2.5.
+/// Reads a percentage of 0 or more as a share, without an upper limit: `5%` is 0.05, `250 %` is 2.5.
 #[must_use]
 pub fn read_percentage(text: &str) -> Option<f64> {
     let percent = number::read(text.trim().strip_suffix('%')?)?;
@@ -26,20 +26,20 @@ pub fn write(share: f64) -> String {
     format!("{}%", number::write(share * 100.0))
 }
 
-/// The same in a sentence: `0.1 %`.
+/// As [`write()`], for a sentence: `0.1 %`.
 #[must_use]
 pub fn in_sentence(share: f64) -> String {
     format!("{} %", number::write(share * 100.0))
 }
 
-/// The share as a percentage with so many digits behind the point: `95 %`.
+/// The share as a percentage with this many digits after the point: `95 %`.
 #[must_use]
 pub fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$} %", share * 100.0)
 }
 
-/// The share as a percentage. Nothing but zero is written as 0 %, and nothing but all as 100 %: one lost query in a
-/// million must show.
+/// The share as a percentage. Only zero is written as 0 %, and only all as 100 %: one lost query in a million
+/// must show.
 #[must_use]
 pub fn rounded(share: f64) -> String {
     let percent = share * 100.0;
@@ -58,8 +58,8 @@ pub fn rounded(share: f64) -> String {
     }
 }
 
-/// A relative difference with its sign: `+10 %`, `-3.1 %`; from [`TIMES_FROM`] on as a multiple: `2.50 x`. `-` if it is
-/// infinite.
+/// A relative difference with its sign: `+10 %`, `-3.1 %`; from [`TIMES_FROM`] on as a multiple: `2.50 x`;
+/// `-` if it is infinite.
 #[must_use]
 pub fn change(difference: f64) -> String {
     if !difference.is_finite() {

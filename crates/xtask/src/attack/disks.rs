@@ -1,4 +1,4 @@
-//! Disks of many sizes, each of which is full at another file.
+//! Disks of many sizes, which fill up at different files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,22 +10,21 @@ use anyhow::{Context as _, Result, bail};
 use super::{PATIENCE, Room, experiment, folders, processes_of};
 use crate::process::{Finished, run};
 
-/// A disk on which there is room for everything, octets.
+/// A disk with room for everything, octets.
 const LARGE: u64 = 64 << 20;
 
-/// What was left on one disk.
 pub(super) struct Disk {
-    /// Its size, octets.
+    /// Octets.
     pub(super) size: u64,
-    /// The file that did not fit, by its name without numbers; `None` if all did.
+    /// The file that did not fit, without numbers in its name; `None` if all did.
     pub(super) refused: Option<String>,
-    /// Runs whose records were whole.
+    /// Runs with a whole record.
     pub(super) finished: usize,
-    /// What did not hold; empty if all did.
+    /// What did not hold.
     pub(super) faults: Vec<String>,
 }
 
-/// Runs the experiment on so many disks, from one with no room at all to one that is large enough.
+/// Runs the experiment on this many disks, from hardly any room to enough.
 ///
 /// # Errors
 /// When dnslab cannot be run, or this process may not mount.
@@ -34,7 +33,7 @@ pub(super) fn fill(disks: u32, room: &Room<'_>) -> Result<Vec<Disk>> {
     if !done.ended.status.success() {
         bail!("the experiment on a large disk did not succeed: {}", done.tail());
     }
-    // A file that is written anew is there twice for a moment.
+    // A file that is rewritten takes room twice for a moment.
     let enough = octets(kept.path()) * 3 / 2;
     (1..=disks)
         .map(|number| fill_one(enough * u64::from(number) / u64::from(disks), room))
@@ -54,13 +53,13 @@ fn fill_one(size: u64, room: &Room<'_>) -> Result<Disk> {
     }
     faults.extend(processes_of(kept.path()).iter().map(|name| format!("{name} was left running")));
     let whole = done.output.lines().find(|line| line.contains("No space left"));
-    // What a server could not write, its log says.
+    // The log of a server names what the server could not write.
     let of_server = || (!done.ended.status.success()).then(|| "a file of the server".to_owned());
     let refused = whole.map(file_of).or_else(of_server);
     let results = folders(kept.path()).into_iter().next();
     let finished = match results.filter(|path| path.join("session.json").exists()) {
         Some(path) => {
-            // With room again, all that was finished is reported.
+            // With room again, the report must cover all finished runs.
             let words = ["report", &*path.to_string_lossy()];
             let reported = room.dnslab(kept.path(), &words)?;
             if !reported.ended.status.success() {
@@ -74,7 +73,7 @@ fn fill_one(size: u64, room: &Room<'_>) -> Result<Disk> {
     Ok(Disk { size, refused, finished, faults })
 }
 
-/// Runs the experiment on a disk of this size, in mounts of its own, and what was on it then.
+/// Runs the experiment on a disk of this size in a mount namespace, and returns what was on the disk then.
 fn run_on(size: u64, room: &Room<'_>) -> Result<(Finished, tempfile::TempDir)> {
     let place = tempfile::tempdir_in(room.folder).context("cannot make a folder")?;
     let kept = tempfile::tempdir_in(room.folder).context("cannot make a folder")?;
@@ -92,14 +91,14 @@ fn run_on(size: u64, room: &Room<'_>) -> Result<(Finished, tempfile::TempDir)> {
     }
 }
 
-/// The name of the file that an error is about: the last part of the last path in it.
+/// The file that an error is about: the last part of the last path in it.
 fn file_of(error: &str) -> String {
     let mut words = error.split([' ', ':', '`', '"', '\'', ',']);
     let path = words.rfind(|word| word.contains("disk/")).unwrap_or("another file");
     path.rsplit('/').next().unwrap_or(path).trim_end_matches(".part").to_owned()
 }
 
-/// Octets of all files in a folder, with what a page of memory rounds up.
+/// Octets of all files in a folder, each rounded up to a page of memory.
 fn octets(folder: &Path) -> u64 {
     const PAGE: u64 = 4_096;
     let mut total = 0;

@@ -13,23 +13,21 @@ use dnslab_measure::{ResultsDirectory, RunRecord, RunStatus};
 use super::{Room, experiment, folders, processes_of};
 use crate::process::{Finished, Running};
 
-/// The servers that are under test when it happens.
 const KINDS: [&str; 4] = ["embedded", "bind", "nsd", "knot"];
 
-/// What a guard gets to notice that its command is gone, and to end the server.
+/// Time for a guard to notice that its command is gone, and to end the server.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What one kill left.
 pub(super) struct Kill {
     pub(super) kind: &'static str,
     pub(super) after: Duration,
-    /// Runs that were over; `None` where no results directory was there yet.
+    /// Runs that were over; `None` if there was no results directory yet.
     pub(super) finished: Option<usize>,
-    /// What did not hold; empty if all did.
+    /// What did not hold.
     pub(super) faults: Vec<String>,
 }
 
-/// Kills at so many instants, spread over the length of an experiment and over the servers.
+/// Kills at this many instants, spread over the length of an experiment and over the servers.
 ///
 /// # Errors
 /// When dnslab cannot be run.
@@ -46,14 +44,13 @@ pub(super) fn kill(instants: u32, room: &Room<'_>) -> Result<Vec<Kill>> {
     Ok(kills)
 }
 
-/// A new folder with the experiment in it.
 fn place(kind: &str, room: &Room<'_>) -> Result<tempfile::TempDir> {
     let place = tempfile::tempdir_in(room.folder).context("cannot make a folder")?;
     fs::write(place.path().join("x.toml"), experiment(kind)).context("cannot write x.toml")?;
     Ok(place)
 }
 
-/// How long the experiment takes that nobody ends.
+/// Length of an undisturbed experiment.
 fn whole(kind: &str, room: &Room<'_>) -> Result<Duration> {
     let place = place(kind, room)?;
     let begun = Instant::now();
@@ -99,7 +96,7 @@ fn kill_once(kind: &'static str, after: Duration, room: &Room<'_>) -> Result<Kil
             faults.extend(incomplete(session));
             Some(before.len())
         }
-        // Nothing is there to be resumed; a new run is not hindered by what is left.
+        // Nothing can be resumed. What is left must not hinder a new run.
         None => {
             let done = room.dnslab(place.path(), &["run", "./x.toml"])?;
             if !is_carried_out(&done) {
@@ -111,18 +108,19 @@ fn kill_once(kind: &'static str, after: Duration, room: &Room<'_>) -> Result<Kil
     Ok(Kill { kind, after, finished, faults })
 }
 
-/// Every run was measured. That one is invalid (exit code 3), because the machine was busy, is no fault of the kill.
+/// True if every run was measured. An invalid run (exit code 3) is no fault of the kill: the machine was
+/// busy.
 fn is_carried_out(done: &Finished) -> bool {
     matches!(done.ended.status.code(), Some(0 | 3))
 }
 
-/// The records of a results directory, by their paths.
+/// By their paths.
 fn records(results: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths = folders(&results.join("runs")).into_iter().map(|run| run.join("record.json"));
     paths.filter_map(|path| fs::read(&path).ok().map(|record| (path, record))).collect()
 }
 
-/// What is not there of a whole experiment.
+/// What is missing from a whole experiment.
 fn incomplete(session: &ResultsDirectory) -> Option<String> {
     let found = session.session().and_then(|facts| Ok((facts.plan.len(), session.runs()?)));
     match found {

@@ -1,5 +1,5 @@
-//! Attacks that take many tries: a kill at many instants, disks of many sizes, results and experiments of
-//! many parts. What one try shows is a test of its own; the page names those too.
+//! Attacks that take many tries: kills at many instants, disks of many sizes, results and experiments of many
+//! parts. What one try shows is an ordinary test, and the page names those too.
 
 mod disks;
 mod kills;
@@ -17,23 +17,20 @@ use crate::arguments::AttackOptions;
 use crate::process::{Finished, Stop, run};
 use crate::versus::dnslab::Dnslab;
 
-/// The page that is written.
 const PAGE: &str = "ATTACKS.md";
 
-/// What any command here may take.
+/// Limit for every command here.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Where and by what attacks are tried.
 #[derive(Clone, Copy)]
 struct Room<'a> {
     dnslab: &'a Dnslab,
-    /// The folder that is everything's.
+    /// Shared by everything.
     folder: &'a Path,
     stop: &'a Stop,
 }
 
 impl Room<'_> {
-    /// Runs dnslab with these words in a folder.
     fn dnslab(&self, folder: &Path, words: &[&str]) -> Result<Finished> {
         let mut command = Command::new(&self.dnslab.path);
         command.args(words).current_dir(folder);
@@ -41,7 +38,7 @@ impl Room<'_> {
     }
 }
 
-/// Attacks, and writes the page. Whether everything was survived.
+/// Attacks, and writes the page. Returns whether everything was survived.
 ///
 /// # Errors
 /// When dnslab cannot be run, or a file cannot be written.
@@ -82,13 +79,13 @@ fn experiment(kind: &str) -> String {
     )
 }
 
-/// The folders in a folder; none if it is not there.
+/// Empty if `path` does not exist.
 fn folders(path: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// Processes that work in a folder, or have it among their words; not this one.
+/// Processes, except this one, that work in a folder or have it in their command line.
 fn processes_of(folder: &Path) -> Vec<String> {
     let own = std::process::id().to_string();
     let name = folder.to_string_lossy();

@@ -7,7 +7,6 @@ use super::kills::Kill;
 use super::sizes::Size;
 use crate::machine;
 
-/// Everything that was found.
 pub(super) struct Found {
     pub(super) kills: Vec<Kill>,
     pub(super) disks: Vec<Disk>,
@@ -15,7 +14,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What did not hold.
     pub(super) fn faults(&self) -> impl Iterator<Item = &String> {
         let kills = self.kills.iter().flat_map(|kill| &kill.faults);
         let disks = self.disks.iter().flat_map(|disk| &disk.faults);
@@ -212,7 +210,6 @@ const TESTS: [(&str, &[&str]); 27] = [
     ),
 ];
 
-/// The whole page, in Markdown.
 pub(super) fn page(found: &Found, version: &str) -> String {
     let facts = machine::facts();
     let facts: Vec<String> =
@@ -287,7 +284,6 @@ mod tests {
 
     use super::*;
 
-    /// All Rust of a folder, one file after the other.
     fn sources(folder: &Path, text: &mut String) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! Experiments of many variants, and results of many runs: what dnslab takes for them.
+//! The costs of experiments of many variants, and of results of many runs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,18 +11,17 @@ use serde_json::Value;
 use super::{Room, folders};
 use crate::sys::Ended;
 
-/// What something large took.
 pub(super) struct Size {
     pub(super) what: String,
     pub(super) took: Duration,
     pub(super) ended: Ended,
-    /// It was refused, and says what is too many.
+    /// It was refused with the bound.
     pub(super) is_refused: bool,
-    /// What did not hold; empty if all did.
+    /// What did not hold.
     pub(super) faults: Vec<String>,
 }
 
-/// Tries large ones; the results directory has so many runs.
+/// `runs` is the number of runs in the results directory.
 ///
 /// # Errors
 /// When dnslab cannot be run, or a file cannot be written.
@@ -35,7 +34,6 @@ pub(super) fn grow(runs: u32, room: &Room<'_>) -> Result<Vec<Size>> {
     ])
 }
 
-/// Plans an experiment of so many variants.
 fn variants(count: u32, is_too_many: bool, room: &Room<'_>) -> Result<Size> {
     let mut text = String::from("name = \"large\"\nquestion = \"Which?\"\n");
     for number in 0..count {
@@ -55,7 +53,7 @@ fn attempt(what: String, is_too_many: bool, words: &[&str], room: &Room<'_>) -> 
     Ok(Size { what, took: begun.elapsed(), ended: done.ended, is_refused, faults })
 }
 
-/// Reports a session of so many runs, whose records are all that of a real one.
+/// Reports a session of many runs, whose records are all copies of a real one.
 fn report(runs: u32, room: &Room<'_>) -> Result<Size> {
     let text = "name = \"many\"\nquestion = \"How many?\"\nrepeat.runs = 1\n\
                 load = { duration = \"500ms\", warm_up = \"0s\" }\n[[variant]]\nname = \"dot\"\n\
@@ -71,7 +69,7 @@ fn report(runs: u32, room: &Room<'_>) -> Result<Size> {
     attempt(format!("`dnslab report` of {runs} runs"), false, &["report", &path], room)
 }
 
-/// Makes a session of many runs of one that has one.
+/// Makes a session of many runs from a session of one.
 fn multiply(results: &Path, runs: u32) -> Result<()> {
     let read = |path: &Path| -> Result<Value> {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! dnsperf as a client of dnslab's own server: what others ask, `serve` answers.
+//! dnsperf as a client of `dnslab serve`.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,13 +15,13 @@ use super::table::{Cell, Counts, Row};
 use super::{Room, Window};
 use crate::process::{Finished, Running, output, run};
 
-/// Its name in the table.
+/// In the table.
 pub(super) const NAME: &str = "dnsperf";
 
-/// What a server gets to listen, and a client beyond its time.
+/// Time for a server to listen, and for a client to end after its time.
 const SLACK: Duration = Duration::from_secs(30);
 
-/// The transports of dnsperf, by the words of its option `-m`.
+/// The transports of dnsperf, with the words of its option `-m`.
 const MODES: [(Transport, &str); 4] = [
     (Transport::Udp, "udp"),
     (Transport::Tcp, "tcp"),
@@ -29,7 +29,7 @@ const MODES: [(Transport, &str); 4] = [
     (Transport::Doh2, "doh"),
 ];
 
-/// Starts `dnslab serve` with the default zone on a free port; where it answers over UDP and TCP.
+/// Starts `dnslab serve` with the default zone on a free port. The address is that of UDP and TCP.
 ///
 /// # Errors
 /// When it cannot be started, or does not listen.
@@ -66,7 +66,7 @@ pub(super) fn serve(room: &Room<'_>, further: &[String]) -> Result<(SocketAddr, 
 /// Has dnsperf ask over each of its transports.
 ///
 /// # Errors
-/// When dnsperf or dnslab cannot be started, or what they say cannot be read.
+/// When dnsperf or dnslab cannot be started, or their output cannot be read.
 pub(super) fn ask(window: Window, room: &Room<'_>) -> Result<Vec<Row>> {
     MODES.into_iter().map(|(transport, mode)| asked(transport, mode, window, room)).collect()
 }
@@ -117,7 +117,7 @@ fn asked(transport: Transport, mode: &str, window: Window, room: &Room<'_>) -> R
     Ok(Row { server, transport, window: (clients, outstanding), loses: None, cell })
 }
 
-/// What dnsperf says: `Queries sent: 5`, `Queries completed: 5 (100.00%)`, `Queries lost: 0 (0.00%)`.
+/// Reads `Queries sent: 5`, `Queries completed: 5 (100.00%)` and `Queries lost: 0 (0.00%)`.
 fn counts(finished: &Finished, counted: Option<u64>) -> Option<Counts> {
     let of = |name: &str| -> Option<u64> {
         let line = finished.output.lines().find_map(|line| line.trim().strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! AdGuard's dnsproxy, a forwarder on Go's QUIC and HTTP, in front of dnslab's own server.
+//! AdGuard's dnsproxy, a forwarder on Go's QUIC and HTTP, in front of `dnslab serve`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,10 +14,10 @@ use super::table::Row;
 use super::{Room, Window, clients, servers};
 use crate::process::Running;
 
-/// Its name in the table.
+/// In the table.
 pub(super) const NAME: &str = "dnsproxy";
 
-/// What it gets to open its sockets.
+/// Time for it to open its sockets.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Asks it over all transports.
@@ -45,7 +45,7 @@ pub(super) fn ask(program: &Path, window: Window, room: &Room<'_>) -> Result<Vec
     command.args(["--upstream", &upstream.to_string()]);
     let mut running = Running::start(&mut command, &room.folder.join("dnsproxy.log"))?;
     let begun = Instant::now();
-    // Its listeners are opened one after the other, that of DoQ last.
+    // It opens its listeners one after the other, DoQ last.
     let last = SocketAddr::new(address, free.doq);
     while ports::check(Transport::Doq, last).is_ok() {
         running.check()?;
@@ -54,7 +54,7 @@ pub(super) fn ask(program: &Path, window: Window, room: &Room<'_>) -> Result<Vec
         }
         thread::sleep(Duration::from_millis(20));
     }
-    // HTTP/2 and HTTP/3 have one port, over TCP and UDP.
+    // HTTP/2 and HTTP/3 share one port, over TCP and UDP.
     let keys = format!(
         "[server]\nkind = \"external\"\naddress = \"127.0.0.1\"\nport = {}\ndot_port = {}\n\
          doh_port = {}\ndoq_port = {}\nauthority = {:?}\n",

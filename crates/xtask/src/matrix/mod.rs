@@ -1,5 +1,5 @@
-//! `cargo xtask matrix`: every server over every transport that it has, and foreign clients of ours, with the
-//! counts of both sides: what was sent, what was answered, and what the server counted itself.
+//! `cargo xtask matrix`: every server over every transport that it has, and foreign clients of `dnslab
+//! serve`. It compares the counts of both sides: sent, answered, and counted by the server itself.
 
 mod clients;
 mod dnsproxy;
@@ -19,19 +19,17 @@ use crate::versus::dnslab::Dnslab;
 use servers::SUBJECTS;
 use table::Row;
 
-/// Name of the page in its folder.
 const PAGE: &str = "MATRIX.md";
 
-/// Clients and queries outstanding of each: one query each, as most clients have; a window within the nine
-/// streams that Knot DNS can answer over QUIC, within its queue of ten connections, and within the 150 queries
-/// that dnsmasq takes at once; and so many sockets at once that the buffer of a server's UDP socket is put to the test.
+/// One query for each client, as most clients have. Then a window within the nine streams that Knot DNS
+/// answers over QUIC, its queue of ten connections, and the 150 queries that dnsmasq takes at once. Then so
+/// many sockets at once that they test the buffer of a server's UDP socket.
 const WINDOWS: [Window; 3] = [
     Window { clients: 100, outstanding: 1 },
     Window { clients: 10, outstanding: 9 },
     Window { clients: 200, outstanding: 2 },
 ];
 
-/// A closed loop.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     clients: u32,
@@ -39,21 +37,19 @@ struct Window {
     outstanding: u32,
 }
 
-/// With what every cell is measured.
 #[derive(Debug)]
 struct Room<'a> {
     dnslab: &'a Dnslab,
-    /// Folder for files and results.
     folder: &'a Path,
     /// The measured window.
     duration: Duration,
-    /// The load before it: a client that found a queue of connections full comes again after a second.
+    /// Long enough for a client that found a queue of connections full and came again after a second.
     warm_up: Duration,
     stop: &'a Stop,
 }
 
-/// Asks every server, and writes the table. Whether every cell is right: nothing lost, nothing wrong, and equal
-/// counts on both sides.
+/// Asks every server, and writes the table. Returns whether every cell is right: nothing lost, nothing wrong,
+/// and equal counts on both sides.
 ///
 /// # Errors
 /// When dnslab cannot be run, or a file cannot be written.

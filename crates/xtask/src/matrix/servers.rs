@@ -14,27 +14,28 @@ use super::table::{Cell, Counts, Row};
 use super::{Room, Window};
 use crate::process::{Finished, run};
 
-/// What starting and stopping the servers of all transports may take.
+/// Time to start and stop the servers of all transports.
 const SLACK: Duration = Duration::from_secs(240);
 
 /// Why dnsmasq loses queries over TCP (`TCP_MAX_QUERIES` in its config.h).
 const DNSMASQ_OVER_TCP: &str = "it has a process for each connection, which ends after 100 queries with what is \
                                 outstanding";
 
-/// Why queries are lost over UDP, and by who forwards over UDP: the kernel books some 1,024 octets for a small
-/// query, and a socket has 212,992 (`net.core.rmem_default`) unless its server asks for more.
+/// Why servers lose queries over UDP, and so do those that forward over UDP. The kernel books some 1,024
+/// octets for a small query, and a socket has 212,992 (`net.core.rmem_default`) unless its server asks for
+/// more.
 const FULL_BUFFER: &str = "a socket buffer of 212,992 octets holds some 200 queries; what is not answered was \
                            not counted";
 
-/// Why Knot loses queries over QUIC: so it is with that buffer, and no more with one of 8 MiB. A connection that is
-/// new is then not answered any more, whatever its client sends again.
+/// Why Knot loses queries over QUIC with that buffer, and not with one of 8 MiB. It then no longer answers a
+/// new connection, whatever its client sends again.
 const FULL_BUFFER_OF_QUIC: &str = "a socket buffer of 212,992 octets holds some 200 packets, and a new connection of \
                                    which it drops some is not answered";
 
 /// Queries outstanding together that the buffer of a socket may not hold.
 const BUFFERED: u32 = 200;
 
-/// Why this server is not asked over this transport by so many; `None` if it takes them.
+/// Why this server is not asked over this transport by so many clients; `None` if it takes them.
 fn too_many(
     name: &str,
     transport: Transport,
@@ -55,7 +56,7 @@ fn too_many(
     }
 }
 
-/// Why this server loses queries over this transport if so many are outstanding together; `None` if it should not.
+/// Why this server loses queries over this transport with so many outstanding; `None` if it should not.
 fn loses(name: &str, transport: Transport, together: u32) -> Option<&'static str> {
     let is = |kind: ServerKind| name == kind.name();
     match transport {
@@ -69,15 +70,14 @@ fn loses(name: &str, transport: Transport, together: u32) -> Option<&'static str
     }
 }
 
-/// A server that is asked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject {
     kind: ServerKind,
-    /// Name of the root folder that it runs in; `None` for the one that is installed.
+    /// The root folder that it runs in; `None` for the installed server.
     root: Option<&'static str>,
 }
 
-/// All of them: those with a zone, then those that forward to dnslab's own server.
+/// First those with a zone, then those that forward to `dnslab serve`.
 pub(super) const SUBJECTS: [Subject; 15] = [
     Subject { kind: ServerKind::Embedded, root: None },
     Subject { kind: ServerKind::Bind, root: None },
@@ -97,12 +97,11 @@ pub(super) const SUBJECTS: [Subject; 15] = [
 ];
 
 impl Subject {
-    /// The name of its root folder, else of its kind.
+    /// The name of its root folder, or of its kind.
     pub(super) fn name(&self) -> String {
         self.root.unwrap_or(self.kind.name()).to_owned()
     }
 
-    /// Its keys in an experiment.
     fn keys(&self) -> String {
         let root = self.root.map_or(String::new(), |root| format!("root = \"{root}\"\n"));
         let upstream =
@@ -167,7 +166,7 @@ pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> R
     Ok(found.collect())
 }
 
-/// Runs an experiment to its end; what dnslab said, and its results if it left any.
+/// Returns what dnslab wrote, and its results if there are any.
 fn experiment(file: &str, room: &Room<'_>) -> Result<(Finished, Option<ResultsDirectory>)> {
     let (path, results) = (room.folder.join("experiment.toml"), room.folder.join("results"));
     fs::write(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
@@ -182,12 +181,10 @@ fn experiment(file: &str, room: &Room<'_>) -> Result<(Finished, Option<ResultsDi
     Ok((finished, directory))
 }
 
-/// The only folder in a folder.
 fn first_folder(folder: &Path) -> Option<PathBuf> {
     fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).next()
 }
 
-/// What a record says.
 fn cell(record: &RunRecord) -> Cell {
     let measured = match (&record.status, &record.measured) {
         (RunStatus::Failed { reason, .. } | RunStatus::Invalid { reason }, _) => {

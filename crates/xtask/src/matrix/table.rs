@@ -3,7 +3,6 @@
 use dnslab_measure::Fact;
 use dnslab_wire::Transport;
 
-/// A server over a transport at a window.
 #[derive(Debug)]
 pub(super) struct Row {
     /// Name and version.
@@ -16,18 +15,16 @@ pub(super) struct Row {
     pub(super) cell: Cell,
 }
 
-/// What was found.
 #[derive(Debug)]
 pub(super) enum Cell {
-    /// It was asked.
     Asked(Counts),
-    /// This version does not have the transport, or dnslab does not ask it so: why.
+    /// Why this version lacks the transport, or why dnslab does not ask for it.
     NotServed(String),
-    /// It should have been asked, and was not: why.
+    /// Why it was not asked, although it should have been.
     Failed(String),
 }
 
-/// Counts of a load, its warm-up among it.
+/// Counts of a load with its warm-up.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// Queries that the client handed to its kernel.
@@ -35,21 +32,20 @@ pub(super) struct Counts {
     pub(super) answered: u64,
     /// Queries that became due and were not answered.
     pub(super) lost: u64,
-    /// Answers that were not what was expected.
     pub(super) wrong: u64,
-    /// Queries that the server counted meanwhile; `None` if it counts none.
+    /// Queries that the server counted in that time; `None` if it counts none.
     pub(super) counted: Option<u64>,
 }
 
 impl Row {
-    /// Whether nothing was lost but by design, nothing was wrong, and both sides counted the same.
+    /// Nothing was lost except by design, nothing was wrong, and both sides counted the same.
     pub(super) fn is_right(&self) -> bool {
         match &self.cell {
             Cell::Asked(counts) => {
                 counts.answered > 0
                     && counts.wrong == 0
                     && (counts.lost == 0 || self.loses.is_some())
-                    // What is lost on its way to the server is counted by nobody else.
+                    // Nobody counts what is lost on its way to the server.
                     && counts.counted.is_none_or(|counted| {
                         (counts.sent - counts.lost.min(counts.sent)..=counts.sent).contains(&counted)
                     })
@@ -59,7 +55,7 @@ impl Row {
         }
     }
 
-    /// The row as one line of a Markdown table.
+    /// A line of a Markdown table.
     pub(super) fn line(&self) -> String {
         let Self { server, transport, window: (clients, outstanding), loses, cell } = self;
         let cells = match cell {
@@ -80,7 +76,6 @@ impl Row {
     }
 }
 
-/// The page.
 pub(super) fn page(rows: &[Row], machine: &[Fact], version: &str) -> String {
     let facts: Vec<String> =
         machine.iter().map(|fact| format!("{}: {}", fact.name, fact.value)).collect();

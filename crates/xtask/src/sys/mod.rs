@@ -1,5 +1,5 @@
-//! System calls that have no safe wrapper in our dependencies: wait4(2), for the CPU time and memory of one
-//! child, and bpf(2), for the counts of the reflector. The only `unsafe` of this crate.
+//! System calls without a safe wrapper in our dependencies: wait4(2) for the CPU time and memory of one
+//! child, and bpf(2) for the counts of the reflector. This is the only `unsafe` of this crate.
 #![expect(unsafe_code, reason = "wait4 and bpf have no safe wrapper in libc, rustix or std")]
 
 use std::io;
@@ -9,19 +9,17 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How a child ended, and the CPU time (user and system) and memory that it and the children that it waited
-/// for used.
+/// How a child ended. CPU time and memory include the children that it waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// Exit code or signal.
     pub(crate) status: ExitStatus,
-    /// CPU time, to the microsecond.
+    /// User and system, to the microsecond.
     pub(crate) cpu: Duration,
-    /// The most memory that it, or one of them, had at once, octets.
+    /// The largest memory of one of these processes, octets.
     pub(crate) memory: u64,
 }
 
-/// Collects the child `pid` if it has ended; returns at once.
+/// Collects the child `pid` if it has ended, without waiting.
 ///
 /// # Errors
 /// When there is no such child (any more).
@@ -45,7 +43,7 @@ pub(crate) fn collect(pid: u32) -> io::Result<Option<Ended>> {
     }
 }
 
-/// A time of the kernel's. CPU times are never negative.
+/// CPU times are never negative.
 fn duration(time: libc::timeval) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
@@ -143,7 +141,6 @@ unsafe fn bpf<Attributes>(
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Opens a program or map by its id.
 fn open(command: BpfCommand, id: u32) -> io::Result<OwnedFd> {
     let mut attributes = ById { id, next_id: 0, open_flags: 0 };
     // SAFETY: the form belongs to both commands that this function is called with; no addresses.
@@ -153,7 +150,7 @@ fn open(command: BpfCommand, id: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// A BPF array map with values of 64 bits.
+/// With values of 64 bits.
 #[derive(Debug)]
 pub(crate) struct BpfArray(OwnedFd);
 
@@ -185,16 +182,12 @@ impl BpfArray {
         }
         Ok(Self(open(BpfCommand::MapById, map_id)?))
     }
-
-    /// The first `length` values.
-    ///
     /// # Errors
     /// When the map is shorter than that.
     pub(crate) fn read(&self, length: u32) -> io::Result<Vec<u64>> {
         (0..length).map(|key| self.get(key)).collect()
     }
 
-    /// One value.
     fn get(&self, mut key: u32) -> io::Result<u64> {
         let mut value = 0_u64;
         let mut attributes = LookUp {

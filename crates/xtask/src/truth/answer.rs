@@ -1,4 +1,4 @@
-//! The short answer of the page: what dnslab aims at, and whether it is reached.
+//! The short answer of the page: dnslab's aims, and whether they are reached.
 
 use std::fmt::Write as _;
 
@@ -11,22 +11,17 @@ use super::tables::{self, COSTS, EQUAL, UNMOVED};
 
 /// A difference counts as found in time if its experiment took no longer.
 pub(crate) const MAX_SECONDS: f64 = 60.0;
-/// An aim that takes more experiments than this is out of reach.
+/// An aim that takes more experiments is out of reach.
 const MAX_COUNT: u32 = 2_000;
 
-/// An aim for a share.
 #[derive(Clone, Copy, Debug)]
 enum Aim {
-    /// At most this share.
     AtMost(f64),
-    /// At least this share.
     AtLeast(f64),
-    /// A share between these two.
     Between(f64, f64),
 }
 
 impl Aim {
-    /// The aim as a person says it.
     fn text(self) -> String {
         match self {
             Self::AtMost(share) => format!("at most {}", percent(share)),
@@ -35,7 +30,7 @@ impl Aim {
         }
     }
 
-    /// Whether a whole interval keeps the aim (true) or misses it (false); `None` if it does neither.
+    /// True if the whole interval keeps the aim, false if it misses it, `None` if it does neither.
     fn is_kept(self, (low, high): (f64, f64)) -> Option<bool> {
         let (least, most) = match self {
             Self::AtMost(most) => (0.0, most),
@@ -46,7 +41,7 @@ impl Aim {
         (is_within || is_beyond).then_some(is_within)
     }
 
-    /// With how many independent facts the aim can be shown as kept at the earliest.
+    /// The lowest number of independent facts that can show the aim as kept.
     fn fewest(self) -> Option<u32> {
         let best = |of: u32| (0..=of).map(move |part| Share { part: part.into(), of: of.into() });
         let nearest = |of: u32| match self {
@@ -61,26 +56,21 @@ impl Aim {
     }
 }
 
-/// A line of the short answer.
 struct Row {
-    /// What is asked.
     what: String,
-    /// How often it was so.
     share: Share,
-    /// 95 % interval of that share.
+    /// 95 %, of that share.
     interval: (f64, f64),
-    /// Whether the share is one of independent facts, one of each experiment.
+    /// True if each experiment gives one independent fact.
     is_independent: bool,
-    /// The aim, where there is one.
     aim: Option<Aim>,
-    /// How many experiments were played.
+    /// Number of experiments that were played.
     played: usize,
-    /// How many are wanted.
+    /// Number of experiments that are wanted.
     target: u32,
 }
 
 impl Row {
-    /// A share of experiments.
     fn of(what: &str, share: Share, aim: Option<Aim>, played: &[&Played], kinds: &[Kind]) -> Self {
         let (what, interval, target) = (what.to_owned(), share.interval(), target(kinds));
         let played = tables::of(played, kinds).len();
@@ -97,7 +87,6 @@ impl Row {
         }
     }
 
-    /// What became of the aim.
     fn judged(&self) -> String {
         let Self { played, target, .. } = self;
         let progress = format!("{played} of {target} experiments");
@@ -118,12 +107,11 @@ impl Row {
     }
 }
 
-/// How many experiments of some kinds are wanted together.
+/// Experiments that are wanted of these kinds together.
 fn target(kinds: &[Kind]) -> u32 {
     TARGETS.iter().filter(|(kind, _)| kinds.contains(kind)).map(|(_, target)| target).sum()
 }
 
-/// The aims and what became of them.
 pub(crate) fn answer(played: &[&Played]) -> String {
     if played.is_empty() {
         return "**Nothing has been played with the present method.** So nothing is known.\n"
@@ -139,7 +127,6 @@ pub(crate) fn answer(played: &[&Played]) -> String {
     text + &notes()
 }
 
-/// The lines of the short answer.
 fn rows(played: &[&Played]) -> [Row; 7] {
     let found = |kind, metric| tables::found(&tables::of(played, &[kind]), &[metric]);
     let in_time: Vec<&Played> = tables::of(played, &[Kind::Cost5]);
@@ -202,7 +189,6 @@ fn rows(played: &[&Played]) -> [Row; 7] {
     ]
 }
 
-/// How the short answer is to be read.
 fn notes() -> String {
     let (_, comparisons) = default_size();
     format!(
@@ -222,7 +208,6 @@ fn notes() -> String {
     )
 }
 
-/// A part of so many, as a word.
 fn ordinal(parts: usize) -> String {
     match parts {
         4 => "quarter".to_owned(),

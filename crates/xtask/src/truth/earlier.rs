@@ -1,4 +1,4 @@
-//! What experiments of earlier methods said, so that raising `METHOD` hides nothing.
+//! What experiments of earlier methods said, so that a raised `METHOD` hides nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use super::log::{Compared, Earlier};
 use super::page::counts;
 use super::play::CPU;
 
-/// The table of the page; nothing without such experiments.
+/// Empty without such experiments.
 pub(crate) fn earlier(lines: &[Earlier]) -> String {
     let mut methods: BTreeMap<u32, Vec<&Earlier>> = BTreeMap::new();
     for line in lines {
@@ -43,19 +43,18 @@ pub(crate) fn earlier(lines: &[Earlier]) -> String {
     text
 }
 
-/// Whether its variants were equal.
 fn is_same(it: &Earlier) -> bool {
     matches!(it.kind.as_str(), "same" | "same-quarter")
 }
 
-/// Whether a planted cost was found in the CPU time, in time.
+/// A planted cost was found in the CPU time, and in time.
 fn is_found(it: &Earlier) -> bool {
     let costs = |it: &Compared| it.metric == CPU && it.verdict == "costs";
     it.seconds <= MAX_SECONDS && it.comparisons.iter().any(costs)
 }
 
-/// For each interval whose truth is known, whether it holds it: that of every metric of equal
-/// variants, and of the CPU time where CPU time was planted.
+/// For each interval with a known truth, whether it holds it: every metric of equal variants, and the CPU
+/// time if CPU time was planted.
 fn held(it: &Earlier) -> Vec<bool> {
     if is_same(it) {
         return it.comparisons.iter().map(|it| it.difference.holds(0.0)).collect();

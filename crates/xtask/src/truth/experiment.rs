@@ -2,25 +2,23 @@
 
 use super::plan::Kind;
 
-/// The default experiment as it is built in.
 const DEFAULT: &str = include_str!("../../../../experiments/encryption.toml");
-/// The variants of an experiment with equal variants; the first one is the baseline.
+/// Equal variants; the first one is the baseline.
 const EQUAL: [&str; 3] = ["a", "b", "c"];
 /// Difference of the two delays of [`Kind::Delay`].
 pub(crate) const PLANTED_DELAY_NS: f64 = 100_000.0;
-/// Planted share of lost answers of [`Kind::Loss`].
+/// Share of lost answers of [`Kind::Loss`].
 pub(crate) const PLANTED_LOSS: f64 = 0.005;
 
-/// An experiment to be run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Experiment {
-    /// Its file.
+    /// Text of the experiment file.
     pub(crate) file: String,
     /// Keys that are set for this run alone, `KEY=VALUE`.
     pub(crate) settings: Vec<String>,
 }
 
-/// How many variants the default experiment has, and how many comparisons of two variants.
+/// Variants of the default experiment, and comparisons of two variants.
 pub(crate) fn default_size() -> (usize, usize) {
     let variants: Vec<&str> = DEFAULT.split("\n[[variant]]\n").skip(1).collect();
     let with = |variant: &&str| {
@@ -32,8 +30,7 @@ pub(crate) fn default_size() -> (usize, usize) {
 }
 
 impl Experiment {
-    /// The default experiment with these variants, the first one being the baseline. Each variant
-    /// is its name and its keys, one a line.
+    /// The default experiment with these variants: name, and keys, one a line. The first is the baseline.
     fn new(variants: &[(&str, String)], settings: &[&str]) -> Self {
         let cases = DEFAULT.find("[[variant]]").unwrap_or(DEFAULT.len());
         let mut file = String::new();
@@ -49,8 +46,7 @@ impl Experiment {
         Self { file, settings: settings.iter().map(|it| (*it).to_owned()).collect() }
     }
 
-    /// The experiment of a kind; `busy_ns` is the planted CPU time of each answer, where the kind
-    /// has one.
+    /// `busy_ns` is the planted CPU time of each answer, if the kind has one.
     pub(crate) fn of(kind: Kind, transport: &str, busy_ns: u64) -> Self {
         let plain = format!("load.transport = \"{transport}\"");
         let with = |keys: &str| format!("{plain}\n{keys}");
@@ -79,7 +75,7 @@ impl Experiment {
             Kind::LimitServerCpu => Self::new(&[("a", with("server.busy = \"100us\""))], &short),
             Kind::LimitWindow => Self::new(&[("a", with("server.delay = \"20ms\""))], &short),
             Kind::LimitNetwork => {
-                // The loopback interface loses nothing, so this takes hosts, and they take root.
+                // The loopback interface loses nothing, so this needs hosts, which need root.
                 let lossy = [&short[..], &["lab.hosts=auto", "link.server.loss=5%"]].concat();
                 Self::new(&[("a", with("load.rate = 5_000"))], &lossy)
             }
@@ -93,7 +89,7 @@ impl Experiment {
                 Self::new(&[("a", with("server.cpus = [0]\nload.cpus = [0]"))], &short)
             }
             Kind::LimitServerThread => {
-                // One source port, so the kernel gives all datagrams to one socket, and so to one thread.
+                // One source port: the kernel gives all datagrams to one socket, and so to one thread.
                 let keys = "server.cpus = [0, 1]\nserver.threads = 2\nload.cpus = [1]\n\
                             load.clients = 1\nload.outstanding = 100\nserver.busy = \"20us\"";
                 Self::new(&[("a", with(keys))], &short)
@@ -101,7 +97,7 @@ impl Experiment {
         }
     }
 
-    /// The experiment that says what an answer costs without a planted cost.
+    /// Measures what an answer costs without a planted cost.
     pub(crate) fn calibration(transport: &str) -> Self {
         let plain = format!("load.transport = \"{transport}\"");
         Self::new(&[("plain", plain)], &["repeat.runs=3", "common.duration=0s"])

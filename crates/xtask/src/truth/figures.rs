@@ -2,24 +2,20 @@
 
 /// Quantile 0.975 of the standard normal distribution.
 const Z: f64 = 1.959_963_985;
-/// From this many experiments on they are drawn anew.
+/// From this many experiments on, a bootstrap is used.
 pub(crate) const FEWEST_DRAWN: usize = 20;
-/// How often they are drawn anew.
 const RESAMPLES: usize = 2_000;
-/// Where the draws begin: the page must come out alike each time.
+/// Fixed, so that the page is the same each time.
 const SEED: u64 = 1;
 
-/// A share of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// How many are meant.
     pub(crate) part: u64,
-    /// Out of how many.
     pub(crate) of: u64,
 }
 
 impl Share {
-    /// How many of these are true.
+    /// The share of facts that are true.
     pub(crate) fn of(facts: impl IntoIterator<Item = bool>) -> Self {
         facts.into_iter().fold(Self::default(), |share, fact| Self {
             part: share.part + u64::from(fact),
@@ -27,18 +23,16 @@ impl Share {
         })
     }
 
-    /// The share, in [0, 1]; 0 of none.
+    /// In [0, 1]; 0 of none.
     pub(crate) fn value(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.part as f64 / self.of as f64 }
     }
 
-    /// 95 % interval of the true share (Wilson 1927, without correction of continuity); all of
-    /// [0, 1] of none.
+    /// 95 % interval of the true share (Wilson 1927, without correction of continuity); [0, 1] of none.
     pub(crate) fn interval(self) -> (f64, f64) {
         if self.of == 0 { (0.0, 1.0) } else { wilson(self.value(), self.of as f64) }
     }
 
-    /// Several shares as one.
     pub(crate) fn total(shares: &[Self]) -> Self {
         shares.iter().fold(Self::default(), |all, share| Self {
             part: all.part + share.part,
@@ -47,13 +41,11 @@ impl Share {
     }
 }
 
-/// 95 % interval of the share of all together, where each share is that of one experiment, and what
-/// is counted inside an experiment is not independent.
+/// 95 % interval of the share over all experiments. Counts inside one experiment are not independent.
 ///
-/// It is the percentile interval of a bootstrap that draws whole experiments. From fewer than
-/// [`FEWEST_DRAWN`] experiments, or if all have the same share, a bootstrap shows too little: then
-/// it is Wilson's, as if each experiment had told one thing alone. Where each has, it is Wilson's
-/// too.
+/// It is the percentile interval of a bootstrap that draws whole experiments. With fewer than
+/// [`FEWEST_DRAWN`] experiments, or if all have the same share, a bootstrap shows too little. Then it is
+/// Wilson's interval, as if each experiment had given one fact. It is Wilson's too if each has.
 pub(crate) fn clustered(experiments: &[Share]) -> (f64, f64) {
     let told: Vec<Share> = experiments.iter().filter(|it| it.of > 0).copied().collect();
     let all = Share::total(&told);
@@ -77,7 +69,7 @@ pub(crate) fn clustered(experiments: &[Share]) -> (f64, f64) {
     (shares[tail], shares[RESAMPLES - 1 - tail])
 }
 
-/// Wilson's 95 % interval of a share, in [0, 1], of so many, more than 0.
+/// Wilson's 95 % interval of a share in [0, 1] of `count`, which is above 0.
 fn wilson(share: f64, count: f64) -> (f64, f64) {
     let scale = 1.0 + Z * Z / count;
     let centre = (share + Z * Z / (2.0 * count)) / scale;
@@ -86,8 +78,8 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
     ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
-/// A whole number drawn from 0 to below `end` (SplitMix64: Steele and others, "Fast Splittable
-/// Pseudorandom Number Generators", 2014).
+/// A whole number below `end` (SplitMix64: Steele and others, "Fast Splittable Pseudorandom Number
+/// Generators", 2014).
 fn below(state: &mut u64, end: usize) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -96,7 +88,7 @@ fn below(state: &mut u64, end: usize) -> usize {
     ((u128::from(mixed) * end as u128) >> 64) as usize
 }
 
-/// Mean of some values and its 95 % interval by Student's t; `None` of fewer than four.
+/// Mean and its 95 % interval by Student's t; `None` of fewer than four values.
 pub(crate) fn mean(values: &[f64]) -> Option<(f64, f64, f64)> {
     if values.len() < 4 {
         return None;
@@ -108,8 +100,8 @@ pub(crate) fn mean(values: &[f64]) -> Option<(f64, f64, f64)> {
     Some((mean, mean - half, mean + half))
 }
 
-/// Quantile 0.975 of Student's t: an expansion at the normal distribution (Abramowitz and Stegun,
-/// 26.7.5), within 1 % from three degrees of freedom on.
+/// Quantile 0.975 of Student's t: an expansion at the normal distribution (Abramowitz and Stegun, 26.7.5),
+/// within 1 % from three degrees of freedom on.
 fn student(freedom: f64) -> f64 {
     let first = (Z.powi(3) + Z) / 4.0;
     let second = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
@@ -117,7 +109,7 @@ fn student(freedom: f64) -> f64 {
     Z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
 }
 
-/// The median; `None` of nothing.
+/// `None` of nothing.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -151,16 +143,16 @@ mod tests {
         let near = |found: (f64, f64), low: f64, high: f64, by: f64| {
             assert!((found.0 - low).abs() < by && (found.1 - high).abs() < by, "{found:?}");
         };
-        // Four experiments of 40 in which all is wrong: as sure as 36 of 40, not as 504 of 560.
+        // In 4 of 40 experiments everything is wrong: as sure as 36 of 40, not as 504 of 560.
         let mut experiments = vec![Share { part: 14, of: 14 }; 36];
         experiments.extend([Share { part: 0, of: 14 }; 4]);
         near(clustered(&experiments), 0.8, 0.975, 0.026);
         assert_eq!(clustered(&experiments), clustered(&experiments));
-        // One wrong in all but one: nearly what 39 of 40 experiments say of 13 of 14.
+        // One is wrong in all but one: nearly what 39 of 40 experiments say of 13 of 14.
         let mut alike = vec![Share { part: 13, of: 14 }; 39];
         alike.push(Share { part: 12, of: 14 });
         near(clustered(&alike), 0.923, 0.928, 0.003);
-        // All the same, too few, one thing each, nothing.
+        // All the same, too few, one fact each, nothing.
         near(clustered(&[Share { part: 14, of: 14 }; 40]), 0.912, 1.0, 0.001);
         near(
             clustered(&[Share { part: 14, of: 14 }, Share { part: 7, of: 14 }]),

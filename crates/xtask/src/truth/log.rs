@@ -1,4 +1,4 @@
-//! The log of all experiments that were played: a file with one line of JSON for each.
+//! The log of all played experiments: a file with one line of JSON for each.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -10,39 +10,34 @@ use serde::{Deserialize, Serialize};
 use super::METHOD;
 use super::plan::Kind;
 
-/// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Played {
-    /// Version of the method, [`METHOD`] when it was played.
+    /// [`METHOD`] when it was played.
     pub(crate) method: u32,
-    /// The day, as in 2026-11-22; empty if there are no results.
+    /// As in 2026-11-22; empty without results.
     pub(crate) date: String,
     /// Model of the CPU.
     pub(crate) cpu: String,
-    /// The kernel.
     pub(crate) kernel: String,
-    /// What `dnslab --version` said.
+    /// Output of `dnslab --version`.
     pub(crate) dnslab: String,
-    /// How long the experiment took.
+    /// Length of the experiment.
     pub(crate) seconds: f64,
-    /// Share of the time of all CPUs that the hypervisor took meanwhile, in [0, 1].
+    /// Share of the time of all CPUs that the hypervisor took, in [0, 1].
     pub(crate) stolen: f64,
-    /// What was played.
     pub(crate) kind: Kind,
-    /// Over which transport.
     pub(crate) transport: String,
     /// `repeat.seed`.
     pub(crate) seed: u64,
-    /// Planted CPU time of each answer, where the kind has one.
+    /// CPU time of each answer, if the kind plants one.
     #[serde(default)]
     pub(crate) busy_ns: Option<u64>,
-    /// What the report says.
     #[serde(default)]
     pub(crate) comparisons: Vec<Compared>,
-    /// Of the last variant, queries that were lost and queries in all, over all rounds.
+    /// Lost queries and all queries of the last variant, over all rounds.
     #[serde(default)]
     pub(crate) lost: Option<[u64; 2]>,
-    /// The limit of each valid run of a kind that plants one.
+    /// The limit of each valid run, if the kind plants one.
     #[serde(default)]
     pub(crate) limits: Vec<String>,
     /// Runs that were not valid.
@@ -58,42 +53,37 @@ pub(crate) struct Played {
 pub(crate) struct Compared {
     /// The variant that is compared.
     pub(crate) variant: String,
-    /// What is compared.
     pub(crate) metric: String,
-    /// Relative difference and its interval.
+    /// Relative to the other variant.
     pub(crate) difference: Estimate,
-    /// Difference in the metric's own unit: ns, qps, octets.
+    /// In the metric's own unit: ns, qps, octets.
     #[serde(default)]
     pub(crate) absolute: Option<Estimate>,
     /// `costs`, `gains`, `no-difference-seen` or `cannot-tell`.
     pub(crate) verdict: String,
 }
 
-/// A value with its 95 % interval; an end that is missing is unbounded.
+/// A value with its 95 % interval. A missing end is unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Estimate {
-    /// The value.
     pub(crate) value: Option<f64>,
-    /// Lower end.
     pub(crate) low: Option<f64>,
-    /// Upper end.
     pub(crate) high: Option<f64>,
 }
 
 impl Estimate {
-    /// Whether the interval holds a value.
     pub(crate) fn holds(self, truth: f64) -> bool {
         self.low.is_none_or(|low| low <= truth) && self.high.is_none_or(|high| truth <= high)
     }
 
-    /// Half the width of the interval, if it is bounded.
+    /// `None` if the interval is unbounded.
     pub(crate) fn half_width(self) -> Option<f64> {
         Some((self.high? - self.low?) / 2.0)
     }
 }
 
 impl Compared {
-    /// Whether the report says that there is a difference.
+    /// The report says that there is a difference.
     pub(crate) fn is_mark(&self) -> bool {
         matches!(self.verdict.as_str(), "costs" | "gains")
     }
@@ -103,35 +93,32 @@ impl Compared {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Earlier {
-    /// Version of the method.
     pub(crate) method: u32,
-    /// What was played, by its name then.
+    /// By its name then.
     pub(crate) kind: String,
-    /// How long it took.
     pub(crate) seconds: f64,
-    /// Planted CPU time of each answer, where the kind had one.
+    /// Planted CPU time of each answer, if the kind had one.
     pub(crate) busy_ns: Option<u64>,
-    /// What the report said.
     pub(crate) comparisons: Vec<Compared>,
     /// Why there is no report.
     pub(crate) failure: Option<String>,
 }
 
-/// A whole log, in the order of its lines.
+/// In the order of the lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Log {
-    /// The experiments of the present method.
+    /// Of the present method.
     pub(crate) played: Vec<Played>,
-    /// Those of all other methods.
+    /// Of all other methods.
     pub(crate) earlier: Vec<Earlier>,
 }
 
-/// Reads the log at `path`; it is empty if there is none.
+/// Empty if there is no file at `path`.
 ///
 /// # Errors
 /// When the log cannot be read, or a line is damaged.
 pub(crate) fn read(path: &Path) -> Result<Log> {
-    /// What every line has, of whatever method.
+    /// Every line has this, of whatever method.
     #[derive(Deserialize)]
     struct Version {
         method: u32,
@@ -153,9 +140,6 @@ pub(crate) fn read(path: &Path) -> Result<Log> {
     }
     Ok(log)
 }
-
-/// Appends an experiment to the log.
-///
 /// # Errors
 /// When the log cannot be written.
 pub(crate) fn append(path: &Path, played: &Played) -> Result<()> {

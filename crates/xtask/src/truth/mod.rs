@@ -1,8 +1,8 @@
-//! `cargo xtask truth`: experiments whose truth is known, played with the default experiment, and
-//! the page that says how often dnslab was right.
+//! `cargo xtask truth`: plays experiments whose truth is known, and writes the page that says how often
+//! dnslab was right.
 //!
-//! Every experiment is one line of `truth.jsonl`, so portions from several days and machines add up.
-//! The page is made of that file alone.
+//! Every experiment is one line of `truth.jsonl`, so portions from several days and machines add up. The page
+//! is made of that file alone.
 
 mod answer;
 mod earlier;
@@ -28,16 +28,13 @@ use crate::arguments::TruthOptions;
 use crate::process::Stop;
 use crate::versus::dnslab::Dnslab;
 
-/// Version of the method. It is raised when something changes that can move a figure of the page:
-/// the load engine, the schedule of a round, the statistics, the default experiment, the kinds of
-/// experiments. Lines of other versions stay in the log: the page gives
-/// what they said in a table of their own.
+/// Raised when something changes that can move a figure of the page: the load engine, the schedule of a
+/// round, the statistics, the default experiment, the kinds of experiments. Lines of other versions stay in
+/// the log, and the page has a table of them.
 pub(crate) const METHOD: u32 = 3;
-/// What an experiment is expected to take before one of its kind was played.
+/// Expected length of an experiment before one of its kind was played.
 const EXPECTED: Duration = Duration::from_secs(75);
-/// Name of the log in its folder.
 const LOG: &str = "truth.jsonl";
-/// Name of the page in its folder.
 const PAGE: &str = "TRUTH.md";
 
 /// Plays experiments for a time, and writes the page anew.
@@ -98,18 +95,16 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
     Ok(())
 }
 
-/// How many experiments of a kind there are.
 fn count(played: &[Played], kind: Kind) -> u32 {
     played.iter().filter(|it| it.kind == kind).count() as u32
 }
 
-/// What an experiment of a kind takes: as long as the longest one so far.
+/// As long as the longest of its kind so far.
 fn expected(played: &[Played], kind: Kind) -> Duration {
     let seconds = played.iter().filter(|it| it.kind == kind).map(|it| it.seconds);
     seconds.reduce(f64::max).map_or(EXPECTED, Duration::from_secs_f64)
 }
 
-/// An experiment in one line.
 fn said(played: &Played) -> String {
     let marks: Vec<String> = played
         .comparisons

@@ -11,7 +11,6 @@ use super::log::{Log, Played};
 use super::plan::{self, Kind};
 use super::tables;
 
-/// What the page begins with.
 const HEAD: &str = "\
 # How true is what dnslab says?
 
@@ -24,7 +23,6 @@ at its default length unless said otherwise. [METHODOLOGY.md](METHODOLOGY.md) sa
 are planted, and how far the planting itself can be trusted.
 ";
 
-/// How the page goes on after the tables.
 const TAIL: &str = "\
 ## Play more
 
@@ -49,7 +47,6 @@ times with a fixed seed (percentile bootstrap). Below 20 experiments, or if all 
 shows too little. Then the interval is Wilson's, as if each experiment had told one thing.
 ";
 
-/// The page.
 pub(crate) fn page(log: &Log) -> String {
     let played = plan::counted(&log.played);
     let mut page = format!("{HEAD}\n{}", answer(&played));
@@ -65,7 +62,6 @@ pub(crate) fn page(log: &Log) -> String {
     page + "\n" + TAIL
 }
 
-/// Machines, days and failures.
 fn conditions(all: &[&Played], beyond: usize) -> String {
     let mut machines: BTreeMap<(&str, &str, &str), Vec<&Played>> = BTreeMap::new();
     for it in all {
@@ -95,12 +91,12 @@ fn conditions(all: &[&Played], beyond: usize) -> String {
     text
 }
 
-/// A share of independent facts with its interval: two cells of a table.
+/// Two cells of a table, for a share of independent facts.
 pub(crate) fn shown(share: Share) -> String {
     shown_in(share, share.interval())
 }
 
-/// A share with this interval: two cells of a table.
+/// Two cells of a table.
 pub(crate) fn shown_in(share: Share, (low, high): (f64, f64)) -> String {
     if share.of == 0 {
         return "- | -".to_owned();
@@ -108,7 +104,6 @@ pub(crate) fn shown_in(share: Share, (low, high): (f64, f64)) -> String {
     format!("{} | {} to {}", counts(share), percent(low), percent(high))
 }
 
-/// A share without an interval.
 pub(crate) fn counts(share: Share) -> String {
     if share.of == 0 {
         return "-".to_owned();
@@ -116,7 +111,7 @@ pub(crate) fn counts(share: Share) -> String {
     format!("{} of {} ({})", share.part, share.of, percent(share.value()))
 }
 
-/// A share in percent, one digit after the point where it is small.
+/// In percent, with one digit after the point below 9.95 %.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     let text = if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
@@ -125,7 +120,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{text} %")
 }
 
-/// A kind as a person says it.
+/// As a person says it.
 pub(crate) fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Same => "equal variants, default length",
@@ -150,8 +145,8 @@ pub(crate) mod tests {
     use super::super::log::{Compared, Estimate};
     use super::*;
 
-    /// An experiment whose differences are all `percent` % +- 1 %, and seen if that is not 0; but
-    /// that of the memory is 0 unless the variants are meant to be equal.
+    /// An experiment whose differences are all `percent` % +- 1 %, and marked if that is not 0. The
+    /// difference of the memory is 0 unless the variants are meant to be equal.
     pub(crate) fn played(kind: Kind, percent: u32) -> Played {
         let value = f64::from(percent) / 100.0;
         let around = |value: f64, half: f64| Estimate {
@@ -199,19 +194,17 @@ pub(crate) mod tests {
         }
     }
 
-    /// The line of a page that begins so.
     #[track_caller]
     fn line<'a>(page: &'a str, start: &str) -> &'a str {
         let found = page.lines().find(|line| line.starts_with(start));
         found.unwrap_or_else(|| panic!("no line `{start}` in\n{page}"))
     }
 
-    /// The page of a log of the present method alone.
+    /// A log of the present method alone.
     fn page_of(played: Vec<Played>) -> String {
         page(&Log { played, earlier: Vec::new() })
     }
 
-    /// Checks the line of a page that begins so.
     #[track_caller]
     fn check(page: &str, start: &str, rest: &str) {
         assert_eq!(line(page, start), format!("{start}{rest}"));
@@ -248,7 +241,7 @@ pub(crate) mod tests {
             "| 0.1 ms later: found in the median latency, with whole runs in turn |",
             " 0 of 1 (0 %) | 0 % to 79 % | - | 1 of 20 experiments |",
         );
-        // 8 intervals in each of five reports, of which one holds none: as sure as 4 of 5.
+        // There are 8 intervals in each of five reports, and one report holds none: as sure as 4 of 5.
         check(
             &page,
             "| equal variants: 95 % intervals that hold 0 |",
@@ -257,7 +250,7 @@ pub(crate) mod tests {
         let planted =
             line(&page, "| planted differences: 95 % intervals of the CPU time that hold the");
         assert!(planted.contains("| 2 of 3 (67 %) | 21 % to 94 % | 93 % to 97 % |"), "{planted}");
-        // Others measured half of it, half of it, and all of it where nothing was.
+        // The others measured half of it, half of it, and all of it where nothing was planted.
         let others =
             line(&page, "| planted differences: 95 % intervals of the CPU time that hold what");
         assert!(others.contains("| 0 of 3 (0 %) |"), "{others}");
@@ -306,7 +299,7 @@ pub(crate) mod tests {
         let mut log: Vec<Played> = (0..4).map(|_| over("udp", 4)).collect();
         log.push(over("tcp", 4));
         let page = page_of(log);
-        // 200 of 250 ns +- 50 ns; over TCP there is no other.
+        // The difference is 200 +- 50 ns of 250 ns. Over TCP there is no other experiment.
         check(&page, "| udp | 4 | 80 % | 80 % to 80 % |", " 4 of 4 (100 %) | 51 % to 100 % |");
         let others =
             line(&page, "| planted differences: 95 % intervals of the CPU time that hold what");

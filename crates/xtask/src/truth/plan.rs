@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     LimitServerThread,
 }
 
-/// All kinds, with how many experiments of each are wanted.
+/// All kinds, with the number of experiments that are wanted.
 pub(crate) const TARGETS: [(Kind, u32); 14] = [
     (Kind::Same, 100),
     (Kind::SameQuarter, 100),
@@ -62,12 +62,11 @@ pub(crate) const TARGETS: [(Kind, u32); 14] = [
 ];
 
 impl Kind {
-    /// How many experiments of this kind are wanted.
     pub(crate) fn target(self) -> u32 {
         TARGETS.iter().find(|(kind, _)| *kind == self).map_or(0, |(_, target)| *target)
     }
 
-    /// The planted cost as a share of the server's CPU time per answer.
+    /// As a share of the server's CPU time per answer.
     pub(crate) fn cost(self) -> Option<f64> {
         match self {
             Self::Cost3 => Some(0.03),
@@ -77,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// The limit that is planted, by its name in records.
+    /// By its name in records.
     pub(crate) fn limit(self) -> Option<&'static str> {
         match self {
             Self::LimitServerCpu => Some("server-cpu"),
@@ -91,8 +90,7 @@ impl Kind {
         }
     }
 
-    /// The transport of experiment number `done`, from 0: where all three make sense, they take
-    /// turns.
+    /// The transport of experiment number `done`, from 0. Kinds that make sense over all three take turns.
     pub(crate) fn transport(self, done: u32) -> &'static str {
         match self {
             Self::LimitGenerator => "dot",
@@ -103,15 +101,15 @@ impl Kind {
         }
     }
 
-    /// The seed of experiment number `done`, from 0: no two experiments share one.
+    /// Of experiment number `done`, from 0. No two experiments share a seed.
     pub(crate) fn seed(self, done: u32) -> u64 {
         let place = TARGETS.iter().position(|(kind, _)| *kind == self).unwrap_or(0);
         place as u64 * 10_000 + u64::from(done) + 1
     }
 }
 
-/// The kind whose share of its target is lowest, the first one of several; `done` gives how many
-/// experiments of a kind there are. `None` once all kinds have reached their targets.
+/// The kind with the lowest share of its target, the first of several. `done` gives the experiments of a
+/// kind. `None` once all kinds have reached their targets.
 pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Option<Kind> {
     let lacking = TARGETS.into_iter().filter(|(kind, target)| done(*kind) < *target);
     let (kind, _) = lacking.reduce(|lowest, (kind, target)| {
@@ -121,7 +119,7 @@ pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Option<Kind> {
     Some(kind)
 }
 
-/// The experiments that count: of each kind the first ones of the log, up to its target.
+/// The experiments that count: the first of each kind in the log, up to its target.
 pub(crate) fn counted(played: &[Played]) -> Vec<&Played> {
     let mut done: HashMap<Kind, u32> = HashMap::new();
     let is_counted = |it: &&Played| {

@@ -20,25 +20,20 @@ use crate::machine::{self, CpuTime};
 use crate::process::Running;
 use crate::versus::dnslab::Dnslab;
 
-/// What an experiment may take. The default one takes less than a minute.
+/// Limit of an experiment. The default one takes less than a minute.
 const MAX_LENGTH: Duration = Duration::from_secs(600);
-/// How often a running experiment is looked at. Each look takes microseconds.
+/// Each look takes microseconds.
 const LOOK: Duration = Duration::from_millis(100);
-/// Exit code of a command line or an experiment file that dnslab does not understand.
+/// Exit code for a command line or an experiment file that dnslab does not understand.
 const BAD_INPUT: i32 = 2;
-/// The metric of the planted cost.
 pub(crate) const CPU: &str = "server-cpu-per-query";
 
-/// Plays experiments.
 #[derive(Debug)]
 pub(crate) struct Player {
-    /// The program.
     dnslab: Dnslab,
-    /// Folder for files and results.
     folder: PathBuf,
-    /// Whether everything is tiny.
     smoke: bool,
-    /// CPU time per answer of each transport without a planted cost, as far as it was asked for.
+    /// CPU time per answer of each transport without a planted cost, as far as it was measured.
     cpu_ns: HashMap<&'static str, f64>,
 }
 
@@ -50,7 +45,6 @@ struct Report {
     comparisons: Vec<Comparison>,
 }
 
-/// A variant in `summary.json`.
 #[derive(Debug, Deserialize)]
 struct Variant {
     name: String,
@@ -59,14 +53,12 @@ struct Variant {
     outcomes: Outcomes,
 }
 
-/// What became of the queries of a variant.
 #[derive(Debug, Deserialize)]
 struct Outcomes {
     due: u64,
     answered: u64,
 }
 
-/// A difference in `summary.json`.
 #[derive(Debug, Deserialize)]
 struct Comparison {
     variant: String,
@@ -77,19 +69,18 @@ struct Comparison {
     verdict: Verdict,
 }
 
-/// Its verdict.
 #[derive(Debug, Deserialize)]
 struct Verdict {
     verdict: String,
 }
 
 impl Player {
-    /// Plays in `folder`, which is there and stays.
+    /// `folder` exists and stays.
     pub(crate) fn new(dnslab: Dnslab, folder: &Path, smoke: bool) -> Self {
         Self { dnslab, folder: folder.to_owned(), smoke, cpu_ns: HashMap::new() }
     }
 
-    /// Plays experiment number `done` of a kind, from 0. One that leaves no report is a line, too.
+    /// Plays experiment number `done` of a kind, from 0. An experiment without a report is a line, too.
     ///
     /// # Errors
     /// When dnslab cannot be started, or does not understand the experiment.
@@ -131,7 +122,7 @@ impl Player {
         Ok(played)
     }
 
-    /// The server's CPU time per answer over a transport without a planted cost; measured once.
+    /// The server's CPU time per answer without a planted cost. It is measured once for each transport.
     fn cpu_ns(&mut self, transport: &'static str, seed: u64) -> Result<f64> {
         if let Some(known) = self.cpu_ns.get(transport) {
             return Ok(*known);
@@ -147,8 +138,8 @@ impl Player {
         Ok(cpu)
     }
 
-    /// Runs an experiment to its end, also when a signal comes; gives its results directory, or
-    /// what dnslab said when it left none.
+    /// Runs an experiment to its end, even when a signal comes. Returns its results directory, or what dnslab
+    /// said if it left none.
     fn run(&self, experiment: Experiment, seed: u64) -> Result<Result<PathBuf, String>> {
         let experiment = if self.smoke { experiment.tiny() } else { experiment };
         let (file, results) = (self.folder.join("experiment.toml"), self.folder.join("results"));
@@ -164,7 +155,7 @@ impl Player {
         for setting in &experiment.settings {
             command.args(["--set", setting]);
         }
-        // Ctrl-C goes to a whole group of processes, and this one is to end its work.
+        // Ctrl-C goes to a whole process group, and this process is to end its work.
         command.process_group(0);
         let output = self.folder.join("output");
         let mut running = Running::start(&mut command, &output)?;
@@ -190,7 +181,6 @@ impl Player {
     }
 }
 
-/// Reads `summary.json` in a results directory.
 fn report(path: &Path) -> Result<Report> {
     let file = path.join("summary.json");
     let text =
@@ -198,11 +188,10 @@ fn report(path: &Path) -> Result<Report> {
     serde_json::from_str(&text).with_context(|| format!("cannot understand {}", file.display()))
 }
 
-/// Takes over what the results say.
 fn take(path: &Path, played: &mut Played) -> Result<()> {
     let report = report(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Its name begins with the time of its start: 20261122T110130Z.
+    // The name begins with the time of the start: 20261122T110130Z.
     if let (Some(year), Some(month), Some(day)) = (name.get(..4), name.get(4..6), name.get(6..8)) {
         played.date = format!("{year}-{month}-{day}");
     }

@@ -10,26 +10,21 @@ use super::page::{counts, name, percent, shown, shown_in};
 use super::plan::{Kind, TARGETS};
 pub(crate) use super::play::CPU;
 
-/// The metric of the answered rate.
 const RATE: &str = "answered-qps";
-/// The metric of the median latency at the common load.
+/// At the common load.
 pub(crate) const MEDIAN: &str = "latency-p50";
-/// The metric of the server's memory.
 pub(crate) const MEMORY: &str = "peak-memory";
-/// Kinds with equal variants.
 pub(crate) const EQUAL: [Kind; 2] = [Kind::Same, Kind::SameQuarter];
-/// Kinds with a planted cost of CPU time.
 pub(crate) const COSTS: [Kind; 3] = [Kind::Cost3, Kind::Cost5, Kind::Cost10];
-/// Kinds whose planted difference is known to leave the memory as it is. Delayed answers are held in
-/// memory, so [`Kind::Delay`] is none.
+/// Kinds whose planted difference leaves the memory as it is. Delayed answers are held in memory, so
+/// [`Kind::Delay`] is not among them.
 pub(crate) const UNMOVED: [Kind; 4] = [Kind::Cost3, Kind::Cost5, Kind::Cost10, Kind::Loss];
 
-/// The experiments of some kinds.
 pub(crate) fn of<'a>(played: &[&'a Played], kinds: &[Kind]) -> Vec<&'a Played> {
     played.iter().filter(|it| kinds.contains(&it.kind)).copied().collect()
 }
 
-/// All differences of some experiments, of one metric or of all.
+/// Of one metric or of all.
 fn differences<'a>(
     played: &'a [&Played],
     metric: Option<&'a str>,
@@ -44,14 +39,13 @@ pub(crate) fn false_marks(same: &[&Played]) -> Share {
     Share::of(reports.map(|it| it.comparisons.iter().any(Compared::is_mark)))
 }
 
-/// Reports of [`UNMOVED`] kinds that say that the memory differs, of all that compare it.
+/// Of the reports of [`UNMOVED`] kinds that compare the memory, those that say that it differs.
 pub(crate) fn marks_beside(unmoved: &[&Played]) -> Share {
     let memory = |it: &&&Played| it.comparisons.iter().any(|it| it.metric == MEMORY);
     let is_marked = |it: &&Played| is_marked(it, MEMORY);
     Share::of(unmoved.iter().filter(memory).map(is_marked))
 }
 
-/// Whether the report says that this metric differs.
 fn is_marked(it: &Played, metric: &str) -> bool {
     it.comparisons.iter().any(|it| it.metric == metric && it.is_mark())
 }
@@ -63,21 +57,21 @@ pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Vec<Share> {
     same.iter().map(of_one).collect()
 }
 
-/// The planted CPU time in ns, the difference of the CPU time per query in ns, and its interval.
+/// Planted CPU time, difference of the CPU time per query, and its interval, all in ns.
 fn planted_and_measured(it: &Played) -> Option<(f64, f64, Estimate)> {
     let cpu = it.comparisons.iter().find(|compared| compared.metric == CPU)?.absolute?;
     Some((it.busy_ns? as f64, cpu.value?, cpu))
 }
 
-/// Of each experiment, the interval of the CPU time per query, in ns, if it holds the planted one.
+/// Of each experiment, whether the interval of the CPU time per query holds the planted time.
 pub(crate) fn holds_planted(costs: &[&Played]) -> Vec<Share> {
     let held = |it: &&Played| planted_and_measured(it).map(|(planted, _, cpu)| cpu.holds(planted));
     costs.iter().map(|it| Share::of(held(it))).collect()
 }
 
-/// Of each experiment, the interval of the CPU time per query, in ns, if it holds what all others over
-/// its transport measured: their part of the planted time (least squares through 0), times the time that
-/// was planted here.
+/// Of each experiment, whether the interval of the CPU time per query holds what all others over its
+/// transport measured: their part of the planted time (least squares through 0) times the time that was
+/// planted here.
 pub(crate) fn holds_others(costs: &[&Played]) -> Vec<Share> {
     let products = |it: &Played| {
         let (planted, measured, _) = planted_and_measured(it)?;
@@ -97,7 +91,6 @@ pub(crate) fn holds_others(costs: &[&Played]) -> Vec<Share> {
     costs.iter().enumerate().map(|it| Share::of(held(it))).collect()
 }
 
-/// The part of the planted time that was measured, by transport.
 fn measured_part(costs: &[&Played]) -> String {
     let mut text = "\nA server that is busy for longer finds more queries at once when it reads, and saves \
                     the cost of some readings. So the CPU time per query grows by less than the planted \
@@ -129,28 +122,26 @@ fn measured_part(costs: &[&Played]) -> String {
     text
 }
 
-/// Whether a planted difference was found in one of these metrics. Without a report it was not.
+/// A planted difference was found in one of these metrics. Without a report it was not.
 pub(crate) fn is_found(it: &Played, metrics: &[&str]) -> bool {
     has_verdict(it, "costs", metrics)
 }
 
-/// In how many experiments it was found in one of these metrics.
 pub(crate) fn found(played: &[&Played], metrics: &[&str]) -> Share {
     Share::of(played.iter().map(|it| is_found(it, metrics)))
 }
 
-/// Whether the report has this verdict for one of these metrics.
 fn has_verdict(it: &Played, verdict: &str, metrics: &[&str]) -> bool {
     it.comparisons.iter().any(|it| it.verdict == verdict && metrics.contains(&it.metric.as_str()))
 }
 
-/// The median of half the width of the relative intervals of a metric.
+/// The median of half the width of the relative intervals.
 fn width(played: &[&Played], metric: &str) -> String {
     let widths = differences(played, Some(metric)).filter_map(|it| it.difference.half_width());
     median(widths).map_or_else(|| "-".to_owned(), |width| format!("±{}", percent(width)))
 }
 
-/// How long experiments took: median and longest.
+/// Median and longest.
 fn seconds(played: &[&Played]) -> String {
     let all = || played.iter().map(|it| it.seconds);
     match (median(all()), all().reduce(f64::max)) {
@@ -159,7 +150,7 @@ fn seconds(played: &[&Played]) -> String {
     }
 }
 
-/// Equal variants: false marks, coverage, and width against time.
+/// False marks, coverage, and width against time.
 pub(crate) fn same(played: &[&Played]) -> String {
     let lengths = EQUAL.map(|kind| (kind, of(played, &[kind])));
     let mut text = "\n## Equal variants\n\nThree variants, `a`, `b` and `c`, that differ in nothing: \
@@ -202,12 +193,11 @@ pub(crate) fn same(played: &[&Played]) -> String {
     text
 }
 
-/// A share of intervals, given for each experiment: two cells of a table.
+/// Two cells of a table, for a share of intervals given for each experiment.
 fn held(experiments: &[Share]) -> String {
     shown_in(Share::total(experiments), clustered(experiments))
 }
 
-/// Planted CPU time: how often it was found.
 pub(crate) fn costs(played: &[&Played]) -> String {
     let mut text =
         "\n## A known cost of CPU time\n\nThe server of one variant is busy for a known time \
@@ -248,7 +238,6 @@ pub(crate) fn costs(played: &[&Played]) -> String {
     text + &measured_part(&costs)
 }
 
-/// Planted latency and planted loss.
 pub(crate) fn planted(played: &[&Played]) -> String {
     let (delay, loss) = (of(played, &[Kind::Delay]), of(played, &[Kind::Loss]));
     let medians: Vec<&Compared> = differences(&delay, Some(MEDIAN)).collect();
@@ -294,7 +283,6 @@ pub(crate) fn planted(played: &[&Played]) -> String {
     text
 }
 
-/// Planted limits: what each run said.
 pub(crate) fn limits(played: &[&Played]) -> String {
     let mut text =
         "\n## A known limit\n\nShort experiments of two runs each, with a limit that is known \
@@ -321,7 +309,6 @@ pub(crate) fn limits(played: &[&Played]) -> String {
     text
 }
 
-/// Whether the place of a variant in the file matters.
 pub(crate) fn position(played: &[&Played]) -> String {
     let same = of(played, &EQUAL);
     let mut text =

@@ -1,4 +1,4 @@
-//! Runs in alternation, and the samples that they leave.
+//! Runs in alternation, and their samples.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -18,45 +18,35 @@ use super::zone::ZoneFiles;
 use crate::arguments::{Options, Work};
 use crate::process::Stop;
 
-/// How often a run is tried.
 const ATTEMPTS: u32 = 3;
-/// How long a server may take until its first right answer.
+/// Time for a server until its first right answer.
 const READY: Duration = Duration::from_secs(15);
 
-/// Everything that the works need.
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
-    /// As asked for.
     pub(crate) options: &'a Options,
-    /// Whether to stop.
     pub(crate) stop: Stop,
-    /// Folder for everything that is written, removed at the end.
+    /// For everything that is written; removed at the end.
     pub(crate) folder: PathBuf,
-    /// The zone.
     pub(crate) zone: ZoneFiles,
     /// CPU of the servers.
     pub(crate) server_cpu: usize,
     /// CPU of the load.
     pub(crate) load_cpu: usize,
-    /// What is measured.
     pub(crate) dnslab: Dnslab,
-    /// What it is measured against.
     pub(crate) peers: Vec<Dnsperf>,
     /// Runs that failed and were made again, one sentence each.
     pub(crate) repeated: RefCell<Vec<String>>,
 }
 
-/// A program that applies loads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Program<'a> {
-    /// What is measured.
     Dnslab(&'a Dnslab),
-    /// A peer.
     Dnsperf(&'a Dnsperf),
 }
 
 impl Program<'_> {
-    /// Its name in samples and tables.
+    /// In samples and tables.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Dnslab(_) => "dnslab",
@@ -78,12 +68,10 @@ impl Bench<'_> {
         Ok(std::iter::once(Program::Dnslab(&self.dnslab)).chain(peers).collect())
     }
 
-    /// dnslab alone.
     pub(crate) fn own(&self) -> Vec<Program<'_>> {
         vec![Program::Dnslab(&self.dnslab)]
     }
 
-    /// Where runs are made.
     pub(crate) fn room(&self) -> Room<'_> {
         Room {
             cpu: self.load_cpu,
@@ -93,9 +81,9 @@ impl Bench<'_> {
         }
     }
 
-    /// Applies every load with every program, as many times as asked for. Programs alternate within
-    /// a load, and the order turns round each time, so that what the machine does to one it does to
-    /// all. A `reflector` that counts judges the pacing.
+    /// Applies every load with every program, as many times as asked for. Programs alternate within a load,
+    /// and the order is reversed each time, so that what the machine does to one it does to all. A counting
+    /// `reflector` judges the pacing.
     ///
     /// # Errors
     /// When a run fails, or a signal came.
@@ -129,8 +117,8 @@ impl Bench<'_> {
         Ok(samples)
     }
 
-    /// One run; a failed one is made again, and is not passed over in silence. On a machine that is
-    /// busy for a moment, a short run over UDP may lose its whole window and be without an answer.
+    /// A failed run is made again, and noted. On a machine that is busy for a moment, a short run over UDP
+    /// may lose its whole window and get no answer.
     fn insist(
         &self,
         load: &Load<'_>,
@@ -153,7 +141,6 @@ impl Bench<'_> {
         }
     }
 
-    /// One run.
     fn sample(
         &self,
         load: &Load<'_>,
@@ -188,8 +175,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Waits until a server gives right answers over every one of these transports: dnslab asks it,
-    /// and judges.
+    /// Waits until a server gives right answers over each of these transports. dnslab asks it, and judges.
     ///
     /// # Errors
     /// When the server ends, or does not answer in time.
@@ -217,7 +203,7 @@ impl Bench<'_> {
     }
 }
 
-/// One figure of all samples of a case and a program, round by round.
+/// One figure of a case and a program, round by round.
 ///
 /// # Errors
 /// When there is none.
@@ -234,8 +220,8 @@ pub(crate) fn figures(
         .ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
 }
 
-/// Shares of the queries without an answer in the worst round, of dnslab in the first case and of a
-/// program in the second.
+/// Shares of the queries without an answer in the worst round: of dnslab in the first case, of `program` in
+/// the second.
 ///
 /// # Errors
 /// When there is none.

@@ -1,4 +1,4 @@
-//! dnslab as a program that is measured: its command line, and the record that it leaves.
+//! dnslab as a measured program: its command line, and the record that it leaves.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,22 @@ use dnslab_wire::Transport;
 use super::sample::{Finding, Load, Mode};
 use crate::process::{Finished, Place, Stop, output, run};
 
-/// Exit code of a command line that dnslab does not understand.
+/// Exit code for a command line that dnslab does not understand.
 const BAD_INPUT: i32 = 2;
-/// Time-out of a query, for all programs; dnsperf has it in whole seconds.
+/// Time-out of a query, for all programs. dnsperf takes whole seconds.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 /// What a run may take beyond its windows.
 const SLACK: Duration = Duration::from_secs(30);
 
-/// The program.
 #[derive(Clone, Debug)]
 pub(crate) struct Dnslab {
-    /// Its path.
     pub(crate) path: PathBuf,
-    /// What `--version` says.
+    /// Output of `--version`.
     pub(crate) version: String,
-    /// What `serve --help` says.
+    /// Output of `serve --help`.
     serve_help: String,
 }
 
-/// Length of a run: its window, and the load before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length {
     /// The measured window.
@@ -39,16 +36,14 @@ pub(crate) struct Length {
     pub(crate) warm_up: Duration,
 }
 
-/// Where and with what every run is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room<'a> {
     /// CPU of the load.
     pub(crate) cpu: usize,
-    /// Folder for what is written.
+    /// For what is written.
     pub(crate) folder: &'a Path,
     /// File of queries.
     pub(crate) queries: &'a Path,
-    /// Whether to stop.
     pub(crate) stop: &'a Stop,
 }
 
@@ -69,8 +64,7 @@ impl Dnslab {
         Ok(Self { path, version: version.trim().to_owned(), serve_help })
     }
 
-    /// The option of `dnslab serve` that gives a transport its address; `None` if this dnslab does
-    /// not serve it.
+    /// The option of `dnslab serve` for the address of a transport; `None` if this dnslab does not serve it.
     pub(crate) fn listen_option(&self, transport: Transport) -> Option<String> {
         let wanted = |word: &&str| {
             word.strip_prefix("--").and_then(|it| it.strip_suffix("-listen"))
@@ -79,13 +73,13 @@ impl Dnslab {
         self.serve_help.split_whitespace().find(wanted).map(str::to_owned)
     }
 
-    /// Why this dnslab cannot be asked for a transport; `None` if it can.
+    /// Why this dnslab cannot ask over a transport; `None` if it can.
     ///
     /// # Errors
     /// When it does not run.
     pub(crate) fn refusal(&self, transport: Transport, room: &Room<'_>) -> Result<Option<String>> {
         let mut command = Place { cpu: room.cpu, namespace: None }.command(&[&self.path]);
-        // Nobody listens there, and nothing is sent: the arguments end before.
+        // Nobody listens there, and nothing is sent: the wrong arguments end it before.
         command.args(["load", "127.0.0.1:1", "--transport", transport.name(), "--insecure"]);
         command.args(["--set", "load.clients=0"]);
         let done = run(&mut command, room.folder, SLACK, room.stop)?;
@@ -123,7 +117,7 @@ impl Dnslab {
         Ok((finished, finding))
     }
 
-    /// The command line of a load, but for the folder of its results.
+    /// Without the folder of the results.
     fn command(&self, load: &Load<'_>, length: Length, room: &Room<'_>) -> Command {
         let place = Place { cpu: room.cpu, namespace: load.namespace };
         let mut command = place.command(&[&self.path]);
@@ -147,7 +141,7 @@ impl Dnslab {
         command.args(["--warm-up", &milliseconds(length.warm_up)]);
         command.args(["--timeout", &milliseconds(TIMEOUT)]);
         command.arg("--queries").arg(room.queries);
-        // As dnsperf always does: the same octets for every server.
+        // As dnsperf always does, so that every server gets the same octets.
         command.args(["--set", "load.recursion_desired=true"]);
         if let Some(horizon) = load.horizon {
             command.args(["--set", &format!("load.horizon={horizon}")]);
@@ -165,13 +159,12 @@ impl Dnslab {
     }
 }
 
-/// Builds dnslab for release and gives its path.
 fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--package", "dnslab-cli"]);
     command.args(["--message-format", "json-render-diagnostics"]);
-    // Its progress and complaints are for whoever waits.
+    // Its progress and errors are for the user.
     command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit());
     let built = command.output().context("cannot run cargo (or name a program with --dnslab)")?;
     if !built.status.success() {
@@ -194,7 +187,7 @@ fn read_record(results: &Path) -> Result<RunRecord> {
     records.into_iter().next().context("dnslab wrote no record")
 }
 
-/// The lines in which dnslab says what was wrong; the last ones if there are none.
+/// The lines in which dnslab says what was wrong, or the last ones.
 fn complaint(finished: &Finished) -> String {
     let words = ["FAILED", "INVALID", "error:"];
     let is_one = |line: &&str| words.iter().any(|word| line.contains(word));
@@ -202,7 +195,6 @@ fn complaint(finished: &Finished) -> String {
     if lines.is_empty() { finished.tail() } else { lines.join(" | ") }
 }
 
-/// What a record says.
 fn finding(record: &RunRecord) -> Result<Finding> {
     if record.status != RunStatus::Valid {
         bail!("the run is not valid: {:?}", record.status);

@@ -1,5 +1,3 @@
-//! dnsperf as a program that is measured.
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,17 +12,15 @@ use crate::process::{Finished, Place, run};
 
 /// What a run may take beyond its length: dnsperf waits 5 s for its last answers.
 const SLACK: Duration = Duration::from_secs(30);
-/// Window of an open loop, which shall not bound it.
+/// Window of an open loop, which must not bound it.
 const WIDE_WINDOW: u32 = 10_000;
 
 /// Buffers of a UDP socket, KiB (`SOCKET_BUFFER` in `crates/load/src/kernel.rs`).
 const BUFFER_KIB: &str = "4096";
 
-/// Root folder of a newer Debian with its dnsperf; looked for, and made only by hand
-/// (`docs/BENCHMARKS.md`).
+/// Root folder of a newer Debian with its dnsperf. It is made by hand (`docs/BENCHMARKS.md`).
 const OTHER_DEBIAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/trixie");
 
-/// One dnsperf.
 #[derive(Clone, Debug)]
 pub(crate) struct Dnsperf {
     /// The words that start it.
@@ -34,8 +30,8 @@ pub(crate) struct Dnsperf {
 }
 
 impl Dnsperf {
-    /// The ones that were named; else the one of the search path, and the one of another Debian
-    /// where its root folder lies at the usual place.
+    /// The named ones; otherwise the one of the search path, and the one in the root folder of another
+    /// Debian, if it is there.
     ///
     /// # Errors
     /// When one of them does not run: with the remedy.
@@ -50,7 +46,6 @@ impl Dnsperf {
         programs.into_iter().map(Self::look).collect()
     }
 
-    /// Asks a program for its version.
     fn look(program: Vec<OsString>) -> Result<Self> {
         let shown = program.last().map(|word| word.to_string_lossy().into_owned());
         let shown = shown.unwrap_or_default();
@@ -64,7 +59,7 @@ impl Dnsperf {
         Ok(Self { program, name: format!("dnsperf {version}") })
     }
 
-    /// Applies a load, whose warm-up is a part of it here.
+    /// Applies a load. Its warm-up is part of the measurement here.
     ///
     /// # Errors
     /// When it cannot run, or what it says cannot be read.
@@ -86,7 +81,6 @@ impl Dnsperf {
         Ok((finished, finding))
     }
 
-    /// The command line of a load.
     fn command(&self, load: &Load<'_>, length: Length, room: &Room<'_>) -> Command {
         let place = Place { cpu: room.cpu, namespace: load.namespace };
         let mut command = place.command(&self.program);
@@ -98,14 +92,14 @@ impl Dnsperf {
         };
         command.args(["-s", &address, "-p", &port, "-m", mode, "-c", &clients, "-T", "1"]);
         if load.transport == Transport::Doh2 {
-            // Its own default is GET, ours POST.
+            // dnsperf's default is GET, ours POST.
             command.args(["-O", "doh-method=POST"]);
         }
-        // It has no warm-up: its run is as long as that of dnslab with its own.
+        // It has no warm-up: its run is as long as that of dnslab with the warm-up.
         let whole = length.duration + length.warm_up;
         command.args(["-l", &whole.as_secs_f64().to_string()]);
         if load.transport == Transport::Udp {
-            // As much as dnslab's sockets ask for; TCP's are the kernel's to size, for both.
+            // As much as dnslab's sockets ask for. For TCP the kernel sizes the buffers of both.
             command.args(["-b", BUFFER_KIB]);
         }
         let timeout = TIMEOUT.as_secs().to_string();
@@ -120,8 +114,8 @@ impl Dnsperf {
     }
 }
 
-/// The words that start the program at `path`. A folder is the root of another Debian: its dnsperf
-/// runs with that system's libraries, without chroot(2).
+/// The words that start the program at `path`. A folder is the root of another Debian: its dnsperf runs with
+/// that system's libraries, without chroot(2).
 fn words(path: &Path) -> Result<Vec<OsString>> {
     if !path.is_dir() {
         return Ok(vec![path.into()]);
@@ -137,7 +131,6 @@ fn words(path: &Path) -> Result<Vec<OsString>> {
     Ok(vec![loader.into(), "--library-path".into(), libraries.into(), program.into()])
 }
 
-/// What dnsperf's summary says.
 fn finding(text: &str) -> Option<Finding> {
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(name))?;

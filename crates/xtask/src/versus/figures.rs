@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The middle of the values; the mean of the two middle ones if their number is even. `None` if
-/// there is none.
+/// The mean of the two middle values if their number is even; `None` of nothing.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -14,26 +13,22 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[middle - 1], upper) })
 }
 
-/// How one program's figures compare with another's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Ratio {
-    /// Ratio of the medians.
     pub(crate) of_medians: f64,
-    /// Lowest ratio of two runs of the same round.
+    /// Of two runs of the same round.
     pub(crate) lowest: f64,
-    /// Highest ratio of two runs of the same round.
+    /// Of two runs of the same round.
     pub(crate) highest: f64,
-    /// Rounds.
     pub(crate) rounds: usize,
 }
 
-/// Rounds from which on there is a verdict: the range of five pairs holds the median ratio with a
-/// probability of 15 in 16 (sign test), that of one holds nothing.
+/// Rounds that a verdict takes. The range of five pairs holds the median ratio with a probability of 15 in 16
+/// (sign test); the range of one holds nothing.
 const ENOUGH: usize = 5;
 
 impl Ratio {
-    /// `ours` to `theirs`, round by round. `None` if there is no round, or they have nothing to
-    /// divide by.
+    /// `ours` to `theirs`, round by round. `None` without a round, or if `theirs` has a 0.
     pub(crate) fn new(ours: &[f64], theirs: &[f64]) -> Option<Self> {
         let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
         let (lowest, highest) = pairs
@@ -50,18 +45,14 @@ impl Ratio {
     }
 }
 
-/// What a figure is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Aim {
-    /// At least this much.
     AtLeast(f64),
-    /// At most this much.
     AtMost(f64),
 }
 
 impl Aim {
-    /// Whether `value` reaches it.
     pub(crate) fn is_met(self, value: f64) -> bool {
         match self {
             Self::AtLeast(least) => value >= least,
@@ -69,7 +60,7 @@ impl Aim {
         }
     }
 
-    /// The verdict on a ratio: unclear when pairs of runs lie on both sides of the aim, or are few.
+    /// The verdict on a ratio: unclear if pairs of runs lie on both sides of the aim, or are few.
     pub(crate) fn verdict(self, ratio: &Ratio) -> &'static str {
         if ratio.rounds < ENOUGH {
             return "unclear";

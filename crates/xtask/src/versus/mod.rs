@@ -1,5 +1,5 @@
-//! `cargo xtask versus`: dnslab's load engine and its peers on this machine, in alternation, pinned
-//! the same way. `docs/BENCHMARKS.md` says what is measured, and what can fool it.
+//! `cargo xtask versus`: dnslab's load engine and its peers on this machine, in alternation, pinned the same
+//! way. `docs/BENCHMARKS.md` says what is measured, and what can mislead.
 
 mod bench;
 pub(crate) mod dnslab;
@@ -33,25 +33,19 @@ use table::{Comparison, GeneratorRow, HorizonRow, PacingRow};
 use crate::arguments::{Options, Work};
 use crate::machine;
 
-/// What came of one work, and in the end of all.
+/// The results of one work, and in the end of all works.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Outcome {
-    /// Rows of the first table.
     pub(crate) comparisons: Vec<Comparison>,
-    /// Rows of the table of pacing.
     pub(crate) pacing: Vec<PacingRow>,
-    /// Rows of the table of generators.
     pub(crate) generators: Vec<GeneratorRow>,
-    /// Rows of the table of horizons.
     pub(crate) horizons: Vec<HorizonRow>,
     /// What was left out, or must be known to read the tables.
     pub(crate) notes: Vec<String>,
-    /// Every run.
     pub(crate) samples: Vec<Sample>,
 }
 
 impl Outcome {
-    /// Takes in what came of another work.
     fn add(&mut self, other: Self) {
         self.comparisons.extend(other.comparisons);
         self.pacing.extend(other.pacing);
@@ -62,7 +56,6 @@ impl Outcome {
     }
 }
 
-/// The file of `--json`.
 #[derive(Debug, Serialize)]
 struct File<'a> {
     /// The lines above the tables.
@@ -71,14 +64,13 @@ struct File<'a> {
     rounds: u32,
     /// Length of the measured window.
     seconds: f64,
-    /// What was measured.
     outcome: &'a Outcome,
     /// What could not be measured.
     failures: &'a [String],
 }
 
-/// Measures, and prints what came of it. `false` if a work could not be measured; that an aim is
-/// missed is a finding, not a failure.
+/// Measures and prints the results. `false` if a work could not be measured. A missed aim is a finding, not a
+/// failure.
 ///
 /// # Errors
 /// When nothing can be measured, or a signal came.
@@ -125,7 +117,7 @@ pub(crate) fn versus(options: &Options) -> Result<bool> {
     Ok(failures.is_empty())
 }
 
-/// Does one work after another; gives what failed. One that fails does not keep the others back.
+/// Does one work after another, also after a failure. Returns the failures.
 fn measure(bench: &Bench<'_>, outcome: &mut Outcome) -> Result<Vec<String>> {
     let mut failures = Vec::new();
     for work in bench.options.works() {
@@ -154,11 +146,11 @@ fn choose(allowed: &[usize]) -> (usize, usize) {
     (server, allowed.get(1).copied().unwrap_or(server))
 }
 
-/// Keeps this process from the CPU of the load.
+/// Keeps this process off the CPU of the load.
 fn stay_away(allowed: &[usize], load_cpu: usize) {
     let mut set = CpuSet::new();
     allowed.iter().filter(|cpu| **cpu != load_cpu).for_each(|cpu| set.set(*cpu));
-    // With one CPU the set is empty, and the kernel refuses; then there is nothing to keep from.
+    // With one CPU the set is empty, and the kernel refuses it: there is nothing to keep off.
     sched_setaffinity(None, &set).ok();
 }
 
@@ -183,7 +175,7 @@ fn facts_of(bench: &Bench<'_>, stolen_percent: [f64; 2]) -> Vec<Fact> {
     ]
 }
 
-/// Prints machine and tables on standard output, failures on standard error.
+/// Failures go to standard error.
 fn print(machine: &[Fact], options: &Options, outcome: &Outcome, failures: &[String]) {
     for fact in machine {
         println!("{:24} {}", fact.name, fact.value);
@@ -222,7 +214,6 @@ fn print(machine: &[Fact], options: &Options, outcome: &Outcome, failures: &[Str
     }
 }
 
-/// Writes the file of `--json`.
 fn write_json(
     path: &Path,
     machine: &[Fact],

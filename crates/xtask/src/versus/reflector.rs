@@ -1,7 +1,7 @@
-//! The ideal server: an XDP program at the far end of a veth pair, in a network namespace of its own.
+//! The ideal server: an XDP program at the far end of a veth pair, in a network namespace.
 //!
-//! Client and reflector share one core: the veth device hands a frame over in the softirq of whoever
-//! sent it. So answered queries per second there are queries per second of a core, all included.
+//! Client and reflector share one core: the veth device hands over a frame in the softirq of its sender. So
+//! answered queries per second are queries per second of one core, everything included.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,17 +15,16 @@ use super::windows::KEPT_MS;
 use crate::process::output;
 use crate::sys::BpfArray;
 
-/// Beginning of the names of our namespaces; the process id follows.
+/// Prefix of our namespaces; the process id follows.
 const NAMESPACE: &str = "dnslab-versus-";
-/// Where iproute2 keeps the namespaces that have names.
+/// Where iproute2 keeps named namespaces.
 const NAMESPACES: &str = "/run/netns";
 /// The client's address, in a network that exists in the namespace only.
 const NEAR: &str = "10.53.0.1/24";
-/// The reflector's address. It answers on the port of DNS (`bpf/reflector.c`).
+/// The reflector answers on the port of DNS (`bpf/reflector.c`).
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 53, 0, 2);
-/// MAC address of the near end, locally administered.
+/// Locally administered.
 const NEAR_MAC: &str = "02:00:00:00:00:01";
-/// The far end's.
 const FAR_MAC: &str = "02:00:00:00:00:02";
 
 /// The program at the far end.
@@ -33,16 +32,14 @@ const REFLECTOR_SOURCE: &str = include_str!("bpf/reflector.c");
 /// The program at the near end.
 const PASS_SOURCE: &str = include_str!("bpf/pass.c");
 
-/// What to do when a program cannot be compiled.
 const NEEDS_CLANG: &str = "on Debian: apt-get install clang linux-libc-dev";
-/// What to do when the namespace or the devices cannot be made.
 const NEEDS_ETHTOOL: &str = "on Debian: apt-get install ethtool";
 const NEEDS_ROOT: &str = "needs root, iproute2 with libbpf, and a kernel with veth and XDP";
 
-/// A namespace with a running reflector. It goes away with this value.
+/// A namespace with a running reflector. Dropping it removes both.
 #[derive(Debug)]
 pub(crate) struct Reflector {
-    /// Both devices are in it.
+    /// Holds both devices.
     namespace: Namespace,
     /// The map of the program, if it counts.
     counts: Option<BpfArray>,
@@ -51,18 +48,15 @@ pub(crate) struct Reflector {
 /// Whether the reflector counts the queries of each millisecond, which costs it some nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// It does not.
     No,
-    /// It does.
     ByMillisecond,
 }
 
-/// The counts at one moment.
 #[derive(Debug)]
 pub(crate) struct Counts {
     /// Queries by the millisecond modulo [`KEPT_MS`], since the program was loaded.
     by_slot: Vec<u64>,
-    /// When they were read, milliseconds of `CLOCK_MONOTONIC`, which is what the reflector reads.
+    /// When they were read, milliseconds of `CLOCK_MONOTONIC`, the reflector's clock.
     at_ms: u64,
 }
 
@@ -91,13 +85,13 @@ impl Reflector {
             namespace.ip(&format!("link set {device} up"))?;
         }
         for (device, object) in [("near", &pass), ("far", &reflect)] {
-            // `xdpdrv`: in the driver, or not at all; the generic form is another measurement.
+            // `xdpdrv`: in the driver, or not at all. The generic form is another measurement.
             let object = object.display();
             namespace.ip(&format!("link set dev {device} xdpdrv obj {object} sec xdp"))?;
         }
-        // A veth device does not coalesce received datagrams by itself, as network cards do.
+        // Unlike network cards, a veth device does not coalesce received datagrams by itself.
         namespace.coalesce("near")?;
-        // The far end has no IP stack that would answer for its address.
+        // The far end has no IP stack to answer for its address.
         namespace.ip(&format!("neighbour add {FAR} lladdr {FAR_MAC} dev near nud permanent"))?;
         let counts = match counting {
             Counting::No => None,
@@ -106,18 +100,14 @@ impl Reflector {
         Ok(Self { namespace, counts })
     }
 
-    /// Name of the namespace that its clients run in.
+    /// The namespace for its clients.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace.name
     }
 
-    /// Where it answers.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::from((FAR, 53))
     }
-
-    /// The counts until now.
-    ///
     /// # Errors
     /// When it does not count.
     pub(crate) fn counts(&self) -> Result<Counts> {
@@ -145,15 +135,14 @@ impl Counts {
     }
 }
 
-/// A network namespace with a name; it is deleted with everything in it when this value goes away.
+/// A named network namespace. Dropping it deletes it with everything in it.
 #[derive(Debug)]
 struct Namespace {
-    /// Its name below [`NAMESPACES`].
+    /// Below [`NAMESPACES`].
     name: String,
 }
 
 impl Namespace {
-    /// Makes one.
     fn create(name: String) -> Result<Self> {
         output(Command::new("ip").args(["netns", "add", &name]), NEEDS_ROOT)?;
         Ok(Self { name })
@@ -166,7 +155,7 @@ impl Namespace {
         output(&mut command, NEEDS_ROOT)
     }
 
-    /// Switches coalescing of received datagrams (GRO) on.
+    /// Switches GRO on: coalescing of received datagrams.
     fn coalesce(&self, device: &str) -> Result<()> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, "ethtool", "-K", device, "gro", "on"]);
@@ -194,7 +183,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Compiles a BPF program and gives the path of the object.
+/// Returns the path of the object file.
 fn compile(folder: &Path, name: &str, source: &str, defines: &[&str]) -> Result<PathBuf> {
     let source_path = folder.join(name).with_extension("c");
     let object = folder.join(name).with_extension("o");
@@ -203,14 +192,14 @@ fn compile(folder: &Path, name: &str, source: &str, defines: &[&str]) -> Result<
     // Debian keeps `asm/` per architecture, where clang does not look when it compiles for BPF.
     let headers = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
     let mut command = Command::new("clang");
-    // `-g` for BTF, from which the loader learns what the map is.
+    // `-g` for BTF, which tells the loader what the map is.
     command.args(["-target", "bpf", "-O2", "-g", "-Wall", "-idirafter", &headers]);
     command.args(defines).arg("-c").arg(&source_path).arg("-o").arg(&object);
     output(&mut command, NEEDS_CLANG)?;
     Ok(object)
 }
 
-/// Deletes the namespaces of benchmarks that were ended by SIGKILL.
+/// Deletes the namespaces of benchmarks that SIGKILL ended.
 fn remove_stale() {
     for entry in fs::read_dir(NAMESPACES).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -226,8 +215,8 @@ mod tests {
     use super::*;
     use crate::process::Place;
 
-    /// The kernel drops an answer whose checksum is wrong, so every length of a query is tried. And
-    /// what was answered was counted.
+    /// The kernel drops an answer with a wrong checksum, so queries of every length are tried. All answers
+    /// must be counted.
     #[test]
     fn queries_of_every_length_are_answered_and_counted() {
         if !rustix::process::geteuid().is_root() {

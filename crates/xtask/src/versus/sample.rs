@@ -1,4 +1,4 @@
-//! One run of one program, and what it was asked to do.
+//! One run of one program, and its load.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,12 +9,10 @@ use serde::Serialize;
 use super::windows::PacingError;
 use crate::arguments::Work;
 
-/// A load, the same for every program.
+/// The same for every program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load<'a> {
-    /// Which work it belongs to.
     pub(crate) work: Work,
-    /// How queries travel.
     pub(crate) transport: Transport,
     /// Where the server answers.
     pub(crate) target: SocketAddr,
@@ -22,19 +20,17 @@ pub(crate) struct Load<'a> {
     pub(crate) authority: Option<&'a PathBuf>,
     /// The network namespace to run in.
     pub(crate) namespace: Option<&'a str>,
-    /// Clients, each with a socket or connection of its own.
+    /// Each has its own socket or connection.
     pub(crate) clients: u32,
-    /// Closed or open loop.
     pub(crate) mode: Mode,
     /// dnslab's horizon; its default if `None`.
     pub(crate) horizon: Option<&'a str>,
-    /// By whose clock dnslab says when a datagram has come; its default if `None`.
+    /// dnslab's clock of received datagrams; its default if `None`.
     pub(crate) receive_time: Option<&'a str>,
     /// Queries that are sent together share a TLS record, as those of dnsperf do.
     pub(crate) shared_records: bool,
 }
 
-/// Closed or open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Outstanding queries over all clients; a multiple of their number.
@@ -44,7 +40,7 @@ pub(crate) enum Mode {
 }
 
 impl Load<'_> {
-    /// What tells it from the other loads of its work.
+    /// What distinguishes it from the other loads of its work.
     pub(crate) fn case(&self) -> String {
         let (transport, clients) = (self.transport.name(), self.clients);
         let mode = match self.mode {
@@ -58,18 +54,15 @@ impl Load<'_> {
     }
 }
 
-/// What one run measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Sample {
-    /// The work.
     pub(crate) work: Work,
-    /// The load, as [`Load::case`] says it.
+    /// See [`Load::case`].
     pub(crate) case: String,
     /// `dnslab`, or a peer with its version.
     pub(crate) program: String,
     /// From 1.
     pub(crate) round: u32,
-    /// What the program itself found.
     pub(crate) finding: Finding,
     /// CPU time of the whole process for each answer of the whole run, microseconds.
     pub(crate) cpu_us_per_answer: f64,
@@ -77,22 +70,22 @@ pub(crate) struct Sample {
     pub(crate) pacing: Option<PacingError>,
 }
 
-/// What a program said of its run.
+/// A program's figures of its run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Finding {
-    /// Answered queries of the whole run, from the program's start to its end.
+    /// Of the whole run, from the program's start to its end.
     pub(crate) answered: u64,
     /// Queries of the whole run without an answer.
     pub(crate) lost: u64,
-    /// Answered queries per second of the measured window.
+    /// Of the measured window.
     pub(crate) answered_qps: f64,
     /// CPU time of the load threads alone for each answer of the measured window, microseconds.
     pub(crate) worker_us_per_answer: Option<f64>,
     /// Median of the latency, microseconds.
     pub(crate) p50_us: Option<f64>,
-    /// 99th percentile of the latency, microseconds.
+    /// 0.99 quantile of the latency, microseconds.
     pub(crate) p99_us: Option<f64>,
-    /// Median of what a query was sent behind its due instant, microseconds.
+    /// Median time from a query's due instant to its sending, microseconds.
     pub(crate) send_lag_p50_us: Option<f64>,
     /// What held the rate back; dnsperf does not say.
     pub(crate) limit: Option<String>,

@@ -1,4 +1,4 @@
-//! The servers on the other core: BIND, and dnslab's own responder.
+//! The servers on the other core: BIND, and `dnslab serve`.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,24 +15,20 @@ use super::zone::{ORIGIN, ZoneFiles};
 use crate::arguments::Work;
 use crate::process::{Place, Running};
 
-/// Both servers listen on the loopback device. `named` listens only on addresses that a device has.
+/// Both servers use the loopback device: `named` listens only on addresses that a device has.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A server that runs, pinned to one CPU. It ends with this value.
+/// A running server, pinned to one CPU. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// Its name, for messages.
+    /// For messages.
     pub(crate) name: &'static str,
-    /// The process.
     running: Running,
-    /// Its ports.
     ports: Ports,
-    /// Its certificate.
     certificate: CertificateFiles,
 }
 
 impl Server {
-    /// A load on it.
     pub(crate) fn load<'a>(
         &'a self,
         work: Work,
@@ -53,9 +49,6 @@ impl Server {
             shared_records: false,
         }
     }
-
-    /// An error if it has ended, with the last lines of its log.
-    ///
     /// # Errors
     /// If it has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
@@ -82,8 +75,8 @@ pub(crate) fn bind(folder: &Path, zone: &ZoneFiles, cpu: usize) -> Result<Server
     Ok(Server { name: "BIND", running, ports, certificate })
 }
 
-/// Starts `dnslab serve` with one thread. `listens` are the transports beyond UDP and TCP, each with
-/// the option that gives it an address.
+/// Starts `dnslab serve` with one thread. `listens` are the transports beyond UDP and TCP, each with the
+/// option for its address.
 ///
 /// # Errors
 /// When its files cannot be written, or it cannot be started.
@@ -110,25 +103,22 @@ pub(crate) fn responder(
     Ok(Server { name: "dnslab serve", running, ports, certificate })
 }
 
-/// Where a server with these ports answers over a transport.
 fn target(ports: &Ports, transport: Transport) -> SocketAddr {
     SocketAddr::new(ADDRESS, ports.of(transport))
 }
 
-/// Ports that nobody has now.
 fn free_ports() -> Result<Ports> {
     ports::free(ADDRESS).context("no free ports on the loopback device")
 }
 
-/// Makes a folder for a server.
 fn own_folder(folder: &Path, name: &str) -> Result<PathBuf> {
     let own = folder.join(name);
     fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;
     Ok(own)
 }
 
-/// The configuration of `named`: authoritative, with limits on clients and streams that are not what
-/// is measured. Options: BIND 9 Administrator Reference Manual, chapter 8.
+/// An authoritative `named`, with limits on clients and streams above what is measured. Options: BIND 9
+/// Administrator Reference Manual, chapter 8.
 fn named_conf(
     folder: &Path,
     ports: &Ports,

@@ -1,5 +1,3 @@
-//! The tables, as text.
-
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use dnslab_wire::units::number::count;
 use dnslab_wire::units::share::percent;
@@ -9,68 +7,60 @@ use super::figures::{Aim, Ratio};
 use super::windows::PacingError;
 use crate::arguments::Work;
 
-/// Two sets of runs held against each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Comparison {
-    /// The work.
     pub(crate) work: Work,
-    /// The load.
     pub(crate) case: String,
-    /// The figure, with its unit.
+    /// With its unit.
     pub(crate) figure: &'static str,
-    /// Name and median of the measured one.
+    /// Name and median of the measured program.
     pub(crate) ours: (String, f64),
-    /// Name and median of the one beside it.
+    /// Name and median of the other program.
     pub(crate) theirs: (String, f64),
-    /// Ratio of ours to theirs.
+    /// Of ours to theirs.
     pub(crate) ratio: Ratio,
     /// Queries without an answer as a share of all, in the worst round of ours and of theirs.
     pub(crate) lost: (f64, f64),
-    /// What the ratio is to reach, if anything.
+    /// For the ratio, if anything.
     pub(crate) aim: Option<Aim>,
-    /// A further figure of ours that belongs to it.
+    /// A further figure of ours.
     pub(crate) beside: Option<String>,
 }
 
 /// Pacing of one program at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct PacingRow {
-    /// The load.
     pub(crate) case: String,
-    /// The program.
     pub(crate) program: String,
-    /// Medians over the rounds; `windows` and the share of the right ones are of all rounds together,
+    /// Medians over the rounds. But `windows` and the share of right ones are of all rounds together, and
     /// `max_error` is the largest.
     pub(crate) error: PacingError,
-    /// Median of the send lag as the program itself tells it, microseconds.
+    /// Median of the send lag that the program itself reports, microseconds.
     pub(crate) send_lag_p50_us: Option<f64>,
-    /// Aim for the share of right windows, and for the send lag; for dnslab only.
+    /// Aims for the share of right windows and for the send lag; for dnslab only.
     pub(crate) aims: Option<(Aim, Aim)>,
 }
 
 /// What one core of a generator carries; medians over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct GeneratorRow {
-    /// The load.
     pub(crate) case: String,
-    /// The program.
     pub(crate) program: String,
-    /// Answered queries per second.
     pub(crate) answered_qps: f64,
     /// Share of its core that the program used.
     pub(crate) busy_share: f64,
-    /// Ratio of dnslab's answered rate to that of this peer; `None` for dnslab.
+    /// Of dnslab's answered rate to that of this peer; `None` for dnslab.
     pub(crate) ratio: Option<Ratio>,
     /// Queries without an answer as a share of all, in the worst round.
     pub(crate) lost: f64,
-    /// What held the rate back, as dnslab says of each of its rounds; a peer does not say.
+    /// What held the rate back, as dnslab says of each round. A peer does not say.
     pub(crate) limits: String,
 }
 
 impl GeneratorRow {
-    /// The program had no more CPU to give: the rate is what its core carries. Below that, a core carries more
-    /// than was asked of it, and nobody knows how much: the share of each wake-up in the cost falls as the rate
-    /// rises.
+    /// The program had no more CPU to give, so the rate is what its core carries. Below that, a core carries
+    /// more than was asked of it, but nobody knows how much: the share of each wake-up in the cost falls as
+    /// the rate rises.
     pub(crate) fn is_the_limit(&self) -> bool {
         self.busy_share >= 0.97
     }
@@ -79,19 +69,16 @@ impl GeneratorRow {
 /// dnslab at one horizon; medians over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct HorizonRow {
-    /// The load.
     pub(crate) case: String,
-    /// Answered queries per second.
     pub(crate) answered_qps: f64,
-    /// Median latency, microseconds.
+    /// Microseconds.
     pub(crate) p50_us: f64,
-    /// 99th percentile of the latency, microseconds.
+    /// Microseconds.
     pub(crate) p99_us: f64,
     /// CPU time of the process for each answer, microseconds.
     pub(crate) cpu_us_per_answer: f64,
 }
 
-/// The table of comparisons.
 pub(crate) fn comparisons(rows: &[Comparison]) -> String {
     let mut table = table(&[
         "work", "load", "figure", "ours", "", "theirs", "", "ratio", "min..max", "aim", "verdict",
@@ -122,7 +109,6 @@ pub(crate) fn comparisons(rows: &[Comparison]) -> String {
     table.to_string()
 }
 
-/// The table of pacing.
 pub(crate) fn pacing(rows: &[PacingRow]) -> String {
     let mut table = table(&[
         "load",
@@ -164,7 +150,6 @@ pub(crate) fn pacing(rows: &[PacingRow]) -> String {
     table.to_string()
 }
 
-/// The table of generators.
 pub(crate) fn generators(rows: &[GeneratorRow]) -> String {
     let mut table = table(&[
         "load",
@@ -198,7 +183,6 @@ pub(crate) fn generators(rows: &[GeneratorRow]) -> String {
     table.to_string()
 }
 
-/// The table of horizons.
 pub(crate) fn horizons(rows: &[HorizonRow]) -> String {
     let mut table = table(&["load", "answered qps", "p50 us", "p99 us", "CPU us/answer"]);
     for row in rows {

@@ -11,26 +11,26 @@ const WINDOW_MS: usize = 10;
 /// A window this near to its intended number of queries is right.
 const RIGHT_SHARE: f64 = 0.01;
 
-/// How far the windows of one run were from what was intended.
+/// How far the windows of one run were from the intended number of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct PacingError {
     /// Windows that were judged.
     pub(crate) windows: usize,
-    /// Queries per second over all of them.
+    /// Over all of them.
     pub(crate) qps: f64,
-    /// Share of the windows that are within 1 % of the intended number of queries, in [0, 1].
+    /// Share of the windows that are within 1 % of the intended number, in [0, 1].
     pub(crate) right_share: f64,
     /// Mean relative error of a window, as a share of the intended number.
     pub(crate) mean_error: f64,
-    /// 99th percentile of it.
+    /// 0.99 quantile of the relative error.
     pub(crate) p99_error: f64,
-    /// Largest of it.
+    /// Largest relative error.
     pub(crate) max_error: f64,
 }
 
-/// Judges the queries of each millisecond against the intended rate in queries per second. The first
-/// tenth of the time, and the last window, are left out: there a program starts and ends. `None`
-/// if less than one window is left.
+/// Judges the queries of each millisecond against the intended rate in queries per second. The first tenth of
+/// the time and the last window are left out: a program starts and ends there. `None` if less than one window
+/// is left.
 pub(crate) fn judge(queries_of_ms: &[u64], rate_qps: f64) -> Option<PacingError> {
     let first = queries_of_ms.iter().position(|queries| *queries > 0)?;
     let last = queries_of_ms.iter().rposition(|queries| *queries > 0)?;

@@ -1,4 +1,4 @@
-//! The zone that everything is asked about, as zone file and as query file.
+//! The zone of all queries, as zone file and as query file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,10 +8,9 @@ use anyhow::{Context as _, Result};
 
 /// Name of the zone; `.test` is never delegated (RFC 6761, section 6.2).
 pub(crate) const ORIGIN: &str = "versus.test";
-/// Names with one address record each.
+/// Each has one address record.
 const NAMES: u32 = 1_000;
 
-/// Its two files.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneFiles {
     /// Master file (RFC 1035, section 5).
@@ -19,9 +18,6 @@ pub(crate) struct ZoneFiles {
     /// One query for each name, in dnsperf's format, which dnslab reads too.
     pub(crate) queries: PathBuf,
 }
-
-/// Writes both files into `folder`.
-///
 /// # Errors
 /// When they cannot be written.
 pub(crate) fn write(folder: &Path) -> Result<ZoneFiles> {
@@ -32,7 +28,6 @@ pub(crate) fn write(folder: &Path) -> Result<ZoneFiles> {
     Ok(files)
 }
 
-/// The master file.
 fn zone() -> String {
     let mut text = format!(
         "$ORIGIN {ORIGIN}.\n$TTL 300\n\
@@ -45,12 +40,11 @@ fn zone() -> String {
     text
 }
 
-/// The query file.
 fn queries() -> String {
     (0..NAMES).map(|number| format!("{}.{ORIGIN} A\n", label(number))).collect()
 }
 
-/// Names of one length, as those of hosts in numbered ranges are.
+/// All names have the same length, as those of hosts in numbered ranges.
 fn label(number: u32) -> String {
     format!("host-{number:06}")
 }

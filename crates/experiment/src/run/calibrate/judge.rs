@@ -1,29 +1,29 @@
 //! Whether a measured figure is the programmed one.
 
-/// Relative error that a quantile may have, besides the machine's own floor.
+/// Relative error that a quantile may have on top of the machine's floor.
 const TOLERANCE: f64 = 0.03;
 
-/// The largest floor of the machine that is added to the tolerance, for the quantiles 0.5 and 0.99,
-/// milliseconds. Beyond it nobody could tell the engine's faults from the machine's.
+/// The largest floor of the machine, for the quantiles 0.5 and 0.99, milliseconds. Beyond it nobody could
+/// tell the engine's faults from the machine's.
 pub(super) const MAX_FLOOR_MS: [f64; 2] = [1.0, 10.0];
 
 /// One figure that was programmed and measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrationCheck {
-    /// What was programmed, and which figure of it this is.
+    /// What was programmed, and the figure of it.
     pub name: String,
-    /// The figure as it must come out, with its unit.
+    /// The programmed figure, with its unit.
     pub expected: String,
-    /// The figure as it came out.
+    /// The measured figure, with its unit.
     pub measured: String,
-    /// How far they may differ, and why so far.
+    /// How far they may differ, and why.
     pub allowed: String,
-    /// Whether they differ by no more.
+    /// True if they differ by no more.
     pub passed: bool,
 }
 
-/// Judges a quantile of the latency: between the programmed value and the same with the machine's
-/// floor, with the tolerance on both sides. Nothing passes above the largest floor.
+/// Judges a quantile of the latency. It must lie between the programmed value and that value plus the
+/// machine's floor, with the tolerance on both sides. Nothing passes above the largest floor.
 pub(super) fn check_latency(
     name: String,
     expected_ms: f64,
@@ -42,8 +42,8 @@ pub(super) fn check_latency(
     }
 }
 
-/// Judges the answered rate of a closed loop with `window` outstanding queries by the same rule: the
-/// floor makes each answer later, and so the rate lower.
+/// Judges the answered rate of a closed loop with `window` outstanding queries by the same rule. The floor
+/// makes each answer later, so it lowers the rate.
 pub(super) fn check_rate(
     name: String,
     window: u32,
@@ -63,7 +63,7 @@ pub(super) fn check_rate(
     }
 }
 
-/// How far a figure may be off, as half a sentence.
+/// Half a sentence.
 fn allowed(floor_ms: f64, most_floor_ms: f64) -> String {
     if floor_ms <= most_floor_ms {
         format!("3 %, and the machine's own {floor_ms:.3} ms")
@@ -88,7 +88,7 @@ mod tests {
             (41.3, 0.2, true),
             (41.3, 0.05, false),
             (41.9, 1.0, true),
-            // The figure is right, but the machine would have hidden it if it were not.
+            // The figure is right, but the machine would have hidden a wrong one.
             (40.0, 1.1, false),
             (40.0, f64::NAN, false),
             (f64::NAN, 0.1, false),

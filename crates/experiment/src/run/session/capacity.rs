@@ -18,20 +18,20 @@ use crate::run::case::Case;
 use crate::run::round::Round;
 use crate::{ExperimentError, Here, Source};
 
-/// What a search is made of.
+/// What is searched for, and on which experiment.
 #[derive(Clone, Debug)]
 pub struct CapacityPlan {
     /// Who is asked, as the user wrote it.
     pub target: String,
-    /// An experiment of one variant, to which each step gives its own name, and its own rate or window.
+    /// An experiment of one variant. Each step gives it a name and a rate or window.
     pub draft: Draft,
     /// The machine that it is checked on.
     pub here: Here,
-    /// What is looked for.
+    /// The rate or window that is searched for.
     pub sought: Sought,
 }
 
-/// Is told what happens in a search, as it happens.
+/// Is told of events in a search as they happen.
 pub trait CapacityObserver {
     /// A step begins, the `number`-th from 1.
     fn step_begins(&mut self, number: usize, phase: Phase, at: f64);
@@ -61,7 +61,7 @@ pub enum CapacityError {
         /// The time-out.
         timeout: Duration,
     },
-    /// A step at the first rate would have to last too long.
+    /// A step at the first rate would last too long.
     #[error(
         "whether `{objective}` is met takes {queries:.0} queries to tell, and at {from_qps} qps \
          (--from) those are {seconds:.0} s for one step\n  hint:    begin at a higher rate (--from), \
@@ -72,25 +72,25 @@ pub enum CapacityError {
         objective: Objective,
         /// Queries that a run needs.
         queries: f64,
-        /// The first rate.
+        /// The first rate, `--from`.
         from_qps: f64,
-        /// How long the first step would be.
+        /// Length of the first step.
         seconds: f64,
     },
     /// There is no rate to try.
     #[error("the search begins at {from_qps} qps (--from), above its end at {max_qps} qps (--max)")]
     Empty {
-        /// The first rate.
+        /// The first rate, `--from`.
         from_qps: f64,
-        /// The last.
+        /// The last rate, `--max`.
         max_qps: f64,
     },
 }
 
-/// Longest step, seconds. A minute at the lowest rate is what a user waits for in silence.
+/// Seconds. A user waits a minute in silence at the lowest rate.
 const MAX_STEP: f64 = 60.0;
 
-/// A search on its way.
+/// A search that is being run.
 #[derive(Debug)]
 pub struct CapacitySession {
     session: Session,
@@ -99,7 +99,6 @@ pub struct CapacitySession {
     driver: Driver,
 }
 
-/// What says which step is next.
 #[derive(Debug)]
 enum Driver {
     Rate(Search),
@@ -128,14 +127,14 @@ impl CapacitySession {
         Ok(own)
     }
 
-    /// The results directory.
+    /// Where the results are.
     #[must_use]
     pub fn results(&self) -> &ResultsDirectory {
         self.session.results()
     }
 
-    /// Does all steps; what they have found. `stop` ends the current step early, whose run is kept
-    /// but says nothing, and begins no other.
+    /// Does all steps. `stop` ends the current step early, whose run is kept but says nothing, and begins no
+    /// other.
     ///
     /// # Errors
     /// When the results directory cannot be written.
@@ -168,7 +167,7 @@ impl CapacitySession {
         Ok(&self.capacity)
     }
 
-    /// One step; `None` if it was cut short.
+    /// `None` if the step was cut short.
     fn step(
         &mut self,
         phase: Phase,
@@ -195,7 +194,6 @@ impl CapacitySession {
         }))
     }
 
-    /// Adds a run to the plan of the session.
     fn plan_run(&mut self, variant: &str) -> CaseId {
         let facts = &mut self.session.facts;
         let earlier = facts.plan.iter().filter(|case| case.variant == variant).count();
@@ -218,7 +216,7 @@ impl CapacitySession {
         let session = &self.session;
         let folder = session.results.begin_run(id).map_err(SessionError::from)?;
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
-        // No two runs get the same arrivals: what is odd about one would be so in all.
+        // No two runs get the same arrivals: an oddity of one set would be in all runs.
         let seed = seed_of(session.experiment.repeat.seed, number);
         let queries = session.lists.borrow_mut().of(variant, seed).map_err(SessionError::from)?;
         let case = Case {
@@ -236,7 +234,6 @@ impl CapacitySession {
         Ok(records.pop().expect("one case has one record"))
     }
 
-    /// Writes the plan and the search as they are now.
     fn write(&self) -> Result<(), SessionError> {
         self.session.results.write_session(&self.session.facts)?;
         Ok(self.session.results.write_capacity(&self.capacity)?)
@@ -252,7 +249,6 @@ impl CapacityPlan {
         self.first_step().map(|(_, experiment)| experiment)
     }
 
-    /// What says which step is next, and the experiment of the first one.
     fn first_step(&self) -> Result<(Driver, Experiment), CapacityError> {
         let driver = match &self.sought {
             Sought::Rate(search) if search.from_qps > search.max_qps => {
@@ -274,8 +270,8 @@ impl CapacityPlan {
         Ok((driver, experiment))
     }
 
-    /// The experiment of one step, with one variant. It lasts longer than asked if the objective
-    /// needs more queries than come about at this rate.
+    /// The experiment of one step, with one variant. It lasts longer than asked if the objective needs more
+    /// queries than come in that time.
     fn experiment(&self, at: f64) -> Result<Experiment, SessionError> {
         let mut draft = self.draft.clone();
         let variant = &mut draft.variants[0];
@@ -283,7 +279,7 @@ impl CapacityPlan {
         let name = match &self.sought {
             Sought::Rate(search) => {
                 load.rate.set(Some(Rate::Constant(at)));
-                // How much may be lost is the objective's matter; a rate beyond the capacity loses more.
+                // The objective decides how much may be lost; a rate beyond the capacity loses more.
                 variant.expect.lost_limit.set(1.0);
                 let needed =
                     Duration::from_secs_f64((search.objective.least_queries() / at).ceil());
@@ -311,7 +307,7 @@ impl CapacityPlan {
     }
 }
 
-/// Checks that the first step, which has the fewest queries in a second, need not last too long.
+/// Checks that the first step, which has the lowest rate, need not last too long.
 fn check_resolution(search: &RateSearch) -> Result<(), CapacityError> {
     let (queries, from_qps) = (search.objective.least_queries(), search.from_qps);
     let seconds = queries / from_qps;

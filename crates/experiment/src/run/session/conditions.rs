@@ -1,4 +1,4 @@
-//! What must be the same for all runs of one experiment, and what of it is not when one is resumed.
+//! What must be the same for all runs of an experiment, and what has changed when it is resumed.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -14,26 +14,25 @@ use sha2::{Digest as _, Sha256};
 use super::super::queries::QueriesError;
 use crate::installed;
 
-/// Facts of the host that a figure depends on and that do not change by themselves. Others of
-/// [`dnslab_lab::host::facts`] do (steal since the start, limits of the shell), or are a matter of
-/// the machine's start.
+/// Facts of the host that a figure depends on and that do not change by themselves. Other facts of
+/// [`dnslab_lab::host::facts`] change (steal since the start, limits of the shell) or depend on the machine's
+/// start.
 const HOST_FACTS: [&str; 4] = ["CPU", "CPUs", "kernel", MEMORY];
 
-/// The fact that may differ a little.
 const MEMORY: &str = "memory";
 
-/// Relative difference below which memory is the same: what kernel and firmware keep for themselves
-/// differs from one start of a machine to the next.
+/// Relative difference below which memory is the same: what kernel and firmware reserve differs from one
+/// start of a machine to the next.
 const MEMORY_TOLERANCE: f64 = 0.02;
 
-/// One thing that is not as it was.
+/// One thing that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What, e.g. `kernel`.
+    /// For example `kernel`.
     pub name: String,
-    /// How it was when the experiment began.
+    /// The value when the experiment began.
     pub then: String,
-    /// How it is now.
+    /// The value now.
     pub now: String,
 }
 
@@ -44,11 +43,11 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The query files and files of client subnets of all variants, each once, with their digests. What
-/// a file with a key holds is nobody's business, not even its digest.
+/// The query files and files of client subnets of all variants, each once, with their digests. Key files are
+/// left out: not even their digest is kept.
 ///
 /// # Errors
-/// When one cannot be read.
+/// When a file cannot be read.
 pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
@@ -64,8 +63,7 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
     Ok(facts)
 }
 
-/// The version and the program of every server that is started, each once: another one may answer
-/// another number of queries.
+/// The version and the program of every started server, each once: another one may answer at another rate.
 fn servers(experiment: &Experiment) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
@@ -85,8 +83,8 @@ fn servers(experiment: &Experiment) -> Vec<Fact> {
     facts
 }
 
-/// Where the servers are, if that is left to what this user may: no two runs of one experiment may
-/// differ in it.
+/// Where the servers are, if that depends on what this user may do: all runs of an experiment must agree in
+/// it.
 fn hosts(experiment: &Experiment) -> Option<Fact> {
     let is_auto = |variant: &Variant| variant.lab.hosts == HostsChoice::Auto;
     if !experiment.variants.iter().any(is_auto) {
@@ -99,7 +97,6 @@ fn hosts(experiment: &Experiment) -> Option<Fact> {
     Some(Fact { name: "hosts".to_owned(), value: value.to_owned() })
 }
 
-/// Adds the digest of a file, once.
 fn note(facts: &mut Vec<Fact>, what: &'static str, path: &Path) -> Result<(), QueriesError> {
     let name = format!("{what} {}", path.display());
     if facts.iter().all(|fact| fact.name != name) {
@@ -109,8 +106,8 @@ fn note(facts: &mut Vec<Fact>, what: &'static str, path: &Path) -> Result<(), Qu
     Ok(())
 }
 
-/// What is not as it was when `session` began: dnslab's version, the host, the inputs. What an older
-/// dnslab did not note is not compared.
+/// What has changed since `session` began: dnslab's version, the host, the inputs. What an older dnslab did
+/// not note is not compared.
 pub(super) fn differences(
     session: &Session,
     dnslab: &str,
@@ -126,7 +123,7 @@ pub(super) fn differences(
     found
 }
 
-/// The facts of `then` that are not among those of `now`.
+/// The facts of `then` that `now` does not have.
 fn compare(then: &[Fact], now: &[Fact]) -> Vec<Difference> {
     let differs = |fact: &Fact| {
         let now = now.iter().find(|its| its.name == fact.name);
@@ -148,7 +145,7 @@ fn is_near(then: &str, now: &str) -> bool {
     amounts.is_some_and(|(then, now)| (then - now).abs() <= MEMORY_TOLERANCE * then)
 }
 
-/// `sha256:` and the digest of a file's octets (FIPS 180-4) in hexadecimal, as `sha256sum` has it.
+/// `sha256:` and the digest of a file (FIPS 180-4) in hexadecimal, as `sha256sum` prints it.
 fn digest(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut reader = BufReader::new(File::open(path)?);
@@ -240,7 +237,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("queries");
         fs::write(&path, "abc").unwrap();
-        // FIPS 180-4's own example.
+        // The example of FIPS 180-4.
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest(&path).unwrap(), format!("sha256:{expected}"));
     }

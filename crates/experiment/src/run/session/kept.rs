@@ -1,4 +1,4 @@
-//! The laboratory of a variant, left up for a person who wants to look around.
+//! The laboratory of a variant, left up for a user who wants to look around.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::run::testbed::Testbed;
 
 /// Hosts and servers that are up until this is dropped.
 pub struct KeptTestbed {
-    // The order in which they go: names, then the server, then what is behind it and the hosts.
+    // They are dropped in this order: names, the server, then what is behind it and the hosts.
     named: Option<NamedHosts>,
     target: Target,
     testbed: Testbed,
@@ -21,8 +21,8 @@ pub struct KeptTestbed {
 }
 
 impl Session {
-    /// Starts the hosts and servers of a variant as for a run, and leaves them up. Their state lies in the
-    /// folder `kept` of the results directory, in the place of what was kept before.
+    /// Starts the hosts and servers of a variant as for a run, and leaves them up. Their state replaces what
+    /// was in the folder `kept` of the results directory.
     ///
     /// # Errors
     /// When there is no such variant, or its servers cannot be started.
@@ -68,7 +68,7 @@ impl KeptTestbed {
         lines
     }
 
-    /// True once a server has ended by itself: nothing is left to look at then.
+    /// True once a server has ended by itself: then nothing is left to look at.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let ended = self.target.server.as_ref().is_some_and(|server| server.exited().is_some());

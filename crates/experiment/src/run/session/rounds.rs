@@ -13,20 +13,20 @@ use crate::run::case::Case;
 use crate::run::round::{CommonRate, Round};
 use crate::run::testbed::has_hosts;
 
-/// The load of the trial that finds the common rate: long enough for a rate within some percent, which
-/// is then halved and rounded.
+/// The load of the trial that finds the common rate: long enough for a rate within some percent, which is
+/// then halved and rounded.
 const TRIAL: Duration = Duration::from_millis(400);
 
-/// Folder of its servers in that of the results.
+/// Folder of the trial's servers in the results directory.
 const SCRATCH: &str = "trial";
 
-/// Its warm-up.
 const TRIAL_WARM_UP: Duration = Duration::from_millis(300);
 
-/// Whether the variants of a round take turns in slices; if not, why, where that was not asked for.
+/// Whether the variants of a round take turns in slices. The inner error is the reason why not, and empty if
+/// that was asked for.
 ///
 /// # Errors
-/// When slices were asked for and cannot be.
+/// When slices were asked for and are impossible.
 pub(super) fn in_slices(
     experiment: &Experiment,
     skipped: &[SkippedVariant],
@@ -77,7 +77,7 @@ fn apart(variant: &Variant) -> Option<&'static str> {
     }
 }
 
-/// Which variants are compared with which; none where all are compared with the baseline.
+/// Empty if all variants are compared with the baseline.
 pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
     if experiment.variants.iter().all(|variant| variant.compare.with.is_none()) {
         return Vec::new();
@@ -94,22 +94,20 @@ pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
     experiment.variants.iter().flat_map(of).collect()
 }
 
-/// The runs that are made together: those of one repetition where variants take turns, else each by
-/// itself.
+/// The runs that are made together: those of one repetition if variants take turns, otherwise each by itself.
 pub(super) fn rounds(cases: Vec<CaseId>, in_slices: bool) -> Vec<Vec<CaseId>> {
     let together = |one: &CaseId, other: &CaseId| in_slices && one.repetition == other.repetition;
     cases.chunk_by(together).map(<[CaseId]>::to_vec).collect()
 }
 
-/// The repetitions that have all of their runs, where variants take turns: a run of half a round is
-/// made again with the other half.
+/// The repetitions that have all their runs. If variants take turns, half a round is made again as a whole.
 pub(super) fn whole_repetitions(plan: &[CaseId], done: &BTreeSet<(&str, u32)>) -> BTreeSet<u32> {
     let lacks = |case: &&CaseId| !done.contains(&(case.variant.as_str(), case.repetition));
     let lacking: BTreeSet<u32> = plan.iter().filter(lacks).map(|case| case.repetition).collect();
     plan.iter().map(|case| case.repetition).filter(|number| !lacking.contains(number)).collect()
 }
 
-/// Half of a rate, in two digits.
+/// Rounded down to two digits.
 fn half(rate_qps: f64) -> f64 {
     let half = rate_qps / 2.0;
     let unit = 10f64.powf(half.log10().floor() - 1.0);
@@ -117,8 +115,8 @@ fn half(rate_qps: f64) -> f64 {
 }
 
 impl Session {
-    /// The rate of the common load: the one that is asked for, else half of what the slowest variant
-    /// answers in a trial, which is made once. `None` if nothing was answered, or `stop` was set.
+    /// The rate of the common load: the configured one, or half of what the slowest variant answers in one
+    /// trial. `None` if nothing was answered, or `stop` was set.
     pub(super) fn common_rate(
         &mut self,
         stop: &AtomicBool,
@@ -179,12 +177,11 @@ impl Session {
             let measured = records.iter().filter_map(|record| record.measured.as_ref());
             answered.extend(measured.map(dnslab_measure::Measured::answered_qps));
         }
-        // It is in nobody's way but the disk's.
+        // What cannot be removed only takes disk space.
         self.results.remove_scratch(SCRATCH).ok();
         Ok(answered.into_iter().filter(|qps| *qps > 0.0).reduce(f64::min))
     }
 
-    /// One round of these runs.
     pub(super) fn play(
         &self,
         variants: &[&Variant],

@@ -1,10 +1,10 @@
-//! Sessions that are begun and taken up again, without running anything.
+//! Sessions that begin and are resumed, without any run.
 
 use std::fs;
 
 use super::*;
 
-/// Facts of a session with two runs, and nothing else of interest.
+/// A session with two runs.
 pub(super) fn session() -> dnslab_measure::Session {
     let case = |repetition| CaseId { variant: "udp".to_owned(), repetition };
     dnslab_measure::Session {
@@ -27,7 +27,7 @@ pub(super) fn session() -> dnslab_measure::Session {
     }
 }
 
-/// The guard, which no test here starts.
+/// No test here starts the guard.
 fn guard() -> GuardProgram {
     GuardProgram { path: "/nonexistent/guard".into(), arguments: Vec::new() }
 }
@@ -50,8 +50,8 @@ fn begin(folder: &Path) -> Session {
     Session::begin(experiment, options).unwrap()
 }
 
-/// Begins, changes something in the folder of the test or in that of the results, and resumes; the
-/// error, if it is refused.
+/// Begins, changes something in the folder of the test or the results, and resumes. Returns the error, if
+/// any.
 fn resume_after(change: impl FnOnce(&Path, &ResultsDirectory)) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let begun = begin(folder.path());
@@ -62,7 +62,6 @@ fn resume_after(change: impl FnOnce(&Path, &ResultsDirectory)) -> Option<String>
     resumed.err().map(|error| error.to_string())
 }
 
-/// Replaces a text of `session.json`, which must be there.
 fn replace(results: &ResultsDirectory, from: &str, to: &str) {
     let path = results.path().join("session.json");
     let text = fs::read_to_string(&path).unwrap();

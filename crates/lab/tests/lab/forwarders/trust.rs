@@ -1,4 +1,4 @@
-//! Whom forwarders believe: the certificates and the signatures of their upstream.
+//! Which certificates and signatures of their upstream forwarders trust.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use dnslab_lab::{
 use dnslab_measure::counter;
 use dnslab_wire::Transport::{Dot, Tcp, Udp};
 
-/// A forwarder that trusts somebody else gives no answer: so the ones above did verify.
+/// A forwarder that trusts somebody else gives no answer, so the others did verify.
 #[test]
 fn a_certificate_of_another_authority_is_refused() {
     let authority = Authority::start();
@@ -33,7 +33,7 @@ fn a_certificate_of_another_authority_is_refused() {
             let upstream = Upstream { tls: Some(tls), ..authority.upstream(Dot) };
             let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
             let server = started(&spec, &|_, _| Ok(()));
-            // More than once: the first one may come before it is ready.
+            // More than once: the first query may come before it is ready.
             for _ in 0..3 {
                 let answer = ask(folder.path(), Udp, server.address(Udp).unwrap());
                 assert!(answer.is_err(), "{} believes a stranger, or {name}", case.kind);
@@ -43,7 +43,7 @@ fn a_certificate_of_another_authority_is_refused() {
     }
 }
 
-/// PowerDNS Recursor speaks TLS to the port of the standard, and verifies nobody.
+/// PowerDNS Recursor speaks TLS to the standard port only, and verifies nobody.
 #[test]
 fn tls_without_a_name_at_its_own_port() {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ fn tls_without_a_name_at_its_own_port() {
     let mut upstream = authoritative(ServerKind::Nsd, far.path(), "127.0.85.3", &[Udp, Dot]);
     upstream.ports.dot = 853;
     if ports::check(Dot, upstream.socket_address(Dot)).is_err() {
-        // An ordinary user may not bind it; then the rendered configuration is all that is tested.
+        // An ordinary user may not bind it; then only the rendered configuration is tested.
         return;
     }
     let server = started(&upstream, &|transport, address| ask(far.path(), transport, address));
@@ -72,7 +72,7 @@ fn tls_without_a_name_at_its_own_port() {
     stop(server);
 }
 
-/// A signed root and a forwarder that trusts it, or that trusts another key.
+/// A signed root, and a forwarder that trusts its key or another one.
 #[test]
 fn validation_believes_the_trust_anchor_alone() {
     let far = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ fn validation_believes_the_trust_anchor_alone() {
                 alf.melmac.univ 60 A 192.0.2.7\n";
     fs::write(&path, format!("$ORIGIN .\n{zone}")).unwrap();
     root.zone = Some(ZoneFile { origin: ".".to_owned(), path });
-    // The zone is the last thing in its configuration.
+    // The zone is at the end of the configuration.
     root.extra = Some("    dnssec-signing: on".to_owned());
     let server = started(&root, &|transport, address| ask(far.path(), transport, address));
     let output = Command::new("keymgr")

@@ -1,50 +1,45 @@
-//! Octets that have come and are not answered yet.
+//! Octets that are not answered yet.
 
 use dnslab_wire::FrameReader;
 
-/// A [`FrameReader`], and how much memory it has.
+/// A [`FrameReader`] that knows how much memory it has.
 #[derive(Default)]
 pub(super) struct Input {
     reader: FrameReader,
     /// Octets of its buffer.
     size: usize,
-    /// Octets of it that stand for messages that were not handed out.
+    /// Octets of messages that were not handed out.
     pending: usize,
 }
 
 impl Input {
-    /// As [`FrameReader::space`].
     pub(super) fn space(&mut self) -> &mut [u8] {
         let space = self.reader.space();
         self.size = self.size.max(self.pending + space.len());
         space
     }
 
-    /// As [`FrameReader::filled`].
     pub(super) fn filled(&mut self, count: usize) {
         self.reader.filled(count);
         self.pending += count;
     }
 
-    /// As [`FrameReader::widen`].
     pub(super) fn widen(&mut self) {
         self.reader.widen();
         self.size = self.size.max(self.reader.space().len());
     }
 
-    /// As [`FrameReader::next_frame`].
     pub(super) fn next_frame(&mut self) -> Option<&[u8]> {
         let frame = self.reader.next_frame()?;
         self.pending -= PREFIX + frame.len();
         Some(frame)
     }
 
-    /// Octets of memory.
     pub(super) fn memory(&self) -> usize {
         self.size
     }
 
-    /// Gives memory back that is only kept for what will come.
+    /// Frees memory that is only kept for later.
     pub(super) fn release(&mut self) {
         if self.pending == 0 {
             *self = Self::default();
@@ -61,7 +56,6 @@ mod tests {
 
     use super::*;
 
-    /// Puts octets in, as a socket does.
     fn fill(input: &mut Input, mut octets: &[u8]) {
         while !octets.is_empty() {
             let space = input.space();

@@ -1,5 +1,5 @@
-//! The end of a connection whose quota of queries is used up: its answers arrive, whatever its
-//! client has sent meanwhile.
+//! The end of a connection whose quota of queries is used up: its answers arrive, whatever its client sends
+//! meanwhile.
 
 use std::net::Shutdown;
 use std::num::NonZeroU64;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::{Connection, READS, read};
 use crate::counters::Ended;
 
-/// How long a client may take to close its side too. Real servers do not wait longer for it
-/// (nginx's `lingering_timeout` is 5 s); then it is cut.
+/// How long a client may take to close its side too; then it is cut. Real servers wait at most some seconds
+/// (nginx's `lingering_timeout` is 5 s).
 pub(in crate::server) const LINGER: Duration = Duration::from_secs(2);
 
 /// How far a connection is on its way out.
@@ -17,50 +17,44 @@ pub(in crate::server) const LINGER: Duration = Duration::from_secs(2);
 pub(super) enum Stage {
     /// Queries are taken.
     Open,
-    /// HTTP/2 has said its last: what is left are octets to be written.
+    /// HTTP/2 has said its last; only octets to be written are left.
     Spoken,
-    /// The server's side is closed. Closing the socket now would reset the connection if the client
-    /// has sent anything that was not read, and a reset may overtake answers (RFC 9112,
-    /// section 9.6), so what it sends is read and dropped until it closes its side.
+    /// The server's side is closed. If the client has sent anything that was not read, closing the socket now
+    /// would reset the connection, and a reset may overtake answers (RFC 9112, section 9.6). So what it sends
+    /// is read and dropped until it closes its side.
     Lingering,
 }
 
-/// How many queries a connection may carry, and has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota {
-    /// After so many it is closed.
+    /// The connection is closed after this many.
     most: Option<NonZeroU64>,
-    /// Queries taken.
     pub(super) taken: u64,
-    /// How far it is on its way out.
     pub(super) stage: Stage,
 }
 
 impl Quota {
-    /// Nothing taken.
     pub(super) fn new(most: Option<NonZeroU64>) -> Self {
         Self { most, taken: 0, stage: Stage::Open }
     }
 
-    /// True if no further queries are taken.
     pub(super) fn is_used_up(&self) -> bool {
         self.most.is_some_and(|most| self.taken >= most.get())
     }
 }
 
 impl Connection {
-    /// Queries that it has carried.
     pub(in crate::server) fn queries(&self) -> u64 {
         self.quota.taken
     }
 
-    /// True if only the client's end is waited for.
+    /// Only the client's end is waited for.
     pub(in crate::server) fn is_lingering(&self) -> bool {
         self.quota.stage == Stage::Lingering
     }
 
-    /// Why it ended really: a client may be the first to close a connection on which it may ask no
-    /// more, and may close it as it likes once it has all answers.
+    /// The real reason. A client may be the first to close a connection on which it may ask no more, and may
+    /// close it in any way once it has all answers.
     pub(in crate::server) fn why(&self, ended: Ended) -> Ended {
         match ended {
             Ended::Broken if self.is_lingering() => Ended::Quota,
@@ -69,8 +63,8 @@ impl Connection {
         }
     }
 
-    /// Closes the server's side, once the quota is used up and every answer is written. Over
-    /// HTTP/2 the client is told first (GOAWAY), and what it had sent before it knew is answered.
+    /// Closes the server's side once the quota is used up and every answer is written. Over HTTP/2 the client
+    /// is told first (GOAWAY), and what it sent before it knew is answered.
     pub(super) fn leave(&mut self) {
         let is_done = match self.http {
             Some(_) => self.quota.stage == Stage::Spoken,
@@ -81,11 +75,11 @@ impl Connection {
         }
         self.quota.stage = Stage::Lingering;
         self.say_good_bye();
-        // Fails if the client is gone already, and then the next read says so.
+        // Fails if the client is gone; then the next read says so.
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Drops what the client still sends; over when it has closed its side, or is gone.
+    /// Drops what the client still sends; an error when it has closed its side or is gone.
     pub(super) fn drop_input(&mut self) -> Result<(), Ended> {
         let mut dropped = [0; 4096];
         for _ in 0..READS {

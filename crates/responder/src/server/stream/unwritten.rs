@@ -4,17 +4,16 @@ use dnslab_wire::Transport;
 
 use super::BACKLOG;
 
-/// Octets that have not been written, in order.
 pub(super) struct Unwritten {
     octets: Vec<u8>,
-    /// How many of them have been written.
+    /// How many have been written.
     written: usize,
-    /// Where the TLS record ends that is being written.
+    /// Where the current TLS record ends.
     record_end: usize,
     records: Records,
 }
 
-/// What stands in a TLS record.
+/// What a TLS record holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Records {
     /// Whatever there is, as much as a record holds.
@@ -29,7 +28,7 @@ enum Records {
 const FRAME_HEAD: usize = 9;
 
 impl Unwritten {
-    /// Nothing yet. `packs` lets several answers share a TLS record.
+    /// `packs` lets several answers share a TLS record.
     pub(super) fn new(transport: Transport, packs: bool) -> Self {
         let records = match transport {
             _ if packs => Records::Packed,
@@ -40,39 +39,35 @@ impl Unwritten {
         Self { octets: Vec::new(), written: 0, record_end: 0, records }
     }
 
-    /// Where octets are added: whole messages with their lengths, or whole frames.
+    /// For whole messages with their lengths, or whole frames.
     pub(super) fn octets_mut(&mut self) -> &mut Vec<u8> {
         &mut self.octets
     }
 
-    /// How many octets there are.
     pub(super) fn len(&self) -> usize {
         self.octets.len() - self.written
     }
 
-    /// Octets of memory.
     pub(super) fn memory(&self) -> usize {
         self.octets.capacity()
     }
 
-    /// Gives memory back that is only kept for what will come.
+    /// Frees memory that is only kept for later.
     pub(super) fn release(&mut self) {
         if self.is_empty() {
             self.octets = Vec::new();
         }
     }
 
-    /// True if everything is written.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All of it.
     pub(super) fn all(&self) -> &[u8] {
         &self.octets[self.written..]
     }
 
-    /// What is left of the record that is being written, or the next one.
+    /// The rest of the current record, or the next one.
     pub(super) fn record(&mut self) -> &[u8] {
         if self.record_end <= self.written {
             let rest = &self.octets[self.written..];
@@ -81,7 +76,6 @@ impl Unwritten {
         &self.octets[self.written..self.record_end]
     }
 
-    /// Takes note that so many octets have been written.
     pub(super) fn advance(&mut self, count: usize) {
         self.written += count;
         if self.is_empty() {
@@ -98,7 +92,7 @@ impl Unwritten {
 }
 
 impl Records {
-    /// Length of the first record; `None` if all octets stand in one.
+    /// Length of the first record; `None` if all octets are in one.
     fn first(self, octets: &[u8]) -> Option<usize> {
         match self {
             Self::Packed => None,
@@ -131,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Lengths of the records in which these octets leave, so many octets at a time.
+    /// Lengths of the records in which these octets leave, `most` octets at a time.
     fn records(transport: Transport, packs: bool, octets: &[u8], most: usize) -> Vec<usize> {
         let mut unwritten = Unwritten::new(transport, packs);
         unwritten.octets_mut().extend_from_slice(octets);

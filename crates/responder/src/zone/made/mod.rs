@@ -1,9 +1,8 @@
 //! A whole little DNS around a list of names: the root, its top-level domains, and one zone for each
-//! registered domain, so that every name can be looked up, and validated, from the root down.
+//! registered domain. So every name can be looked up, and validated, from the root down.
 //!
-//! What is a registered domain is not looked up in a list of public suffixes: it is the last two
-//! labels of a name. `www.example.co.uk` lies in a zone `co.uk` here, which is as deep as nearly all
-//! names of the Internet are.
+//! A registered domain is the last two labels of a name; no list of public suffixes is used.
+//! `www.example.co.uk` is in a zone `co.uk` here, which is as deep as nearly all names of the Internet are.
 
 mod names;
 mod sign;
@@ -24,31 +23,29 @@ use self::sign::{MadeRecord, Signer};
 use super::draft::Draft;
 use super::{Role, Zone, Zones, hash};
 
-/// TTL of all records, also of negative answers: five minutes, as many names behind load balancers
-/// have it.
+/// TTL of all records and of negative answers: five minutes, as many names behind load balancers have it.
 const TTL: Ttl = Ttl::from_secs(300);
 
-/// The name servers that all zones have. Their own zone is among those that are made.
+/// The name servers of all zones. Their own zone is made too.
 const SERVERS: [&str; 2] = ["ns1.servers.example", "ns2.servers.example"];
 
-/// Labels of a registered domain's name, without the root's.
+/// Labels of a registered domain, without the root's.
 const REGISTERED: usize = 2;
 
-/// One zone before it has records.
+/// A zone before it has records.
 #[derive(Default)]
 struct Plan {
-    /// Names that get addresses.
+    /// They get addresses.
     names: BTreeSet<Name<Bytes>>,
     /// Apexes of the zones below it.
     cuts: BTreeSet<Name<Bytes>>,
 }
 
 impl Zones {
-    /// Makes a DNS that has these names, each with one A and one AAAA record out of the ranges for
-    /// documentation (RFC 5737, RFC 3849), which follow from the name alone. It is to be answered
-    /// from as a recursive resolver does.
+    /// Makes a DNS for a recursive resolver that has these names, each with one A and one AAAA record. Their
+    /// addresses are from the ranges for documentation (RFC 5737, RFC 3849), and follow from the name alone.
     ///
-    /// Signing is what takes time, some 20 us for each RRset, on all CPUs.
+    /// Signing takes some 20 us for each RRset, on all CPUs.
     ///
     /// # Panics
     /// When a thread does, which is a fault of this crate.
@@ -73,7 +70,7 @@ impl Zones {
     }
 }
 
-/// The zones that hold these names, by apex. The root comes first, as in canonical order.
+/// By apex. The root comes first, as in canonical order.
 fn plans(names: &NameList) -> BTreeMap<Name<Bytes>, Plan> {
     let servers = SERVERS.map(server);
     let mut plans = BTreeMap::<_, Plan>::new();
@@ -92,7 +89,6 @@ fn plans(names: &NameList) -> BTreeMap<Name<Bytes>, Plan> {
 }
 
 impl Plan {
-    /// Makes the zone, signed if there is a signer.
     fn make(&self, apex: &Name<Bytes>, signer: Option<&Signer>) -> Zone {
         let mut records = self.records(apex, signer);
         if let Some(signer) = signer {
@@ -106,7 +102,7 @@ impl Plan {
         draft.build(apex.as_slice().into()).expect("a zone made here has one SOA record")
     }
 
-    /// The zone's records before it is signed.
+    /// Before the zone is signed.
     fn records(&self, apex: &Name<Bytes>, signer: Option<&Signer>) -> Vec<MadeRecord> {
         let servers = SERVERS.map(server);
         let mut records = Vec::new();
@@ -138,12 +134,11 @@ impl Plan {
     }
 }
 
-/// A name that stands in this file.
 fn server(text: &str) -> Name<Bytes> {
     text.parse().expect("it was written as a domain name")
 }
 
-/// The addresses of a name: they follow from its octets, and are for documentation only.
+/// They follow from the octets of the name.
 fn addresses(name: &Name<Bytes>) -> (Ipv4Addr, Ipv6Addr) {
     const RANGES: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
     let drawn = hash(name.as_slice());

@@ -1,4 +1,4 @@
-//! The names that a made-up DNS has: a list as people and dnsperf write it.
+//! The names of a made-up DNS: a list as people and dnsperf write it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,8 +10,8 @@ use domain::base::iana::Rtype;
 
 /// Names, each once, lower-cased.
 ///
-/// One name a line, and after it, as in dnsperf's query files, a type; comments begin with `;` or
-/// `#`. The type is checked and not looked at further: every name gets the same records.
+/// The text has one name a line. A type may follow it, as in dnsperf's query files; comments begin with `;`
+/// or `#`. The type is checked and then ignored: every name gets the same records.
 ///
 /// ```
 /// use dnslab_responder::NameList;
@@ -33,7 +33,7 @@ pub enum NameListError {
         /// Why.
         source: io::Error,
     },
-    /// A line is none of a list.
+    /// A line cannot be read.
     #[error("list of names: line {line}: {reason}")]
     Line {
         /// The line, counted from 1.
@@ -81,7 +81,7 @@ impl NameList {
     }
 }
 
-/// The name on a line, if there is one; else what is wrong.
+/// `None` for a line without a name; the error says what is wrong.
 fn read_line(line: &str) -> Result<Option<Name<Bytes>>, String> {
     let line = line.split([';', '#']).next().unwrap_or_default();
     let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! Signing the zones that are made up (RFC 4034, RFC 4035), with one key for all of them.
+//! Signs made-up zones (RFC 4034, RFC 4035), with one key for all of them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,16 +19,15 @@ use domain::dnssec::sign::signatures::rrsigs::{
 use domain::rdata::dnssec::Timestamp;
 use domain::rdata::{Dnskey, Ds, ZoneRecordData};
 
-/// A record of a zone that is made up.
 pub(super) type MadeRecord = Record<Name<Bytes>, ZoneRecordData<Bytes, Name<Bytes>>>;
 
-/// Whether zones that are made up are signed.
+/// Whether made-up zones are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signing {
-    /// They are not: no keys, no signatures, no proofs.
+    /// No keys, no signatures, no proofs.
     Unsigned,
-    /// They are, at this instant: each has a DNSKEY, RRSIG and NSEC records, and a DS record at its
-    /// parent. Signatures are valid from an hour before for 30 days.
+    /// Signed at this instant: each zone has DNSKEY, RRSIG and NSEC records, and a DS record at its parent.
+    /// Signatures are valid for 30 days, from an hour before the instant.
     At(SystemTime),
 }
 
@@ -36,19 +35,17 @@ pub enum Signing {
 const PRIVATE_KEY: &str = "Private-key-format: v1.3\nAlgorithm: 13 (ECDSAP256SHA256)\n\
                            PrivateKey: T34FLQlZFWjQ/l6NM0ubcr/R1ndqhfJ4ewSh4lOEoYU=\n";
 
-/// Clocks that are up to this much behind find the signatures valid.
+/// A clock that is behind by this much finds the signatures valid.
 const BEFORE: Duration = Duration::from_secs(60 * 60);
 
-/// How long signatures are valid: longer than any measurement, and as long as many real ones are.
+/// Longer than any measurement, and as long as many real ones.
 const VALIDITY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Signs zones; made once and shared by all.
+/// Made once and shared by all zones.
 pub(super) struct Signer {
     /// When signatures begin to be valid, and when they end.
     validity: GenerateRrsigConfig,
-    /// The public key, the same for all zones.
     dnskey: Dnskey<Bytes>,
-    /// Both halves of it.
     pair: KeyPair,
 }
 
@@ -57,11 +54,10 @@ pub(super) struct Signer {
 struct Lent<'k>(&'k KeyPair);
 
 impl Signer {
-    /// A signer for signatures made now.
     pub(super) fn new(now: SystemTime) -> Self {
         let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let from = since_1970.saturating_sub(BEFORE);
-        // Serial arithmetic over 32 bits (RFC 4034, section 3.1.5), so the upper ones go.
+        // Serial arithmetic over 32 bits (RFC 4034, section 3.1.5), so the upper bits are dropped.
         let timestamp = |since: Duration| Timestamp::from(since.as_secs() as u32);
         Self {
             validity: GenerateRrsigConfig::new(timestamp(from), timestamp(from + VALIDITY)),
@@ -70,7 +66,6 @@ impl Signer {
         }
     }
 
-    /// The key as the data of a record.
     pub(super) fn dnskey(&self) -> Dnskey<Bytes> {
         self.dnskey.clone()
     }
@@ -86,7 +81,7 @@ impl Signer {
         Ds::new(tag, algorithm, DigestAlgorithm::SHA256, digest).expect("a digest has 32 octets")
     }
 
-    /// Adds the NSEC and RRSIG records of a whole zone, whose DNSKEY record is there already.
+    /// Adds the NSEC and RRSIG records of a whole zone. Its DNSKEY record must be there already.
     pub(super) fn sign(&self, apex: &Name<Bytes>, records: Vec<MadeRecord>) -> Vec<MadeRecord> {
         /// Names, types and times of zones made here are right, and `ring` signs what it is given.
         const SOUND: &str = "a zone that was made here can be signed";
@@ -98,7 +93,7 @@ impl Signer {
         let signatures =
             sign_sorted_zone_records(apex, sorted.owner_rrs(), &[&key], &self.validity);
         let mut signatures = signatures.expect(SOUND);
-        // Those of keys are left to whoever has several kinds of them.
+        // `domain` leaves the signature of the keys to the caller, who may have several kinds of them.
         let keys = sorted.find_apex_rtype(apex, Rtype::DNSKEY).expect(SOUND);
         let GenerateRrsigConfig { inception, expiration } = self.validity;
         signatures.push(sign_rrset(&key, &keys, inception, expiration).expect(SOUND));
@@ -122,7 +117,6 @@ impl SignRaw for Lent<'_> {
     }
 }
 
-/// A record whose data may be of any type.
 fn as_made<D: Into<ZoneRecordData<Bytes, Name<Bytes>>>>(
     record: Record<Name<Bytes>, D>,
 ) -> MadeRecord {
@@ -131,14 +125,12 @@ fn as_made<D: Into<ZoneRecordData<Bytes, Name<Bytes>>>>(
     Record::new(owner, class, ttl, data.into())
 }
 
-/// The public key, from its one text.
 fn public_key() -> Dnskey<Bytes> {
     let record: Record<_, Dnskey<Bytes>> =
         parse_from_bind(TRUST_ANCHOR_DNSKEY).expect("the trust anchor is a DNSKEY record");
     record.into_data()
 }
 
-/// Both halves of the key.
 fn key_pair() -> KeyPair {
     let secret = SecretKeyBytes::parse_from_bind(PRIVATE_KEY).expect("the key has BIND's form");
     KeyPair::from_bytes(&secret, &public_key()).expect("both halves are of one key")

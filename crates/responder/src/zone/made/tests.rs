@@ -10,19 +10,16 @@ use domain::rdata::AllRecordData;
 use super::*;
 use crate::answer;
 
-/// The instant at which zones are signed here: in 2025.
 fn instant() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_750_000_000)
 }
 
-/// A little DNS.
 fn zones(signing: Signing) -> Zones {
     let names = "www.example.com\nexample.com\na.deep.example.com\nexample.org MX\nlocal\n.\n";
     Zones::below_root(&NameList::parse(names).unwrap(), signing)
 }
 
-/// The octets of an answer to a question with these EDNS parts and these bits in the header's last
-/// octet of flags.
+/// `bits` are set in the last octet of the header's flags.
 fn ask(zones: &Zones, qname: &str, qtype: Rtype, edns: Option<Edns>, bits: u8) -> Message<Vec<u8>> {
     let name: Name<Vec<u8>> = qname.parse().unwrap();
     let query = Query::new(&name, qtype, &QueryOptions { recursion_desired: true, edns }).unwrap();
@@ -34,7 +31,6 @@ fn ask(zones: &Zones, qname: &str, qtype: Rtype, edns: Option<Edns>, bits: u8) -
     Message::from_octets(out).unwrap()
 }
 
-/// Owners and types of a message's records, without the OPT record.
 fn records(message: &Message<Vec<u8>>) -> Vec<String> {
     let sections = [message.answer(), message.authority(), message.additional()];
     let read = |record: Result<domain::base::ParsedRecord<'_, Vec<u8>>, _>| {
@@ -108,7 +104,7 @@ fn signed_zones_prove_what_they_say() {
         let edns = Some(Edns { dnssec_ok: true, ..Edns::default() });
         let message = ask(&zones, qname, qtype, edns, 0);
         assert_eq!(records(&message), expected, "{qname} {qtype}");
-        // Without DO the same without the proof, unless that is what was asked for.
+        // Without DO the proof is left out, unless it was asked for.
         let plain = records(&ask(&zones, qname, qtype, Some(Edns::default()), 0));
         let asked = format!(" {qtype}");
         let is_proof =
@@ -132,7 +128,7 @@ fn signed_zones_prove_what_they_say() {
         check(qname, qtype, &expected.iter().map(String::as_str).collect::<Vec<_>>());
     };
     check_negative("www.example.com.", Rtype::TXT, &["www.example.com"]);
-    // What covers an empty non-terminal is the record before it.
+    // The record before an empty non-terminal covers it.
     check_negative("deep.example.com.", Rtype::A, &["example.com"]);
     check_negative("zzz.example.com.", Rtype::A, &["www.example.com", "example.com"]);
     // One record covers the name and the wildcard.
@@ -140,8 +136,6 @@ fn signed_zones_prove_what_they_say() {
     check_negative("b.deep.example.com.", Rtype::A, &["a.deep.example.com", "example.com"]);
 }
 
-/// What validating servers are configured with is what the root is signed with: the one key, and it
-/// signed its own RRset, in a time around the instant that was given.
 #[test]
 fn the_root_is_signed_with_the_trust_anchor() {
     let zones = zones(Signing::At(instant()));

@@ -28,14 +28,12 @@ fn window_update(stream: u32, by: u32) -> Vec<u8> {
     frame(WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
 }
 
-/// A client whose connection has been greeted with these settings, and which has no more to write.
 fn greeted(method: Method, values: &[(u16, u32)]) -> Client {
     let mut client = client(method, "/dns-query");
     say(&mut client, &settings(values)).unwrap();
     client
 }
 
-/// Says something to a client; what it writes and was told.
 fn say(client: &mut Client, octets: &[u8]) -> Result<(Vec<u8>, Vec<Told>), Http2Error> {
     let (mut out, mut told) = (Vec::new(), Vec::new());
     client.receive(octets);

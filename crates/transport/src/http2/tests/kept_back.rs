@@ -2,26 +2,24 @@
 
 use super::*;
 
-/// Streams that the server allows at once.
 const STREAMS: u32 = 64;
 
 /// The longest answers of these tests, octets.
 const LONG: usize = 60_000;
 
-/// A server whose client gives each stream this window.
 fn server(window: u32) -> Server {
     let mut server = Server::with_streams("/dns-query", STREAMS);
     server.receive(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     server.receive(&frame(SETTINGS, 0, 0, &[&[0, 4], &window.to_be_bytes()[..]].concat()));
-    // The connection's window never is what holds an answer back.
+    // The connection's window never holds an answer back.
     server.receive(&frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes()));
     server
 }
 
 const WINDOW_UPDATE: u8 = 8;
 
-/// A GET on a stream: `:method`, `:scheme`, `:path` and `:authority` (RFC 7541, section 6.2.2), with
-/// so many letters of base64url as the message: 100 at most.
+/// A GET on a stream: `:method`, `:scheme`, `:path` and `:authority` (RFC 7541, section 6.2.2), with so many
+/// letters of base64url as the message: 100 at most.
 fn get(stream: u32, letters: usize) -> Vec<u8> {
     let path = format!("/dns-query?dns={}", "A".repeat(letters));
     let mut block = vec![0x82, 0x87, 0x04, path.len() as u8];
@@ -34,7 +32,7 @@ fn reset(stream: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &u32::from(Reason::CANCEL).to_be_bytes())
 }
 
-/// The server reads this, and answers what it hands out with so many octets; how many those were.
+/// The server reads this, and answers what it hands out with `length` octets; gives how many it answered.
 fn say(server: &mut Server, octets: &[u8], length: usize) -> usize {
     server.receive(octets);
     server.poll(&mut Vec::new()).unwrap();
@@ -46,7 +44,6 @@ fn say(server: &mut Server, octets: &[u8], length: usize) -> usize {
     answered
 }
 
-/// Numbers of a client's streams.
 fn streams(from: u32, count: u32) -> impl Iterator<Item = u32> {
     (from..from + count).map(|number| 2 * number + 1)
 }
@@ -78,7 +75,6 @@ fn requests_that_are_given_up_while_answers_are_kept_back() {
     }
 }
 
-/// Answers that are given up are forgotten as well, and others take their place.
 #[test]
 fn answers_that_are_given_up_while_they_are_kept_back() {
     let mut server = server(0);
@@ -91,8 +87,7 @@ fn answers_that_are_given_up_while_they_are_kept_back() {
     }
 }
 
-/// A window that leaves a few octets of each answer behind: the whole answer stays in memory for
-/// them.
+/// A window that leaves a few octets of each answer behind: the whole answer stays in memory.
 #[test]
 fn windows_that_open_almost() {
     let mut server = server(LONG as u32 - 10);

@@ -1,4 +1,4 @@
-//! One connection of a server, and what becomes of what happens on it.
+//! One connection of a server, and how it handles its events.
 
 use std::time::Instant;
 
@@ -11,13 +11,10 @@ use crate::quic::settings::{SERVER_RECEIVE_WINDOW, STREAM_WINDOW, UNIDIRECTIONAL
 use crate::quic::tls::HandshakeFacts;
 use crate::quic::{QuicError, code};
 
-/// One connection.
 pub(super) struct ServerConnection {
     /// Tells it from others that had the same place.
     pub(super) serial: u64,
-    /// QUIC's part.
     pub(super) connection: Connection,
-    /// What a stream means.
     pub(super) protocol: Box<dyn ServerProtocol>,
     /// It stands in the list of connections with something to do.
     pub(super) is_touched: bool,
@@ -25,25 +22,23 @@ pub(super) struct ServerConnection {
     pub(super) timer: Option<Instant>,
     /// The handshake has ended well.
     pub(super) is_established: bool,
-    /// What it has been asked.
     pub(super) queries: Queries,
     /// It has come to its end, and only waits for stray packets.
     pub(super) has_ended: bool,
-    /// What is not read of what came.
     pub(super) arrivals: Arrivals,
     /// Octets of memory as they were added up last.
     pub(super) noted_memory: usize,
 }
 
-/// Octets that came on a connection, as far as QUIC may still keep them: pieces of streams that wait
-/// for what stands before them. QUIC does not say how many there are; these are no fewer.
+/// Octets that came on a connection and that QUIC may still keep: pieces of streams that wait for what stands
+/// before them. QUIC does not say how many there are; this is an upper bound.
 #[derive(Default)]
 pub(super) struct Arrivals {
     /// Octets of all datagrams since no query was half-read.
     since_all_read: usize,
     /// Octets of datagrams with which something came on another stream that could not be read.
     on_other_streams: usize,
-    /// [`ServerProtocol::gaps`] before.
+    /// [`ServerProtocol::gaps`] at the last look.
     gaps: u64,
 }
 
@@ -58,12 +53,10 @@ fn most_of(streams: usize) -> usize {
 }
 
 impl Arrivals {
-    /// Octets came.
     pub(super) fn add(&mut self, octets: usize) {
         self.since_all_read += octets;
     }
 
-    /// What has come was looked at.
     fn note(&mut self, protocol: &dyn ServerProtocol, is_established: bool) {
         let gaps = protocol.gaps();
         if gaps != self.gaps {
@@ -85,8 +78,8 @@ impl Arrivals {
 }
 
 impl ServerConnection {
-    /// Looks at what happened, asks for the answers to whole queries, and closes the connection if
-    /// that is due; true if it has come to its end by that. `place` is its own at the end point.
+    /// Looks at what happened, asks for the answers to whole queries, and closes the connection if that is
+    /// due. True if it has ended by that. `place` is its own at the end point.
     pub(super) fn poll(
         &mut self,
         place: usize,
@@ -134,7 +127,7 @@ impl ServerConnection {
                     };
                     protocol.stream_event(connection, event, &mut answer)
                 }
-                // It was closed from here; how is counted already.
+                // This side closed it, which is counted already.
                 Event::ConnectionLost { .. } if had_ended => break,
                 Event::ConnectionLost { reason } => {
                     match (QuicError::new(reason, protocol.codes()), *is_established) {
@@ -179,14 +172,12 @@ impl ServerConnection {
         *has_ended && !had_ended
     }
 
-    /// Octets of memory that the client makes it hold. What a connection that rests needs is not
-    /// counted.
+    /// Octets of memory that the client makes it hold. What an idle connection needs is not counted.
     pub(super) fn memory(&self) -> usize {
         self.protocol.memory() + self.arrivals.memory(&*self.protocol)
     }
 }
 
-/// Counts a handshake that ended well.
 fn count_handshake(connection: &Connection, facts: &mut ServerFacts) {
     let data = connection.crypto_session().handshake_data();
     match data.and_then(|data| data.downcast::<HandshakeFacts>().ok()) {

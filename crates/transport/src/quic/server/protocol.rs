@@ -1,28 +1,22 @@
-//! What lies between an end point and what its streams mean.
+//! The interface between an end point and the protocol on its streams.
 
 use quinn_proto::{Connection, StreamEvent, StreamId};
 
 use crate::quic::{ErrorCodes, QuicError};
 
-/// Makes the answer to a query: it is handed the query's name and octets, and appends the answer to
-/// the buffer, or says why it does not.
+/// Makes the answer to a query. It gets the query's name and octets, and appends the answer to the buffer or
+/// says why it does not.
 pub(crate) type Answer<'a, Name> = &'a mut dyn FnMut(Name, &[u8], &mut Vec<u8>) -> Reaction;
 
 /// What a protocol above QUIC does for a server, on one connection.
 pub(crate) trait ServerProtocol {
-    /// Its error codes.
     fn codes(&self) -> &'static ErrorCodes;
 
-    /// Streams can be opened.
-    ///
-    /// # Errors
-    /// When the client does not allow the streams that the protocol cannot be without.
+    /// Streams can be opened; fails if the client does not allow those that the protocol cannot be without.
     fn begin(&mut self, connection: &mut Connection) -> Result<(), QuicError>;
 
-    /// Takes note of what happened to a stream, and asks for the answers to whole queries.
-    ///
-    /// # Errors
-    /// When the client broke the protocol.
+    /// Takes note of what happened to a stream, and asks for the answers to whole queries; fails if the
+    /// client broke the protocol.
     fn stream_event(
         &mut self,
         connection: &mut Connection,
@@ -30,12 +24,12 @@ pub(crate) trait ServerProtocol {
         answer: Answer<'_, StreamId>,
     ) -> Result<(), QuicError>;
 
-    /// True if the protocol has a word for it that no further requests are looked at.
+    /// True if the protocol can say that no further requests are looked at.
     fn goes_away(&self) -> bool {
         false
     }
 
-    /// Says that no further requests are looked at, where the protocol has a word for it.
+    /// Says that no further requests are looked at, where the protocol can.
     fn go_away(&mut self, _connection: &mut Connection) {}
 
     /// Octets of memory of queries that have not come whole, and of answers that have not arrived.
@@ -44,8 +38,8 @@ pub(crate) trait ServerProtocol {
     /// Streams of queries of which more is to come, or to be read.
     fn unread(&self) -> usize;
 
-    /// How often something came on a stream without a query, and could not be read since what stands
-    /// before it is missing.
+    /// How often something came on a stream without a query, and could not be read since what stands before
+    /// it is missing.
     fn gaps(&self) -> u64 {
         0
     }

@@ -1,5 +1,5 @@
-//! The queries of one connection of a server: how many it has taken, and whether all of them are
-//! done with, so that it can be closed without a loss.
+//! The queries of one connection of a server: how many it has taken, and whether all are done, so that it can
+//! be closed without a loss.
 
 use std::num::NonZeroU64;
 
@@ -8,12 +8,10 @@ use rustc_hash::FxHashSet;
 
 use super::Reaction;
 
-/// What a connection has been asked.
 #[derive(Default)]
 pub(super) struct Queries {
     /// After so many no further ones are taken.
     quota: Option<NonZeroU64>,
-    /// Taken so far.
     taken: u64,
     /// Streams of those that are to be answered and whose answer has not arrived. Kept only under a
     /// quota: nobody else asks.
@@ -23,27 +21,23 @@ pub(super) struct Queries {
 }
 
 impl Queries {
-    /// None yet.
     pub(super) fn new(quota: Option<NonZeroU64>) -> Self {
         Self { quota, ..Self::default() }
     }
 
-    /// How many were taken.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// True if the quota is used up.
     pub(super) fn are_used_up(&self) -> bool {
         self.quota.is_some_and(|quota| self.taken >= quota.get())
     }
 
-    /// True if the quota is used up, and every answer has arrived.
+    /// The quota is used up, and every answer has arrived.
     pub(super) fn are_done(&self) -> bool {
         self.are_used_up() && self.open.is_empty()
     }
 
-    /// Takes note of a query on this stream.
     pub(super) fn take(&mut self, stream: StreamId, reaction: Reaction) {
         if reaction == Reaction::NoQuery {
             return;

@@ -14,9 +14,7 @@ use crate::quic::tls::ServerTls;
 /// What a server is.
 #[derive(Clone)]
 pub struct QuicServerSettings {
-    /// TLS.
     pub(super) tls: Arc<ServerTls>,
-    /// What is spoken above QUIC.
     pub(super) protocol: Spoken,
     /// Streams that a client may have open at once.
     pub streams: u32,
@@ -24,26 +22,23 @@ pub struct QuicServerSettings {
     pub idle_timeout: Duration,
     /// Connections at once; further ones are refused.
     pub connections: usize,
-    /// A connection that has taken so many queries is closed once their answers have arrived. Over
-    /// HTTP/3 its client is told at once (GOAWAY), and what it had sent before is answered too; DNS
-    /// over QUIC has no word for it, and further queries end with the connection.
+    /// A connection that has taken so many queries is closed once their answers have arrived. HTTP/3 tells
+    /// its client at once (GOAWAY), and still answers what the client had sent before. DNS over QUIC cannot
+    /// say so: further queries end with the connection.
     pub queries_per_connection: Option<NonZeroU64>,
     /// Makes the draws repeatable, for a simulation.
     pub seed: Option<[u8; 32]>,
 }
 
-/// What is spoken above QUIC.
 #[derive(Clone)]
 pub(super) enum Spoken {
-    /// DNS over QUIC.
     Doq,
     /// HTTP/3, with DNS at this path.
     Http3(Arc<str>),
 }
 
-/// Streams that a client may have open at once by default. quinn-proto keeps some tens of octets
-/// for each of them from the beginning; the largest windows that make sense for one connection are
-/// of this size.
+/// Streams that a client may have open at once by default. quinn-proto keeps some tens of octets for each of
+/// them from the beginning; the largest useful windows of one connection are of this size.
 const STREAMS: u32 = 1024;
 
 impl QuicServerSettings {
@@ -64,7 +59,6 @@ impl QuicServerSettings {
         Self::new(tls, Spoken::Http3(path.into()))
     }
 
-    /// A server of this protocol.
     fn new(tls: Arc<rustls::ServerConfig>, protocol: Spoken) -> Result<Self, QuicError> {
         Ok(Self {
             tls: Arc::new(ServerTls::new(tls)?),
@@ -79,7 +73,6 @@ impl QuicServerSettings {
 }
 
 impl Spoken {
-    /// What speaks it, on a new connection.
     pub(super) fn begin(&self) -> Box<dyn ServerProtocol> {
         match self {
             Self::Doq => Box::new(DoqServer::default()),

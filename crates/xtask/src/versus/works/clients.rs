@@ -1,5 +1,5 @@
-//! Answered rate with many clients of one query each, against BIND on the other core: what the
-//! transports cost by the figures of each program, and which program was itself at its end.
+//! Answered rate of many clients with one query each, against BIND on the other core: what transports cost by
+//! the figures of each program, and which program was itself the limit.
 
 use anyhow::{Context as _, Result};
 use dnslab_wire::Transport;
@@ -12,12 +12,11 @@ use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::Comparison;
 
-/// Transports, the one that the others are held against first.
+/// The first is the reference of the others.
 const TRANSPORTS: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Dot];
-/// Clients, each with one query outstanding.
+/// Each has one query outstanding.
 const CLIENTS: u32 = 100;
 
-/// Measures each transport.
 pub(crate) fn clients(bench: &Bench<'_>) -> Result<Outcome> {
     let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
     let transports = if bench.options.smoke { &TRANSPORTS[..1] } else { &TRANSPORTS[..] };
@@ -41,18 +40,16 @@ pub(crate) fn clients(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The compared figure.
 fn answered(sample: &Sample) -> Option<f64> {
     Some(sample.finding.answered_qps)
 }
 
-/// How much of its CPU a program used, if each answer took it as long in the window as in the whole
-/// run, in percent.
+/// Share of its CPU that a program used, in percent, if an answer took it as long in the window as in the
+/// whole run.
 fn busy(sample: &Sample) -> Option<f64> {
     Some(sample.finding.answered_qps * sample.cpu_us_per_answer / 1e4)
 }
 
-/// dnslab against a peer over one transport.
 fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<Comparison> {
     let ours = figures(samples, case, "dnslab", answered)?;
     let theirs = figures(samples, case, peer, answered)?;

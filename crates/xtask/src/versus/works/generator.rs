@@ -1,5 +1,5 @@
-//! What one core of each generator carries over each transport, with dnslab's own responder on the other core.
-//! dnsperf speaks no QUIC.
+//! What one core of each generator carries over each transport, with `dnslab serve` on the other core.
+//! dnsperf has no QUIC.
 
 use anyhow::{Context as _, Result};
 use dnslab_wire::Transport;
@@ -12,13 +12,11 @@ use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::GeneratorRow;
 
-/// Clients.
 const CLIENTS: u32 = 100;
-/// Outstanding queries of each client: alone on its connection, and with company.
+/// Outstanding queries of each client: alone on its connection, and with others.
 const OUTSTANDING: [u32; 2] = [1, 10];
 
-/// Measures each transport with both windows. A peer puts queries that it sends together into one TLS record:
-/// so dnslab does it both ways.
+/// A peer puts queries that it sends together into one TLS record, so dnslab is measured both ways.
 pub(crate) fn generator(bench: &Bench<'_>) -> Result<Outcome> {
     let listens: Vec<_> = [Transport::Dot, Transport::Doh2, Transport::Doq, Transport::Doh3]
         .into_iter()
@@ -45,7 +43,6 @@ pub(crate) fn generator(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// One load with these programs.
 fn measure(
     bench: &Bench<'_>,
     load: &Load<'_>,
@@ -60,7 +57,6 @@ fn measure(
     Ok(())
 }
 
-/// The compared figure.
 fn answered(sample: &Sample) -> Option<f64> {
     Some(sample.finding.answered_qps)
 }

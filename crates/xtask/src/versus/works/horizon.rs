@@ -1,4 +1,4 @@
-//! What dnslab's horizon changes: in its own cost, and in what the server then does.
+//! What dnslab's horizon changes: its own cost, and the server's behaviour.
 
 use anyhow::Result;
 use dnslab_wire::Transport;
@@ -10,17 +10,14 @@ use crate::versus::sample::{Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::HorizonRow;
 
-/// Transports.
 const TRANSPORTS: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Dot];
-/// Horizons, the preset among them.
+/// The preset is among them.
 const HORIZONS: [&str; 4] = ["0us", "20us", "50us", "200us"];
-/// Clients.
 const CLIENTS: u32 = 4;
-/// Outstanding queries over all clients: no more than fit the socket buffer of a server that was
-/// installed and not tuned, or UDP is measured by its losses.
+/// Over all clients. No more than the socket buffer of an untuned server holds; otherwise UDP is measured by
+/// its losses.
 const WINDOW: u32 = 200;
 
-/// Measures every transport at every horizon, against BIND.
 pub(crate) fn horizon(bench: &Bench<'_>) -> Result<Outcome> {
     let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
     let smoke = bench.options.smoke;

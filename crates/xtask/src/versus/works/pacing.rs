@@ -12,14 +12,12 @@ use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::table::PacingRow;
 use crate::versus::windows::PacingError;
 
-/// Sockets.
 const CLIENTS: u32 = 4;
 /// Intended queries per second over all sockets.
 const RATES_QPS: [u32; 3] = [20_000, 60_000, 100_000];
 /// The aims (`docs/BENCHMARKS.md`): share of the windows, and median send lag in microseconds.
 const AIMS: (Aim, Aim) = (Aim::AtLeast(0.99), Aim::AtMost(50.0));
 
-/// Measures every program at every rate.
 pub(crate) fn pacing(bench: &Bench<'_>) -> Result<Outcome> {
     let reflector = Reflector::start(&bench.folder, Counting::ByMillisecond)?;
     let rates = if bench.options.smoke { &RATES_QPS[..1] } else { &RATES_QPS[..] };

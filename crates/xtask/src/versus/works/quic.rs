@@ -1,5 +1,5 @@
-//! Client CPU per answer over DoQ and DoH (HTTP/3) against that over DoT, all of dnslab, with its own
-//! responder on the other core. There is no peer that measures latency over QUIC.
+//! Client CPU per answer over DoQ and DoH (HTTP/3) against that over DoT, all of dnslab, with `dnslab serve`
+//! on the other core. No peer measures latency over QUIC.
 
 use anyhow::{Context as _, Result};
 use dnslab_wire::Transport;
@@ -12,15 +12,12 @@ use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::Comparison;
 
-/// What is measured.
 const MEASURED: [Transport; 2] = [Transport::Doq, Transport::Doh3];
-/// What it is held against.
 const AGAINST: Transport = Transport::Dot;
-/// Connections.
 const CONNECTIONS: [u32; 2] = [4, 100];
-/// Outstanding queries over all connections.
+/// Over all connections.
 const WINDOW: u32 = 1000;
-/// The aim (`docs/BENCHMARKS.md`).
+/// See `docs/BENCHMARKS.md`.
 const AIM: Aim = Aim::AtMost(3.0);
 
 /// Measures each transport with few and with many connections.
@@ -64,7 +61,6 @@ pub(crate) fn quic(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// One transport against the other.
 fn compare(samples: &[Sample], ours: &Load<'_>, theirs: &Load<'_>) -> Result<Comparison> {
     let cpu = |sample: &Sample| Some(sample.cpu_us_per_answer);
     let (our_case, their_case) = (ours.case(), theirs.case());

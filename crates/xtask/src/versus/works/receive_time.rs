@@ -1,5 +1,5 @@
-//! What it costs, and changes, to take the instant of an answer from the kernel: the clock is read
-//! once for each batch, or each datagram carries the kernel's time stamp.
+//! What the kernel's receive time costs and changes. Either the clock is read once for each batch, or each
+//! datagram carries the kernel's time stamp.
 
 use anyhow::Result;
 use dnslab_wire::Transport;
@@ -12,18 +12,16 @@ use crate::versus::reflector::{Counting, Reflector};
 use crate::versus::sample::{Load, Mode};
 use crate::versus::server;
 
-/// Whose clock.
 const CLOCKS: [&str; 2] = ["user", "kernel"];
-/// Sockets.
 const CLIENTS: u32 = 4;
-/// Outstanding queries over all sockets, against the reflector.
+/// Over all sockets, against the reflector.
 const WINDOW: u32 = 1000;
-/// Rate of the open loop against BIND, a third of what it can answer: the latency is then that of
-/// the server and not of a queue.
+/// Rate of the open loop against BIND: a third of what it can answer, so that the latency is that of the
+/// server and not of a queue.
 const RATE_QPS: u32 = 50_000;
 
-/// Measures the cost against the reflector, and the latencies of an open loop against BIND, with a
-/// horizon and without.
+/// Measures the cost against the reflector, and the latencies of an open loop against BIND with and without a
+/// horizon.
 pub(crate) fn receive_time(bench: &Bench<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let reflector = Reflector::start(&bench.folder, Counting::No)?;

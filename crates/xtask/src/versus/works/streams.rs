@@ -11,15 +11,13 @@ use crate::versus::sample::{Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::Comparison;
 
-/// Transports.
 const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];
-/// Connections.
 const CONNECTIONS: [u32; 2] = [4, 100];
-/// Outstanding queries over all connections.
+/// Over all connections.
 const WINDOW: u32 = 1000;
-/// Aim for the CPU time of an answer (`docs/BENCHMARKS.md`).
+/// For the CPU time of an answer (`docs/BENCHMARKS.md`).
 const CPU_AIM: Aim = Aim::AtMost(1.0 / 3.0);
-/// Aim for the answered rate beside it.
+/// For the answered rate.
 const RATE_AIM: Aim = Aim::AtLeast(1.0);
 
 /// Measures each transport with few and with many connections.
@@ -54,7 +52,6 @@ pub(crate) fn streams(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// CPU per answer and answered rate of dnslab against those of a peer.
 fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<[Comparison; 2]> {
     let row = |figure, of: fn(&Sample) -> Option<f64>, aim, beside| -> Result<Comparison> {
         let ours = figures(samples, case, "dnslab", of)?;

@@ -11,14 +11,13 @@ use crate::versus::reflector::{Counting, Reflector};
 use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::table::Comparison;
 
-/// Sockets.
 const CLIENTS: u32 = 4;
-/// Outstanding queries over all sockets. Each program is asked at each of them.
+/// Over all sockets. Each program is asked at each of them.
 const WINDOWS: [u32; 4] = [100, 500, 1000, 2000];
-/// The aim (`docs/BENCHMARKS.md`).
+/// See `docs/BENCHMARKS.md`.
 const AIM: Aim = Aim::AtLeast(5.5);
 
-/// Measures at every window; the aim is held against the best window of each program.
+/// Measures at every window. The aim is for the best window of each program.
 pub(crate) fn udp(bench: &Bench<'_>) -> Result<Outcome> {
     let reflector = Reflector::start(&bench.folder, Counting::No)?;
     let windows = if bench.options.smoke { &WINDOWS[..1] } else { &WINDOWS[..] };
@@ -55,7 +54,6 @@ pub(crate) fn udp(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The compared figure.
 fn answered(sample: &Sample) -> Option<f64> {
     Some(sample.finding.answered_qps)
 }
