@@ -66,7 +66,14 @@ fn sources_keep_the_rules() {
             wrong_edges(part_of_path(path, 1), &read(), &drawn_edges(&architecture))
         } else if path.ends_with(".md") {
             let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-            dead_links(&read(), &|link| root.join(folder).join(link).exists())
+            let text = read();
+            let in_crates = |path: &str| root.join("crates").join(path).exists();
+            let mut found = dead_links(&text, &|link| root.join(folder).join(link).exists());
+            // What the changelog tells of is past.
+            if path != "CHANGELOG.md" {
+                found.extend(dead_sources(&text, &in_crates));
+            }
+            found
         } else if path == "Cargo.lock" {
             banned_packages(&read())
         } else {
@@ -223,6 +230,22 @@ fn dead_links(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     found
 }
 
+/// Sources that a Markdown file names and that do not exist: `crate/src/file.rs`, with or without `crates/` before it.
+fn dead_sources(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for code in line.split('`').skip(1).step_by(2) {
+            let path = code.strip_prefix("crates/").unwrap_or(code);
+            let is_source = path.split('/').nth(1) == Some("src") && !path.contains(' ');
+            if is_source && !exists(path) {
+                let message = format!("`{code}` does not exist: mend its path");
+                found.push(Finding { line: number + 1, message });
+            }
+        }
+    }
+    found
+}
+
 mod tests {
     use super::*;
 
@@ -295,6 +318,14 @@ mod tests {
         check(&format!("[[package]]\nname = \"openssl-probe\"\n{index}"), &[]);
         check("[[package]]\nname = \"a\"\nsource = \"git+https://example.net/a\"", &[3]);
         check("[[package]]\nname = \"dnslab-wire\"\nversion = \"0.1.0\"", &[]);
+    }
+
+    #[test]
+    fn dead_sources_are_found() {
+        let text = "`wire/src/name.rs` and `crates/wire/src/`\n`wire/src/gone.rs`, src/gone.rs\n`cat a/src/b c`";
+        let exists = |path: &str| ["wire/src/name.rs", "wire/src/"].contains(&path);
+        let found = dead_sources(text, &exists);
+        assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
