@@ -84,7 +84,7 @@ impl Observer for Live {
                 let p99 = measured.latency.quantile_ns(0.99).unwrap_or(0);
                 let p99 = number::duration(p99 as f64);
                 let lost = number::share(measured.counters.outcomes.lost_share());
-                let limit = limit_name(record.limit.kind);
+                let limit = limit_name(record.bottleneck.kind);
                 format!("{qps} qps, p99 {p99}, lost {lost}, limit: {limit}")
             }
             (RunStatus::Invalid { reason }, _) => format!("INVALID: {reason}"),

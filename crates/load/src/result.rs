@@ -187,7 +187,7 @@ impl LoadSpec {
             queries: self.queries.description().to_owned(),
             seed: self.seed,
             send_path: String::new(),
-            horizon_ns: nanos(self.effective_horizon()),
+            batch_delay_ns: nanos(self.effective_horizon()),
             behaviour: self.behaviour.to_string(),
             tls: self
                 .tls

@@ -137,13 +137,13 @@ pub struct StepFigures {
     pub p50_ns: Option<u64>,
     /// 0.99 quantile of the latency.
     pub p99_ns: Option<u64>,
-    /// Who was the limit; `None` in searches that do not have it.
-    #[serde(default)]
-    pub limit: Option<BottleneckKind>,
-    /// Horizon that was applied, nanoseconds; `None` in searches that do not have it. A small window
+    /// What bounded the answered rate; `None` in searches that do not have it.
+    #[serde(default, alias = "limit")]
+    pub bottleneck: Option<BottleneckKind>,
+    /// Batch delay that was applied, nanoseconds; `None` in searches that do not have it. A small window
     /// has none, and its clients and workers are no more than its queries.
-    #[serde(default)]
-    pub horizon_ns: Option<u64>,
+    #[serde(default, alias = "horizon_ns")]
+    pub batch_delay_ns: Option<u64>,
     /// CPU use of the server in [0, 1] of what it was given; `None` if it was not watched, and in
     /// searches that do not have it.
     #[serde(default)]
@@ -171,8 +171,8 @@ impl StepFigures {
             lost_share: measured.counters.outcomes.lost_share(),
             p50_ns: measured.latency.quantile_ns(0.5),
             p99_ns: measured.latency.quantile_ns(0.99),
-            limit: Some(record.limit.kind),
-            horizon_ns: Some(record.load.horizon_ns),
+            bottleneck: Some(record.bottleneck.kind),
+            batch_delay_ns: Some(record.load.batch_delay_ns),
             server_busy_share: measured.server_busy_share(),
         })
     }

@@ -103,10 +103,12 @@ pub enum Caveat {
         /// 0.99 quantile of the error.
         p99_error: f64,
     },
-    /// The gathering of sends and receives is a large part of the latency.
-    Horizon {
-        /// Longest time of gathering, nanoseconds.
-        horizon_ns: u64,
+    /// The batching of sends and receives is a large part of the latency.
+    #[serde(alias = "horizon")]
+    BatchDelay {
+        /// What it added to an answer, nanoseconds: of the worker where it is most.
+        #[serde(alias = "horizon_ns")]
+        batch_delay_ns: u64,
         /// Median latency, nanoseconds.
         p50_ns: u64,
     },
@@ -260,7 +262,7 @@ impl Caveat {
             Self::RateMissed { intended_qps, offered_qps } => 1.0 - offered_qps / intended_qps,
             Self::SendLag { p50_ns, p99_ns } => p99_ns.unwrap_or(0).max(p50_ns) as f64,
             Self::Pacing { share_within, .. } => 1.0 - share_within,
-            Self::Horizon { horizon_ns, p50_ns } => horizon_ns as f64 / p50_ns as f64,
+            Self::BatchDelay { batch_delay_ns, p50_ns } => batch_delay_ns as f64 / p50_ns as f64,
             Self::GeneratorDrops { datagrams } | Self::HostDrops { datagrams, .. } => {
                 datagrams as f64
             }

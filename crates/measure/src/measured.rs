@@ -42,7 +42,7 @@ pub struct WorkerFacts {
     /// nanoseconds; `None` without one, and in records that do not have it.
     #[serde(default)]
     pub round_trip_ns: Option<u64>,
-    /// Time in the measured window in which lanes waited to be opened while as many connections as
+    /// Time in the measured window in which connections waited to be opened while as many connections as
     /// the worker has on their way at once were on their way, nanoseconds.
     #[serde(default)]
     pub connections_held_ns: u64,
@@ -78,7 +78,7 @@ impl WorkerFacts {
     /// By how much the sleeps to gather what comes meanwhile delayed an answer on average, at most:
     /// their mean length, times the share of the time that they were; nanoseconds.
     #[must_use]
-    pub fn gathering_ns(&self) -> f64 {
+    pub fn batching_ns(&self) -> f64 {
         self.mean_pause_ns().map_or(0.0, |pause| pause * self.share(self.pause_ns).min(1.0))
     }
 

@@ -19,7 +19,10 @@ use crate::{Bottleneck, Caveat, ChainPart, Measured, TestbedFacts, latency_floor
 ///   limits and caveats that it does not know.
 /// - 4: a load may take turns with others, whose rates a reader of 3 would take for those of the
 ///   whole window; and a run may have a common load beside its own.
-pub const RECORD_FORMAT: u32 = 4;
+/// - 5: what names the bottleneck and why a run is invalid are figures, where a reader of 4 expects
+///   sentences; and `limit`, `laboratory`, `horizon_ns` and the caveat `horizon` are called
+///   `bottleneck`, `testbed`, `batch_delay_ns` and `batch-delay`.
+pub const RECORD_FORMAT: u32 = 5;
 
 /// Everything that one run of one variant left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +47,7 @@ pub struct RunRecord {
     #[serde(default)]
     pub chain: Vec<ChainPart>,
     /// Hosts and links; `None` where all is on one host, and in records that do not have it.
-    #[serde(default, rename = "laboratory")]
+    #[serde(default, alias = "laboratory")]
     pub testbed: Option<TestbedFacts>,
     /// What was measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
@@ -57,7 +60,8 @@ pub struct RunRecord {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    pub limit: Bottleneck,
+    #[serde(alias = "limit")]
+    pub bottleneck: Bottleneck,
 }
 
 /// The second load of a run: an open loop at one rate that all variants are asked alike, after the
@@ -71,7 +75,8 @@ pub struct CommonLoad {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    pub limit: Bottleneck,
+    #[serde(alias = "limit")]
+    pub bottleneck: Bottleneck,
 }
 
 /// From so many connections on, the growth of a server's memory is that of its connections.
@@ -241,8 +246,9 @@ pub struct LoadFacts {
     pub seed: u64,
     /// Which system calls carried the datagrams or octets.
     pub send_path: String,
-    /// Longest time for which sends and receives are gathered into one system call, nanoseconds.
-    pub horizon_ns: u64,
+    /// Longest time for which sends and receives wait for others, to share a system call; nanoseconds.
+    #[serde(alias = "horizon_ns")]
+    pub batch_delay_ns: u64,
     /// How the clients behave (connections, queries for each, idle time, truncated answers), as a
     /// sentence; empty in records that do not have it.
     #[serde(default)]

@@ -105,18 +105,18 @@ impl SelfCheck {
 fn fold(record: &RunRecord) -> Vec<(Verdict, Remark)> {
     let workers = Some(record.load.workers);
     let of_caveat = |caveat: &Caveat| {
-        Some((verdict_of(caveat, record.limit.kind)?, caveat.finding_with(workers)))
+        Some((verdict_of(caveat, record.bottleneck.kind)?, caveat.finding_with(workers)))
     };
     let mut findings: Vec<_> = record.caveats.iter().filter_map(of_caveat).collect();
     // A generator that was the limit is named by its caveats, if there are any.
     let is_told = findings.iter().any(|(verdict, _)| *verdict == Verdict::GeneratorLimited);
     let is_new = |verdict| !(is_told && verdict == Verdict::GeneratorLimited);
-    let limit = limit_finding(&record.limit, &record.load)
-        .or_else(|| socket_finding(&record.limit, &record.server));
+    let limit = limit_finding(&record.bottleneck, &record.load)
+        .or_else(|| socket_finding(&record.bottleneck, &record.server));
     findings.extend(limit.filter(|(verdict, _)| is_new(*verdict)));
     // Of two that are both at their ends the generator is named: then the server may do more.
     let of_server =
-        record.measured.as_ref().filter(|_| record.limit.kind != BottleneckKind::Generator);
+        record.measured.as_ref().filter(|_| record.bottleneck.kind != BottleneckKind::Generator);
     let note = of_server.and_then(server_finding);
     findings.extend(note.map(|note| (Verdict::Clean, note)));
     findings.sort_by_key(|(verdict, _)| Reverse(*verdict));
@@ -156,7 +156,7 @@ impl Caveat {
             | Self::RateMissed { .. }
             | Self::SendLag { .. }
             | Self::Pacing { .. }
-            | Self::Horizon { .. }
+            | Self::BatchDelay { .. }
             | Self::GeneratorDrops { .. }
             | Self::HostDrops { .. }
             | Self::ConnectionsFailed { .. }

@@ -91,8 +91,9 @@ pub struct VariantSummary {
     /// The servers of the chain, the server under test first; none without a chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ServerFigures>,
-    /// The distinct limits that the runs named, most frequent first.
-    pub limits: Vec<Bottleneck>,
+    /// The first bottleneck of each kind that the runs had, the most frequent kind first.
+    #[serde(alias = "limits")]
+    pub bottlenecks: Vec<Bottleneck>,
     /// The doubts of the valid runs: one per kind, in the order seen.
     pub caveats: Vec<VariantCaveat>,
     /// What the measuring side says of itself.
@@ -291,7 +292,7 @@ impl<'a> VariantRuns<'a> {
             pacing: Pacing::of_runs(times().filter_map(|run| run.pacing.as_ref())),
             agreement: Agreement::sum(self.measured().filter_map(Agreement::of)),
             chain: ServerFigures::over_runs(runs()),
-            limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
+            bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
             caveats,
         }
@@ -353,18 +354,18 @@ fn average<'a>(
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The first limit of each kind, the most frequent kind first; of equally frequent ones the one
+/// The first bottleneck of each kind, the most frequent kind first; of equally frequent ones the one
 /// seen first.
-fn limits<'a>(runs: impl Iterator<Item = &'a Bottleneck>) -> Vec<Bottleneck> {
+fn bottlenecks<'a>(runs: impl Iterator<Item = &'a Bottleneck>) -> Vec<Bottleneck> {
     let mut kinds: Vec<(&Bottleneck, u32)> = Vec::new();
-    for limit in runs {
-        match kinds.iter_mut().find(|(seen, _)| seen.kind == limit.kind) {
+    for of_run in runs {
+        match kinds.iter_mut().find(|(seen, _)| seen.kind == of_run.kind) {
             Some((_, times)) => *times += 1,
-            None => kinds.push((limit, 1)),
+            None => kinds.push((of_run, 1)),
         }
     }
     kinds.sort_by_key(|(_, times)| Reverse(*times));
-    kinds.into_iter().map(|(limit, _)| limit.clone()).collect()
+    kinds.into_iter().map(|(first, _)| first.clone()).collect()
 }
 
 /// The worst caveat of each kind and the number of runs that have one, in the order in which the

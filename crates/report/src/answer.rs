@@ -110,7 +110,7 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
 /// by more.
 fn lower_bound(summary: &Summary, compared: &[&Comparison]) -> Option<String> {
     let is_held_back = |name: &str| {
-        let limit = find(summary, name).and_then(|variant| variant.limits.first());
+        let limit = find(summary, name).and_then(|variant| variant.bottlenecks.first());
         limit.is_some_and(|limit| limit.kind == BottleneckKind::Generator)
     };
     let mut certain = compared.iter().filter(|of| {

@@ -94,7 +94,7 @@ fn windows(all: &[WindowFigures]) -> Table {
             interval,
             duration(figures.p50_ns),
             duration(figures.p99_ns),
-            duration(figures.horizon_ns.map(|ns| ns as f64)),
+            duration(figures.batch_delay_ns.map(|ns| ns as f64)),
         ]
     };
     let limited: Vec<String> = all

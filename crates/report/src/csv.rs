@@ -126,7 +126,7 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     fields.extend(owned(network_fields(measured)));
     fields.extend(owned(agreement_fields(measured)));
     // A run that was not measured had no limit.
-    let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.limit);
+    let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
     fields.extend(owned(vec![
         ("limit", text(limit, |limit| limit_name(limit.kind).to_owned())),
         ("limit_evidence", text(limit, |limit| limit.evidence.clone())),

@@ -263,7 +263,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         0 => none(),
         some => number::count(some),
     };
-    let limits: Vec<_> = variant.limits.iter().map(|limit| limit_name(limit.kind)).collect();
+    let limits: Vec<_> = variant.bottlenecks.iter().map(|limit| limit_name(limit.kind)).collect();
     vec![
         variant.name.clone(),
         qps.map_or_else(none, |found| number::qps(found.value)),

@@ -404,7 +404,7 @@ fn what_others_wrote_acts_on_no_terminal_and_in_no_spreadsheet() {
     for record in &mut records {
         record.server.version = WRITTEN.to_owned();
         record.server.notes.push(WRITTEN.to_owned());
-        record.limit.evidence = WRITTEN.to_owned();
+        record.bottleneck.evidence = WRITTEN.to_owned();
         record.load.transport = WRITTEN.to_owned();
     }
     let log_tail = vec![WRITTEN.to_owned()];

@@ -142,7 +142,8 @@ impl Case<'_> {
         testbed: Option<TestbedFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let (limit, mut caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
+        let (bottleneck, mut caveats) =
+            self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
         // Why nothing was answered: what the server said outweighs how connections ended.
         let last_end = main.last_connection_end.as_ref();
         let connection = last_end.map(|end| format!("the last connection: {end}"));
@@ -156,16 +157,16 @@ impl Case<'_> {
             _ => status,
         };
         let common_load = common.and_then(|(common, chain)| {
-            let (limit, own_caveats) =
+            let (bottleneck, own_caveats) =
                 self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
-            if let Some(reason) = self.is_uncommon(&common, &server, &limit, end) {
+            if let Some(reason) = self.is_uncommon(&common, &server, &bottleneck, end) {
                 let text =
                     format!("The common load does not count, so latencies have none: {reason}.");
                 caveats.push(Caveat::Other { text });
                 return None;
             }
             let LoadResult { facts: load, measured, .. } = common;
-            Some(CommonLoad { load, measured, caveats: own_caveats, limit })
+            Some(CommonLoad { load, measured, caveats: own_caveats, bottleneck })
         });
         RunRecord {
             chain,
@@ -174,7 +175,7 @@ impl Case<'_> {
             lacks_common_load: wants_common && common_load.is_none(),
             common_load,
             caveats,
-            limit,
+            bottleneck,
             ..self.empty(started, status, facts, server)
         }
     }
@@ -185,7 +186,7 @@ impl Case<'_> {
         &self,
         common: &LoadResult,
         server: &ServerFacts,
-        limit: &Bottleneck,
+        bottleneck: &Bottleneck,
         end: &Ending,
     ) -> Option<String> {
         let LoadResult { facts, measured, last_connection_end, .. } = common;
@@ -196,10 +197,10 @@ impl Case<'_> {
             RunStatus::Failed { .. } => return None,
             RunStatus::Valid => {}
         }
-        let is_full = limit.kind.has_servers_full()
-            || matches!(limit.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
+        let is_full = bottleneck.kind.has_servers_full()
+            || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
         unserved(facts, server, measured)
-            .or_else(|| is_full.then(|| format!("the rate was too high: {}", limit.evidence)))
+            .or_else(|| is_full.then(|| format!("the rate was too high: {}", bottleneck.evidence)))
     }
 
     /// What bounded a load, and the reasons to doubt it.
@@ -212,7 +213,7 @@ impl Case<'_> {
         let LoadResult { facts, measured, .. } = result;
         let is_watched = measured.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
-        let limit = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
+        let bottleneck = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
@@ -228,7 +229,7 @@ impl Case<'_> {
         if let Some(example) = result.last_connection_end.clone().filter(|_| failed + lost > 0) {
             caveats.push(Caveat::ConnectionsFailed { attempted, failed, lost, example });
         }
-        (limit, caveats)
+        (bottleneck, caveats)
     }
 
     fn add_caveats(
@@ -325,7 +326,7 @@ impl Case<'_> {
             common_load: None,
             lacks_common_load: false,
             caveats: Vec::new(),
-            limit: Bottleneck {
+            bottleneck: Bottleneck {
                 kind: BottleneckKind::Unknown,
                 evidence: "nothing was measured".to_owned(),
             },

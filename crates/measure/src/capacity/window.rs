@@ -28,9 +28,9 @@ pub struct WindowFigures {
     /// Runs in which the load generator was the limit.
     #[serde(default)]
     pub generator_limited: u32,
-    /// The longest horizon of its runs, nanoseconds.
-    #[serde(default)]
-    pub horizon_ns: Option<u64>,
+    /// The longest batch delay of its runs, nanoseconds.
+    #[serde(default, alias = "horizon_ns")]
+    pub batch_delay_ns: Option<u64>,
 }
 
 /// The window to use.
@@ -63,12 +63,13 @@ impl WindowFigures {
             (!values.is_empty()).then(|| sum / values.len() as f64)
         };
         let by_generator = |step: &&Step| {
-            step.figures.is_some_and(|figures| figures.limit == Some(BottleneckKind::Generator))
+            step.figures
+                .is_some_and(|figures| figures.bottleneck == Some(BottleneckKind::Generator))
         };
         Some(Self {
             generator_limited: u32::try_from(own().filter(by_generator).count())
                 .unwrap_or(u32::MAX),
-            horizon_ns: own().filter_map(|step| step.figures?.horizon_ns).max(),
+            batch_delay_ns: own().filter_map(|step| step.figures?.batch_delay_ns).max(),
             window: at as u64,
             met: u32::try_from(met).unwrap_or(u32::MAX),
             runs: u32::try_from(own().count()).unwrap_or(u32::MAX),
@@ -148,12 +149,12 @@ mod tests {
                 lost_share: 0.0,
                 p50_ns: Some(1_000 * window),
                 p99_ns: Some(5_000 * window),
-                limit: Some(if window < 4 {
+                bottleneck: Some(if window < 4 {
                     BottleneckKind::Window
                 } else {
                     BottleneckKind::Generator
                 }),
-                horizon_ns: Some(if window < 4 { 0 } else { 50_000 }),
+                batch_delay_ns: Some(if window < 4 { 0 } else { 50_000 }),
                 server_busy_share: None,
             }),
         }
@@ -188,7 +189,7 @@ mod tests {
         assert!(found.certain, "{found:?}");
         assert_eq!(found.best.p99_ns, Some(20_000.0));
         assert!(found.best.is_generator_limited(), "{found:?}");
-        assert_eq!(found.best.horizon_ns, Some(50_000));
+        assert_eq!(found.best.batch_delay_ns, Some(50_000));
         let difference = found.difference.unwrap().value;
         assert!((difference + 0.009).abs() < 1e-3, "{difference}");
     }

@@ -56,9 +56,9 @@ const HELD: f64 = 0.05;
 /// are not counted, because it never paused.
 const IN_HAND: f64 = 0.5;
 
-/// Below this many horizons, up to a tenth of the median latency is the wait of an answer for the
-/// end of the gathering, and a closed loop sends the next query by as much later.
-const HORIZONS: u64 = 10;
+/// Below this many batch delays, more than a tenth of the median latency is the wait of an answer for the
+/// end of its batch, and a closed loop sends the next query by as much later.
+const BATCH_DELAYS: u64 = 10;
 
 /// From this share on, lost queries reach into the 0.999 quantile of the latency.
 const LOST: f64 = 0.001;
@@ -115,7 +115,7 @@ impl Caveat {
             Self::rate_missed(load, measured),
             Self::send_lag(load, measured),
             Self::pacing(load, measured),
-            Self::horizon(measured),
+            Self::batch_delay(measured),
             Self::first_answers_wait(load, measured),
             Self::generator_drops(measured),
             Self::host_drops(load, measured),
@@ -256,13 +256,13 @@ impl Caveat {
         (share_within < PACED).then_some(Self::Pacing { width_ns, share_within, p99_error })
     }
 
-    /// The median latency is below ten times what the gathering of sends and receives added to an answer.
-    fn horizon(measured: &Measured) -> Option<Self> {
-        let added = measured.workers.iter().map(WorkerFacts::gathering_ns);
-        let horizon_ns = added.fold(0.0, f64::max) as u64;
+    /// The median latency is below ten times what the batching of sends and receives added to an answer.
+    fn batch_delay(measured: &Measured) -> Option<Self> {
+        let added = measured.workers.iter().map(WorkerFacts::batching_ns);
+        let batch_delay_ns = added.fold(0.0, f64::max) as u64;
         let p50_ns = measured.latency.quantile_ns(0.5)?;
-        (p50_ns < HORIZONS.saturating_mul(horizon_ns))
-            .then_some(Self::Horizon { horizon_ns, p50_ns })
+        (p50_ns < BATCH_DELAYS.saturating_mul(batch_delay_ns))
+            .then_some(Self::BatchDelay { batch_delay_ns, p50_ns })
     }
 
     /// The generator's own sockets dropped answers, if only one.

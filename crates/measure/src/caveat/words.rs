@@ -55,12 +55,12 @@ impl Caveat {
                 ),
                 format!("{add_worker}, or ask for a lower rate"),
             ),
-            Self::Horizon { horizon_ns, p50_ns } => Remark::new(
+            Self::BatchDelay { batch_delay_ns, p50_ns } => Remark::new(
                 "The batching of sends and receives is a large part of the latency, and in a \
                  closed loop it bounds the rate too",
                 format!(
                     "batches of up to {}, median latency {}",
-                    number::duration(*horizon_ns as f64),
+                    number::duration(*batch_delay_ns as f64),
                     number::duration(*p50_ns as f64)
                 ),
                 "Set `load.horizon = \"0us\"`",
@@ -394,7 +394,10 @@ mod tests {
             (uneven.clone(), "50.0 % of the windows of 10 ms within 1 %"),
             (uneven, "off by 25.0 % or more"),
             (Caveat::ConnectionsHeld { share: 0.25 }, "25.0 % of the time"),
-            (Caveat::Horizon { horizon_ns: 50_000, p50_ns: 70_000 }, "`load.horizon = \"0us\"`"),
+            (
+                Caveat::BatchDelay { batch_delay_ns: 50_000, p50_ns: 70_000 },
+                "`load.horizon = \"0us\"`",
+            ),
             (
                 Caveat::AnswersWaitForNextQuery { share: 0.25, gap_ns: 2_860_000 },
                 "25.0 % of the answers, with a query on each connection every 2.86 ms",

@@ -176,11 +176,11 @@ fn words(record: &RunRecord) -> usize {
         measured + length(&(caveats, limit))
     };
     let common = record.common_load.as_ref().map_or(0, |common| {
-        length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.limit)
+        length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.bottleneck)
     });
     length(&(started, status, load, server, testbed))
         + chain.iter().map(behind).sum::<usize>()
-        + of_load(record.measured.as_ref(), &record.caveats, &record.limit)
+        + of_load(record.measured.as_ref(), &record.caveats, &record.bottleneck)
         + common
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn load() -> LoadFacts {
         queries: "1,000 names".to_owned(),
         seed: 1,
         send_path: "sendmmsg".to_owned(),
-        horizon_ns: 50_000,
+        batch_delay_ns: 50_000,
         behaviour: String::new(),
         tls: None,
         http_method: None,
@@ -141,6 +141,9 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         lacks_common_load: false,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
-        limit: Bottleneck { kind: BottleneckKind::Window, evidence: format!("run at {position}") },
+        bottleneck: Bottleneck {
+            kind: BottleneckKind::Window,
+            evidence: format!("run at {position}"),
+        },
     }
 }

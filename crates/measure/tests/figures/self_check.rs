@@ -9,8 +9,8 @@ use crate::example::{record, session};
 
 /// A run with this limit and these caveats.
 fn run(kind: BottleneckKind, caveats: &[Caveat]) -> RunRecord {
-    let limit = Bottleneck { kind, evidence: "the evidence".to_owned() };
-    RunRecord { limit, caveats: caveats.to_vec(), ..record("udp", 0, 1_000) }
+    let bottleneck = Bottleneck { kind, evidence: "the evidence".to_owned() };
+    RunRecord { bottleneck, caveats: caveats.to_vec(), ..record("udp", 0, 1_000) }
 }
 
 /// Checks the verdict, and that the findings in their order contain these words: what, figure,
@@ -108,10 +108,10 @@ fn a_server_at_its_end_is_noted() {
     record.caveats.push(STEAL);
     check(&record, Verdict::Doubtful, &[["hypervisor", "", ""], note]);
     // Not where the generator was the more saturated of the two: the server may do more.
-    record.limit.kind = BottleneckKind::Generator;
+    record.bottleneck.kind = BottleneckKind::Generator;
     let limit = ["generator was the limit", "", ""];
     check(&record, Verdict::GeneratorLimited, &[limit, ["hypervisor", "", ""]]);
-    record.limit.kind = BottleneckKind::ServerCpu;
+    record.bottleneck.kind = BottleneckKind::ServerCpu;
     let samples = &mut record.measured.as_mut().unwrap().resources.samples;
     samples[2].cpu_ns = samples[1].cpu_ns + 890_000_000;
     check(&record, Verdict::Doubtful, &[["hypervisor", "", ""]]);

@@ -98,7 +98,7 @@ fn clients_that_are_answered_no_more() {
 fn the_floor_of_a_latency() {
     let floor_us = |change: &dyn Fn(&mut Run)| {
         let mut run = run();
-        run.load.horizon_ns = 0;
+        run.load.batch_delay_ns = 0;
         change(&mut run);
         (latency_floor_ns(&run.load, &run.measured) / 1_000.0).round()
     };

@@ -103,7 +103,7 @@ fn run_row(record: &RunRecord) -> String {
         remarks.push(reason.to_owned());
     }
     if measured.is_some() {
-        remarks.push(limit_text(&record.limit));
+        remarks.push(limit_text(&record.bottleneck));
     }
     let verdict = check.as_ref().map(|check| format!("{} \u{b7} ", verdict_html(check.verdict)));
     let verdict = verdict.unwrap_or_default();
@@ -239,7 +239,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("target", target.clone()),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", record.load.send_path.clone()),
-        ("sent in batches of up to", number::as_set(record.load.horizon_ns)),
+        ("sent in batches of up to", number::as_set(record.load.batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
         ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),

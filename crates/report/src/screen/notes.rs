@@ -166,8 +166,10 @@ fn doubts<'a>(
         };
         let setting = Setting::of(session, record);
         // Whether it answers more is told by the limit, where the server was at its end as well.
-        let is_held_back =
-            variant.limits.first().is_some_and(|limit| limit.kind == BottleneckKind::Generator);
+        let is_held_back = variant
+            .bottlenecks
+            .first()
+            .is_some_and(|limit| limit.kind == BottleneckKind::Generator);
         let is_told = |of: &&VariantCaveat| match of.worst {
             Caveat::Crowded { .. } if shares => false,
             Caveat::GeneratorLimited { .. } if !is_held_back => false,
@@ -206,7 +208,7 @@ fn doubts<'a>(
 fn of_limit(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window =
-        variant.limits.first().is_some_and(|limit| limit.kind == BottleneckKind::Window);
+        variant.bottlenecks.first().is_some_and(|limit| limit.kind == BottleneckKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",
@@ -493,7 +495,7 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
         ),
         Caveat::ClosedLoop { .. }
         | Caveat::WindowNotFull { .. }
-        | Caveat::Horizon { .. }
+        | Caveat::BatchDelay { .. }
         | Caveat::StrayAnswers { .. }
         | Caveat::Other { .. } => None,
     }

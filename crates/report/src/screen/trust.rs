@@ -46,7 +46,7 @@ fn limits(summary: &Summary) -> String {
     let mut kinds: Vec<(BottleneckKind, Vec<&str>)> = Vec::new();
     let counted = summary.variants.iter().filter(|variant| variant.valid_runs > 0);
     for variant in counted.clone() {
-        let Some(limit) = variant.limits.first() else { continue };
+        let Some(limit) = variant.bottlenecks.first() else { continue };
         match kinds.iter_mut().find(|(kind, _)| *kind == limit.kind) {
             Some((_, names)) => names.push(&variant.name),
             None => kinds.push((limit.kind, vec![&variant.name])),

@@ -236,7 +236,7 @@ fn the_limit_of_a_chain_has_its_name() {
         BottleneckKind::SharedCpu,
     ];
     for (record, kind) in records.iter_mut().zip(kinds) {
-        record.limit.kind = kind;
+        record.bottleneck.kind = kind;
     }
     let [_, _, runs, ..] = report_of(&session, &records);
     for name in ["relay CPU", "upstream CPU", "servers' CPU", "shared CPU"] {

@@ -170,7 +170,7 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     record.caveats.clear();
     let evidence =
         "47 qps at a mean latency of 21.000 ms are 1 query in flight, with a window of 1";
-    record.limit = Bottleneck { kind: BottleneckKind::Window, evidence: evidence.to_owned() };
+    record.bottleneck = Bottleneck { kind: BottleneckKind::Window, evidence: evidence.to_owned() };
 }
 
 /// A server of the chain on this CPU.

@@ -160,7 +160,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             ],
             _ => vec![Caveat::ClosedLoop { window }],
         },
-        limit: Bottleneck {
+        bottleneck: Bottleneck {
             kind: if of.name == "udp" {
                 BottleneckKind::Generator
             } else {
@@ -186,7 +186,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         queries: "names of the zone, uniformly".to_owned(),
         seed: 1,
         send_path: "sendmmsg".to_owned(),
-        horizon_ns: 50_000,
+        batch_delay_ns: 50_000,
         behaviour: String::new(),
         tls: None,
         http_method: None,

@@ -80,7 +80,7 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
     };
     let rate =
         |kind| Bottleneck { kind, evidence: "20,000 of the 20,000 qps were answered".to_owned() };
-    (record.limit, record.caveats) = match of.transport {
+    (record.bottleneck, record.caveats) = match of.transport {
         "doh3" => (
             Bottleneck {
                 kind: BottleneckKind::Generator,
