@@ -26,12 +26,12 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("transport", &["wire"]),
     ("socket", &["wire"]),
     ("responder", &["wire", "traffic", "transport", "socket"]),
-    ("report", &["measure"]),
+    ("report", &["wire", "measure"]),
     ("load", &["wire", "traffic", "settings", "measure", "transport", "socket"]),
     ("lab", &["wire", "settings", "measure"]),
     ("experiment", &["wire", "traffic", "settings", "measure", "load", "lab"]),
     // Outside the house: it measures the binary, and may use whatever helps it.
-    ("xtask", &["wire", "traffic", "measure", "lab"]),
+    ("xtask", &["wire", "traffic", "measure", "report", "lab"]),
     (
         "cli",
         &[

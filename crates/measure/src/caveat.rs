@@ -2,18 +2,14 @@
 
 mod dnstap;
 mod find;
-mod unserved;
 mod waiting;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
-use crate::HttpRefusals;
+use crate::{HttpRefusals, InvalidReason};
 
 pub(crate) use find::{pinned_cpus, whole_intervals};
-pub use unserved::unserved;
 pub use waiting::{LONG, at_once_ns};
-pub use words::http_statuses;
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -242,9 +238,20 @@ pub enum Caveat {
     },
     /// The certificate of the server was not verified.
     CertificateNotVerified,
-    /// Anything else that an adapter or the session has to say.
+    /// When its turn ended, the server had more to answer than the pause before the next turn allows:
+    /// part of that is in the figures of the variant after it.
+    TurnBacklog {
+        /// How long it needs for that, nanoseconds.
+        ns: u64,
+    },
+    /// The common load does not count, so the run has no latencies.
+    CommonLoadInvalid {
+        /// Why.
+        reason: InvalidReason,
+    },
+    /// A doubt in words, as records of formats 1 to 4 may have it.
     Other {
-        /// The doubt, as a sentence.
+        /// A sentence.
         text: String,
     },
 }
@@ -290,11 +297,13 @@ impl Caveat {
             }
             // The shorter, the worse.
             Self::CutShort { measured_ns } => -(measured_ns as f64),
+            Self::TurnBacklog { ns } => ns as f64,
             Self::SharedCpus
             | Self::SharedCore { .. }
             | Self::ServerNotWatched { .. }
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
+            | Self::CommonLoadInvalid { .. }
             | Self::Other { .. } => 0.0,
             Self::HttpErrors { ref statuses } => {
                 statuses.iter().map(|(_, refusals)| refusals.count).sum::<u64>() as f64

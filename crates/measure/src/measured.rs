@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CounterSeries, Counters, Histogram, HttpRefusals, Interval, NetworkDrops, Pacing,
-    ResourceSeries, ThreadShare,
+    CounterSeries, Counters, Histogram, HttpRefusals, Interval, InvalidReason, NetworkDrops,
+    Pacing, ResourceSeries, ThreadShare,
 };
 
 /// One load worker.
@@ -245,19 +245,13 @@ impl Measured {
         self.counters.outcomes.due as f64 * 1e9 / self.own_ns() as f64
     }
 
-    /// What is wrong with a load that takes turns if its answers come too late for its slices: most
-    /// of what is measured of a slice would be that it was empty.
+    /// Why a load that takes turns does not count if its answers come too late for its slices.
     #[must_use]
-    pub fn slower_than_slices(&self) -> Option<String> {
+    pub fn slower_than_slices(&self) -> Option<InvalidReason> {
         let slice_ns = self.turns.as_ref()?.slice_ns;
         let median_ns = self.service_time.quantile_ns(0.5).unwrap_or(u64::MAX);
-        (median_ns > slice_ns / SLICES_FOR_ANSWER).then(|| {
-            format!(
-                "half of the answers took more than a {SLICES_FOR_ANSWER}th of a slice of {} ms: set \
-                 `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
-                slice_ns / 1_000_000
-            )
-        })
+        let most_ns = slice_ns / SLICES_FOR_ANSWER;
+        (median_ns > most_ns).then_some(InvalidReason::SlowerThanSlices { slice_ns, most_ns })
     }
 
     /// How long the server needs for the queries of `window` that are outstanding when a turn ends, if

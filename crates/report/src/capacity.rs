@@ -1,16 +1,15 @@
 //! A search for the capacity in words, as a table and as CSV.
 
 mod chart;
-mod words;
 
 use dnslab_measure::{Capacity, Judged, Sought, Step, WindowFigures, tried};
 
 use crate::csv::push_row;
 use crate::number::{self, NONE};
 use crate::table::Table;
+use crate::words::capacity as words;
 
 pub(crate) use chart::CapacityChart;
-pub use words::{Answer, Part, capacity_answer, judged_text};
 
 /// The table of the rates or windows that were tried, from the smallest.
 #[must_use]

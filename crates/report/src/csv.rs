@@ -6,11 +6,13 @@
 mod chain;
 
 use dnslab_measure::{
-    Agreement, Histogram, LoadMode, Measured, PacingWindow, Remark, ResourceSample, RunRecord,
-    RunStatus, SelfCheck, counter, visible_lines,
+    Agreement, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord, RunStatus,
+    SelfCheck, counter, visible_lines,
 };
 
-use crate::doubt::limit_name;
+use crate::words::bottleneck::{bottleneck_name, evidence_text};
+use crate::words::invalid::invalid_text;
+use crate::words::self_check::remark;
 pub(crate) use chain::chain;
 
 /// Widths of the windows of the pacing as headings name them, and in nanoseconds.
@@ -128,8 +130,8 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     // A run that was not measured had no limit.
     let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
     fields.extend(owned(vec![
-        ("limit", text(limit, |limit| limit_name(limit.kind).to_owned())),
-        ("limit_evidence", text(limit, |limit| limit.evidence.clone())),
+        ("limit", text(limit, |limit| bottleneck_name(limit.kind).to_owned())),
+        ("limit_evidence", text(limit, |limit| evidence_text(&limit.evidence))),
     ]));
     let check = record.and_then(SelfCheck::of);
     fields.extend(owned(vec![
@@ -149,7 +151,7 @@ fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
         ("position", text(record, |run| run.position.to_string())),
         ("started", text(record, |run| run.started.clone())),
         ("status", text(record, |run| status(&run.status).0.to_owned())),
-        ("reason", text(record, |run| status(&run.status).1.to_owned())),
+        ("reason", text(record, |run| status(&run.status).1)),
         ("server", text(record, |run| run.server.kind.clone())),
         ("server_version", text(record, |run| run.server.version.clone())),
         ("transport", text(load, |load| load.transport.clone())),
@@ -280,7 +282,7 @@ fn agreement_fields(measured: Option<&Measured>) -> Vec<Field> {
 
 /// The findings of a self-check as sentences.
 fn findings(check: &SelfCheck) -> String {
-    check.findings.iter().map(Remark::text).collect::<Vec<_>>().join(" ")
+    check.findings.iter().map(|found| remark(found).text()).collect::<Vec<_>>().join(" ")
 }
 
 /// The server's and the generator's resources over the measured window.
@@ -313,11 +315,11 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
 }
 
 /// A status as a word, and its reason.
-pub(crate) fn status(status: &RunStatus) -> (&'static str, &str) {
+pub(crate) fn status(status: &RunStatus) -> (&'static str, String) {
     match status {
-        RunStatus::Valid => ("valid", ""),
-        RunStatus::Invalid { reason } => ("invalid", reason),
-        RunStatus::Failed { reason, .. } => ("failed", reason),
+        RunStatus::Valid => ("valid", String::new()),
+        RunStatus::Invalid { reason } => ("invalid", invalid_text(reason)),
+        RunStatus::Failed { reason, .. } => ("failed", reason.clone()),
     }
 }
 

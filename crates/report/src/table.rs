@@ -4,8 +4,10 @@ use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{Summary, VariantSummary};
 
-use crate::doubt::{limit_name, variant_caveat_text};
 use crate::number::{self, NONE};
+use crate::words::bottleneck::bottleneck_name;
+use crate::words::caveat::variant_caveat_text;
+use crate::words::self_check::remark;
 
 /// Whether a variant has something to show in a column.
 type Has = fn(&VariantSummary) -> bool;
@@ -218,10 +220,11 @@ fn self_check_notes(check: &VariantSelfCheck) -> Vec<String> {
         verdict.word(),
         in_runs(check.runs_with(verdict), check.runs())
     )];
-    let found = check.findings.iter().filter(|found| !found.finding.remedy.is_empty());
-    texts.extend(found.map(|found| match in_runs(found.runs, check.runs()).trim() {
-        "" => found.finding.text(),
-        runs => format!("{} ({runs})", found.finding.text()),
+    let found = check.findings.iter().map(|found| (remark(&found.finding), found.runs));
+    let found = found.filter(|(remark, _)| !remark.remedy.is_empty());
+    texts.extend(found.map(|(remark, runs)| match in_runs(runs, check.runs()).trim() {
+        "" => remark.text(),
+        runs => format!("{} ({runs})", remark.text()),
     }));
     texts
 }
@@ -263,7 +266,8 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         0 => none(),
         some => number::count(some),
     };
-    let limits: Vec<_> = variant.bottlenecks.iter().map(|limit| limit_name(limit.kind)).collect();
+    let limits: Vec<_> =
+        variant.bottlenecks.iter().map(|limit| bottleneck_name(limit.kind)).collect();
     vec![
         variant.name.clone(),
         qps.map_or_else(none, |found| number::qps(found.value)),

@@ -130,10 +130,10 @@ fn answered(at: f64, steps: &[Step]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Breach, CaseId, Judged, Phase, StepFigures};
+    use crate::{Breach, CaseId, InvalidReason, Judged, Phase, StepFigures};
 
     fn step(window: u64, answered_qps: f64, met: bool) -> Step {
-        let reason = "wrong".to_owned();
+        let reason = InvalidReason::Text("wrong".to_owned());
         Step {
             case: CaseId { variant: format!("window-{window}"), repetition: 1 },
             phase: Phase::Repeat,

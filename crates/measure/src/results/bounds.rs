@@ -167,13 +167,13 @@ fn words(record: &RunRecord) -> usize {
         let ChainPart { role, host, transport, server, resources, counters } = part;
         length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
     };
-    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], limit: &Bottleneck| {
+    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], bottleneck: &Bottleneck| {
         let measured = measured.map_or(0, |measured| {
             let Measured { counters, warm_up, resources, server_counters, tls, .. } = measured;
             let series = words_of_series(resources, server_counters.as_ref());
             length(&(counters, warm_up, tls)) + series
         });
-        measured + length(&(caveats, limit))
+        measured + length(&(caveats, bottleneck))
     };
     let common = record.common_load.as_ref().map_or(0, |common| {
         length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.bottleneck)

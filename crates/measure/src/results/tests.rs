@@ -322,8 +322,11 @@ fn what_records_say_in_words_is_bounded_together() {
     };
     check(&|record, text| record.load.queries = text);
     check(&|record, text| record.server.notes.push(text));
-    check(&|record, text| record.bottleneck.evidence = text);
-    check(&|record, reason| record.status = crate::RunStatus::Invalid { reason });
+    check(&|record, text| record.bottleneck.evidence = vec![crate::Evidence::Text(text)]);
+    check(&|record, text| {
+        let reason = crate::InvalidReason::Text(text);
+        record.status = crate::RunStatus::Invalid { reason };
+    });
     check(&|record, cpu_source| {
         record.measured.as_mut().unwrap().resources.cpu_source = cpu_source;
     });

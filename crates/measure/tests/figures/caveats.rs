@@ -403,7 +403,7 @@ fn check_limit(change: impl FnOnce(&mut Run), expected: BottleneckKind) {
     change(&mut run);
     let limit =
         Bottleneck::decide(&BottleneckFigures::of(&run.load, &run.server, &[], &run.measured));
-    assert_eq!(limit.kind, expected, "{}", limit.evidence);
+    assert_eq!(limit.kind, expected, "{limit:?}");
 }
 
 #[test]

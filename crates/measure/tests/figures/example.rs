@@ -141,9 +141,6 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         lacks_common_load: false,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
-        bottleneck: Bottleneck {
-            kind: BottleneckKind::Window,
-            evidence: format!("run at {position}"),
-        },
+        bottleneck: Bottleneck { kind: BottleneckKind::Window, evidence: Vec::new() },
     }
 }

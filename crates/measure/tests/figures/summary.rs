@@ -2,8 +2,8 @@
 
 use dnslab_measure::statistics::{Metric, Verdict};
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, Caveat, CostLimit, LoadMode, Ruling, RunRecord, RunStatus, Session,
-    Summary, VariantSummary,
+    Bottleneck, BottleneckKind, Caveat, CostLimit, Evidence, InvalidReason, LoadMode, Ruling,
+    RunRecord, RunStatus, Session, Summary, VariantSummary,
 };
 
 use crate::example::{record, session};
@@ -72,9 +72,9 @@ fn only_valid_runs_enter_a_figure() {
     let mut records = records();
     let figures = Summary::of(&session(), &records).variants;
     let mut invalid = record("udp", 90, 1);
-    invalid.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+    invalid.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
     invalid.caveats = vec![Caveat::SharedCpus];
-    invalid.bottleneck = Bottleneck { kind: BottleneckKind::Network, evidence: String::new() };
+    invalid.bottleneck = Bottleneck { kind: BottleneckKind::Network, evidence: Vec::new() };
     let mut failed = record("udp", 91, 1);
     failed.status = RunStatus::Failed { reason: "died".to_owned(), log_tail: Vec::new() };
     failed.measured = None;
@@ -91,7 +91,8 @@ fn a_variant_without_a_valid_run_stays_in_the_table() {
     let mut records = records();
     records.retain(|record| record.variant != "dot");
     for record in records.iter_mut().filter(|record| record.variant == "tcp") {
-        record.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+        record.status =
+            RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
     }
     let summary = Summary::of(&session(), &records);
     for (name, others) in [("tcp", 5), ("dot", 0)] {
@@ -140,9 +141,12 @@ fn handshakes_of_the_warm_up_count() {
 }
 
 #[test]
-fn limits_are_counted() {
+fn bottlenecks_are_counted() {
     let mut records = records();
-    let limit = |kind, evidence: &str| Bottleneck { kind, evidence: evidence.to_owned() };
+    let limit = |kind, evidence: &str| Bottleneck {
+        kind,
+        evidence: vec![Evidence::Text(evidence.to_owned())],
+    };
     let kinds = [
         BottleneckKind::Unclear,
         BottleneckKind::ServerCpu,

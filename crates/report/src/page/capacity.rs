@@ -6,8 +6,9 @@ use dnslab_measure::{Capacity, RunRecord, Sought};
 
 use super::html::{definitions, escape};
 use super::{Page, answer_html, remarks_html};
-use crate::capacity::{capacity_answer, capacity_table};
+use crate::capacity::capacity_table;
 use crate::number;
+use crate::words::capacity::capacity_answer;
 
 /// The answer, the table and the charts.
 pub(super) fn sections(page: &Page<'_>, capacity: &Capacity) -> String {

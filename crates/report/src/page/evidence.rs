@@ -14,9 +14,11 @@ use super::chain;
 use super::html::{collapsed_text, definitions, escape, prose};
 use super::self_check::{finding_html, verdict_html};
 use crate::csv::status;
-use crate::doubt::{caveat_text, limit_text};
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
+use crate::words::bottleneck::bottleneck_text;
+use crate::words::caveat::caveat_text;
+use crate::words::self_check::remark;
 
 /// The sections at the end of the page.
 pub(crate) fn sections(page: &Page<'_>) -> String {
@@ -100,10 +102,10 @@ fn run_row(record: &RunRecord) -> String {
     let check = SelfCheck::of(record);
     let mut remarks: Vec<String> = Vec::new();
     if !reason.is_empty() {
-        remarks.push(reason.to_owned());
+        remarks.push(reason);
     }
     if measured.is_some() {
-        remarks.push(limit_text(&record.bottleneck));
+        remarks.push(bottleneck_text(&record.bottleneck));
     }
     let verdict = check.as_ref().map(|check| format!("{} \u{b7} ", verdict_html(check.verdict)));
     let verdict = verdict.unwrap_or_default();
@@ -116,7 +118,8 @@ fn run_row(record: &RunRecord) -> String {
 /// What the self-check of a run found and its other caveats, collapsed.
 fn doubts(record: &RunRecord, check: Option<&SelfCheck>) -> String {
     let found = check.map(|check| check.findings.as_slice()).unwrap_or_default();
-    let mut items: Vec<String> = found.iter().map(|finding| finding_html(finding, "")).collect();
+    let mut items: Vec<String> =
+        found.iter().map(|finding| finding_html(&remark(finding), "")).collect();
     let others = record.caveats.iter().filter(|caveat| !caveat.is_of_measuring_side());
     let caveats: Vec<String> = others.map(|caveat| prose(&caveat_text(caveat))).collect();
     let plural = |count: usize| if count == 1 { "" } else { "s" };

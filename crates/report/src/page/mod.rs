@@ -21,11 +21,11 @@ use dnslab_measure::{Capacity, LoadMode, RunRecord, Session, Summary};
 
 use crate::answer::answer;
 use crate::capacity::CapacityChart;
-use crate::capacity::{Answer, Part};
 use crate::chart::Charts;
 use crate::number;
 use crate::server::title;
 use crate::server_files::ServerFiles;
+use crate::words::capacity::{Answer, Part};
 use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::self_check::Verdict;
-use dnslab_measure::{Remark, Session, Summary, VariantSummary};
+use dnslab_measure::{Session, Summary, VariantSummary};
 
 use super::html::{escape, prose};
 use super::self_check::verdict_html;
 use crate::number;
 use crate::table::{in_runs, note_texts};
 use crate::variants::listed;
+use crate::words::{Remark, caveat, self_check};
 
 /// A doubt with the variants that have it.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,10 +91,12 @@ fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
         Doubt { what: finding.what, figure: asides.join("; "), remedy: finding.remedy }
     };
     let findings = variant.self_check.findings.iter();
-    let found = findings.map(|found| doubt(found.finding.clone(), in_runs(found.runs, runs)));
+    let found =
+        findings.map(|found| doubt(self_check::remark(&found.finding), in_runs(found.runs, runs)));
     let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
-    let caveats = caveats
-        .map(|caveat| doubt(caveat.worst.finding(), in_runs(caveat.runs, variant.valid_runs)));
+    let caveats = caveats.map(|caveat| {
+        doubt(caveat::remark(&caveat.worst), in_runs(caveat.runs, variant.valid_runs))
+    });
     let texts = note_texts(variant).into_iter().map(|text| Doubt {
         what: text.trim_end_matches('.').to_owned(),
         figure: String::new(),

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::self_check::{Remark, VariantSelfCheck, Verdict};
+use dnslab_measure::self_check::{VariantSelfCheck, Verdict};
 
 use super::html::prose;
+use crate::words::Remark;
 
 /// A verdict in its colour.
 pub(crate) fn verdict_html(verdict: Verdict) -> String {

@@ -2,11 +2,12 @@
 
 use dnslab_measure::{
     BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
-    VariantSummary, http_statuses,
+    VariantSummary,
 };
 
 use crate::number;
 use crate::variants::{asks_one_by_one, listed};
+use crate::words::invalid::{http_statuses, invalid_text};
 
 /// One doubt about some variants.
 struct Doubt<'a> {
@@ -274,12 +275,11 @@ fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
 }
 
 /// Why a run does not count.
-fn reason(record: &RunRecord) -> Option<&str> {
+fn reason(record: &RunRecord) -> Option<String> {
     match &record.status {
         RunStatus::Valid => None,
-        RunStatus::Invalid { reason } | RunStatus::Failed { reason, .. } => {
-            Some(first_line(reason))
-        }
+        RunStatus::Invalid { reason } => Some(first_line(&invalid_text(reason)).to_owned()),
+        RunStatus::Failed { reason, .. } => Some(first_line(reason).to_owned()),
     }
 }
 
@@ -497,6 +497,8 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
         | Caveat::WindowNotFull { .. }
         | Caveat::BatchDelay { .. }
         | Caveat::StrayAnswers { .. }
+        | Caveat::TurnBacklog { .. }
+        | Caveat::CommonLoadInvalid { .. }
         | Caveat::Other { .. } => None,
     }
 }

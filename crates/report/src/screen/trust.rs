@@ -2,9 +2,9 @@
 
 use dnslab_measure::{BottleneckKind, RunRecord, Summary};
 
-use crate::doubt::limit_name;
 use crate::number;
 use crate::variants::{asks_one_by_one, find, listed};
+use crate::words::bottleneck::bottleneck_name;
 
 /// What bounded the variants, and how much of the machine's time was taken away.
 pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
@@ -57,7 +57,7 @@ fn limits(summary: &Summary) -> String {
     let name = |kind: BottleneckKind| match kind {
         BottleneckKind::Rate => "none at the offered rate",
         BottleneckKind::Window if is_one_by_one => "one query at a time",
-        kind => limit_name(kind),
+        kind => bottleneck_name(kind),
     };
     let told: Vec<String> = kinds
         .iter()

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, HostFacts,
-    LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts, Session,
-    TestbedFacts, counter,
+    Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, Evidence,
+    HostFacts, LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts,
+    Session, TestbedFacts, counter,
 };
 
 use super::{Behaviour, MS, run};
@@ -169,8 +169,8 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     record.testbed = Some(testbed());
     record.caveats.clear();
     let evidence =
-        "47 qps at a mean latency of 21.000 ms are 1 query in flight, with a window of 1";
-    record.bottleneck = Bottleneck { kind: BottleneckKind::Window, evidence: evidence.to_owned() };
+        vec![Evidence::InFlight { answered_qps: 47.0, mean_latency_ns: 21e6, window: 1.0 }];
+    record.bottleneck = Bottleneck { kind: BottleneckKind::Window, evidence };
 }
 
 /// A server of the chain on this CPU.

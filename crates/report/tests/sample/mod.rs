@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dnslab_measure::{
-    Answers, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters, Fact, Histogram,
-    Interval, IntervalTraffic, LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes,
-    RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory, ResultsError, RunRecord,
-    RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
+    Answers, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters, CpuUse, Evidence,
+    Fact, Histogram, Interval, IntervalTraffic, LoadFacts, LoadMode, Measured, NetworkDrops,
+    Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory, ResultsError,
+    RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, UNDER_TEST,
+    WorkerFacts,
 };
 
 /// Nanoseconds in a millisecond.
@@ -166,7 +167,13 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             } else {
                 BottleneckKind::ServerCpu
             },
-            evidence: "server used 99 % of 1 CPU".to_owned(),
+            evidence: vec![Evidence::Servers {
+                servers: vec![CpuUse {
+                    role: UNDER_TEST.to_owned(),
+                    busy_share: Some(0.99),
+                    cpus: 1,
+                }],
+            }],
         },
     }
 }

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, CaseId, Caveat, Connections, LoadFacts, LoadMode, Measured,
-    NetworkDrops, Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord, Session,
-    TlsFacts,
+    Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Evidence, LoadFacts, LoadMode,
+    Measured, NetworkDrops, Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord,
+    Session, TlsFacts,
 };
 
 use super::{Behaviour, MS, Noise, fail, run};
@@ -78,13 +78,13 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
         max_queries: None,
         ..record.load.clone()
     };
-    let rate =
-        |kind| Bottleneck { kind, evidence: "20,000 of the 20,000 qps were answered".to_owned() };
+    let answered = Evidence::Answered { intended_qps: RATE_QPS, answered_qps: RATE_QPS };
+    let rate = |kind| Bottleneck { kind, evidence: vec![answered.clone()] };
     (record.bottleneck, record.caveats) = match of.transport {
         "doh3" => (
             Bottleneck {
                 kind: BottleneckKind::Generator,
-                evidence: "the busiest load worker used 99 % of a CPU".to_owned(),
+                evidence: vec![Evidence::BusiestWorker { share: 0.99 }],
             },
             vec![
                 Caveat::GeneratorLimited { busy_share: 0.99 },
