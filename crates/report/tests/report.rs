@@ -18,7 +18,6 @@ mod golden;
 mod sample;
 mod screens;
 
-/// Every file of a report.
 const FILES: [&str; 5] = ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
 
 /// Writes a results directory of these runs and its report; returns the files by [`FILES`].
@@ -32,12 +31,10 @@ fn report_of(session: &Session, records: &[RunRecord]) -> [String; 5] {
     read(results.path())
 }
 
-/// Reads the files of a report.
 fn read(folder: &Path) -> [String; 5] {
     FILES.map(|name| fs::read_to_string(folder.join(name)).unwrap())
 }
 
-/// Copies a folder with all that is in it.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

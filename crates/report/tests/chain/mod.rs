@@ -21,7 +21,6 @@ static FORWARDERS: LazyLock<[String; 3]> = LazyLock::new(|| {
 pub(crate) static RECORDS: LazyLock<Vec<RunRecord>> =
     LazyLock::new(|| sample::chain::records(&sample::chain::session()));
 
-/// Reads what these tests look at.
 fn files(results: &ResultsDirectory) -> [String; 3] {
     ["report.html", "table.md", "chain.csv"]
         .map(|name| fs::read_to_string(results.path().join(name)).unwrap())

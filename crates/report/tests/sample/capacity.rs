@@ -108,7 +108,6 @@ pub(crate) fn write_window(path: &Path) -> Result<ResultsDirectory, ResultsError
     write(path, "How many queries outstanding does ns1.example need?", sought, steps)
 }
 
-/// The next run of a variant.
 fn case(variant: &str, steps: &[Step]) -> CaseId {
     let earlier = steps.iter().filter(|step| step.case.variant == variant).count();
     CaseId { variant: variant.to_owned(), repetition: earlier as u32 + 1 }
@@ -127,7 +126,6 @@ fn judged(objective: &Objective, figures: &StepFigures) -> Judged {
     if breaches.is_empty() { Judged::Met } else { Judged::Violated { breaches } }
 }
 
-/// Writes the directory, with a record for each step.
 fn write(
     path: &Path,
     question: &str,

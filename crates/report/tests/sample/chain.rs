@@ -11,11 +11,8 @@ use dnslab_measure::{
 
 use super::{Behaviour, MS, run};
 
-/// One forwarder.
 struct Forwarder {
-    /// What is measured of it.
     behaviour: Behaviour,
-    /// Its kind.
     kind: &'static str,
     /// By what it asks its upstream.
     upstream: &'static str,
@@ -74,7 +71,6 @@ pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
     Ok(results)
 }
 
-/// The planned session.
 pub(crate) fn session() -> Session {
     let names = FORWARDERS.map(|of| of.behaviour.name.to_owned());
     let case = |variant: &String, repetition| CaseId { variant: variant.clone(), repetition };
@@ -89,7 +85,6 @@ pub(crate) fn session() -> Session {
     }
 }
 
-/// The runs of the session.
 pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     let record = |(position, case): (usize, &CaseId)| {
         let forwarder = FORWARDERS.iter().find(|of| of.behaviour.name == case.variant);
@@ -219,7 +214,6 @@ fn counters(source: &str, window: (i64, i64), counts: &[(&str, u64, u64)]) -> Co
     }
 }
 
-/// Three hosts, the second link longer than the first.
 pub(crate) fn testbed() -> TestbedFacts {
     let host = |name: &str, addresses: &[&str], cpu| HostFacts {
         name: name.to_owned(),

@@ -16,18 +16,14 @@ use dnslab_measure::{
     WorkerFacts,
 };
 
-/// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 
 /// What a variant of the sample is like.
 pub(crate) struct Behaviour {
-    /// Its name.
     pub(crate) name: &'static str,
     /// `udp`, `tcp` or `dot`.
     pub(crate) transport: &'static str,
-    /// Answered queries per second.
     pub(crate) qps: f64,
-    /// Median latency, milliseconds.
     pub(crate) p50_ms: f64,
     /// How fast the tail grows: the slowest 0.1 % take about `tail` times the median.
     pub(crate) tail: f64,
@@ -178,7 +174,6 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
     }
 }
 
-/// The load of a variant.
 fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
         transport: of.transport.to_owned(),
@@ -369,7 +364,6 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
 struct Noise(u64);
 
 impl Noise {
-    /// The next number.
     fn next(&mut self) -> f64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -11,10 +11,8 @@ use dnslab_measure::{
 
 use super::{Behaviour, MS, Noise, fail, run};
 
-/// Intended queries per second.
 const RATE_QPS: f64 = 20_000.0;
 
-/// The four variants.
 const VARIANTS: [Behaviour; 4] = [
     Behaviour { name: "udp", transport: "udp", qps: RATE_QPS, p50_ms: 0.4, tail: 3.0 },
     Behaviour { name: "doh2", transport: "doh2", qps: RATE_QPS, p50_ms: 0.9, tail: 5.0 },
