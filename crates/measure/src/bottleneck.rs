@@ -48,8 +48,7 @@ const SOCKET_DROPS: f64 = 0.5;
 /// than the moment after the server has closed many at once.
 pub(crate) const CONNECTIONS_HELD: f64 = 0.05;
 
-/// Above this share of the attempts, connections fail because of the server, and those that wait
-/// behind them wait for it.
+/// Above this share of the attempts, connections fail because of the server, and others wait for it too.
 const CONNECTIONS_FAIL: f64 = 0.1;
 
 /// How far the queries in flight may be from the window, as a share of it. The mean of the window
@@ -177,17 +176,14 @@ mod tests {
     use super::*;
     use crate::{LoadMode, UNDER_TEST};
 
-    /// A server on CPUs that no other one has.
     fn server(role: &str, busy_share: Option<f64>, cpus: usize) -> ServerUse {
         ServerUse { role: role.to_owned(), busy_share, cpus, ..ServerUse::default() }
     }
 
-    /// The server under test on one CPU.
     fn used(busy_share: f64) -> Vec<ServerUse> {
         vec![server(UNDER_TEST, Some(busy_share), 1)]
     }
 
-    /// One that was not watched.
     fn unwatched() -> Vec<ServerUse> {
         vec![server(UNDER_TEST, None, 1)]
     }

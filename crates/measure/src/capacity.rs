@@ -24,7 +24,6 @@ pub use window::{BestWindow, WindowFigures};
 ///   sentences; and the names of records of format 5.
 pub const CAPACITY_FORMAT: u32 = 2;
 
-/// Name of the file in the results directory.
 const FILE: &str = "capacity.json";
 
 /// A search for the capacity of a server, on its way or at its end.
@@ -32,7 +31,7 @@ const FILE: &str = "capacity.json";
 pub struct Capacity {
     /// [`CAPACITY_FORMAT`] at the time of writing.
     pub format: u32,
-    /// Who was asked, as the user wrote it.
+    /// The server, as the user wrote it.
     pub target: String,
     /// What is looked for, and how.
     pub sought: Sought,

@@ -46,8 +46,7 @@ pub struct WorkerFacts {
     /// the worker has on their way at once were on their way, nanoseconds.
     #[serde(default)]
     pub connections_held_ns: u64,
-    /// Time in the measured window that the thread slept to gather what comes meanwhile,
-    /// nanoseconds.
+    /// Time in the measured window that the thread slept for a batch, nanoseconds.
     #[serde(default)]
     pub pause_ns: u64,
     /// How often it did.
@@ -68,15 +67,14 @@ impl WorkerFacts {
         self.share(self.connections_held_ns)
     }
 
-    /// How long the thread slept on average to gather what comes meanwhile, nanoseconds; `None` if
-    /// it never did.
+    /// How long the thread slept for a batch on average, nanoseconds; `None` if it never did.
     #[must_use]
     pub fn mean_pause_ns(&self) -> Option<f64> {
         (self.pauses > 0).then(|| self.pause_ns as f64 / self.pauses as f64)
     }
 
-    /// By how much the sleeps to gather what comes meanwhile delayed an answer on average, at most:
-    /// their mean length, times the share of the time that they were; nanoseconds.
+    /// By how much the sleeps for batches delayed an answer on average, at most, nanoseconds: their mean
+    /// length, times their share of the time.
     #[must_use]
     pub fn batching_ns(&self) -> f64 {
         self.mean_pause_ns().map_or(0.0, |pause| pause * self.share(self.pause_ns).min(1.0))

@@ -423,7 +423,6 @@ impl ResultsDirectory {
         }
     }
 
-    /// The commands that make a run anew.
     fn remedy(&self, case: &CaseId) -> String {
         let quoted =
             |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));

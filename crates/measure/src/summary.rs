@@ -191,20 +191,16 @@ impl Summary {
     }
 }
 
-/// The runs of one variant, in the order of execution.
 struct VariantRuns<'a> {
-    /// Its name.
     name: &'a str,
     /// The valid runs that were measured, each with what it measured.
     valid: Vec<(&'a RunRecord, &'a Measured)>,
-    /// How many others there are.
     others: usize,
     /// How the first of all was paced.
     mode: Option<&'a LoadMode>,
 }
 
 impl<'a> VariantRuns<'a> {
-    /// Picks the runs of one variant out of all.
     fn of(name: &'a str, records: &[&'a RunRecord]) -> Self {
         let own = || records.iter().filter(|record| record.variant == name);
         let valid: Vec<_> = own()
@@ -221,7 +217,6 @@ impl<'a> VariantRuns<'a> {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }
 
-    /// The figures of the variant.
     fn summarise(&self, seed: u64) -> VariantSummary {
         let metrics = Metric::ALL
             .into_iter()
@@ -316,7 +311,6 @@ impl<'a> VariantRuns<'a> {
         })
     }
 
-    /// What the valid runs measured.
     fn measured(&self) -> impl Iterator<Item = &'a Measured> {
         self.valid.iter().map(|(_, measured)| *measured)
     }
@@ -392,7 +386,6 @@ fn caveats<'a>(runs: impl Iterator<Item = Cow<'a, [Caveat]>>) -> Vec<VariantCave
     kinds
 }
 
-/// A number of runs as it is kept.
 fn count(runs: usize) -> u32 {
     u32::try_from(runs).expect("nobody makes four billion runs")
 }

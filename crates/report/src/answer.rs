@@ -164,7 +164,6 @@ fn is_certain(comparison: &Comparison) -> bool {
     matches!(comparison.verdict, Verdict::Costs | Verdict::Gains)
 }
 
-/// What is to be said where nothing is compared.
 fn without_comparison(summary: &Summary) -> String {
     let counts = |variant: &VariantSummary| variant.valid_runs > 0;
     let baseline = &summary.baseline;

@@ -20,7 +20,6 @@ pub fn capacity_table(capacity: &Capacity) -> Table {
     }
 }
 
-/// One row for each rate.
 fn rates(steps: &[Step]) -> Table {
     let header =
         ["intended qps", "met", "answered qps", "lost", "p50", "p99", "server CPU", "not met"];
@@ -75,7 +74,6 @@ fn reasons(steps: &[&Step]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// One row for each window.
 fn windows(all: &[WindowFigures]) -> Table {
     let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99", "batching"];
     let row = |figures: &WindowFigures| {

@@ -24,9 +24,7 @@ pub(crate) struct Charts {
     variants: Vec<String>,
     /// Per variant, the number of its colour.
     slots: Vec<usize>,
-    /// Variants that are drawn together.
     groups: Vec<Group>,
-    /// Place of the baseline.
     baseline: Option<usize>,
     /// Latency by slowest share.
     percentiles: Percentiles,
@@ -46,12 +44,10 @@ struct Percentiles {
 /// A line and its band.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Curve {
-    /// The line.
     mean: Vec<Option<f64>>,
     /// Lower edge of the band; empty if there is one run only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     low: Vec<Option<f64>>,
-    /// Upper edge of the band.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     high: Vec<Option<f64>>,
 }
@@ -154,7 +150,6 @@ impl Curve {
         curve.without_band_of(runs.len())
     }
 
-    /// Adds one point.
     fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
         self.mean.push(mean.map(short));
         self.low.push(low.map(short));
@@ -171,7 +166,6 @@ impl Curve {
     }
 }
 
-/// The smallest and the largest value.
 fn range(values: impl Iterator<Item = f64>) -> (Option<f64>, Option<f64>) {
     values.fold((None, None), |(low, high): (Option<f64>, Option<f64>), value| {
         (

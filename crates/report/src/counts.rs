@@ -4,7 +4,6 @@ use dnslab_measure::{Agreement, RunRecord, RunStatus, Summary};
 
 use crate::number::{self, NONE};
 
-/// Headings of the columns, in order.
 pub(crate) const HEADER: [&str; 5] =
     ["variant", "sent by the load", "counted by the server", "difference", "source"];
 
@@ -55,7 +54,6 @@ fn not_compared(record: &RunRecord) -> Option<String> {
     Some(format!("{}: {why}", counters.source))
 }
 
-/// The cells of one line.
 fn cells(name: String, agreement: Option<&Agreement>, failure: String) -> [String; 5] {
     let none = || NONE.to_owned();
     match agreement {

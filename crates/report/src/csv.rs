@@ -96,7 +96,6 @@ pub(crate) fn counted_qps(measured: &Measured, from_ns: i64, to_ns: i64) -> Opti
     (to_ns > from_ns).then(|| counted * 1e9 / (to_ns - from_ns) as f64)
 }
 
-/// A heading and its field.
 type Field = (&'static str, String);
 
 /// The headings and fields of one run; without a record only the headings count.
@@ -141,7 +140,6 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     fields
 }
 
-/// What was run, and how.
 fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
     let load = record.map(|record| &record.load);
     let mode = load.map(|load| &load.mode);
@@ -177,7 +175,6 @@ fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
     ]
 }
 
-/// The counts of the measured window.
 fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
     let outcomes = measured.map(|measured| &measured.counters.outcomes);
     let answers = measured.map(|measured| &measured.counters.answers);
@@ -280,7 +277,6 @@ fn agreement_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// The findings of a self-check as sentences.
 fn findings(check: &SelfCheck) -> String {
     check.findings.iter().map(|found| remark(found).text()).collect::<Vec<_>>().join(" ")
 }
@@ -323,7 +319,6 @@ pub(crate) fn status(status: &RunStatus) -> (&'static str, String) {
     }
 }
 
-/// A field of something that may be missing.
 fn text<T>(of: Option<&T>, write: impl Fn(&T) -> String) -> String {
     of.map_or_else(String::new, write)
 }
@@ -333,7 +328,6 @@ fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 
-/// A whole number; empty if missing.
 fn whole(value: Option<u64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

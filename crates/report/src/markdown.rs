@@ -58,7 +58,6 @@ pub(crate) fn push_gate(text: &mut String, gate: &str) {
     let _ = writeln!(text, "\n\n**{}** {}", escape(ruling), escape(rest));
 }
 
-/// A table and its legend.
 fn push_table(text: &mut String, table: &Table) {
     push_rows(text, &table.header, &table.rows);
     let _ = writeln!(text, "\n{}\n", escape(&table.legend));
@@ -75,7 +74,6 @@ fn push_rows(text: &mut String, header: &[String], rows: &[Vec<String>]) {
     rows.iter().for_each(|row| push_row(text, row));
 }
 
-/// One row of a table.
 fn push_row(text: &mut String, cells: &[String]) {
     let cells: Vec<_> = cells.iter().map(|cell| escape(cell)).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));

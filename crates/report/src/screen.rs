@@ -57,15 +57,13 @@ impl Piece {
 /// A line, without the line break.
 pub type Line = Vec<Piece>;
 
-/// What is to be said first of an experiment, whatever it is written on.
+/// The first screen of an experiment, for a terminal, Markdown or the page.
 pub(crate) struct Parts {
-    /// The answer to its question.
     pub(crate) answer: String,
     /// Under which conditions it was measured.
     pub(crate) conditions: String,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
-    /// How far to trust it.
     pub(crate) trust: String,
     /// What to know besides, the gravest first.
     pub(crate) notes: Vec<Note>,

@@ -112,15 +112,12 @@ pub fn table(summary: &Summary) -> Table {
 
 /// The table with the marks kept apart, for the page.
 pub(crate) struct MarkedTable {
-    /// Headings of the columns.
     pub(crate) header: Vec<&'static str>,
-    /// One row per variant.
     pub(crate) rows: Vec<MarkedRow>,
     /// The text of each note; no text twice.
     pub(crate) notes: Vec<String>,
 }
 
-/// One variant.
 pub(crate) struct MarkedRow {
     /// The cells, without marks.
     pub(crate) cells: Vec<String>,
@@ -173,7 +170,7 @@ fn doubts(variant: &VariantSummary) -> Vec<String> {
     texts
 }
 
-/// What is to be said of a variant beside its caveats, for the page.
+/// The notes on a variant beside its caveats, for the page.
 pub(crate) fn note_texts(variant: &VariantSummary) -> Vec<String> {
     if variant.skipped.is_some() {
         // The reason stands with those that were not measured.
@@ -191,7 +188,7 @@ fn drift(variant: &VariantSummary) -> Option<String> {
     Some(format!("The answered rate drifted by {drift} from the first round to the last."))
 }
 
-/// What is to be said of the number of runs.
+/// Notes on the number of runs.
 fn missing_runs(variant: &VariantSummary) -> Vec<String> {
     let mut texts = Vec::new();
     match (variant.valid_runs, variant.other_runs) {
@@ -255,7 +252,6 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
     .collect()
 }
 
-/// The cells of one variant, one for each heading of [`HEADER`].
 fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let metric = |metric| variant.metrics.get(&metric);
     let qps = metric(Metric::AnsweredQps);
@@ -328,7 +324,6 @@ fn dedup(names: Vec<&'static str>) -> Vec<&'static str> {
     kept
 }
 
-/// An empty cell.
 fn none() -> String {
     NONE.to_owned()
 }

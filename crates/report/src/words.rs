@@ -10,7 +10,6 @@ mod server_options;
 /// A doubt, or a finding, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// A sentence without its full stop.
     pub(crate) what: String,
     /// How much of it; empty if there is no figure.
     pub(crate) figure: String,

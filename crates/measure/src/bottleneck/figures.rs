@@ -179,7 +179,6 @@ impl BottleneckFigures {
         self.servers.first()?.busy_share
     }
 
-    /// What the generator failed to do.
     fn generator_faults(&self) -> Vec<Evidence> {
         let busy = self.generator_busy_share >= GENERATOR_BUSY;
         let answers = self.generator_drops;
@@ -243,7 +242,6 @@ impl BottleneckFigures {
         Some((kind, evidence))
     }
 
-    /// The lost datagrams, if they are more than an accident.
     fn losses(&self) -> Option<Evidence> {
         let (share, server_drops) = (self.lost_datagram_share, self.server_udp_drops);
         (share > LOST).then_some(Evidence::Lost { share, server_drops })
@@ -257,7 +255,6 @@ impl BottleneckFigures {
         Some((self.nobody(), evidence))
     }
 
-    /// The late answers, if they are more than an accident.
     fn late(&self) -> Option<Evidence> {
         (self.late_share > LOST).then_some(Evidence::Late { share: self.late_share })
     }
@@ -274,7 +271,6 @@ impl BottleneckFigures {
         })
     }
 
-    /// Rule 9: the window.
     pub(super) fn window(&self) -> Named {
         self.server_busy_share()?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);

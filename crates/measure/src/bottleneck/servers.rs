@@ -32,7 +32,6 @@ pub struct WorkerUse {
 }
 
 impl WorkerUse {
-    /// The workers of a run.
     pub(crate) fn of_all(measured: &Measured) -> Vec<Self> {
         let resources = &measured.resources;
         let of = |worker: &WorkerFacts| {
@@ -149,7 +148,6 @@ fn groups(pinned: &[Pinned<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The CPU use of these servers.
 pub(super) fn use_of<'a>(servers: impl Iterator<Item = &'a ServerUse>) -> Evidence {
     let of = |server: &ServerUse| CpuUse {
         role: server.role.clone(),

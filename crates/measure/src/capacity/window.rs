@@ -86,7 +86,6 @@ impl WindowFigures {
         self.generator_limited > 0 && 2 * self.generator_limited >= self.runs
     }
 
-    /// True if most of its runs met what they had to.
     fn qualifies(&self) -> bool {
         2 * self.met > self.runs
     }
@@ -121,7 +120,6 @@ impl BestWindow {
     }
 }
 
-/// The answered rates of the runs at one window.
 fn answered(at: f64, steps: &[Step]) -> Vec<f64> {
     let own = steps.iter().filter(|step| step.at == at);
     own.filter_map(|step| Some(step.figures?.answered_qps)).collect()

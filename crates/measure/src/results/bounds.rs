@@ -64,9 +64,7 @@ const MAX_NS: usize = 10_000_000_000_000_000;
 /// What may still be read of files of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    /// Octets of any one file.
     pub(super) file: u64,
-    /// Octets of all of them together.
     pub(super) octets: u64,
     /// JSON values in all of them together.
     pub(super) values: usize,

@@ -57,7 +57,6 @@ pub(crate) fn load() -> LoadFacts {
     }
 }
 
-/// A server pinned to CPU 0.
 pub(crate) fn server() -> ServerFacts {
     ServerFacts { kind: "bind".to_owned(), cpus: vec![0], ..ServerFacts::default() }
 }

@@ -23,7 +23,6 @@ fn of(caveat: &Caveat) -> Finding {
     Finding::Caveat { caveat: caveat.clone(), workers: 1 }
 }
 
-/// Checks the verdict, and the findings in their order.
 #[track_caller]
 fn check(record: &RunRecord, verdict: Verdict, findings: &[Finding]) {
     let check = SelfCheck::of(record).unwrap();

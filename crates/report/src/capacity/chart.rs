@@ -15,7 +15,6 @@ pub(crate) struct CapacityChart {
 struct Points {
     /// `rate` or `window`.
     sought: &'static str,
-    /// The steps that were measured.
     steps: Vec<Point>,
     /// Bounds of the objective on latency.
     bounds: Vec<Bound>,
@@ -23,25 +22,20 @@ struct Points {
     answer: Option<[f64; 3]>,
 }
 
-/// One step.
 #[derive(Debug, Serialize)]
 struct Point {
     /// Intended queries per second, or queries outstanding over all clients.
     at: f64,
     /// `met`, `violated` or `generator-limited`.
     outcome: &'static str,
-    /// Answered queries per second.
     answered: f64,
-    /// Median latency, milliseconds.
     p50_ms: Option<f64>,
     /// 0.99 quantile of the latency, milliseconds.
     p99_ms: Option<f64>,
 }
 
-/// A demand on latency.
 #[derive(Debug, Serialize)]
 struct Bound {
-    /// The demand as text.
     text: String,
     /// Its bound, milliseconds.
     ms: f64,

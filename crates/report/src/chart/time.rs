@@ -15,7 +15,6 @@ const MAX_POINTS: u64 = 600;
 const MAX_POINTS_OF_ALL: u64 = 60_000;
 /// Fewest points of a variant, however many there are.
 const LEAST_POINTS: u64 = 60;
-/// Width of a bucket of the time axis, nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 /// Runs shorter than so many seconds are shown in finer buckets at first.
 const FEW_SECONDS: u64 = 10;
@@ -47,7 +46,6 @@ struct Series {
 /// The use of CPUs one by one, in percent.
 #[derive(Debug, Serialize)]
 struct Cores {
-    /// The variant; empty for all together.
     name: String,
     /// Name of each CPU, with who has it.
     labels: Vec<String>,
@@ -78,11 +76,9 @@ impl Timeline {
 /// A figure that is drawn over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure {
-    /// Answered queries per second.
     Qps,
     /// Queries per second that the servers counted themselves.
     CountedQps,
-    /// Median latency, milliseconds.
     P50,
     /// 0.95 quantile of the latency, milliseconds.
     P95,
@@ -186,7 +182,6 @@ struct Bucket {
     answered: Option<u64>,
     /// Queries that ended: the weight of the medians.
     ended: u64,
-    /// Median latency, milliseconds.
     p50_ms: Option<f64>,
     /// 0.95 quantile, milliseconds.
     p95_ms: Option<f64>,
@@ -196,7 +191,6 @@ struct Bucket {
     octets: Option<u64>,
     /// Connections that became usable.
     opened: Option<u64>,
-    /// TLS handshakes.
     handshakes: Option<u64>,
 }
 
@@ -225,7 +219,6 @@ impl Bucket {
         }
     }
 
-    /// A count as a rate over the load's own time.
     fn per_second(&self, count: Option<u64>) -> Option<f64> {
         Some(count? as f64 * 1e9 / self.own_ns as f64)
     }

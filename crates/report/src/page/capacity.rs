@@ -10,7 +10,6 @@ use crate::capacity::capacity_table;
 use crate::number;
 use crate::words::capacity::capacity_answer;
 
-/// The answer, the table and the charts.
 pub(super) fn sections(page: &Page<'_>, capacity: &Capacity) -> String {
     format!("{}{}{}{}", hero(page, capacity), charts(capacity), table(capacity), method(capacity))
 }
@@ -116,7 +115,6 @@ fn charts(capacity: &Capacity) -> String {
     html
 }
 
-/// How the answer was found.
 fn method(capacity: &Capacity) -> String {
     let items: Vec<(&str, String)> = match &capacity.sought {
         Sought::Rate(search) => vec![

@@ -9,7 +9,6 @@ use super::html::escape;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
 
-/// Headings of the columns.
 const HEADER: [&str; 11] = [
     "variant",
     "transport",
@@ -58,7 +57,6 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Group
     html
 }
 
-/// One variant.
 fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
     let of = &variant.connections;
     let mut html = format!(
@@ -92,7 +90,6 @@ fn time_html(times: &Histogram) -> String {
     )
 }
 
-/// What the host's TCP did besides, where it did anything.
 fn network(variants: &[(usize, &VariantSummary)]) -> String {
     let told = variants.iter().filter_map(|(_, variant)| {
         let drops = &variant.network;

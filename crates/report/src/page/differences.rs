@@ -16,7 +16,6 @@ use crate::number::{self, NONE};
 struct Layout {
     /// Class of the picture, by which the style sheet shows one layout only.
     class: &'static str,
-    /// Its width.
     width: f64,
     /// Where the name of the metric stands, and which of its ends is there.
     metric: (f64, &'static str),
@@ -121,7 +120,6 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// Every difference with its interval as figures, collapsed.
 fn table(summary: &Summary, grouping: &Grouping) -> String {
     const HEADER: [&str; 7] =
         ["variant", "metric", "difference", "95 % interval", "as time", "", "rounds"];
@@ -183,7 +181,6 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// All differences in both layouts.
 fn pictures(summary: &Summary, grouping: &Grouping, drawn: &[&Comparison]) -> String {
     let fits = |of: &&Comparison| name_of(summary, of).chars().count() <= BROAD.longest_name;
     let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
@@ -252,7 +249,6 @@ fn picture(
 
 /// A logarithmic axis of ratios: half and double are equally far from the baseline.
 struct Axis<'a> {
-    /// Where it stands.
     layout: &'a Layout,
     /// The binary logarithm of the ratio at its left end.
     low: f64,
@@ -418,7 +414,6 @@ fn told(comparison: &Comparison) -> String {
     format!("{variant} against {against}, {}: {change}, {interval}{time}", metric_name(*metric))
 }
 
-/// A metric in one or two words.
 fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "answered qps",

@@ -20,12 +20,10 @@ use crate::words::bottleneck::bottleneck_text;
 use crate::words::caveat::caveat_text;
 use crate::words::self_check::remark;
 
-/// The sections at the end of the page.
 pub(crate) fn sections(page: &Page<'_>) -> String {
     format!("{}{}{}", runs(page), provenance(page), servers(page))
 }
 
-/// Every planned run, in the order of execution; those not executed last.
 fn runs(page: &Page<'_>) -> String {
     const HEADER: [&str; 11] = [
         "#",
@@ -67,7 +65,6 @@ fn runs(page: &Page<'_>) -> String {
     html
 }
 
-/// One run as a row.
 fn run_row(record: &RunRecord) -> String {
     let measured = record.measured.as_ref();
     let figure = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
@@ -135,12 +132,10 @@ fn doubts(record: &RunRecord, check: Option<&SelfCheck>) -> String {
     format!("<details><summary>{}</summary><ul>{items}</ul></details>", titles.join(", "))
 }
 
-/// Which planned run a record belongs to.
 fn case_of(record: &RunRecord) -> CaseId {
     CaseId { variant: record.variant.clone(), repetition: record.repetition }
 }
 
-/// The experiment, the host, and the load and server of each variant.
 fn provenance(page: &Page<'_>) -> String {
     let session = page.session;
     let mut html = String::from(
@@ -169,12 +164,10 @@ fn provenance(page: &Page<'_>) -> String {
     html
 }
 
-/// One group of facts.
 fn push_card(html: &mut String, title: &str, content: &str) {
     let _ = write!(html, "<div><h3>{}</h3>\n{content}</div>\n", escape(title));
 }
 
-/// The metrics that could be measured, in words.
 fn compared_by(page: &Page<'_>) -> String {
     let mut metrics: Vec<Metric> =
         page.summary.variants.iter().flat_map(|variant| variant.metrics.keys().copied()).collect();
@@ -319,7 +312,6 @@ fn asked_tls(tls: &TlsFacts) -> String {
     parts.join(", ")
 }
 
-/// Configuration and log of each run's server, collapsed.
 fn servers(page: &Page<'_>) -> String {
     let mut html = String::new();
     for record in page.records {

@@ -16,7 +16,6 @@ use crate::variants::{asks_one_by_one, has_open_loop};
 struct Layout {
     /// Class of the picture, by which the style sheet shows one layout only.
     class: &'static str,
-    /// Its width.
     width: f64,
     /// Most characters of a name.
     longest_name: usize,
@@ -27,7 +26,6 @@ const LAYOUTS: [Layout; 2] = [
     Layout { class: "broad", width: 524.0, longest_name: 24 },
     Layout { class: "narrow", width: 368.0, longest_name: 17 },
 ];
-/// Width of a letter, about.
 const LETTER: f64 = 7.4;
 /// Room between the groups of variants.
 const GAP: f64 = 8.0;
@@ -99,9 +97,7 @@ fn push_figure(
 struct Rows {
     /// Place in the summary and height of the middle.
     rows: Vec<(usize, f64)>,
-    /// Height of a row.
     height: f64,
-    /// Where they end.
     end: f64,
 }
 
@@ -322,7 +318,6 @@ fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout,
     push_text(svg, "name", (0.0, y), "start", &name);
 }
 
-/// Thin lines at the ticks, with their labels below.
 fn push_axis(
     svg: &mut String,
     ticks: &[f64],
@@ -348,7 +343,6 @@ fn push_axis(
     svg.push('\n');
 }
 
-/// The picture around its content.
 fn wrapped(layout: &Layout, height: f64, described: &str, content: &str) -> String {
     format!(
         "<svg class=\"picture {}\" viewBox=\"0 0 {} {height:.0}\" role=\"img\" \

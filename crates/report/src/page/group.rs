@@ -17,12 +17,10 @@ pub(crate) struct Grouping {
     slots: Vec<usize>,
 }
 
-/// Variants that are drawn together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Group {
     /// What they have in common: the server, or how their names begin; empty where there is one group.
     pub(crate) name: String,
-    /// Their places in the summary.
     pub(crate) members: Vec<usize>,
     /// Their names without what they have in common.
     pub(crate) labels: Vec<String>,
@@ -84,7 +82,6 @@ impl Grouping {
         Self { slots: slots(&groups, names.len()), groups }
     }
 
-    /// True if there is more than one group.
     pub(crate) fn is_grouped(&self) -> bool {
         self.groups.len() > 1
     }

@@ -33,31 +33,25 @@ pub(crate) use html::collapsed_text;
 
 /// The bundle that `npm run build` makes from `page/src`.
 const SCRIPT: &str = include_str!("../../page/dist/page.js");
-/// The style sheet of the same build.
 const STYLE: &str = include_str!("../../page/dist/page.css");
 /// Hash of [`SCRIPT`] as a Content Security Policy source, made by the same build.
 const SCRIPT_HASH: &str = include_str!("../../page/dist/page.js.sha256");
-/// Hash of [`STYLE`].
 const STYLE_HASH: &str = include_str!("../../page/dist/page.css.sha256");
 
 /// All that a page shows.
 pub(crate) struct Page<'a> {
-    /// What was known before the first run.
     pub(crate) session: &'a Session,
     /// The finished runs, in the order of execution.
     pub(crate) records: &'a [RunRecord],
-    /// The figures.
     pub(crate) summary: &'a Summary,
     /// The search that the runs are steps of, if they are.
     pub(crate) capacity: Option<&'a Capacity>,
     /// Which variants are drawn together.
     pub(crate) grouping: Grouping,
-    /// Configurations and logs of the servers.
     pub(crate) server_files: &'a ServerFiles,
 }
 
 impl Page<'_> {
-    /// The whole document.
     pub(crate) fn render(&self) -> String {
         let (content, data) = match self.capacity {
             Some(capacity) => (
@@ -120,7 +114,6 @@ impl Page<'_> {
         )
     }
 
-    /// The question and the answer.
     fn hero(&self) -> String {
         let answer = answer(self.summary, self.session.margin);
         // With many variants the sentence is set smaller, so that it stays on one screen.

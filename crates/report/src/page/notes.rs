@@ -1,4 +1,4 @@
-//! What is to be said of the figures: each doubt once, with the variants that it is about.
+//! Notes on the figures: each doubt once, with its variants.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,6 @@ struct Note {
     figures: Vec<String>,
     /// What can be done, a sentence without its full stop; empty if nothing.
     remedy: String,
-    /// Names of the variants.
     variants: Vec<String>,
 }
 
@@ -159,7 +158,6 @@ fn note_html(note: &Note, measured: usize) -> String {
     format!("<b>{}:</b> {}{figures}.{remedy}", escape(&who), prose(&note.what))
 }
 
-/// The variants that could not run here.
 fn skipped(session: &Session) -> String {
     if session.skipped.is_empty() {
         return String::new();

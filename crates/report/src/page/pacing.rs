@@ -62,7 +62,6 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// A table with these rows.
 fn table(label: &str, header: &[&str], rows: &str) -> String {
     let header: String = header
         .iter()
@@ -88,7 +87,6 @@ fn row(name: &str, rows: usize, cells: &[String]) -> String {
     html
 }
 
-/// Quantiles of the send lag.
 fn lag_cells(lag: &Histogram) -> Vec<String> {
     let write =
         |ns: Option<u64>| ns.map_or_else(|| NONE.to_owned(), |ns| number::duration(ns as f64));

@@ -7,7 +7,6 @@ use dnslab_measure::self_check::{VariantSelfCheck, Verdict};
 use super::html::prose;
 use crate::words::Remark;
 
-/// A verdict in its colour.
 pub(crate) fn verdict_html(verdict: Verdict) -> String {
     format!("<span class=\"verdict {0}\">{0}</span>", verdict.word())
 }

@@ -8,9 +8,7 @@ use super::html::escape;
 use crate::chain::role_name;
 use crate::number;
 
-/// Width of a host.
 const HOST: f64 = 210.0;
-/// Height of one line of text.
 const LINE: f64 = 17.0;
 /// Room inside a host above and below its text.
 const ROOM: f64 = 10.0;
@@ -23,11 +21,9 @@ struct Place {
     links: Vec<LinkFacts>,
     /// Whether each host is a network namespace.
     namespaces: bool,
-    /// The variants.
     variants: Vec<String>,
 }
 
-/// What runs on a host in one role.
 struct Role {
     /// The role; empty for the load generator.
     name: String,
@@ -151,7 +147,6 @@ impl Place {
 }
 
 impl Role {
-    /// A server in a role.
     fn of(name: &str, kind: &str) -> Self {
         Self { name: name.to_owned(), kinds: vec![kind.to_owned()], variants: 1 }
     }
@@ -281,7 +276,6 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
     )
 }
 
-/// A link.
 fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
     let _ = write!(
         html,

@@ -69,7 +69,6 @@ fn length(record: &RunRecord) -> String {
     }
 }
 
-/// How many clients there were.
 fn clients(record: &RunRecord) -> String {
     let plural = if record.load.clients == 1 { "" } else { "s" };
     format!("{} client{plural}", number::count(record.load.clients.into()))
@@ -81,7 +80,6 @@ fn shared(mut texts: impl Iterator<Item = String>) -> Option<String> {
     texts.all(|text| text == first).then_some(first)
 }
 
-/// A server with its CPUs.
 fn server(record: &RunRecord) -> String {
     let title = title(&record.server.kind, &record.server.version);
     match record.server.cpus.len() {
@@ -91,7 +89,6 @@ fn server(record: &RunRecord) -> String {
     }
 }
 
-/// The clients and what they ask.
 fn load(record: &RunRecord) -> String {
     let clients = clients(record);
     match &record.load.mode {

@@ -19,7 +19,6 @@ struct Doubt<'a> {
     said: Said,
 }
 
-/// A note.
 pub(crate) struct Note {
     /// All that is said.
     pub(crate) text: String,
@@ -52,7 +51,6 @@ struct Setting {
 }
 
 impl Setting {
-    /// That of a variant.
     fn of(session: &Session, record: &RunRecord) -> Self {
         let own = match record.load.mode {
             LoadMode::Open { rate_qps, .. } => Some(rate_qps),
@@ -97,13 +95,10 @@ impl Setting {
     }
 }
 
-/// A doubt in words.
 struct Said {
     /// What is wrong, without a full stop; doubts that say the same are one.
     what: &'static str,
-    /// Its figure.
     figure: String,
-    /// What to do.
     action: String,
 }
 
@@ -124,10 +119,8 @@ pub(super) fn of_search(session: &Session, summary: &Summary, records: &[RunReco
     doubts.iter().map(|doubt| text(doubt, None)).collect()
 }
 
-/// Which doubts are told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// All of them.
     All,
     /// Those of the machine, and of how the server was watched.
     OfTheMachine,
@@ -274,7 +267,6 @@ fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
     notes.into_iter().map(|(text, names)| format!("{}: {text}", listed(&names))).collect()
 }
 
-/// Why a run does not count.
 fn reason(record: &RunRecord) -> Option<String> {
     match &record.status {
         RunStatus::Valid => None,
@@ -283,7 +275,6 @@ fn reason(record: &RunRecord) -> Option<String> {
     }
 }
 
-/// The first line of a text, without its full stop.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_end_matches('.')
 }

@@ -7,9 +7,7 @@ use super::{Line, Look, Piece, cell};
 use crate::variants::has_open_loop;
 use crate::{answer, number};
 
-/// Blanks before a row.
 const INDENT: usize = 2;
-/// Blanks between two columns.
 const GAP: usize = 2;
 /// Names longer than this have their middle left away.
 const MAX_NAME: usize = 24;
@@ -151,12 +149,10 @@ fn upstream_connections(summary: &Summary) -> Option<Vec<Piece>> {
     Some(column)
 }
 
-/// The place of a metric from left to right, from 1.
 fn order(metric: Metric) -> usize {
     ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1)
 }
 
-/// What stands above the figures of a metric.
 fn heading(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "queries/s",

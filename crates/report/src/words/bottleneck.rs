@@ -152,7 +152,6 @@ fn milliseconds(ns: f64) -> String {
     format!("{:.3} ms", ns / 1e6)
 }
 
-/// A number without its fraction, with a comma between groups of three digits.
 fn whole(number: f64) -> String {
     number::count(number.round_ties_even() as u64)
 }

@@ -84,7 +84,6 @@ pub(crate) fn name(breach: &Breach) -> String {
     }
 }
 
-/// What is not met, with its figure.
 fn breach(breach: &Breach) -> String {
     match breach {
         Breach::Threshold { demand, found } => {
@@ -110,7 +109,6 @@ fn figure(demand: &Threshold, found: f64) -> String {
     if demand.quantity.is_latency() { number::duration(found) } else { number::share(found) }
 }
 
-/// A finding as half a sentence.
 fn finding(finding: &Finding) -> String {
     remark(finding).text().trim_end_matches('.').to_owned()
 }

@@ -21,7 +21,6 @@ pub(crate) fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> St
     }
 }
 
-/// A caveat in words.
 pub(crate) fn remark(caveat: &Caveat) -> Remark {
     remark_with(caveat, None)
 }
