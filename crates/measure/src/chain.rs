@@ -143,7 +143,6 @@ impl ServerFigures {
         first.iter().enumerate().map(over).collect()
     }
 
-    /// The figures of the server under test.
     fn under_test(record: &RunRecord, measured: &Measured) -> Self {
         // The hosts stand from the clients to the end of the chain.
         let host = record.testbed.as_ref().and_then(|all| all.hosts.get(1));

@@ -24,16 +24,13 @@ use error::io_error;
 use folder::Folder;
 pub use lock::{Holder, SessionLock};
 
-/// Name of the session's file.
 const SESSION: &str = "session.json";
 
-/// Name of the experiment's file.
 const EXPERIMENT: &str = "experiment.toml";
 
 /// Name of the folder that holds those of the runs.
 const RUNS: &str = "runs";
 
-/// Name of a run's record.
 const RECORD: &str = "record.json";
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.

@@ -177,7 +177,6 @@ fn without_comparison(summary: &Summary) -> String {
     }
 }
 
-/// One variant by itself has no difference.
 fn of_one(variant: &VariantSummary) -> String {
     let time = |metric: Metric, name: &str| {
         let figure: Option<&Estimate> = variant.metrics.get(&metric);
@@ -348,7 +347,6 @@ fn hidden(compared: &[&Comparison]) -> String {
     size.map_or_else(String::new, |size| format!("; more than {size} is unlikely"))
 }
 
-/// What is compared.
 pub(crate) fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "the answered rate",

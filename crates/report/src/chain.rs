@@ -20,7 +20,6 @@ pub(crate) const HEADER: [&str; 12] = [
     "queries per connection",
 ];
 
-/// How the figures are made.
 pub(crate) const LEGEND: &str = "Of the server under test, qps are the answered queries, and connections and handshakes are \
      those of the load. Of the others they are what each server counted: connections and \
      handshakes since it started, for a forwarder may connect when the chain is tried before the \
@@ -51,11 +50,9 @@ impl Cell {
 }
 
 pub(crate) struct Row {
-    /// Place of the variant in the summary.
     pub(crate) place: usize,
     /// How many rows the variant has, in its first one; 0 in the others.
     pub(crate) span: usize,
-    /// One cell for each heading.
     pub(crate) cells: Vec<Cell>,
 }
 

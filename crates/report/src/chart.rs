@@ -17,18 +17,15 @@ const POINTS_PER_DECADE: u32 = 20;
 /// The percentile chart ends at the slowest 10^-5 of all queries (0.001 %).
 const DECADES: u32 = 5;
 
-/// Everything that the charts draw.
 #[derive(Debug, Serialize)]
 pub(crate) struct Charts {
     /// Names of the variants; every list "per variant" is in this order.
     variants: Vec<String>,
-    /// Per variant, the number of its colour.
     slots: Vec<usize>,
     groups: Vec<Group>,
     baseline: Option<usize>,
     /// Latency by slowest share.
     percentiles: Percentiles,
-    /// What happened over time.
     timeline: Timeline,
 }
 
@@ -41,7 +38,6 @@ struct Percentiles {
     latency_ms: Vec<Curve>,
 }
 
-/// A line and its band.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Curve {
     mean: Vec<Option<f64>>,
@@ -53,7 +49,6 @@ struct Curve {
 }
 
 impl Charts {
-    /// What the charts draw of these runs.
     pub(crate) fn of(records: &[RunRecord], summary: &Summary, grouping: &Grouping) -> Self {
         let runs: Vec<Vec<&RunRecord>> = summary
             .variants
@@ -80,7 +75,6 @@ impl Charts {
         }
     }
 
-    /// What is drawn over time.
     pub(crate) fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -91,7 +85,6 @@ impl Charts {
     }
 }
 
-/// The valid runs of a variant.
 fn valid_runs<'a>(
     records: &'a [RunRecord],
     variant: &'a str,

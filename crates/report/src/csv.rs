@@ -29,7 +29,6 @@ pub(crate) fn runs(records: &[RunRecord]) -> String {
     text
 }
 
-/// One row per run and interval, warm-up included.
 pub(crate) fn series(records: &[RunRecord]) -> String {
     const HEADER: [&str; 18] = [
         "variant",
@@ -217,7 +216,6 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// Mean, quantiles and largest value of one histogram.
 fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, String)> {
     let histogram = histogram.map(Histogram::unpacked);
     let histogram = histogram.as_deref();
@@ -236,7 +234,6 @@ fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, S
     .collect()
 }
 
-/// The pacing errors in windows of one width.
 fn pacing_fields(name: &str, window: Option<&PacingWindow>) -> Vec<(String, String)> {
     let window = window.filter(|window| window.windows > 0);
     let error = |of: fn(&PacingWindow) -> f64| number(window.map(of));
@@ -310,7 +307,6 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// A status as a word, and its reason.
 pub(crate) fn status(status: &RunStatus) -> (&'static str, String) {
     match status {
         RunStatus::Valid => ("valid", String::new()),

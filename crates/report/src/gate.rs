@@ -110,7 +110,6 @@ fn bound(limit: &CostLimit) -> String {
     }
 }
 
-/// What was found of a variant, for people.
 fn found(limit: &CostLimit, judgement: &Judgement) -> String {
     match (judgement.found, limit) {
         (None, _) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),

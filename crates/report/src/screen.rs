@@ -60,7 +60,6 @@ pub type Line = Vec<Piece>;
 /// The first screen of an experiment, for a terminal, Markdown or the page.
 pub(crate) struct Parts {
     pub(crate) answer: String,
-    /// Under which conditions it was measured.
     pub(crate) conditions: String,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,

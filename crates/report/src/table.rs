@@ -43,7 +43,6 @@ const HEADER: [(&str, Option<Has>); 18] = [
     ("limit", None),
 ];
 
-/// How the figures of the table are made.
 pub(crate) fn legend(summary: &Summary) -> String {
     let mut quantiles =
         "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
@@ -188,7 +187,6 @@ fn drift(variant: &VariantSummary) -> Option<String> {
     Some(format!("The answered rate drifted by {drift} from the first round to the last."))
 }
 
-/// Notes on the number of runs.
 fn missing_runs(variant: &VariantSummary) -> Vec<String> {
     let mut texts = Vec::new();
     match (variant.valid_runs, variant.other_runs) {

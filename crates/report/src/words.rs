@@ -6,8 +6,9 @@ pub(crate) mod caveat;
 pub(crate) mod invalid;
 pub(crate) mod self_check;
 mod server_options;
+#[cfg(test)]
+mod tests;
 
-/// A doubt, or a finding, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
     pub(crate) what: String,

@@ -227,7 +227,6 @@ static OPEN_LOOP: LazyLock<[String; 5]> = LazyLock::new(|| {
     read(results.path())
 });
 
-/// The part of a page between two texts.
 fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
     let rest = page.split_once(from).unwrap_or_else(|| panic!("no {from} in the page")).1;
     rest.split_once(to).unwrap_or_else(|| panic!("no {to} after {from}")).0

@@ -286,7 +286,6 @@ impl BottleneckFigures {
         }
     }
 
-    /// The figures that name nobody.
     pub(super) fn what_is_known(&self) -> Vec<Evidence> {
         let answered_qps = finite(self.answered_qps);
         let answered = match self.intended_qps() {
@@ -308,7 +307,6 @@ impl BottleneckFigures {
         Evidence::BusiestWorker { share: self.generator_busy_share }
     }
 
-    /// Both sides of Little's law.
     fn little(&self, window: f64) -> Evidence {
         Evidence::InFlight {
             answered_qps: finite(self.answered_qps),

@@ -39,7 +39,6 @@ struct Stretch {
     from_ns: u64,
     /// Nanoseconds of the load's own time.
     length_ns: u64,
-    /// Queries that became due in it.
     due: u64,
     /// Queries that had ended without an answer before it.
     lost_before: u64,

@@ -65,7 +65,6 @@ mod tests {
     use super::*;
     use crate::Session;
 
-    /// A folder's record and another file of it.
     type Run = Option<(&'static str, &'static str)>;
 
     /// Record that says that a folder has none.

@@ -63,7 +63,6 @@ fn upstream() -> ChainPart {
     }
 }
 
-/// A run with that upstream.
 fn chained(position: u32) -> RunRecord {
     RunRecord { chain: vec![upstream()], ..record("udp", position, 1_000) }
 }

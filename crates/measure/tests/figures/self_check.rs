@@ -8,7 +8,6 @@ use dnslab_measure::{
 
 use crate::example::{record, session};
 
-/// A run with this bottleneck and these caveats.
 fn run(kind: BottleneckKind, caveats: &[Caveat]) -> RunRecord {
     let bottleneck = Bottleneck { kind, evidence: evidence() };
     RunRecord { bottleneck, caveats: caveats.to_vec(), ..record("udp", 0, 1_000) }

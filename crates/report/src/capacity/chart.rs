@@ -16,7 +16,6 @@ struct Points {
     /// `rate` or `window`.
     sought: &'static str,
     steps: Vec<Point>,
-    /// Bounds of the objective on latency.
     bounds: Vec<Bound>,
     /// The capacity with its interval, queries per second; or the window to use, three times.
     answer: Option<[f64; 3]>,
@@ -42,7 +41,6 @@ struct Bound {
 }
 
 impl CapacityChart {
-    /// What the charts draw of this search.
     pub(crate) fn of(capacity: &Capacity) -> Self {
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
         let point = |step: &dnslab_measure::Step| {

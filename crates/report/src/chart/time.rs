@@ -47,9 +47,7 @@ struct Series {
 #[derive(Debug, Serialize)]
 struct Cores {
     name: String,
-    /// Name of each CPU, with who has it.
     labels: Vec<String>,
-    /// One for each.
     curves: Vec<Curve>,
 }
 
@@ -73,7 +71,6 @@ impl Timeline {
     }
 }
 
-/// A figure that is drawn over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure {
     Qps,
@@ -136,7 +133,6 @@ impl Figure {
         matches!(self, Self::CountedQps | Self::Network | Self::Connections | Self::Handshakes)
     }
 
-    /// Its value in a bucket of a run.
     fn of(self, run: &Measured, bucket: &Bucket) -> Option<f64> {
         let (from, to) = bucket.span;
         match self {
@@ -189,13 +185,11 @@ struct Bucket {
     p99_ms: Option<f64>,
     /// Octets sent and received; `None` if they were not counted.
     octets: Option<u64>,
-    /// Connections that became usable.
     opened: Option<u64>,
     handshakes: Option<u64>,
 }
 
 impl Bucket {
-    /// Adds an interval that lies in it.
     fn add(&mut self, interval: &Interval) {
         self.answered = Some(self.answered.unwrap_or(0) + interval.answered);
         let ended = interval.answered + interval.lost;
@@ -356,7 +350,6 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Cores> {
 }
 
 impl Series {
-    /// The curves in buckets of this width.
     fn of(runs: &[Vec<&Measured>], width_ns: u64) -> Self {
         let all = || runs.iter().flatten().copied();
         let after = all().map(|run| run.window_ns.div_ceil(width_ns)).max().unwrap_or(0);

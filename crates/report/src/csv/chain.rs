@@ -54,7 +54,6 @@ pub(crate) fn chain(records: &[RunRecord]) -> String {
     text
 }
 
-/// Headings and fields of what reached a server.
 fn reached_fields(reached: &Reached) -> [(&'static str, String); 5] {
     [
         ("queries", whole(reached.queries)),

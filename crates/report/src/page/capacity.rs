@@ -26,7 +26,6 @@ fn hero(page: &Page<'_>, capacity: &Capacity) -> String {
     )
 }
 
-/// What was measured, in half a line.
 fn scope(page: &Page<'_>, capacity: &Capacity) -> String {
     let load = |record: &RunRecord| {
         let seconds = record.load.duration_ns as f64 / 1e9;

@@ -31,7 +31,6 @@ struct Layout {
     longest_name: usize,
 }
 
-/// For screens with room.
 const BROAD: Layout = Layout {
     class: "broad",
     width: 860.0,
@@ -67,11 +66,9 @@ const BEYOND: f64 = 2.0;
 /// The same for one metric of variants with names that fit beside the axis.
 const NARROW_NAMES: Layout =
     Layout { axis: (140.0, 284.0), name_line: 0.0, longest_name: 17, ..NARROW };
-/// Height of one difference.
 const ROW: f64 = 25.0;
 /// Room above the first difference of a variant.
 const GAP: f64 = 14.0;
-/// Room for the labels of the axis.
 const TOP: f64 = 22.0;
 
 /// Every difference as a point with its interval on one axis, readable without script. Of many
@@ -281,7 +278,6 @@ impl<'a> Axis<'a> {
         (x.clamp(left, right), !(left - 0.5..=right + 0.5).contains(&x))
     }
 
-    /// The place of a relative difference.
     fn x(&self, difference: f64) -> f64 {
         let share = (ratio_log(difference) - self.low) / (self.high - self.low);
         let (left, right) = self.layout.axis;
@@ -401,7 +397,6 @@ fn push_difference(
     html.push('\n');
 }
 
-/// A difference with its interval in words.
 fn told(comparison: &Comparison) -> String {
     let Comparison { variant, against, metric, difference, absolute, .. } = comparison;
     let interval = match difference.is_bounded() {

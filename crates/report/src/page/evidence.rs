@@ -289,7 +289,6 @@ fn certificate(facts: &CertificateFacts) -> String {
     format!(": {key} with {key_bits} bits, signed by {signature}, {sent} of {octets} octets sent")
 }
 
-/// What TLS was to do, in words.
 fn asked_tls(tls: &TlsFacts) -> String {
     let resumption = match (tls.resumption, tls.early_data) {
         (false, _) => "no resumption",

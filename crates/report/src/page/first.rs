@@ -17,7 +17,6 @@ struct Layout {
     /// Class of the picture, by which the style sheet shows one layout only.
     class: &'static str,
     width: f64,
-    /// Most characters of a name.
     longest_name: usize,
 }
 
@@ -27,9 +26,7 @@ const LAYOUTS: [Layout; 2] = [
     Layout { class: "narrow", width: 368.0, longest_name: 17 },
 ];
 const LETTER: f64 = 7.4;
-/// Room between the groups of variants.
 const GAP: f64 = 8.0;
-/// Room for the labels of the axis.
 const AXIS: f64 = 22.0;
 
 /// Both charts; nothing if no variant has a run that counts.
@@ -75,7 +72,6 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// A figure with its picture in each layout.
 fn push_figure(
     html: &mut String,
     id: &str,
@@ -122,7 +118,6 @@ impl Rows {
     }
 }
 
-/// Room for the names, in a layout.
 fn names_width(summary: &Summary, layout: &Layout) -> f64 {
     let longest = summary.variants.iter().map(|of| of.name.chars().count()).max().unwrap_or(0);
     longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
@@ -210,7 +205,6 @@ fn with_half_width(found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// A figure with its interval in words.
 fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     match found.is_bounded() {
         true => format!(
@@ -230,7 +224,6 @@ struct Unit {
 }
 
 impl Unit {
-    /// The one that fits the smallest median.
     fn of(summary: &Summary) -> Self {
         let medians = summary.variants.iter().filter_map(|of| of.metrics.get(&Metric::LatencyP50));
         let least = medians.map(|found| found.value).fold(f64::INFINITY, f64::min);
@@ -246,7 +239,6 @@ impl Unit {
     }
 }
 
-/// The quantiles of a variant that are drawn.
 const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
 
 /// From the median to p99 on a logarithmic axis, with figures.

@@ -13,7 +13,6 @@ const MAX_IN_PART: usize = 6;
 pub(crate) struct Grouping {
     /// At least one, in the order of the variants; every variant is in one of them.
     pub(crate) groups: Vec<Group>,
-    /// Per variant, the number of its colour.
     slots: Vec<usize>,
 }
 

@@ -38,7 +38,6 @@ const STYLE: &str = include_str!("../../page/dist/page.css");
 const SCRIPT_HASH: &str = include_str!("../../page/dist/page.js.sha256");
 const STYLE_HASH: &str = include_str!("../../page/dist/page.css.sha256");
 
-/// All that a page shows.
 pub(crate) struct Page<'a> {
     pub(crate) session: &'a Session,
     /// The finished runs, in the order of execution.
@@ -46,7 +45,6 @@ pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
     /// The search that the runs are steps of, if they are.
     pub(crate) capacity: Option<&'a Capacity>,
-    /// Which variants are drawn together.
     pub(crate) grouping: Grouping,
     pub(crate) server_files: &'a ServerFiles,
 }

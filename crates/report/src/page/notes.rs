@@ -12,7 +12,6 @@ use crate::table::{in_runs, note_texts};
 use crate::variants::listed;
 use crate::words::{Remark, caveat, self_check};
 
-/// A doubt with the variants that have it.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {
     /// What is to be said, a sentence without its full stop.

@@ -96,7 +96,6 @@ fn lag_cells(lag: &Histogram) -> Vec<String> {
     cells
 }
 
-/// The errors in windows of one width.
 fn error_cells(window: &PacingWindow) -> Vec<String> {
     let share = |share: Option<f64>| share.map_or_else(|| NONE.to_owned(), number::share);
     vec![
@@ -111,7 +110,6 @@ fn error_cells(window: &PacingWindow) -> Vec<String> {
     ]
 }
 
-/// Queries due in a window on average.
 fn due(mean: f64) -> String {
     if mean < 99.95 { number::three_digits(mean) } else { number::qps(mean) }
 }

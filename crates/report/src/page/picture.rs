@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::html::escape;
 
-/// Round figures on an axis.
 pub(crate) struct Ticks {
     /// Ascending.
     pub(crate) places: Vec<f64>,

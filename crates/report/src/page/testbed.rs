@@ -29,7 +29,6 @@ struct Role {
     name: String,
     /// The kinds of servers that have it, each in another variant.
     kinds: Vec<String>,
-    /// How many variants have one.
     variants: usize,
 }
 

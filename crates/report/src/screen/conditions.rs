@@ -5,7 +5,6 @@ use dnslab_measure::{LoadMode, RunRecord, Session};
 use crate::number;
 use crate::server::title;
 
-/// Server, CPUs, clients, rounds and their time.
 pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let mut parts: Vec<String> = Vec::new();
@@ -74,7 +73,6 @@ fn clients(record: &RunRecord) -> String {
     format!("{} client{plural}", number::count(record.load.clients.into()))
 }
 
-/// What all have in common, or nothing.
 fn shared(mut texts: impl Iterator<Item = String>) -> Option<String> {
     let first = texts.next()?;
     texts.all(|text| text == first).then_some(first)

@@ -9,7 +9,6 @@ use crate::number;
 use crate::variants::{asks_one_by_one, listed};
 use crate::words::invalid::{http_statuses, invalid_text};
 
-/// One doubt about some variants.
 struct Doubt<'a> {
     /// The gravest has 0.
     rank: u8,
@@ -20,7 +19,6 @@ struct Doubt<'a> {
 }
 
 pub(crate) struct Note {
-    /// All that is said.
     pub(crate) text: String,
     /// The same in fewer words, where there is little room.
     pub(super) short: String,
@@ -34,7 +32,6 @@ impl Note {
     }
 }
 
-/// What an action of a note depends on.
 #[derive(Clone, Copy)]
 struct Setting {
     workers: u32,
@@ -75,14 +72,12 @@ impl Setting {
         format!("Add a worker with `--set load.workers={}`", self.workers + 1)
     }
 
-    /// Half of the rate.
     fn lower_rate(self) -> String {
         let key = if self.is_common { "common.rate" } else { "load.rate" };
         let rate = self.rate_qps.map_or_else(|| "N".to_owned(), |qps| format!("{:.0}", qps / 2.0));
         format!("Lower the rate with `--set {key}={rate}`.")
     }
 
-    /// CPUs of their own for server and load.
     fn other_cpus(self, has_chain: bool) -> &'static str {
         match (self.is_running, has_chain) {
             (true, _) => "Give the load CPUs that the server does not use: `--set load.cpus=1`.",
@@ -239,7 +234,6 @@ fn text(doubt: &Doubt<'_>, all: Option<usize>) -> Note {
     }
 }
 
-/// That runs of the plan are missing.
 fn not_made(session: &Session, records: &[RunRecord]) -> Option<String> {
     let (made, planned) = (records.len(), session.plan.len());
     let text = "`dnslab run --resume` with the results directory makes the others.";

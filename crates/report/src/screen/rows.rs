@@ -178,7 +178,6 @@ fn name(summary: &Summary, variant: &VariantSummary) -> String {
     }
 }
 
-/// A name that fits its column.
 fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= MAX_NAME {
@@ -230,7 +229,6 @@ fn cell(
 /// What stands for a quantile that so many lost queries reach.
 const TIME_OUT: &str = "time-out";
 
-/// The word in the place of figures.
 fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
     match variant {
         VariantSummary { skipped: Some(_), .. } => Some("not run"),

@@ -294,7 +294,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             ),
         ),
         Caveat::CommonLoadInvalid { reason } => Remark::new(
-            "The common load does not count, so latencies have none",
+            "The common load does not count, so this run has no latencies",
             invalid_text(reason),
             "",
         ),
@@ -309,13 +309,11 @@ fn shared_core(cpus: &[usize]) -> String {
     format!("CPU{plural} {} of load or other servers", numbers.join(", "))
 }
 
-/// The send lag as a figure.
 fn lags(p50_ns: u64, p99_ns: Option<u64>) -> String {
     let p99 = p99_ns.map(|ns| format!(", p99 {}", number::duration(ns as f64))).unwrap_or_default();
     format!("send lag p50 {}{p99}", number::duration(p50_ns as f64))
 }
 
-/// The fate of the connections as a figure.
 fn connections(attempted: u64, failed: u64, lost: u64, example: &str) -> String {
     let last = match example {
         "" => String::new(),
@@ -327,112 +325,4 @@ fn connections(attempted: u64, failed: u64, lost: u64, example: &str) -> String 
         number::count(failed),
         number::count(lost)
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use dnslab_measure::{HttpRefusals, InvalidReason};
-
-    use super::*;
-
-    #[test]
-    fn every_caveat_names_its_figures() {
-        let failed = |example: &str| Caveat::ConnectionsFailed {
-            attempted: 1_000,
-            failed: 2,
-            lost: 3,
-            example: example.to_owned(),
-        };
-        let uneven = Caveat::Pacing { width_ns: 10_000_000, share_within: 0.5, p99_error: 0.25 };
-        let cases = [
-            (Caveat::GeneratorLimited { busy_share: 0.98 }, "98.0 %"),
-            (Caveat::ClosedLoop { window: 1_000 }, "1,000 outstanding"),
-            (Caveat::RateMissed { intended_qps: 5e4, offered_qps: 49_000.0 }, "49,000 of 50,000"),
-            (Caveat::WindowNotFull { in_flight: 1_234.4, window: 4_000 }, "1,234 of 4,000"),
-            (Caveat::WindowNotFull { in_flight: 0.85, window: 1 }, "0.850 of 1)"),
-            (Caveat::ClientsNotConnected { open: 3, clients: 1_000 }, "3 of the 1,000 clients"),
-            (Caveat::SendLag { p50_ns: 51_000, p99_ns: None }, "(send lag p50 51.0 us)"),
-            (Caveat::SendLag { p50_ns: 51_000, p99_ns: Some(70_000) }, "51.0 us, p99 70.0 us"),
-            (uneven.clone(), "50.0 % of the windows of 10 ms within 1 %"),
-            (uneven, "off by 25.0 % or more"),
-            (Caveat::ConnectionsHeld { share: 0.25 }, "25.0 % of the time"),
-            (
-                Caveat::BatchDelay { batch_delay_ns: 50_000, p50_ns: 70_000 },
-                "`load.horizon = \"0us\"`",
-            ),
-            (
-                Caveat::AnswersWaitForNextQuery { share: 0.25, gap_ns: 2_860_000 },
-                "25.0 % of the answers, with a query on each connection every 2.86 ms",
-            ),
-            (Caveat::Lost { share: 0.012 }, "1.2 %"),
-            (Caveat::Truncated { share: 0.5 }, "50.0 %"),
-            (Caveat::EmptyAnswers { share: 0.2 }, "20.0 %"),
-            (Caveat::Unsteady { lowest_qps: 0.0, median_qps: 5e4 }, "50,000 in the median"),
-            (Caveat::GeneratorDrops { datagrams: 12 }, "12 datagrams"),
-            (Caveat::GeneratorDrops { datagrams: 12 }, "`net.core.rmem_max`"),
-            (Caveat::HostDrops { datagrams: 1_200, of_server: 7 }, "1,200 datagrams, 7 of them"),
-            (failed(""), "(1,000 attempts, 2 failed, 3 lost)."),
-            (failed("refused"), "3 lost; the last one: refused)."),
-            (Caveat::Steal { share: 0.031 }, "3.1 %"),
-            (Caveat::Crowded { waited_share: 0.2 }, "waited for 20.0 %"),
-            (Caveat::OtherProcesses { cpus: 0.5 }, "0.500 CPUs"),
-            (Caveat::StrayAnswers { late: 7, duplicate: 8, unexpected: 9 }, "9 to questions"),
-            (Caveat::CountsDiffer { sent: 1_000, counted: 900 }, "1,000 sent, 900 counted"),
-            (Caveat::DnstapDropped { share: 0.25 }, "25.0 % of the messages"),
-            (Caveat::WrongAnswers { count: 3, example: "a. A".into() }, "a. A"),
-            (
-                Caveat::MalformedAnswers { malformed: 1, checked: 2_000, example: "a. A".into() },
-                "1 of 2,000",
-            ),
-            (
-                Caveat::BadSignatures { count: 3, example: "BADKEY".into() },
-                "3, for example: BADKEY",
-            ),
-            (
-                Caveat::HttpErrors {
-                    statuses: vec![
-                        (200, HttpRefusals { count: 1, first_ns: 900_000_000 }),
-                        (503, HttpRefusals { count: 1_234, first_ns: 2_100_000_000 }),
-                    ],
-                },
-                "HTTP status 200 without a DNS message, once, first at 900 ms; HTTP status 503, 1,234 \
-                 times, first at 2.10 s",
-            ),
-            (Caveat::LinksNotPlayed { reason: "as nobody".into() }, "as nobody"),
-            (Caveat::ServerNotWatched { reason: "another machine".into() }, "another machine"),
-            (Caveat::CutShort { measured_ns: 1_500_000_000 }, "1.50 s"),
-            (Caveat::CertificateNotVerified, "--insecure"),
-            (Caveat::SharedCpus, "shared CPUs"),
-            (Caveat::SharedCore { cpus: vec![1, 3] }, "CPUs 1, 3 of load"),
-            (
-                Caveat::TurnBacklog { ns: 7_100_000 },
-                "up to 7.10 ms for them). Set `repeat.guard = \"8ms\"`",
-            ),
-            (
-                Caveat::CommonLoadInvalid { reason: InvalidReason::Text("too slow".into()) },
-                "latencies have none (too slow).",
-            ),
-            (Caveat::Other { text: "The moon was full.".into() }, "The moon was full."),
-        ];
-        for (caveat, expected) in cases {
-            let text = caveat_text(&caveat);
-            assert!(text.contains(expected), "{text:?} lacks {expected:?}");
-            assert!(!text.contains("  "), "{text:?} has a doubled space");
-            assert!(text.ends_with('.') && !text.ends_with(".."), "{text:?} is no sentence");
-        }
-    }
-
-    #[test]
-    fn a_remedy_counts_the_workers_that_there_are() {
-        let limited = Caveat::GeneratorLimited { busy_share: 1.0 };
-        assert!(remark(&limited).remedy.contains("(`--set load.workers=N`)"));
-        assert!(remark_with(&limited, Some(3)).remedy.contains("(`--set load.workers=4`)"));
-    }
-
-    #[test]
-    fn a_caveat_says_in_how_many_runs() {
-        let in_runs = |runs| VariantCaveat { worst: Caveat::Lost { share: 0.5 }, runs };
-        assert!(variant_caveat_text(&in_runs(3), 5).ends_with(". (in 3 of 5 runs)"));
-        assert_eq!(variant_caveat_text(&in_runs(5), 5), caveat_text(&in_runs(5).worst));
-    }
 }

@@ -26,7 +26,6 @@ fn files(results: &ResultsDirectory) -> [String; 3] {
         .map(|name| fs::read_to_string(results.path().join(name)).unwrap())
 }
 
-/// The table of servers on the page.
 fn chain_table() -> &'static str {
     let section = between(&FORWARDERS[0], "<section id=\"chain\">", "</section>");
     between(section, "<table class=\"figures chain\">", "</table>")

@@ -8,7 +8,6 @@ use dnslab_report::write_report;
 
 use crate::{FILES, copy, read};
 
-/// A sample for each format of the results.
 const SAMPLES: [&str; 5] = ["v1", "v2", "v3", "v4", "v5"];
 
 /// The parts of the page that `npm run build` makes. A marker stands for each in the golden page, so that

@@ -96,7 +96,6 @@ pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     session.plan.iter().enumerate().map(record).collect()
 }
 
-/// Makes a run one through a chain.
 fn forward(of: &Forwarder, record: &mut RunRecord) {
     record.load.mode = LoadMode::Closed { outstanding: 1 };
     record.load.clients = 1;
@@ -168,7 +167,6 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     record.bottleneck = Bottleneck { kind: BottleneckKind::Window, evidence };
 }
 
-/// A server of the chain on this CPU.
 fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
     ServerFacts {
         kind: kind.to_owned(),

@@ -18,7 +18,6 @@ use dnslab_measure::{
 
 const MS: u64 = 1_000_000;
 
-/// What a variant of the sample is like.
 pub(crate) struct Behaviour {
     pub(crate) name: &'static str,
     /// `udp`, `tcp` or `dot`.
@@ -29,7 +28,6 @@ pub(crate) struct Behaviour {
     pub(crate) tail: f64,
 }
 
-/// The three variants of the sample.
 pub(crate) const VARIANTS: [Behaviour; 3] = [
     Behaviour { name: "udp", transport: "udp", qps: 148_000.0, p50_ms: 2.4, tail: 3.0 },
     Behaviour { name: "tcp", transport: "tcp", qps: 131_000.0, p50_ms: 2.9, tail: 5.0 },
@@ -200,7 +198,6 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     }
 }
 
-/// What such a run measures.
 fn measured(
     of: &Behaviour,
     luck: f64,
@@ -269,7 +266,6 @@ fn measured(
     }
 }
 
-/// One connection per client where there are any.
 fn connections(of: &Behaviour) -> Connections {
     match of.transport {
         "udp" => Connections::default(),
