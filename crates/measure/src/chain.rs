@@ -53,7 +53,6 @@ impl Reached {
         Some(self.queries? as f64 / connections as f64)
     }
 
-    /// The sums of two, of those that at least one of them has.
     fn plus(self, other: Self) -> Self {
         let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
             (Some(one), Some(two)) => Some(one + two),

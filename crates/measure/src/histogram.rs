@@ -38,7 +38,6 @@ pub struct Histogram(Form);
 /// How the counts are held.
 #[derive(Clone, Debug)]
 enum Form {
-    /// None are there.
     Empty,
     /// As they were read: the compressed V2 encoding, which was checked, and how many values it has.
     Packed(Box<[u8]>, u64),
@@ -99,7 +98,6 @@ impl Histogram {
         self.0 = Form::Open(self.counts().map_or_else(no_counts, Cow::into_owned));
     }
 
-    /// The counts; `None` if there are none.
     fn counts(&self) -> Option<Cow<'_, Counts>> {
         let counts = match &self.0 {
             Form::Empty => return None,

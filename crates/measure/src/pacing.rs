@@ -142,7 +142,6 @@ impl PacingTally {
 /// The windows of one width: the one that has begun, and the errors of those that have ended.
 #[derive(Clone, Debug)]
 struct WidthTally {
-    /// Width of a window, milliseconds.
     width_ms: u32,
     /// Milliseconds of the window that has begun.
     elapsed_ms: u32,

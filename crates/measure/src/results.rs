@@ -28,7 +28,6 @@ const SESSION: &str = "session.json";
 
 const EXPERIMENT: &str = "experiment.toml";
 
-/// Name of the folder that holds those of the runs.
 const RUNS: &str = "runs";
 
 const RECORD: &str = "record.json";

@@ -193,10 +193,8 @@ impl Summary {
 
 struct VariantRuns<'a> {
     name: &'a str,
-    /// The valid runs that were measured, each with what it measured.
     valid: Vec<(&'a RunRecord, &'a Measured)>,
     others: usize,
-    /// How the first of all was paced.
     mode: Option<&'a LoadMode>,
 }
 
@@ -212,7 +210,6 @@ impl<'a> VariantRuns<'a> {
         Self { name, valid, others, mode }
     }
 
-    /// One value for each valid run in which the metric could be measured.
     fn values(&self, metric: Metric) -> Vec<f64> {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }

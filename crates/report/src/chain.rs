@@ -56,7 +56,6 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
 }
 
-/// Every server of every variant that has a chain.
 pub(crate) fn rows(summary: &Summary) -> Vec<Row> {
     let mut rows = Vec::new();
     for (place, variant) in summary.variants.iter().enumerate() {

@@ -12,7 +12,6 @@ use crate::page::{Group, Grouping};
 pub(crate) use time::Figure;
 use time::Timeline;
 
-/// Points per factor of ten of the percentile chart.
 const POINTS_PER_DECADE: u32 = 20;
 /// The percentile chart ends at the slowest 10^-5 of all queries (0.001 %).
 const DECADES: u32 = 5;
@@ -24,17 +23,14 @@ pub(crate) struct Charts {
     slots: Vec<usize>,
     groups: Vec<Group>,
     baseline: Option<usize>,
-    /// Latency by slowest share.
     percentiles: Percentiles,
     timeline: Timeline,
 }
 
-/// The logarithmic percentile chart.
 #[derive(Debug, Serialize)]
 struct Percentiles {
     /// Share of the slowest queries, in (0, 1], from all to few.
     slowest_share: Vec<f64>,
-    /// Per variant, latency in milliseconds.
     latency_ms: Vec<Curve>,
 }
 
@@ -131,7 +127,6 @@ fn slowest_ms(latency: &Histogram, share: f64) -> Option<f64> {
 }
 
 impl Curve {
-    /// The curve of one figure over the runs of a variant.
     fn over<R>(steps: usize, runs: &[R], figure: impl Fn(&R, usize) -> Option<f64>) -> Self {
         let mut curve = Self::default();
         for at in 0..steps {

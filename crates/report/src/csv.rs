@@ -19,7 +19,6 @@ pub(crate) use chain::chain;
 const PACING_WIDTHS: [(&str, u64); 4] =
     [("1s", 1_000_000_000), ("100ms", 100_000_000), ("10ms", 10_000_000), ("1ms", 1_000_000)];
 
-/// One row per run, in the order of execution, with all figures of its measured window.
 pub(crate) fn runs(records: &[RunRecord]) -> String {
     let mut text = String::new();
     push_row(&mut text, run_fields(None).into_iter().map(|(name, _)| name));
@@ -125,11 +124,11 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     fields.extend(owned(resource_fields(measured)));
     fields.extend(owned(network_fields(measured)));
     fields.extend(owned(agreement_fields(measured)));
-    // A run that was not measured had no limit.
-    let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
+    // A run that was not measured had no bottleneck.
+    let bottleneck = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
     fields.extend(owned(vec![
-        ("limit", text(limit, |limit| bottleneck_name(limit.kind).to_owned())),
-        ("limit_evidence", text(limit, |limit| evidence_text(&limit.evidence))),
+        ("limit", text(bottleneck, |it| bottleneck_name(it.kind).to_owned())),
+        ("limit_evidence", text(bottleneck, |it| evidence_text(&it.evidence))),
     ]));
     let check = record.and_then(SelfCheck::of);
     fields.extend(owned(vec![
@@ -278,7 +277,6 @@ fn findings(check: &SelfCheck) -> String {
     check.findings.iter().map(|found| remark(found).text()).collect::<Vec<_>>().join(" ")
 }
 
-/// The server's and the generator's resources over the measured window.
 fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
     let peak = |measured: &Measured| measured.resources.peak_memory_octets();
     let grown = |of: fn(&ResourceSample) -> u64| {
@@ -328,7 +326,6 @@ fn whole(value: Option<u64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Nanoseconds as seconds, exact.
 fn seconds(ns: u64) -> String {
     (ns as f64 / 1e9).to_string()
 }

@@ -44,7 +44,6 @@ pub(crate) fn experiment(
     text
 }
 
-/// The question, what a search has found, and the table of what it tried.
 pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
     push_table(&mut text, table);
@@ -63,7 +62,6 @@ fn push_table(text: &mut String, table: &Table) {
     let _ = writeln!(text, "\n{}\n", escape(&table.legend));
 }
 
-/// The first column left, the others right.
 fn push_rows(text: &mut String, header: &[String], rows: &[Vec<String>]) {
     push_row(text, header);
     let rules = header.iter().enumerate().map(|(place, _)| match place {

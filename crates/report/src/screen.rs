@@ -182,7 +182,6 @@ fn push_notes(
 /// What is not parted from the figure before it.
 const UNITS: [&str; 9] = ["%", "x", "ns", "us", "ms", "s", "KiB", "MiB", "GiB"];
 
-/// Running text in lines; all but the first are indented.
 fn wrapped(text: &str, look: Look, indent: usize, width: usize) -> Vec<Line> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -260,8 +260,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         0 => none(),
         some => number::count(some),
     };
-    let limits: Vec<_> =
-        variant.bottlenecks.iter().map(|limit| bottleneck_name(limit.kind)).collect();
+    let names: Vec<_> = variant.bottlenecks.iter().map(|it| bottleneck_name(it.kind)).collect();
     vec![
         variant.name.clone(),
         qps.map_or_else(none, |found| number::qps(found.value)),
@@ -285,7 +284,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
             .memory_per_connection_octets
             .map_or_else(none, |octets| number::octets(octets as u64)),
         handshakes,
-        if limits.is_empty() { none() } else { dedup(limits).join(", ") },
+        if names.is_empty() { none() } else { dedup(names).join(", ") },
     ]
 }
 

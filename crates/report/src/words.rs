@@ -19,7 +19,11 @@ pub(crate) struct Remark {
 }
 
 impl Remark {
-    fn new(what: impl Into<String>, figure: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        figure: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self { what: what.into(), figure: figure.into(), remedy: remedy.into() }
     }
 

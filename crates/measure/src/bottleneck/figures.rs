@@ -62,7 +62,6 @@ pub struct BottleneckFigures {
     pub send_lag_p50_ns: Option<u64>,
 }
 
-/// A bottleneck before it has become a [`crate::Bottleneck`].
 pub(super) type Named = Option<(BottleneckKind, Vec<Evidence>)>;
 
 impl BottleneckFigures {

@@ -221,7 +221,6 @@ fn late(
     })
 }
 
-/// True if fewer queries were sent than an open loop should send.
 fn is_missed(due: u64, sent: u64) -> bool {
     (sent as f64) < RATE_MET * due as f64 - FEW
 }

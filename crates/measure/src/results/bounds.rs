@@ -188,7 +188,6 @@ fn words_of_series(resources: &ResourceSeries, counters: Option<&CounterSeries>)
     length(&(cpu_source, memory_source, threads, load_cpus, counters))
 }
 
-/// Octets of a value as JSON.
 fn length(value: &impl Serialize) -> usize {
     struct Counted(usize);
     impl io::Write for Counted {

@@ -15,7 +15,6 @@ fn run(change: impl FnOnce(&mut Measured)) -> RunRecord {
     record
 }
 
-/// Makes the latency, and the send lag, that of all queries.
 fn times(measured: &mut Measured, latency_ms: u64, lag_ms: u64) {
     let all = |ms: u64| {
         let mut times = Histogram::new();
@@ -27,7 +26,6 @@ fn times(measured: &mut Measured, latency_ms: u64, lag_ms: u64) {
     measured.service_time = all(latency_ms - lag_ms);
 }
 
-/// Has so many of the queries lost.
 fn lose(measured: &mut Measured, lost: u64) {
     let outcomes = &mut measured.counters.outcomes;
     (outcomes.timed_out, outcomes.answered) = (lost, outcomes.due - lost);

@@ -4,7 +4,6 @@
 use dnslab_measure::{Answer, Capacity, Judged, Sought};
 use serde::Serialize;
 
-/// The data block of the page of a search.
 #[derive(Debug, Serialize)]
 pub(crate) struct CapacityChart {
     capacity: Points,
@@ -25,18 +24,15 @@ struct Points {
 struct Point {
     /// Intended queries per second, or queries outstanding over all clients.
     at: f64,
-    /// `met`, `violated` or `generator-limited`.
     outcome: &'static str,
     answered: f64,
     p50_ms: Option<f64>,
-    /// 0.99 quantile of the latency, milliseconds.
     p99_ms: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
 struct Bound {
     text: String,
-    /// Its bound, milliseconds.
     ms: f64,
 }
 

@@ -13,7 +13,6 @@ const MAX_POINTS: u64 = 600;
 /// Most points of a figure over all variants, so that a page of a thousand variants can be made and opened:
 /// each has up to 43 curves. A hundred have as many points as a few.
 const MAX_POINTS_OF_ALL: u64 = 60_000;
-/// Fewest points of a variant, however many there are.
 const LEAST_POINTS: u64 = 60;
 const SECOND: u64 = 1_000_000_000;
 /// Runs shorter than so many seconds are shown in finer buckets at first.
@@ -26,12 +25,9 @@ pub(crate) struct Timeline {
     series: Vec<Series>,
 }
 
-/// What happened over time, in buckets of one width.
 #[derive(Debug, Serialize)]
 struct Series {
-    /// Width of a bucket, seconds.
     width_s: f64,
-    /// Middle of each bucket, seconds.
     at_s: Vec<f64>,
     /// The curves, per variant, of each figure that was measured, by [`Figure::id`].
     figures: BTreeMap<&'static str, Vec<Curve>>,
@@ -43,7 +39,6 @@ struct Series {
     is_exact: bool,
 }
 
-/// The use of CPUs one by one, in percent.
 #[derive(Debug, Serialize)]
 struct Cores {
     name: String,
@@ -60,7 +55,6 @@ impl Timeline {
         Figure::ALL.into_iter().filter(has).collect()
     }
 
-    /// True if the use of each CPU is known.
     pub(crate) fn has_cores(&self) -> bool {
         self.series.iter().any(|series| !series.cores.is_empty())
     }
@@ -79,7 +73,6 @@ pub(crate) enum Figure {
     P50,
     /// 0.95 quantile of the latency, milliseconds.
     P95,
-    /// 0.99 quantile of the latency, milliseconds.
     P99,
     /// CPU use of the server, in percent of one CPU.
     Cpu,
@@ -96,7 +89,6 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    /// All of them in the order in which they are shown.
     const ALL: [Self; 11] = [
         Self::Qps,
         Self::CountedQps,
@@ -167,7 +159,6 @@ impl Figure {
     }
 }
 
-/// Sums of one run inside one bucket of the time axis.
 #[derive(Clone, Debug, Default)]
 struct Bucket {
     /// Where it lies on the run's timeline, nanoseconds.
@@ -179,7 +170,6 @@ struct Bucket {
     /// Queries that ended: the weight of the medians.
     ended: u64,
     p50_ms: Option<f64>,
-    /// 0.95 quantile, milliseconds.
     p95_ms: Option<f64>,
     /// The largest 0.99 quantile, milliseconds: a short stall stays visible.
     p99_ms: Option<f64>,
@@ -406,7 +396,6 @@ impl Figure {
     }
 }
 
-/// The commonest length of the intervals of these runs, nanoseconds.
 fn interval_ns<'a>(runs: impl Iterator<Item = &'a Measured>) -> u64 {
     commonest_ns(runs.flat_map(|run| &run.intervals)).unwrap_or(100_000_000)
 }

@@ -72,7 +72,6 @@ fn table(capacity: &Capacity) -> String {
     html
 }
 
-/// Places and captions of the charts; the script fills them.
 fn charts(capacity: &Capacity) -> String {
     let figures = match capacity.sought {
         Sought::Rate(_) => [

@@ -23,7 +23,6 @@ const HEADER: [&str; 11] = [
     "early data",
 ];
 
-/// Counts and times of the connections of each variant that has any.
 pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Grouping) -> String {
     let connected: Vec<(usize, &VariantSummary)> = summary
         .variants
@@ -77,7 +76,6 @@ fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
     html
 }
 
-/// Median, p99 and number of some times.
 fn time_html(times: &Histogram) -> String {
     let Some((p50, p99)) = times.quantile_ns(0.5).zip(times.quantile_ns(0.99)) else {
         return NONE.to_owned();

@@ -27,7 +27,6 @@ struct Layout {
     word: Option<f64>,
     /// Room above the first difference of a variant, where its name has a line of its own.
     name_line: f64,
-    /// How many characters of a name there is room for.
     longest_name: usize,
 }
 
@@ -67,7 +66,6 @@ const BEYOND: f64 = 2.0;
 const NARROW_NAMES: Layout =
     Layout { axis: (140.0, 284.0), name_line: 0.0, longest_name: 17, ..NARROW };
 const ROW: f64 = 25.0;
-/// Room above the first difference of a variant.
 const GAP: f64 = 14.0;
 const TOP: f64 = 22.0;
 
@@ -168,7 +166,6 @@ fn table(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// What is certain of a difference.
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Costs => "worse",

@@ -187,7 +187,6 @@ fn compared_by(page: &Page<'_>) -> String {
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Load and server of a variant, from its first run.
 fn variant_facts(record: &RunRecord) -> String {
     let LoadFacts { transport, target, clients, mode, workers, cpus, queries, quickack, .. } =
         &record.load;
@@ -253,7 +252,6 @@ fn variant_facts(record: &RunRecord) -> String {
     definitions(own.into_iter().chain(behind))
 }
 
-/// The CPUs that something was pinned to, in words.
 pub(super) fn pinned(cpus: &[usize]) -> String {
     match cpus {
         [] => "not pinned".to_owned(),
@@ -269,7 +267,6 @@ pub(super) fn watched_by(series: &ResourceSeries) -> String {
     }
 }
 
-/// Where the receive times come from, in words.
 fn receive_time(source: &str) -> String {
     match source {
         "kernel" => "stamped by the kernel",

@@ -145,7 +145,6 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// Places and captions of the charts; the script fills them.
 pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     let records = page.records;
     let closed = records.iter().any(|record| matches!(record.load.mode, LoadMode::Closed { .. }));

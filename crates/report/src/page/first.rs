@@ -89,7 +89,6 @@ fn push_figure(
     );
 }
 
-/// The rows of a picture: where each variant stands.
 struct Rows {
     /// Place in the summary and height of the middle.
     rows: Vec<(usize, f64)>,
@@ -123,7 +122,6 @@ fn names_width(summary: &Summary, layout: &Layout) -> f64 {
     longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
 }
 
-/// Bars from zero, with intervals and figures.
 fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let of = |place: usize| summary.variants[place].metrics.get(&metric);
@@ -217,7 +215,6 @@ fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// The unit in which the latencies of a picture are written.
 struct Unit {
     name: &'static str,
     ns: f64,
@@ -241,7 +238,6 @@ impl Unit {
 
 const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
 
-/// From the median to p99 on a logarithmic axis, with figures.
 fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let of = |place: usize| {
@@ -304,7 +300,6 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
     wrapped(layout, rows.end + AXIS, described, &svg)
 }
 
-/// The name of a variant before its row.
 fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout, y: f64) {
     let name = shortened(&summary.variants[place].name, layout.longest_name);
     push_text(svg, "name", (0.0, y), "start", &name);

@@ -40,7 +40,6 @@ const STYLE_HASH: &str = include_str!("../../page/dist/page.css.sha256");
 
 pub(crate) struct Page<'a> {
     pub(crate) session: &'a Session,
-    /// The finished runs, in the order of execution.
     pub(crate) records: &'a [RunRecord],
     pub(crate) summary: &'a Summary,
     /// The search that the runs are steps of, if they are.
@@ -83,7 +82,6 @@ impl Page<'_> {
         )
     }
 
-    /// What the runs have shown, and by which method.
     fn content(&self, charts: &Charts) -> String {
         let Self { session, records, summary, grouping, .. } = self;
         [
@@ -103,7 +101,6 @@ impl Page<'_> {
         .concat()
     }
 
-    /// The bar with the name of the experiment and the theme switch.
     fn top(&self) -> String {
         format!(
             "<header><p><b>dnslab</b> <span>{}</span></p>\
@@ -164,7 +161,6 @@ impl Page<'_> {
     }
 }
 
-/// The answer with its figures set large and its intervals set small.
 fn answer_html(answer: &Answer) -> String {
     let part = |part: &Part| match part {
         Part::Words(text) => escape(text),
@@ -174,7 +170,6 @@ fn answer_html(answer: &Answer) -> String {
     answer.parts.iter().map(part).chain([".".to_owned()]).collect()
 }
 
-/// What limits the answer, as a sentence of its own.
 fn remarks_html(remarks: &str) -> String {
     let text = remarks.trim_start_matches([',', ';', ' ']);
     let mut letters = text.chars();

@@ -73,20 +73,13 @@ fn verdicts(variants: &[&VariantSummary]) -> String {
     )
 }
 
-/// A doubt as it is found for one variant.
-struct Doubt {
-    what: String,
-    figure: String,
-    remedy: String,
-}
-
 /// The doubts about one variant: what the self-check found, then the others.
-fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
+fn doubts(variant: &VariantSummary) -> Vec<Remark> {
     let runs = variant.self_check.runs();
-    let doubt = |finding: Remark, runs: String| {
-        let asides = [finding.figure, runs.trim().to_owned()];
+    let doubt = |remark: Remark, runs: String| {
+        let asides = [remark.figure, runs.trim().to_owned()];
         let asides: Vec<String> = asides.into_iter().filter(|aside| !aside.is_empty()).collect();
-        Doubt { what: finding.what, figure: asides.join("; "), remedy: finding.remedy }
+        Remark { figure: asides.join("; "), ..remark }
     };
     let findings = variant.self_check.findings.iter();
     let found =
@@ -95,19 +88,16 @@ fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
     let caveats = caveats.map(|caveat| {
         doubt(caveat::remark(&caveat.worst), in_runs(caveat.runs, variant.valid_runs))
     });
-    let texts = note_texts(variant).into_iter().map(|text| Doubt {
-        what: text.trim_end_matches('.').to_owned(),
-        figure: String::new(),
-        remedy: String::new(),
-    });
+    let texts =
+        note_texts(variant).into_iter().map(|text| Remark::new(text.trim_end_matches('.'), "", ""));
     texts.chain(found).chain(caveats).collect()
 }
 
 /// Each doubt once, in the order in which they are met.
-fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Doubt>)>) -> Vec<Note> {
+fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Remark>)>) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for (name, doubts) in variants {
-        for Doubt { what, figure, remedy } in doubts {
+        for Remark { what, figure, remedy } in doubts {
             match notes.iter_mut().find(|note| note.what == what && note.remedy == remedy) {
                 Some(note) if note.variants.last().map(String::as_str) == Some(name) => {}
                 Some(note) => {
@@ -178,8 +168,8 @@ fn skipped(session: &Session) -> String {
 mod tests {
     use super::*;
 
-    fn doubt(what: &str, figure: &str) -> Doubt {
-        Doubt { what: what.to_owned(), figure: figure.to_owned(), remedy: "Wait".to_owned() }
+    fn doubt(what: &str, figure: &str) -> Remark {
+        Remark::new(what, figure, "Wait")
     }
 
     #[test]

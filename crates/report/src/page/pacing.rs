@@ -8,7 +8,6 @@ use super::group::Grouping;
 use super::html::escape;
 use crate::number::{self, NONE};
 
-/// Send lag and pacing of the open loops; empty if there is none.
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let (mut lags, mut errors) = (String::new(), String::new());
     for (place, variant) in summary.variants.iter().enumerate() {

@@ -10,10 +10,8 @@ use crate::number;
 
 const HOST: f64 = 210.0;
 const LINE: f64 = 17.0;
-/// Room inside a host above and below its text.
 const ROOM: f64 = 10.0;
 
-/// One line of hosts with the variants that have it.
 struct Place {
     /// The hosts from the clients to the end of the chain: name, and what runs there.
     hosts: Vec<(String, Vec<Role>)>,
@@ -27,7 +25,6 @@ struct Place {
 struct Role {
     /// The role; empty for the load generator.
     name: String,
-    /// The kinds of servers that have it, each in another variant.
     kinds: Vec<String>,
     variants: usize,
 }
@@ -104,7 +101,6 @@ impl Place {
         }
     }
 
-    /// True if hosts and links are the same, whatever runs there.
     fn is_like(&self, other: &Self) -> bool {
         let names = |place: &Self| -> Vec<String> {
             place.hosts.iter().map(|(name, _)| name.clone()).collect()
@@ -114,7 +110,6 @@ impl Place {
             && names(self) == names(other)
     }
 
-    /// Takes what runs on the same hosts in another variant.
     fn add_servers(&mut self, hosts: Vec<(String, Vec<Role>)>) {
         for ((_, own), (_, more)) in self.hosts.iter_mut().zip(hosts) {
             for role in more {
@@ -150,7 +145,6 @@ impl Role {
         Self { name: name.to_owned(), kinds: vec![kind.to_owned()], variants: 1 }
     }
 
-    /// Takes the server that has this role in another variant.
     fn add(&mut self, other: Self) {
         self.variants += other.variants;
         let new: Vec<String> =
@@ -216,7 +210,6 @@ fn description(place: &Place) -> String {
     text
 }
 
-/// The picture, from left to right or from top to bottom.
 fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
     const GAP: f64 = 180.0;
     const DROP: f64 = 66.0;
@@ -283,7 +276,6 @@ fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-/// A text that begins, or has its middle, at this place.
 fn push_text(html: &mut String, anchor: &str, (x, y): (f64, f64), class: &str, text: &str) {
     let _ = write!(
         html,

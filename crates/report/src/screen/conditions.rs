@@ -31,7 +31,6 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
 /// More servers than these are counted.
 const MAX_SERVERS: usize = 5;
 
-/// The servers under test: one with its CPUs, several by their names.
 fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
     let one = shared(records.clone().map(server));
     one.or_else(|| {

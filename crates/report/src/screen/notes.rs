@@ -10,7 +10,6 @@ use crate::variants::{asks_one_by_one, listed};
 use crate::words::invalid::{http_statuses, invalid_text};
 
 struct Doubt<'a> {
-    /// The gravest has 0.
     rank: u8,
     variants: Vec<&'a str>,
     /// In how many of the valid runs of those variants, and how many these are.
@@ -64,7 +63,6 @@ impl Setting {
         }
     }
 
-    /// One more worker, where there is a CPU for it.
     fn more_workers(self) -> String {
         if self.load_cpus > 0 && self.workers as usize >= self.load_cpus {
             return "Give the load more CPUs (`load.cpus`), on a machine that has them".to_owned();
@@ -137,7 +135,6 @@ impl Wanted {
     }
 }
 
-/// The doubts that are told, merged over the variants, the gravest first.
 fn doubts<'a>(
     session: &Session,
     summary: &'a Summary,
@@ -154,11 +151,11 @@ fn doubts<'a>(
             continue;
         };
         let setting = Setting::of(session, record);
-        // Whether it answers more is told by the limit, where the server was at its end as well.
+        // Whether it answers more is told by the bottleneck, where the server was at its end as well.
         let is_held_back = variant
             .bottlenecks
             .first()
-            .is_some_and(|limit| limit.kind == BottleneckKind::Generator);
+            .is_some_and(|first| first.kind == BottleneckKind::Generator);
         let is_told = |of: &&VariantCaveat| match of.worst {
             Caveat::Crowded { .. } if shares => false,
             Caveat::GeneratorLimited { .. } if !is_held_back => false,
@@ -171,10 +168,10 @@ fn doubts<'a>(
         let is_full = |of: &VariantCaveat| {
             matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
         };
-        let limit = of_limit(variant, setting)
+        let bottleneck = of_bottleneck(variant, setting)
             .filter(|_| wanted == Wanted::All && !variant.caveats.iter().any(is_full));
-        let limit = limit.map(|said| (said, variant.valid_runs));
-        for ((rank, said), runs) in caveats.chain(limit) {
+        let bottleneck = bottleneck.map(|said| (said, variant.valid_runs));
+        for ((rank, said), runs) in caveats.chain(bottleneck) {
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
                 Some(known) if known.variants.contains(&variant.name.as_str()) => {}
                 Some(known) => {
@@ -193,11 +190,11 @@ fn doubts<'a>(
     doubts
 }
 
-/// What the limit of a closed loop means for its rate, where it was not the server's.
-fn of_limit(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
+/// What the bottleneck of a closed loop means for its rate, where it was not the server's.
+fn of_bottleneck(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window =
-        variant.bottlenecks.first().is_some_and(|limit| limit.kind == BottleneckKind::Window);
+        variant.bottlenecks.first().is_some_and(|first| first.kind == BottleneckKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",
@@ -240,7 +237,6 @@ fn not_made(session: &Session, records: &[RunRecord]) -> Option<String> {
     (made < planned).then(|| format!("{made} of {planned} runs were made. {text}"))
 }
 
-/// Variants that were not run, and runs that do not count, with the first reason.
 fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     let mut add = |text: String, name| match notes.iter_mut().find(|(known, _)| *known == text) {

@@ -252,7 +252,6 @@ pub(super) fn fitting(mut table: Vec<Vec<Piece>>, width: usize) -> Vec<Vec<Piece
     table
 }
 
-/// The first column left, the others right.
 pub(super) fn laid_out(table: &[Vec<Piece>]) -> Vec<Line> {
     let columns = table.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns).map(|column| width_of(table, column)).collect();
