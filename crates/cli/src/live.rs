@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dnslab_experiment::Observer;
 use dnslab_measure::{CaseId, Interval, RunRecord, RunStatus};
-use dnslab_report::{limit_name, number};
+use dnslab_report::{bottleneck_name, invalid_text, number};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::Output;
@@ -82,10 +82,10 @@ impl Observer for Live {
                 let p99 = measured.latency.quantile_ns(0.99).unwrap_or(0);
                 let p99 = number::duration(p99 as f64);
                 let lost = number::share(measured.counters.outcomes.lost_share());
-                let limit = limit_name(record.limit.kind);
+                let limit = bottleneck_name(record.bottleneck.kind);
                 format!("{qps} qps, p99 {p99}, lost {lost}, limit: {limit}")
             }
-            (RunStatus::Invalid { reason }, _) => format!("INVALID: {reason}"),
+            (RunStatus::Invalid { reason }, _) => format!("INVALID: {}", invalid_text(reason)),
             (RunStatus::Failed { reason, .. }, _) => format!("FAILED: {reason}"),
             (RunStatus::Valid, None) => "nothing was measured".to_owned(),
         };

@@ -146,7 +146,7 @@ impl Job {
             queries: self.queries.description().to_owned(),
             seed: self.seed,
             send_path: String::new(),
-            horizon_ns: nanos(self.batch_delay()),
+            batch_delay_ns: nanos(self.batch_delay()),
             behaviour: load.behaviour().to_string(),
             tls: tls.map(|tls| tls_facts(tls, load.transport)),
             http_method: load.transport.is_http().then(|| load.http_method.to_string()),

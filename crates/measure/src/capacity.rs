@@ -18,9 +18,12 @@ pub use threshold::{Run, Trial, of_server, threshold};
 pub use window::{BestWindow, WindowFigures};
 
 /// Version of `capacity.json`; see [`crate::RECORD_FORMAT`] for the rule.
-pub const CAPACITY_FORMAT: u32 = 1;
+///
+/// - 1: the first.
+/// - 2: what the generator lacked, and why a run is invalid, are figures, where a reader of 1 expects
+///   sentences; and the names of records of format 5.
+pub const CAPACITY_FORMAT: u32 = 2;
 
-/// Name of the file in the results directory.
 const FILE: &str = "capacity.json";
 
 /// A search for the capacity of a server, on its way or at its end.
@@ -28,7 +31,7 @@ const FILE: &str = "capacity.json";
 pub struct Capacity {
     /// [`CAPACITY_FORMAT`] at the time of writing.
     pub format: u32,
-    /// Who was asked, as the user wrote it.
+    /// The server, as the user wrote it.
     pub target: String,
     /// What is looked for, and how.
     pub sought: Sought,
@@ -137,13 +140,13 @@ pub struct StepFigures {
     pub p50_ns: Option<u64>,
     /// 0.99 quantile of the latency.
     pub p99_ns: Option<u64>,
-    /// Who was the limit; `None` in searches that do not have it.
-    #[serde(default)]
-    pub limit: Option<BottleneckKind>,
-    /// Horizon that was applied, nanoseconds; `None` in searches that do not have it. A small window
+    /// What bounded the answered rate; `None` in searches that do not have it.
+    #[serde(default, alias = "limit")]
+    pub bottleneck: Option<BottleneckKind>,
+    /// Batch delay that was applied, nanoseconds; `None` in searches that do not have it. A small window
     /// has none, and its clients and workers are no more than its queries.
-    #[serde(default)]
-    pub horizon_ns: Option<u64>,
+    #[serde(default, alias = "horizon_ns")]
+    pub batch_delay_ns: Option<u64>,
     /// CPU use of the server in [0, 1] of what it was given; `None` if it was not watched, and in
     /// searches that do not have it.
     #[serde(default)]
@@ -171,8 +174,8 @@ impl StepFigures {
             lost_share: measured.counters.outcomes.lost_share(),
             p50_ns: measured.latency.quantile_ns(0.5),
             p99_ns: measured.latency.quantile_ns(0.99),
-            limit: Some(record.limit.kind),
-            horizon_ns: Some(record.load.horizon_ns),
+            bottleneck: Some(record.bottleneck.kind),
+            batch_delay_ns: Some(record.load.batch_delay_ns),
             server_busy_share: measured.server_busy_share(),
         })
     }

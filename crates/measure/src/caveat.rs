@@ -2,18 +2,14 @@
 
 mod dnstap;
 mod find;
-mod unserved;
 mod waiting;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
-use crate::HttpRefusals;
+use crate::{HttpRefusals, InvalidReason};
 
 pub(crate) use find::{pinned_cpus, whole_intervals};
-pub use unserved::unserved;
 pub use waiting::{LONG, at_once_ns};
-pub use words::http_statuses;
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,10 +99,12 @@ pub enum Caveat {
         /// 0.99 quantile of the error.
         p99_error: f64,
     },
-    /// The gathering of sends and receives is a large part of the latency.
-    Horizon {
-        /// Longest time of gathering, nanoseconds.
-        horizon_ns: u64,
+    /// The batching of sends and receives is a large part of the latency.
+    #[serde(alias = "horizon")]
+    BatchDelay {
+        /// What it added to an answer, nanoseconds: of the worker where it is most.
+        #[serde(alias = "horizon_ns")]
+        batch_delay_ns: u64,
         /// Median latency, nanoseconds.
         p50_ns: u64,
     },
@@ -240,9 +238,20 @@ pub enum Caveat {
     },
     /// The certificate of the server was not verified.
     CertificateNotVerified,
-    /// Anything else that an adapter or the session has to say.
+    /// When its turn ended, the server had more to answer than the pause before the next turn allows:
+    /// part of that is in the figures of the variant after it.
+    TurnBacklog {
+        /// How long it needs for that, nanoseconds.
+        ns: u64,
+    },
+    /// The common load does not count, so the run has no latencies.
+    CommonLoadInvalid {
+        /// Why.
+        reason: InvalidReason,
+    },
+    /// A doubt in words, as records of formats 1 to 4 may have it.
     Other {
-        /// The doubt, as a sentence.
+        /// A sentence.
         text: String,
     },
 }
@@ -260,7 +269,7 @@ impl Caveat {
             Self::RateMissed { intended_qps, offered_qps } => 1.0 - offered_qps / intended_qps,
             Self::SendLag { p50_ns, p99_ns } => p99_ns.unwrap_or(0).max(p50_ns) as f64,
             Self::Pacing { share_within, .. } => 1.0 - share_within,
-            Self::Horizon { horizon_ns, p50_ns } => horizon_ns as f64 / p50_ns as f64,
+            Self::BatchDelay { batch_delay_ns, p50_ns } => batch_delay_ns as f64 / p50_ns as f64,
             Self::GeneratorDrops { datagrams } | Self::HostDrops { datagrams, .. } => {
                 datagrams as f64
             }
@@ -288,11 +297,13 @@ impl Caveat {
             }
             // The shorter, the worse.
             Self::CutShort { measured_ns } => -(measured_ns as f64),
+            Self::TurnBacklog { ns } => ns as f64,
             Self::SharedCpus
             | Self::SharedCore { .. }
             | Self::ServerNotWatched { .. }
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
+            | Self::CommonLoadInvalid { .. }
             | Self::Other { .. } => 0.0,
             Self::HttpErrors { ref statuses } => {
                 statuses.iter().map(|(_, refusals)| refusals.count).sum::<u64>() as f64

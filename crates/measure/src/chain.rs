@@ -53,7 +53,6 @@ impl Reached {
         Some(self.queries? as f64 / connections as f64)
     }
 
-    /// The sums of two, of those that at least one of them has.
     fn plus(self, other: Self) -> Self {
         let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
             (Some(one), Some(two)) => Some(one + two),
@@ -143,7 +142,6 @@ impl ServerFigures {
         first.iter().enumerate().map(over).collect()
     }
 
-    /// What is to be said of the server under test.
     fn under_test(record: &RunRecord, measured: &Measured) -> Self {
         // The hosts stand from the clients to the end of the chain.
         let host = record.testbed.as_ref().and_then(|all| all.hosts.get(1));
@@ -162,7 +160,7 @@ impl ServerFigures {
         }
     }
 
-    /// What is to be said of a server behind it; `before` is what the one that asks it counted.
+    /// The figures of a server behind it; `before` is what the server that asks it counted.
     fn of_part(part: &ChainPart, before: Option<&CounterSeries>, measured: &Measured) -> Self {
         let (from, to) = measured.window();
         let counters = part.counters.as_ref();

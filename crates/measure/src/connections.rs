@@ -63,7 +63,6 @@ pub struct ConnectionFigures {
 }
 
 impl ConnectionFigures {
-    /// Adds the connections of one run.
     pub(crate) fn add(&mut self, measured: &Measured) {
         self.counts.merge(&measured.warm_up.connections);
         self.counts.merge(&measured.counters.connections);

@@ -141,7 +141,6 @@ pub struct HttpRefusals {
 }
 
 impl HttpRefusals {
-    /// Adds those of another worker, or another phase.
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.first_ns = self.first_ns.min(other.first_ns);

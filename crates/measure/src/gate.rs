@@ -233,7 +233,6 @@ fn relative(metric: Metric, largest: f64, summary: &Summary) -> Vec<Judgement> {
     others.flat_map(judge).collect()
 }
 
-/// Whether a difference keeps within a relative limit.
 fn rule(comparison: &Comparison, largest: f64) -> Ruling {
     let Estimate { low, high, .. } = comparison.difference;
     let (least, most) =
@@ -248,7 +247,6 @@ fn rule(comparison: &Comparison, largest: f64) -> Ruling {
     }
 }
 
-/// What an absolute limit says of a variant.
 fn absolute(demand: Threshold, name: &str, records: &[&RunRecord], seed: u64) -> Judgement {
     let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
     let values: Vec<f64> = valid().filter_map(|record| demand.quantity.of_run(record)).collect();

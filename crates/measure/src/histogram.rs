@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 /// The largest duration kept exactly, in nanoseconds (100 s); longer ones are recorded as this.
 const HIGHEST_NS: u64 = 100_000_000_000;
 
-/// Significant digits that are kept.
 const DIGITS: u8 = 3;
 
 /// Octets of the encoding before compression, at most: each of the 27,648 counts of these bounds takes up to
@@ -39,7 +38,6 @@ pub struct Histogram(Form);
 /// How the counts are held.
 #[derive(Clone, Debug)]
 enum Form {
-    /// None are there.
     Empty,
     /// As they were read: the compressed V2 encoding, which was checked, and how many values it has.
     Packed(Box<[u8]>, u64),
@@ -84,7 +82,6 @@ impl Histogram {
         Self(Form::Open(no_counts()))
     }
 
-    /// The counts, to be changed.
     #[inline]
     fn open(&mut self) -> &mut Counts {
         if !matches!(self.0, Form::Open(_)) {
@@ -101,7 +98,6 @@ impl Histogram {
         self.0 = Form::Open(self.counts().map_or_else(no_counts, Cow::into_owned));
     }
 
-    /// The counts; `None` if there are none.
     fn counts(&self) -> Option<Cow<'_, Counts>> {
         let counts = match &self.0 {
             Form::Empty => return None,
@@ -344,7 +340,6 @@ mod tests {
         assert!(Histogram::from_base64("AAAA").is_err());
     }
 
-    /// A compressed encoding with this head and payload.
     fn compressed(digits: u32, highest_ns: u64, length: u32, payload: &[u8]) -> String {
         let mut encoded = 0x1c84_9313_u32.to_be_bytes().to_vec();
         for number in [length, 0, digits] {

@@ -28,7 +28,7 @@ const RESOLUTION: f64 = 0.001;
 #[must_use]
 pub fn latency_floor_ns(load: &LoadFacts, measured: &Measured) -> f64 {
     let is_stamped = load.receive_time == "kernel" && load.transport == "udp";
-    let pauses = measured.workers.iter().map(WorkerFacts::gathering_ns);
+    let pauses = measured.workers.iter().map(WorkerFacts::batching_ns);
     let pause_ns = if is_stamped { 0.0 } else { pauses.fold(0.0, f64::max) };
     let quantile = |histogram: &crate::Histogram| histogram.quantile_ns(0.5).unwrap_or(0) as f64;
     let lag_ns = match load.mode {

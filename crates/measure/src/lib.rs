@@ -1,4 +1,4 @@
-//! What came of a load: histograms, counters, series, resource samples, the record of one run,
+//! The results of a load: histograms, counters, series, resource samples, the record of one run,
 //! the results directory on disk, and the statistics over runs.
 //!
 //! The principal type is [`RunRecord`]: everything that one run of one variant left behind. Records
@@ -16,7 +16,8 @@
 //! assert!((199_000..=201_000).contains(&p50));
 //! ```
 //!
-//! This crate opens no socket, starts no process and draws nothing.
+//! This crate opens no socket, starts no process, draws nothing and says nothing: doubts, bottlenecks and
+//! reasons are enums with figures, and `dnslab_report` has the words for them.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -30,10 +31,10 @@ pub mod counter;
 mod counters;
 mod gate;
 mod histogram;
+mod invalid;
 mod latency_floor;
 mod measured;
 mod network;
-pub mod number;
 mod objective;
 mod pacing;
 mod quantity;
@@ -42,26 +43,27 @@ mod resources;
 mod results;
 pub mod self_check;
 mod series;
-mod server_options;
-mod silence;
 pub mod statistics;
 mod summary;
 mod testbed;
 mod visible;
 
 pub use agreement::Agreement;
-pub use bottleneck::{Bottleneck, BottleneckFigures, BottleneckKind, ServerUse, WorkerUse};
+pub use bottleneck::{
+    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, Evidence, ServerUse, WorkerUse,
+};
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
 };
-pub use caveat::{Caveat, LONG, at_once_ns, http_statuses, unserved};
+pub use caveat::{Caveat, LONG, at_once_ns};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
 pub use counters::{Answers, Counters, HttpRefusals, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
+pub use invalid::{Cause, InvalidReason, Silence, fell_silent, unserved};
 pub use latency_floor::latency_floor_ns;
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
@@ -76,9 +78,8 @@ pub use results::{
     CaseId, Compared, Fact, Holder, ResultsDirectory, ResultsError, SESSION_FORMAT, Session,
     SessionLock, SkippedVariant,
 };
-pub use self_check::{Remark, SelfCheck};
+pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
-pub use silence::fell_silent;
 pub use summary::{Summary, VariantCaveat, VariantSummary};
 pub use testbed::{ChainPart, HostFacts, LinkFacts, TestbedFacts};
 pub use visible::{visible, visible_json, visible_lines};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CounterSeries, Counters, Histogram, HttpRefusals, Interval, NetworkDrops, Pacing,
-    ResourceSeries, ThreadShare,
+    CounterSeries, Counters, Histogram, HttpRefusals, Interval, InvalidReason, NetworkDrops,
+    Pacing, ResourceSeries, ThreadShare,
 };
 
 /// One load worker.
@@ -42,12 +42,11 @@ pub struct WorkerFacts {
     /// nanoseconds; `None` without one, and in records that do not have it.
     #[serde(default)]
     pub round_trip_ns: Option<u64>,
-    /// Time in the measured window in which lanes waited to be opened while as many connections as
+    /// Time in the measured window in which connections waited to be opened while as many connections as
     /// the worker has on their way at once were on their way, nanoseconds.
     #[serde(default)]
     pub connections_held_ns: u64,
-    /// Time in the measured window that the thread slept to gather what comes meanwhile,
-    /// nanoseconds.
+    /// Time in the measured window that the thread slept for a batch, nanoseconds.
     #[serde(default)]
     pub pause_ns: u64,
     /// How often it did.
@@ -68,17 +67,16 @@ impl WorkerFacts {
         self.share(self.connections_held_ns)
     }
 
-    /// How long the thread slept on average to gather what comes meanwhile, nanoseconds; `None` if
-    /// it never did.
+    /// How long the thread slept for a batch on average, nanoseconds; `None` if it never did.
     #[must_use]
     pub fn mean_pause_ns(&self) -> Option<f64> {
         (self.pauses > 0).then(|| self.pause_ns as f64 / self.pauses as f64)
     }
 
-    /// By how much the sleeps to gather what comes meanwhile delayed an answer on average, at most:
-    /// their mean length, times the share of the time that they were; nanoseconds.
+    /// By how much the sleeps for batches delayed an answer on average, at most, nanoseconds: their mean
+    /// length, times their share of the time.
     #[must_use]
-    pub fn gathering_ns(&self) -> f64 {
+    pub fn batching_ns(&self) -> f64 {
         self.mean_pause_ns().map_or(0.0, |pause| pause * self.share(self.pause_ns).min(1.0))
     }
 
@@ -245,19 +243,13 @@ impl Measured {
         self.counters.outcomes.due as f64 * 1e9 / self.own_ns() as f64
     }
 
-    /// What is wrong with a load that takes turns if its answers come too late for its slices: most
-    /// of what is measured of a slice would be that it was empty.
+    /// Why a load that takes turns does not count if its answers come too late for its slices.
     #[must_use]
-    pub fn slower_than_slices(&self) -> Option<String> {
+    pub fn slower_than_slices(&self) -> Option<InvalidReason> {
         let slice_ns = self.turns.as_ref()?.slice_ns;
         let median_ns = self.service_time.quantile_ns(0.5).unwrap_or(u64::MAX);
-        (median_ns > slice_ns / SLICES_FOR_ANSWER).then(|| {
-            format!(
-                "half of the answers took more than a {SLICES_FOR_ANSWER}th of a slice of {} ms: set \
-                 `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
-                slice_ns / 1_000_000
-            )
-        })
+        let most_ns = slice_ns / SLICES_FOR_ANSWER;
+        (median_ns > most_ns).then_some(InvalidReason::SlowerThanSlices { slice_ns, most_ns })
     }
 
     /// How long the server needs for the queries of `window` that are outstanding when a turn ends, if

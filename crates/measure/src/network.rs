@@ -134,12 +134,10 @@ impl NetworkCounters {
 struct Table<'a> {
     /// Its path, for errors.
     file: &'static str,
-    /// Its text.
     text: &'a str,
 }
 
 impl Table<'_> {
-    /// The value of one counter of one protocol.
     fn counter(&self, protocol: &str, name: &str) -> Result<u64, NetworkError> {
         let counter = || format!("{protocol}: {name}");
         let missing = || NetworkError::Missing { file: self.file, counter: counter() };

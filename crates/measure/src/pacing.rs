@@ -84,7 +84,6 @@ impl PacingWindow {
         (self.windows > 0).then(|| self.within_1_percent as f64 / self.windows as f64)
     }
 
-    /// Adds the windows of another run.
     fn add_run(&mut self, other: &Self) {
         let errors = |of: &Self| of.mean_error * of.windows as f64;
         let windows = self.windows + other.windows;
@@ -143,13 +142,10 @@ impl PacingTally {
 /// The windows of one width: the one that has begun, and the errors of those that have ended.
 #[derive(Clone, Debug)]
 struct WidthTally {
-    /// Width of a window, milliseconds.
     width_ms: u32,
     /// Milliseconds of the window that has begun.
     elapsed_ms: u32,
-    /// Queries due in it.
     due: u64,
-    /// Queries sent in it.
     sent: u64,
     /// What is known of the ended windows; mean and quantiles are still missing.
     ended: PacingWindow,
@@ -206,7 +202,6 @@ impl WidthTally {
         self.parts.saturating_record((error * PARTS).round() as u64);
     }
 
-    /// The figures of the ended windows.
     fn finish(&self) -> PacingWindow {
         let quantile = |quantile| {
             let parts = self.parts.value_at_quantile(quantile);

@@ -205,7 +205,6 @@ impl Unit {
         }
     }
 
-    /// A value as it is written.
     pub(crate) fn write(self, value: f64) -> String {
         match self {
             Self::Share => share::write(value),
@@ -215,7 +214,6 @@ impl Unit {
         }
     }
 
-    /// What a value is called, with an example.
     pub(crate) fn example(self) -> (&'static str, &'static str) {
         match self {
             Self::Share => ("share", "write it as 0.1% or 0.001"),

@@ -6,7 +6,9 @@ use dnslab_settings::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
-use crate::{Bottleneck, Caveat, ChainPart, Measured, TestbedFacts, latency_floor_ns};
+use crate::{
+    Bottleneck, Caveat, ChainPart, InvalidReason, Measured, TestbedFacts, latency_floor_ns,
+};
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
 /// misunderstand; readers keep reading all older ones.
@@ -19,7 +21,10 @@ use crate::{Bottleneck, Caveat, ChainPart, Measured, TestbedFacts, latency_floor
 ///   limits and caveats that it does not know.
 /// - 4: a load may take turns with others, whose rates a reader of 3 would take for those of the
 ///   whole window; and a run may have a common load beside its own.
-pub const RECORD_FORMAT: u32 = 4;
+/// - 5: what names the bottleneck and why a run is invalid are figures, where a reader of 4 expects
+///   sentences; and `limit`, `laboratory`, `horizon_ns` and the caveat `horizon` are called
+///   `bottleneck`, `testbed`, `batch_delay_ns` and `batch-delay`.
+pub const RECORD_FORMAT: u32 = 5;
 
 /// Everything that one run of one variant left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +49,7 @@ pub struct RunRecord {
     #[serde(default)]
     pub chain: Vec<ChainPart>,
     /// Hosts and links; `None` where all is on one host, and in records that do not have it.
-    #[serde(default, rename = "laboratory")]
+    #[serde(default, alias = "laboratory")]
     pub testbed: Option<TestbedFacts>,
     /// What was measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
@@ -57,7 +62,8 @@ pub struct RunRecord {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    pub limit: Bottleneck,
+    #[serde(alias = "limit")]
+    pub bottleneck: Bottleneck,
 }
 
 /// The second load of a run: an open loop at one rate that all variants are asked alike, after the
@@ -71,7 +77,8 @@ pub struct CommonLoad {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    pub limit: Bottleneck,
+    #[serde(alias = "limit")]
+    pub bottleneck: Bottleneck,
 }
 
 /// From so many connections on, the growth of a server's memory is that of its connections.
@@ -159,15 +166,15 @@ impl RunRecord {
 }
 
 /// Whether a run counts. Only valid runs enter the statistics; the others are kept and shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub enum RunStatus {
     /// It counts.
     Valid,
-    /// Measured, but the answers were wrong beyond the limit.
+    /// It was measured, but not as it was asked for, or the answers were wrong.
     Invalid {
-        /// Why, with an example.
-        reason: String,
+        /// Why.
+        reason: InvalidReason,
     },
     /// It could not be measured to its end.
     Failed {
@@ -241,8 +248,9 @@ pub struct LoadFacts {
     pub seed: u64,
     /// Which system calls carried the datagrams or octets.
     pub send_path: String,
-    /// Longest time for which sends and receives are gathered into one system call, nanoseconds.
-    pub horizon_ns: u64,
+    /// Longest time for which sends and receives wait for others, to share a system call; nanoseconds.
+    #[serde(alias = "horizon_ns")]
+    pub batch_delay_ns: u64,
     /// How the clients behave (connections, queries for each, idle time, truncated answers), as a
     /// sentence; empty in records that do not have it.
     #[serde(default)]
@@ -346,5 +354,55 @@ impl ServerFacts {
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.kind, self.version).trim().to_owned()
+    }
+
+    /// Its kind; of one that dnslab did not start the kind of its program, where that is known.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        if self.kind != "external" {
+            return &self.kind;
+        }
+        let path = self.command.first().map_or("", String::as_str);
+        match path.rsplit('/').next().unwrap_or(path) {
+            "named" => "bind",
+            "knotd" => "knot",
+            "kresd" => "knot-resolver",
+            "pdns_recursor" => "pdns-recursor",
+            "pdns_server" => "pdns-auth",
+            program @ ("nsd" | "unbound" | "dnsdist" | "dnsmasq" | "coredns" | "stubby") => program,
+            _ => "external",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_server_is_known_by_its_program() {
+        let of = |kind: &str, program: &str| ServerFacts {
+            kind: kind.to_owned(),
+            command: vec![program.to_owned()],
+            ..ServerFacts::default()
+        };
+        assert_eq!(of("external", "/usr/sbin/named").program(), "bind");
+        assert_eq!(of("external", "unbound").program(), "unbound");
+        assert_eq!(of("external", "python3").program(), "external");
+        assert_eq!(of("nsd", "/usr/sbin/named").program(), "nsd");
+        assert_eq!(ServerFacts { command: Vec::new(), ..of("external", "") }.program(), "external");
+    }
+
+    #[test]
+    fn reasons_of_older_formats_are_kept_as_text() {
+        let read = |status: &str| serde_json::from_str::<RunStatus>(status).unwrap();
+        let text = r#"{"status":"invalid","reason":"none was answered"}"#;
+        let text_read =
+            RunStatus::Invalid { reason: InvalidReason::Text("none was answered".to_owned()) };
+        assert_eq!(read(text), text_read);
+        assert_eq!(serde_json::to_string(&text_read).unwrap(), text);
+        let reason = InvalidReason::TooShort { measured_ns: 1, asked_ns: 9 };
+        let figures = RunStatus::Invalid { reason };
+        assert_eq!(read(&serde_json::to_string(&figures).unwrap()), figures);
     }
 }

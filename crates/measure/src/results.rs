@@ -24,16 +24,12 @@ use error::io_error;
 use folder::Folder;
 pub use lock::{Holder, SessionLock};
 
-/// Name of the session's file.
 const SESSION: &str = "session.json";
 
-/// Name of the experiment's file.
 const EXPERIMENT: &str = "experiment.toml";
 
-/// Name of the folder that holds those of the runs.
 const RUNS: &str = "runs";
 
-/// Name of a run's record.
 const RECORD: &str = "record.json";
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
@@ -423,7 +419,6 @@ impl ResultsDirectory {
         }
     }
 
-    /// The commands that make a run anew.
     fn remedy(&self, case: &CaseId) -> String {
         let quoted =
             |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));

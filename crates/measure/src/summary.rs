@@ -91,8 +91,9 @@ pub struct VariantSummary {
     /// The servers of the chain, the server under test first; none without a chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ServerFigures>,
-    /// The distinct limits that the runs named, most frequent first.
-    pub limits: Vec<Bottleneck>,
+    /// The first bottleneck of each kind that the runs had, the most frequent kind first.
+    #[serde(alias = "limits")]
+    pub bottlenecks: Vec<Bottleneck>,
     /// The doubts of the valid runs: one per kind, in the order seen.
     pub caveats: Vec<VariantCaveat>,
     /// What the measuring side says of itself.
@@ -190,20 +191,14 @@ impl Summary {
     }
 }
 
-/// The runs of one variant, in the order of execution.
 struct VariantRuns<'a> {
-    /// Its name.
     name: &'a str,
-    /// The valid runs that were measured, each with what it measured.
     valid: Vec<(&'a RunRecord, &'a Measured)>,
-    /// How many others there are.
     others: usize,
-    /// How the first of all was paced.
     mode: Option<&'a LoadMode>,
 }
 
 impl<'a> VariantRuns<'a> {
-    /// Picks the runs of one variant out of all.
     fn of(name: &'a str, records: &[&'a RunRecord]) -> Self {
         let own = || records.iter().filter(|record| record.variant == name);
         let valid: Vec<_> = own()
@@ -215,12 +210,10 @@ impl<'a> VariantRuns<'a> {
         Self { name, valid, others, mode }
     }
 
-    /// One value for each valid run in which the metric could be measured.
     fn values(&self, metric: Metric) -> Vec<f64> {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }
 
-    /// The figures of the variant.
     fn summarise(&self, seed: u64) -> VariantSummary {
         let metrics = Metric::ALL
             .into_iter()
@@ -291,7 +284,7 @@ impl<'a> VariantRuns<'a> {
             pacing: Pacing::of_runs(times().filter_map(|run| run.pacing.as_ref())),
             agreement: Agreement::sum(self.measured().filter_map(Agreement::of)),
             chain: ServerFigures::over_runs(runs()),
-            limits: limits(self.valid.iter().map(|(record, _)| &record.limit)),
+            bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
             caveats,
         }
@@ -315,7 +308,6 @@ impl<'a> VariantRuns<'a> {
         })
     }
 
-    /// What the valid runs measured.
     fn measured(&self) -> impl Iterator<Item = &'a Measured> {
         self.valid.iter().map(|(_, measured)| *measured)
     }
@@ -353,18 +345,18 @@ fn average<'a>(
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The first limit of each kind, the most frequent kind first; of equally frequent ones the one
+/// The first bottleneck of each kind, the most frequent kind first; of equally frequent ones the one
 /// seen first.
-fn limits<'a>(runs: impl Iterator<Item = &'a Bottleneck>) -> Vec<Bottleneck> {
+fn bottlenecks<'a>(runs: impl Iterator<Item = &'a Bottleneck>) -> Vec<Bottleneck> {
     let mut kinds: Vec<(&Bottleneck, u32)> = Vec::new();
-    for limit in runs {
-        match kinds.iter_mut().find(|(seen, _)| seen.kind == limit.kind) {
+    for of_run in runs {
+        match kinds.iter_mut().find(|(seen, _)| seen.kind == of_run.kind) {
             Some((_, times)) => *times += 1,
-            None => kinds.push((limit, 1)),
+            None => kinds.push((of_run, 1)),
         }
     }
     kinds.sort_by_key(|(_, times)| Reverse(*times));
-    kinds.into_iter().map(|(limit, _)| limit.clone()).collect()
+    kinds.into_iter().map(|(first, _)| first.clone()).collect()
 }
 
 /// The worst caveat of each kind and the number of runs that have one, in the order in which the
@@ -391,7 +383,6 @@ fn caveats<'a>(runs: impl Iterator<Item = Cow<'a, [Caveat]>>) -> Vec<VariantCave
     kinds
 }
 
-/// A number of runs as it is kept.
 fn count(runs: usize) -> u32 {
     u32::try_from(runs).expect("nobody makes four billion runs")
 }

@@ -43,7 +43,6 @@ pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
     summary.answered_by.into_iter().chain(of_load).collect()
 }
 
-/// The metrics that go with the load of an experiment.
 fn of_load(summary: &Summary) -> [Metric; 5] {
     let has_chain = |variant: &VariantSummary| variant.chain.len() > 1;
     let is_open = has_open_loop(summary);
@@ -110,8 +109,8 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
 /// by more.
 fn lower_bound(summary: &Summary, compared: &[&Comparison]) -> Option<String> {
     let is_held_back = |name: &str| {
-        let limit = find(summary, name).and_then(|variant| variant.limits.first());
-        limit.is_some_and(|limit| limit.kind == BottleneckKind::Generator)
+        let first = find(summary, name).and_then(|variant| variant.bottlenecks.first());
+        first.is_some_and(|first| first.kind == BottleneckKind::Generator)
     };
     let mut certain = compared.iter().filter(|of| {
         of.metric == Metric::AnsweredQps
@@ -140,7 +139,6 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     }
 }
 
-/// True if there are more comparisons than can be told one by one.
 pub(crate) fn are_many(summary: &Summary) -> bool {
     let metric = headline_metric(summary);
     summary.comparisons.iter().filter(|of| of.metric == metric).count() > FEW
@@ -164,7 +162,6 @@ fn is_certain(comparison: &Comparison) -> bool {
     matches!(comparison.verdict, Verdict::Costs | Verdict::Gains)
 }
 
-/// What is to be said where nothing is compared.
 fn without_comparison(summary: &Summary) -> String {
     let counts = |variant: &VariantSummary| variant.valid_runs > 0;
     let baseline = &summary.baseline;
@@ -178,7 +175,6 @@ fn without_comparison(summary: &Summary) -> String {
     }
 }
 
-/// One variant by itself has no difference.
 fn of_one(variant: &VariantSummary) -> String {
     let time = |metric: Metric, name: &str| {
         let figure: Option<&Estimate> = variant.metrics.get(&metric);
@@ -227,7 +223,6 @@ fn few<'a>(
     sentences.join(" ")
 }
 
-/// The variants of comparisons by what they are compared with, in their order.
 fn by_reference<'a>(compared: &[&'a Comparison]) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for of in compared {
@@ -239,7 +234,6 @@ fn by_reference<'a>(compared: &[&'a Comparison]) -> Vec<(&'a str, Vec<&'a str>)>
     groups
 }
 
-/// Sentences of differences that are certain.
 fn differences<'a>(
     certain: impl Iterator<Item = &'a Comparison>,
     offered_qps: Option<f64>,
@@ -349,7 +343,6 @@ fn hidden(compared: &[&Comparison]) -> String {
     size.map_or_else(String::new, |size| format!("; more than {size} is unlikely"))
 }
 
-/// What is compared.
 pub(crate) fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "the answered rate",

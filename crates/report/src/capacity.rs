@@ -1,16 +1,15 @@
 //! A search for the capacity in words, as a table and as CSV.
 
 mod chart;
-mod words;
 
 use dnslab_measure::{Capacity, Judged, Sought, Step, WindowFigures, tried};
 
 use crate::csv::push_row;
 use crate::number::{self, NONE};
 use crate::table::Table;
+use crate::words::capacity as words;
 
 pub(crate) use chart::CapacityChart;
-pub use words::{Answer, Part, capacity_answer, judged_text};
 
 /// The table of the rates or windows that were tried, from the smallest.
 #[must_use]
@@ -21,7 +20,6 @@ pub fn capacity_table(capacity: &Capacity) -> Table {
     }
 }
 
-/// One row for each rate.
 fn rates(steps: &[Step]) -> Table {
     let header =
         ["intended qps", "met", "answered qps", "lost", "p50", "p99", "server CPU", "not met"];
@@ -76,7 +74,6 @@ fn reasons(steps: &[&Step]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// One row for each window.
 fn windows(all: &[WindowFigures]) -> Table {
     let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99", "batching"];
     let row = |figures: &WindowFigures| {
@@ -94,7 +91,7 @@ fn windows(all: &[WindowFigures]) -> Table {
             interval,
             duration(figures.p50_ns),
             duration(figures.p99_ns),
-            duration(figures.horizon_ns.map(|ns| ns as f64)),
+            duration(figures.batch_delay_ns.map(|ns| ns as f64)),
         ]
     };
     let limited: Vec<String> = all

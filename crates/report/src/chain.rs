@@ -5,7 +5,6 @@ use dnslab_measure::{Reached, ServerFigures, Summary, UNDER_TEST};
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
 
-/// Headings of the columns, in order.
 pub(crate) const HEADER: [&str; 12] = [
     "variant",
     "server",
@@ -21,7 +20,6 @@ pub(crate) const HEADER: [&str; 12] = [
     "queries per connection",
 ];
 
-/// How the figures are made.
 pub(crate) const LEGEND: &str = "Of the server under test, qps are the answered queries, and connections and handshakes are \
      those of the load. Of the others they are what each server counted: connections and \
      handshakes since it started, for a forwarder may connect when the chain is tried before the \
@@ -33,19 +31,16 @@ pub(crate) const LEGEND: &str = "Of the server under test, qps are the answered 
 /// A cell with what is said beside its figure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// The figure.
     pub(crate) figure: String,
     /// What is beside it; empty if nothing is.
     pub(crate) aside: String,
 }
 
 impl Cell {
-    /// A figure with nothing beside it.
     fn plain(figure: impl Into<String>) -> Self {
         Self { figure: figure.into(), aside: String::new() }
     }
 
-    /// Both as one text.
     pub(crate) fn text(&self) -> String {
         match self.aside.as_str() {
             "" => self.figure.clone(),
@@ -54,17 +49,13 @@ impl Cell {
     }
 }
 
-/// One server of a variant.
 pub(crate) struct Row {
-    /// Place of the variant in the summary.
     pub(crate) place: usize,
     /// How many rows the variant has, in its first one; 0 in the others.
     pub(crate) span: usize,
-    /// One cell for each heading.
     pub(crate) cells: Vec<Cell>,
 }
 
-/// Every server of every variant that has a chain.
 pub(crate) fn rows(summary: &Summary) -> Vec<Row> {
     let mut rows = Vec::new();
     for (place, variant) in summary.variants.iter().enumerate() {
@@ -78,12 +69,10 @@ pub(crate) fn rows(summary: &Summary) -> Vec<Row> {
     rows
 }
 
-/// What a role is called.
 pub(crate) fn role_name(role: &str) -> &str {
     if role == UNDER_TEST { "under test" } else { role }
 }
 
-/// The cells of one server, without the variant.
 fn cells(server: &ServerFigures) -> Vec<Cell> {
     let figure = |text: Option<String>| Cell::plain(text.unwrap_or_else(|| NONE.to_owned()));
     let aside = match server.host.as_str() {

@@ -12,52 +12,39 @@ use crate::page::{Group, Grouping};
 pub(crate) use time::Figure;
 use time::Timeline;
 
-/// Points per factor of ten of the percentile chart.
 const POINTS_PER_DECADE: u32 = 20;
 /// The percentile chart ends at the slowest 10^-5 of all queries (0.001 %).
 const DECADES: u32 = 5;
 
-/// Everything that the charts draw.
 #[derive(Debug, Serialize)]
 pub(crate) struct Charts {
     /// Names of the variants; every list "per variant" is in this order.
     variants: Vec<String>,
-    /// Per variant, the number of its colour.
     slots: Vec<usize>,
-    /// Variants that are drawn together.
     groups: Vec<Group>,
-    /// Place of the baseline.
     baseline: Option<usize>,
-    /// Latency by slowest share.
     percentiles: Percentiles,
-    /// What happened over time.
     timeline: Timeline,
 }
 
-/// The logarithmic percentile chart.
 #[derive(Debug, Serialize)]
 struct Percentiles {
     /// Share of the slowest queries, in (0, 1], from all to few.
     slowest_share: Vec<f64>,
-    /// Per variant, latency in milliseconds.
     latency_ms: Vec<Curve>,
 }
 
-/// A line and its band.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Curve {
-    /// The line.
     mean: Vec<Option<f64>>,
     /// Lower edge of the band; empty if there is one run only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     low: Vec<Option<f64>>,
-    /// Upper edge of the band.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     high: Vec<Option<f64>>,
 }
 
 impl Charts {
-    /// What the charts draw of these runs.
     pub(crate) fn of(records: &[RunRecord], summary: &Summary, grouping: &Grouping) -> Self {
         let runs: Vec<Vec<&RunRecord>> = summary
             .variants
@@ -84,7 +71,6 @@ impl Charts {
         }
     }
 
-    /// What is drawn over time.
     pub(crate) fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -95,7 +81,6 @@ impl Charts {
     }
 }
 
-/// The valid runs of a variant.
 fn valid_runs<'a>(
     records: &'a [RunRecord],
     variant: &'a str,
@@ -142,7 +127,6 @@ fn slowest_ms(latency: &Histogram, share: f64) -> Option<f64> {
 }
 
 impl Curve {
-    /// The curve of one figure over the runs of a variant.
     fn over<R>(steps: usize, runs: &[R], figure: impl Fn(&R, usize) -> Option<f64>) -> Self {
         let mut curve = Self::default();
         for at in 0..steps {
@@ -154,7 +138,6 @@ impl Curve {
         curve.without_band_of(runs.len())
     }
 
-    /// Adds one point.
     fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
         self.mean.push(mean.map(short));
         self.low.push(low.map(short));
@@ -171,7 +154,6 @@ impl Curve {
     }
 }
 
-/// The smallest and the largest value.
 fn range(values: impl Iterator<Item = f64>) -> (Option<f64>, Option<f64>) {
     values.fold((None, None), |(low, high): (Option<f64>, Option<f64>), value| {
         (

@@ -4,11 +4,9 @@ use dnslab_measure::{Agreement, RunRecord, RunStatus, Summary};
 
 use crate::number::{self, NONE};
 
-/// Headings of the columns, in order.
 pub(crate) const HEADER: [&str; 5] =
     ["variant", "sent by the load", "counted by the server", "difference", "source"];
 
-/// How the figures are made.
 pub(crate) const LEGEND: &str = "Queries of warm-up and measured window together. The server is read before the load and after \
      it, by a way of its own: it knows nothing of the load's count. What it does not count, and who \
      else asks it, is in the method.";
@@ -39,7 +37,6 @@ pub(crate) fn run_rows(records: &[RunRecord]) -> Vec<[String; 5]> {
     records.iter().filter(|record| counters_of(record).is_some()).map(row).collect()
 }
 
-/// What the server of a run counted.
 fn counters_of(record: &RunRecord) -> Option<&dnslab_measure::CounterSeries> {
     record.measured.as_ref()?.server_counters.as_ref()
 }
@@ -55,7 +52,6 @@ fn not_compared(record: &RunRecord) -> Option<String> {
     Some(format!("{}: {why}", counters.source))
 }
 
-/// The cells of one line.
 fn cells(name: String, agreement: Option<&Agreement>, failure: String) -> [String; 5] {
     let none = || NONE.to_owned();
     match agreement {

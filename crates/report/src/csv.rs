@@ -6,18 +6,19 @@
 mod chain;
 
 use dnslab_measure::{
-    Agreement, Histogram, LoadMode, Measured, PacingWindow, Remark, ResourceSample, RunRecord,
-    RunStatus, SelfCheck, counter, visible_lines,
+    Agreement, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord, RunStatus,
+    SelfCheck, counter, visible_lines,
 };
 
-use crate::doubt::limit_name;
+use crate::words::bottleneck::{bottleneck_name, evidence_text};
+use crate::words::invalid::invalid_text;
+use crate::words::self_check::remark;
 pub(crate) use chain::chain;
 
 /// Widths of the windows of the pacing as headings name them, and in nanoseconds.
 const PACING_WIDTHS: [(&str, u64); 4] =
     [("1s", 1_000_000_000), ("100ms", 100_000_000), ("10ms", 10_000_000), ("1ms", 1_000_000)];
 
-/// One row per run, in the order of execution, with all figures of its measured window.
 pub(crate) fn runs(records: &[RunRecord]) -> String {
     let mut text = String::new();
     push_row(&mut text, run_fields(None).into_iter().map(|(name, _)| name));
@@ -27,7 +28,6 @@ pub(crate) fn runs(records: &[RunRecord]) -> String {
     text
 }
 
-/// One row per run and interval, warm-up included.
 pub(crate) fn series(records: &[RunRecord]) -> String {
     const HEADER: [&str; 18] = [
         "variant",
@@ -94,7 +94,6 @@ pub(crate) fn counted_qps(measured: &Measured, from_ns: i64, to_ns: i64) -> Opti
     (to_ns > from_ns).then(|| counted * 1e9 / (to_ns - from_ns) as f64)
 }
 
-/// A heading and its field.
 type Field = (&'static str, String);
 
 /// The headings and fields of one run; without a record only the headings count.
@@ -125,11 +124,11 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     fields.extend(owned(resource_fields(measured)));
     fields.extend(owned(network_fields(measured)));
     fields.extend(owned(agreement_fields(measured)));
-    // A run that was not measured had no limit.
-    let limit = record.filter(|run| run.measured.is_some()).map(|run| &run.limit);
+    // A run that was not measured had no bottleneck.
+    let bottleneck = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
     fields.extend(owned(vec![
-        ("limit", text(limit, |limit| limit_name(limit.kind).to_owned())),
-        ("limit_evidence", text(limit, |limit| limit.evidence.clone())),
+        ("limit", text(bottleneck, |it| bottleneck_name(it.kind).to_owned())),
+        ("limit_evidence", text(bottleneck, |it| evidence_text(&it.evidence))),
     ]));
     let check = record.and_then(SelfCheck::of);
     fields.extend(owned(vec![
@@ -139,7 +138,6 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     fields
 }
 
-/// What was run, and how.
 fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
     let load = record.map(|record| &record.load);
     let mode = load.map(|load| &load.mode);
@@ -149,7 +147,7 @@ fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
         ("position", text(record, |run| run.position.to_string())),
         ("started", text(record, |run| run.started.clone())),
         ("status", text(record, |run| status(&run.status).0.to_owned())),
-        ("reason", text(record, |run| status(&run.status).1.to_owned())),
+        ("reason", text(record, |run| status(&run.status).1)),
         ("server", text(record, |run| run.server.kind.clone())),
         ("server_version", text(record, |run| run.server.version.clone())),
         ("transport", text(load, |load| load.transport.clone())),
@@ -175,7 +173,6 @@ fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
     ]
 }
 
-/// The counts of the measured window.
 fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
     let outcomes = measured.map(|measured| &measured.counters.outcomes);
     let answers = measured.map(|measured| &measured.counters.answers);
@@ -218,7 +215,6 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// Mean, quantiles and largest value of one histogram.
 fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, String)> {
     let histogram = histogram.map(Histogram::unpacked);
     let histogram = histogram.as_deref();
@@ -237,7 +233,6 @@ fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, S
     .collect()
 }
 
-/// The pacing errors in windows of one width.
 fn pacing_fields(name: &str, window: Option<&PacingWindow>) -> Vec<(String, String)> {
     let window = window.filter(|window| window.windows > 0);
     let error = |of: fn(&PacingWindow) -> f64| number(window.map(of));
@@ -278,12 +273,10 @@ fn agreement_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// The findings of a self-check as sentences.
 fn findings(check: &SelfCheck) -> String {
-    check.findings.iter().map(Remark::text).collect::<Vec<_>>().join(" ")
+    check.findings.iter().map(|found| remark(found).text()).collect::<Vec<_>>().join(" ")
 }
 
-/// The server's and the generator's resources over the measured window.
 fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
     let peak = |measured: &Measured| measured.resources.peak_memory_octets();
     let grown = |of: fn(&ResourceSample) -> u64| {
@@ -312,16 +305,14 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// A status as a word, and its reason.
-pub(crate) fn status(status: &RunStatus) -> (&'static str, &str) {
+pub(crate) fn status(status: &RunStatus) -> (&'static str, String) {
     match status {
-        RunStatus::Valid => ("valid", ""),
-        RunStatus::Invalid { reason } => ("invalid", reason),
-        RunStatus::Failed { reason, .. } => ("failed", reason),
+        RunStatus::Valid => ("valid", String::new()),
+        RunStatus::Invalid { reason } => ("invalid", invalid_text(reason)),
+        RunStatus::Failed { reason, .. } => ("failed", reason.clone()),
     }
 }
 
-/// A field of something that may be missing.
 fn text<T>(of: Option<&T>, write: impl Fn(&T) -> String) -> String {
     of.map_or_else(String::new, write)
 }
@@ -331,12 +322,10 @@ fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 
-/// A whole number; empty if missing.
 fn whole(value: Option<u64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Nanoseconds as seconds, exact.
 fn seconds(ns: u64) -> String {
     (ns as f64 / 1e9).to_string()
 }

@@ -44,7 +44,6 @@ pub fn gate_text(summary: &Summary) -> Option<String> {
     Some(format!("{} {}", word(worst), parts.join("; ")))
 }
 
-/// The ruling.
 fn word(ruling: Ruling) -> &'static str {
     match ruling {
         Ruling::Pass => "PASS",
@@ -53,7 +52,6 @@ fn word(ruling: Ruling) -> &'static str {
     }
 }
 
-/// What stands behind the ruling.
 fn rest(ruling: &LimitRuling, baseline: &str) -> String {
     let LimitRuling { limit, metric, ruling: worst, variants } = ruling;
     let bound = bound(limit);
@@ -92,13 +90,11 @@ fn rest(ruling: &LimitRuling, baseline: &str) -> String {
     }
 }
 
-/// How much of a limit a variant uses up: the larger the nearer.
 fn cost(limit: &CostLimit, judgement: &Judgement) -> f64 {
     let value = judgement.found.map_or(f64::NEG_INFINITY, |found| found.value);
     if limit.quantity().higher_is_better() { -value } else { value }
 }
 
-/// The bound of a limit for people.
 fn bound(limit: &CostLimit) -> String {
     match limit {
         CostLimit::Relative { largest, .. } => number::size(*largest),
@@ -114,7 +110,6 @@ fn bound(limit: &CostLimit) -> String {
     }
 }
 
-/// What was found of a variant, for people.
 fn found(limit: &CostLimit, judgement: &Judgement) -> String {
     match (judgement.found, limit) {
         (None, _) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
@@ -143,7 +138,6 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     format!("95 % interval {} to {}, ", write(found.low), write(found.high))
 }
 
-/// A value of a quantity for people.
 fn value(quantity: Quantity, value: f64) -> String {
     match quantity.unit() {
         Unit::Share => number::share(value),

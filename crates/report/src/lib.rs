@@ -15,7 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`answer`], [`sentences`] and [`table`] are the words and figures of the page for the terminal.
+//! All words are here: those of the page, of the terminal, and of what records hold as figures (doubts,
+//! bottlenecks, reasons), in `words`.
 //!
 //! The script and the style sheet of the page are made from `page/src` by `npm ci && npm run build`
 //! in `page`, and committed in `page/dist`, so that building this crate needs no Node.js.
@@ -32,10 +33,10 @@ mod chain;
 mod chart;
 mod counts;
 mod csv;
-mod doubt;
 mod gate;
 mod intervals;
 mod markdown;
+pub mod number;
 mod page;
 mod screen;
 mod server;
@@ -43,15 +44,17 @@ mod server_files;
 mod table;
 mod transport;
 mod variants;
+mod words;
 mod write;
 
 pub use answer::more_rounds;
 pub use beforehand::beforehand;
-pub use capacity::{Answer, Part, capacity_answer, capacity_table, judged_text};
-pub use dnslab_measure::number;
-pub use doubt::{caveat_text, limit_name, limit_text, variant_caveat_text};
+pub use capacity::capacity_table;
 pub use gate::{gate_text, ruling_text};
 pub use screen::{Line, Look, Piece, capacity_screen, screen};
 pub use table::{Table, mark, table};
 pub use transport::transport_name;
+pub use words::bottleneck::{bottleneck_name, bottleneck_text};
+pub use words::capacity::{Answer, Part, capacity_answer, judged_text};
+pub use words::invalid::invalid_text;
 pub use write::{ReportError, ReportPaths, write_report};

@@ -44,7 +44,6 @@ pub(crate) fn experiment(
     text
 }
 
-/// The question, what a search has found, and the table of what it tried.
 pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(answer));
     push_table(&mut text, table);
@@ -58,13 +57,11 @@ pub(crate) fn push_gate(text: &mut String, gate: &str) {
     let _ = writeln!(text, "\n\n**{}** {}", escape(ruling), escape(rest));
 }
 
-/// A table and its legend.
 fn push_table(text: &mut String, table: &Table) {
     push_rows(text, &table.header, &table.rows);
     let _ = writeln!(text, "\n{}\n", escape(&table.legend));
 }
 
-/// The first column left, the others right.
 fn push_rows(text: &mut String, header: &[String], rows: &[Vec<String>]) {
     push_row(text, header);
     let rules = header.iter().enumerate().map(|(place, _)| match place {
@@ -75,7 +72,6 @@ fn push_rows(text: &mut String, header: &[String], rows: &[Vec<String>]) {
     rows.iter().for_each(|row| push_row(text, row));
 }
 
-/// One row of a table.
 fn push_row(text: &mut String, cells: &[String]) {
     let cells: Vec<_> = cells.iter().map(|cell| escape(cell)).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));

@@ -57,15 +57,12 @@ impl Piece {
 /// A line, without the line break.
 pub type Line = Vec<Piece>;
 
-/// What is to be said first of an experiment, whatever it is written on.
+/// The first screen of an experiment, for a terminal, Markdown or the page.
 pub(crate) struct Parts {
-    /// The answer to its question.
     pub(crate) answer: String,
-    /// Under which conditions it was measured.
     pub(crate) conditions: String,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
-    /// How far to trust it.
     pub(crate) trust: String,
     /// What to know besides, the gravest first.
     pub(crate) notes: Vec<Note>,
@@ -185,7 +182,6 @@ fn push_notes(
 /// What is not parted from the figure before it.
 const UNITS: [&str; 9] = ["%", "x", "ns", "us", "ms", "s", "KiB", "MiB", "GiB"];
 
-/// Running text in lines; all but the first are indented.
 fn wrapped(text: &str, look: Look, indent: usize, width: usize) -> Vec<Line> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     let words: Vec<&str> = text.split_whitespace().collect();

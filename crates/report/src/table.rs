@@ -4,8 +4,10 @@ use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{Summary, VariantSummary};
 
-use crate::doubt::{limit_name, variant_caveat_text};
 use crate::number::{self, NONE};
+use crate::words::bottleneck::bottleneck_name;
+use crate::words::caveat::variant_caveat_text;
+use crate::words::self_check::remark;
 
 /// Whether a variant has something to show in a column.
 type Has = fn(&VariantSummary) -> bool;
@@ -41,7 +43,6 @@ const HEADER: [(&str, Option<Has>); 18] = [
     ("limit", None),
 ];
 
-/// How the figures of the table are made.
 pub(crate) fn legend(summary: &Summary) -> String {
     let mut quantiles =
         "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
@@ -110,15 +111,12 @@ pub fn table(summary: &Summary) -> Table {
 
 /// The table with the marks kept apart, for the page.
 pub(crate) struct MarkedTable {
-    /// Headings of the columns.
     pub(crate) header: Vec<&'static str>,
-    /// One row per variant.
     pub(crate) rows: Vec<MarkedRow>,
     /// The text of each note; no text twice.
     pub(crate) notes: Vec<String>,
 }
 
-/// One variant.
 pub(crate) struct MarkedRow {
     /// The cells, without marks.
     pub(crate) cells: Vec<String>,
@@ -171,7 +169,7 @@ fn doubts(variant: &VariantSummary) -> Vec<String> {
     texts
 }
 
-/// What is to be said of a variant beside its caveats, for the page.
+/// The notes on a variant beside its caveats, for the page.
 pub(crate) fn note_texts(variant: &VariantSummary) -> Vec<String> {
     if variant.skipped.is_some() {
         // The reason stands with those that were not measured.
@@ -189,7 +187,6 @@ fn drift(variant: &VariantSummary) -> Option<String> {
     Some(format!("The answered rate drifted by {drift} from the first round to the last."))
 }
 
-/// What is to be said of the number of runs.
 fn missing_runs(variant: &VariantSummary) -> Vec<String> {
     let mut texts = Vec::new();
     match (variant.valid_runs, variant.other_runs) {
@@ -218,10 +215,11 @@ fn self_check_notes(check: &VariantSelfCheck) -> Vec<String> {
         verdict.word(),
         in_runs(check.runs_with(verdict), check.runs())
     )];
-    let found = check.findings.iter().filter(|found| !found.finding.remedy.is_empty());
-    texts.extend(found.map(|found| match in_runs(found.runs, check.runs()).trim() {
-        "" => found.finding.text(),
-        runs => format!("{} ({runs})", found.finding.text()),
+    let found = check.findings.iter().map(|found| (remark(&found.finding), found.runs));
+    let found = found.filter(|(remark, _)| !remark.remedy.is_empty());
+    texts.extend(found.map(|(remark, runs)| match in_runs(runs, check.runs()).trim() {
+        "" => remark.text(),
+        runs => format!("{} ({runs})", remark.text()),
     }));
     texts
 }
@@ -252,7 +250,6 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
     .collect()
 }
 
-/// The cells of one variant, one for each heading of [`HEADER`].
 fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let metric = |metric| variant.metrics.get(&metric);
     let qps = metric(Metric::AnsweredQps);
@@ -263,7 +260,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         0 => none(),
         some => number::count(some),
     };
-    let limits: Vec<_> = variant.limits.iter().map(|limit| limit_name(limit.kind)).collect();
+    let names: Vec<_> = variant.bottlenecks.iter().map(|it| bottleneck_name(it.kind)).collect();
     vec![
         variant.name.clone(),
         qps.map_or_else(none, |found| number::qps(found.value)),
@@ -287,7 +284,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
             .memory_per_connection_octets
             .map_or_else(none, |octets| number::octets(octets as u64)),
         handshakes,
-        if limits.is_empty() { none() } else { dedup(limits).join(", ") },
+        if names.is_empty() { none() } else { dedup(names).join(", ") },
     ]
 }
 
@@ -324,7 +321,6 @@ fn dedup(names: Vec<&'static str>) -> Vec<&'static str> {
     kept
 }
 
-/// An empty cell.
 fn none() -> String {
     NONE.to_owned()
 }

@@ -2,7 +2,6 @@
 
 use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
 
-/// The variant of that name.
 pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
     summary.variants.iter().find(|variant| variant.name == name)
 }

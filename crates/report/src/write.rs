@@ -5,16 +5,21 @@ use std::path::PathBuf;
 use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Session, Summary, visible_json};
 use serde::Serialize;
 
-use crate::capacity::{capacity_answer, capacity_table, csv as capacity_csv};
+use crate::capacity::{capacity_table, csv as capacity_csv};
 use crate::gate::gate_text;
 use crate::page::{Grouping, Page};
 use crate::screen::Parts;
 use crate::server_files::{MAX_SHOWN, ServerFiles};
 use crate::table::{Table, table};
+use crate::words::capacity::capacity_answer;
 use crate::{chain, counts, csv, markdown};
 
 /// Version of the form of `summary.json`.
-const SUMMARY_FORMAT: u32 = 1;
+///
+/// - 1: the first.
+/// - 2: evidence and findings of the self-check are figures, not sentences; and the names of records of
+///   format 5.
+const SUMMARY_FORMAT: u32 = 2;
 
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    CaseId, Caveat, Interval, LoadMode, Measured, RECORD_FORMAT, ResultsDirectory, ResultsError,
-    RunRecord, RunStatus, SESSION_FORMAT, Session,
+    CaseId, Caveat, Evidence, Interval, InvalidReason, LoadMode, Measured, RECORD_FORMAT,
+    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session,
 };
 use dnslab_report::{ReportError, write_report};
 use dnslab_settings::MAX_VARIANTS;
@@ -18,7 +18,6 @@ mod golden;
 mod sample;
 mod screens;
 
-/// Every file of a report.
 const FILES: [&str; 5] = ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
 
 /// Writes a results directory of these runs and its report; returns the files by [`FILES`].
@@ -32,12 +31,10 @@ fn report_of(session: &Session, records: &[RunRecord]) -> [String; 5] {
     read(results.path())
 }
 
-/// Reads the files of a report.
 fn read(folder: &Path) -> [String; 5] {
     FILES.map(|name| fs::read_to_string(folder.join(name)).unwrap())
 }
 
-/// Copies a folder with all that is in it.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -151,7 +148,8 @@ fn an_invalid_run_is_in_no_figure() {
     let good = runs_of(&session);
     let mut records = good.clone();
     let wrong = records.iter_mut().find(|record| record.variant == "dot").unwrap();
-    wrong.status = RunStatus::Invalid { reason: "wrong, \"very\"\nwrong".to_owned() };
+    wrong.status =
+        RunStatus::Invalid { reason: InvalidReason::Text("wrong, \"very\"\nwrong".to_owned()) };
     wrong.measured.as_mut().unwrap().intervals.iter_mut().for_each(|of| of.answered = 77_777_777);
     let [page, _, runs, ..] = report_of(&session, &records);
     assert!(runs.contains("invalid,\"wrong, \"\"very\"\"\nwrong\","), "{runs}");
@@ -229,7 +227,6 @@ static OPEN_LOOP: LazyLock<[String; 5]> = LazyLock::new(|| {
     read(results.path())
 });
 
-/// The part of a page between two texts.
 fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
     let rest = page.split_once(from).unwrap_or_else(|| panic!("no {from} in the page")).1;
     rest.split_once(to).unwrap_or_else(|| panic!("no {to} after {from}")).0
@@ -284,8 +281,8 @@ fn every_variant_has_the_verdict_of_its_self_check() {
     assert!(!table.contains("Self-check: clean"), "{table}");
     let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
     assert_eq!(summary["variants"][3]["self_check"]["generator_limited"], 2);
-    let text = summary["variants"][3]["self_check"]["findings"][0]["finding"]["figure"].as_str();
-    assert_eq!(text, Some("busiest worker: 99.0 % of its CPU"));
+    let finding = &summary["variants"][3]["self_check"]["findings"][0]["finding"];
+    assert_eq!(finding["caveat"]["busy_share"], 0.99);
     assert_eq!(runs.matches(",clean,").count(), 4);
     assert_eq!(runs.matches(",generator-limited,\"The load generator").count(), 2);
 }
@@ -357,7 +354,7 @@ fn how_many_answers_were_checked_in_full_is_told() {
     }
     let count = u64::try_from(records.len()).unwrap();
     let [checked, answered, malformed] =
-        [600 * count, answered, count].map(dnslab_measure::number::count);
+        [600 * count, answered, count].map(dnslab_report::number::count);
     let page = &report_of(&session, &records)[0];
     let said =
         format!("{SAID}{checked} of {answered} answers; {malformed} of them were malformed.");
@@ -404,7 +401,7 @@ fn what_others_wrote_acts_on_no_terminal_and_in_no_spreadsheet() {
     for record in &mut records {
         record.server.version = WRITTEN.to_owned();
         record.server.notes.push(WRITTEN.to_owned());
-        record.limit.evidence = WRITTEN.to_owned();
+        record.bottleneck.evidence = vec![Evidence::Text(WRITTEN.to_owned())];
         record.load.transport = WRITTEN.to_owned();
     }
     let log_tail = vec![WRITTEN.to_owned()];

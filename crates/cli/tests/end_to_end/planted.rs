@@ -42,8 +42,8 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     assert!(busy >= plain + 50_000.0, "{plain} and {busy} ns of CPU for each query: {done}");
     let median_ns = measured(of("slow")).latency.quantile_ns(0.5);
     assert!(median_ns.is_some_and(|median_ns| median_ns >= 2_000_000), "{median_ns:?}: {done}");
-    assert_eq!(of("slow").limit.kind, BottleneckKind::Window, "{done}");
-    // The true delay is known from its mean lateness.
+    assert_eq!(of("slow").bottleneck.kind, BottleneckKind::Window, "{done}");
+    // What the delay really was is known: by how much it came late, on average.
     let counters = measured(of("slow")).server_counters.as_ref();
     let samples = counters.map(|counters| &counters.samples[..]).unwrap_or_default();
     let last = samples.last().unwrap_or_else(|| panic!("no counters: {done}"));
@@ -53,7 +53,7 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     let lost = outcomes.due - outcomes.answered;
     assert!(is_near(lost, outcomes.due, 0.1), "{lost} of {} lost: {done}", outcomes.due);
     // Between loopback addresses no network loses anything.
-    assert_eq!(of("lossy").limit.kind, BottleneckKind::Unclear, "{done}");
+    assert_eq!(of("lossy").bottleneck.kind, BottleneckKind::Unclear, "{done}");
 }
 
 /// All seeds of a run by what draws from them; the load first.

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_measure::{Caveat, RunRecord, RunStatus};
+use dnslab_report::invalid_text;
 use dnslab_wire::Transport;
 use rustix::process::Signal;
 
@@ -84,7 +85,7 @@ fn reason(room: &Room) -> String {
     let [RunRecord { status: RunStatus::Invalid { reason }, .. }] = found.as_slice() else {
         panic!("{:?}", found.iter().map(|record| &record.status).collect::<Vec<_>>());
     };
-    reason.clone()
+    invalid_text(reason)
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
 use dnslab_measure::{RunRecord, RunStatus};
+use dnslab_report::invalid_text;
 use rustix::process::Signal;
 
 use crate::evidence::{label, records, report_is_whole};
@@ -14,7 +15,10 @@ use crate::running_server::{RunningBind, queries};
 #[track_caller]
 fn is_invalid(record: &RunRecord, words: &str) {
     match &record.status {
-        RunStatus::Invalid { reason } => assert!(reason.contains(words), "{reason}"),
+        RunStatus::Invalid { reason } => {
+            let reason = invalid_text(reason);
+            assert!(reason.contains(words), "{reason}");
+        }
         other => panic!("{}: {other:?}, not invalid for `{words}`", label(record)),
     }
 }

@@ -1,6 +1,8 @@
 //! The search on simulated servers.
 
-use dnslab_measure::{Answer, Breach, CAPACITY_FORMAT, Capacity, CaseId, Remark, Sought, Step};
+use dnslab_measure::{
+    Answer, Breach, CAPACITY_FORMAT, Capacity, CaseId, Finding, InvalidReason, Sought, Step,
+};
 use proptest::prelude::*;
 use rand::Rng as _;
 
@@ -31,7 +33,8 @@ impl Server {
         let normal = (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * other).cos();
         let today = self.capacity * (self.spread * normal).exp();
         let is_spoilt = self.random.random::<f64>() < self.disturbed;
-        let breaches = || vec![Breach::Invalid { reason: "too slow".to_owned() }];
+        let breaches =
+            || vec![Breach::Invalid { reason: InvalidReason::Text("too slow".to_owned()) }];
         if qps > self.generator {
             Judged::GeneratorLimited { breaches: breaches(), generator: busy() }
         } else if qps > today || is_spoilt {
@@ -42,9 +45,9 @@ impl Server {
     }
 }
 
-fn busy() -> Remark {
-    let text = str::to_owned;
-    Remark { what: text("No CPU left"), figure: String::new(), remedy: text("Add a worker") }
+/// What the generator of a simulated server lacks.
+fn busy() -> Finding {
+    Finding::Generator { evidence: Vec::new(), workers: 1 }
 }
 
 fn settings(seed: u64) -> RateSearch {
@@ -260,7 +263,7 @@ proptest! {
         let mut place = 0;
         let found = search(settings.clone(), |_| {
             place += 1;
-            let breaches = vec![Breach::Invalid { reason: String::new() }];
+            let breaches = vec![Breach::Invalid { reason: InvalidReason::Text(String::new()) }];
             match outcomes[place % outcomes.len()] {
                 0 => Judged::Failed { reason: String::new() },
                 1 => Judged::GeneratorLimited { breaches, generator: busy() },

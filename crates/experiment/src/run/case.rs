@@ -11,9 +11,9 @@ use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_measure::{
-    Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Caveat, ChainPart, CommonLoad,
-    Connections, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts,
-    http_statuses, number, unserved,
+    Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Cause, Caveat, ChainPart,
+    CommonLoad, Connections, InvalidReason, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus,
+    ServerFacts, TestbedFacts, unserved,
 };
 use dnslab_settings::{Queries, Variant, Verification};
 use dnslab_traffic::{QueryList, TypeMix};
@@ -129,30 +129,31 @@ impl Case<'_> {
         testbed: Option<TestbedFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let (limit, mut caveats) = self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
-        // The reason why nothing was answered. What the server said counts more than how connections ended.
+        let (bottleneck, mut caveats) =
+            self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
+        // Why nothing was answered: what the server said outweighs how connections ended.
         let last_end = main.last_connection_end.as_ref();
-        let connection = last_end.map(|end| format!("the last connection: {end}"));
+        let connection = last_end.map(|end| Cause::Connection { end: end.clone() });
         let http = main.measured.http_refusals();
-        let http = (!http.is_empty()).then(|| http_statuses(&http));
-        let why = main.signature_example.clone().or(http).or(connection);
-        let status = self.status(&main, self.variant.load.duration, end, why.as_deref());
+        let http = (!http.is_empty()).then_some(Cause::Http { statuses: http });
+        let signature = main.signature_example.clone();
+        let signature = signature.map(|example| Cause::Signature { example });
+        let cause = signature.or(http).or(connection);
+        let status = self.status(&main, self.variant.load.duration, end, cause);
         let LoadResult { facts, measured, .. } = main;
         let status = match unserved(&facts, &server, &measured) {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
         };
         let common_load = common.and_then(|(common, chain)| {
-            let (limit, own_caveats) =
+            let (bottleneck, own_caveats) =
                 self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
-            if let Some(reason) = self.is_uncommon(&common, &server, &limit, end) {
-                let text =
-                    format!("The common load does not count, so latencies have none: {reason}.");
-                caveats.push(Caveat::Other { text });
+            if let Some(reason) = self.is_uncommon(&common, &server, &bottleneck, end) {
+                caveats.push(Caveat::CommonLoadInvalid { reason });
                 return None;
             }
             let LoadResult { facts: load, measured, .. } = common;
-            Some(CommonLoad { load, measured, caveats: own_caveats, limit })
+            Some(CommonLoad { load, measured, caveats: own_caveats, bottleneck })
         });
         RunRecord {
             chain,
@@ -161,7 +162,7 @@ impl Case<'_> {
             lacks_common_load: wants_common && common_load.is_none(),
             common_load,
             caveats,
-            limit,
+            bottleneck,
             ..self.empty(started, status, facts, server)
         }
     }
@@ -172,21 +173,22 @@ impl Case<'_> {
         &self,
         common: &LoadResult,
         server: &ServerFacts,
-        limit: &Bottleneck,
+        bottleneck: &Bottleneck,
         end: &Ending,
-    ) -> Option<String> {
+    ) -> Option<InvalidReason> {
         let LoadResult { facts, measured, last_connection_end, .. } = common;
         let asked = Duration::from_nanos(facts.duration_ns);
-        match self.status(common, asked, end, last_connection_end.as_deref()) {
+        let cause = last_connection_end.clone().map(|end| Cause::Connection { end });
+        match self.status(common, asked, end, cause) {
             RunStatus::Invalid { reason } => return Some(reason),
             // Then the whole run failed.
             RunStatus::Failed { .. } => return None,
             RunStatus::Valid => {}
         }
-        let is_full = limit.kind.has_servers_full()
-            || matches!(limit.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
-        unserved(facts, server, measured)
-            .or_else(|| is_full.then(|| format!("the rate was too high: {}", limit.evidence)))
+        let is_full = bottleneck.kind.has_servers_full()
+            || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
+        let too_high = || InvalidReason::RateTooHigh { evidence: bottleneck.evidence.clone() };
+        unserved(facts, server, measured).or_else(|| is_full.then(too_high))
     }
 
     fn doubts(
@@ -198,7 +200,7 @@ impl Case<'_> {
         let LoadResult { facts, measured, .. } = result;
         let is_watched = measured.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
-        let limit = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
+        let bottleneck = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
@@ -214,7 +216,7 @@ impl Case<'_> {
         if let Some(example) = result.last_connection_end.clone().filter(|_| failed + lost > 0) {
             caveats.push(Caveat::ConnectionsFailed { attempted, failed, lost, example });
         }
-        (limit, caveats)
+        (bottleneck, caveats)
     }
 
     fn add_caveats(
@@ -236,14 +238,7 @@ impl Case<'_> {
         if let Some(window) = self.variant.load.window()
             && let Some(ns) = measured.backlog_beyond_lead_ns(window)
         {
-            let text = format!(
-                "The server needs up to {} for the queries that are outstanding when its turn ends, and \
-                 part of that is in the figures of the variant after it. Set `repeat.guard = \"{:.0}ms\"` \
-                 and a `repeat.slice` five times as long.",
-                number::duration(ns),
-                (ns / 1e6).ceil()
-            );
-            caveats.push(Caveat::Other { text });
+            caveats.push(Caveat::TurnBacklog { ns: ns as u64 });
         }
         if let Some(reason) = testbed::not_played(self.variant) {
             caveats.push(Caveat::LinksNotPlayed { reason });
@@ -254,18 +249,18 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a load of this length counts. `why` explains why nothing, or too little, was answered.
+    /// Whether a load of this length counts. `cause` may explain that nothing, or too little, was answered.
     fn status(
         &self,
         result: &LoadResult,
         asked: Duration,
         end: &Ending,
-        why: Option<&str>,
+        cause: Option<Cause>,
     ) -> RunStatus {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        match why_invalid(self.variant, result, asked, why) {
+        match why_invalid(self.variant, result, asked, cause) {
             Some(reason) => RunStatus::Invalid { reason },
             None => RunStatus::Valid,
         }
@@ -310,10 +305,7 @@ impl Case<'_> {
             common_load: None,
             lacks_common_load: false,
             caveats: Vec::new(),
-            limit: Bottleneck {
-                kind: BottleneckKind::Unknown,
-                evidence: "nothing was measured".to_owned(),
-            },
+            bottleneck: Bottleneck { kind: BottleneckKind::Unknown, evidence: Vec::new() },
         }
     }
 }

@@ -1,17 +1,15 @@
-//! The figures that name a limit, rule by rule.
+//! The figures that name a bottleneck, rule by rule.
 
 use std::net::SocketAddr;
 
-use super::servers::{
-    ServerUse, WorkerUse, at_its_end, percent, share_together, share_with_load, use_of,
-};
+use super::servers::{ServerUse, WorkerUse, at_its_end, share_together, share_with_load, use_of};
 use super::{
-    BottleneckKind, CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE,
-    LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
+    BottleneckKind, CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, Evidence, GENERATOR_BUSY,
+    GENERATOR_IDLE, LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
 };
 use crate::{
     ChainPart, LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, ServerFacts,
-    WorkerFacts, number,
+    WorkerFacts,
 };
 
 /// The figures of the measured window that [`crate::Bottleneck::decide`] looks at.
@@ -64,8 +62,7 @@ pub struct BottleneckFigures {
     pub send_lag_p50_ns: Option<u64>,
 }
 
-/// A limit before it has become a [`crate::Bottleneck`].
-type Remark = Option<(BottleneckKind, String)>;
+pub(super) type Named = Option<(BottleneckKind, Vec<Evidence>)>;
 
 impl BottleneckFigures {
     /// Takes the figures from what was measured.
@@ -118,21 +115,18 @@ impl BottleneckFigures {
     }
 
     /// Rule 1: the offered rate.
-    pub(super) fn rate(&self) -> Remark {
-        let intended = self.intended_qps()?;
-        let met = RATE_MET * intended;
-        let evidence = format!(
-            "{} of the {} qps intended were sent and {} answered",
-            grouped(self.offered_qps),
-            grouped(intended),
-            grouped(self.answered_qps)
-        );
-        (self.offered_qps >= met && self.answered_qps >= met)
-            .then_some((BottleneckKind::Rate, evidence))
+    pub(super) fn rate(&self) -> Named {
+        let intended_qps = self.intended_qps()?;
+        let (offered_qps, answered_qps) = (self.offered_qps, self.answered_qps);
+        let met = RATE_MET * intended_qps;
+        (offered_qps >= met && answered_qps >= met).then(|| {
+            let evidence = Evidence::RateMet { intended_qps, offered_qps, answered_qps };
+            (BottleneckKind::Rate, vec![evidence])
+        })
     }
 
     /// Rules 2 to 4: the CPUs of the two sides, and what else the generator failed to do.
-    pub(super) fn processors(&self) -> Remark {
+    pub(super) fn processors(&self) -> Named {
         let server = at_its_end(&self.servers);
         let generator = self.generator_faults();
         let is_full = self.generator_busy_share >= GENERATOR_BUSY;
@@ -141,48 +135,34 @@ impl BottleneckFigures {
         }
         let generator_first =
             is_full && server.is_none_or(|(_, share)| self.generator_busy_share >= share);
-        let kind = match server {
-            Some((kind, _)) if !generator_first => kind,
-            None if generator.is_empty() => return None,
-            _ => BottleneckKind::Generator,
-        };
-        let at_end = server.map(|(kind, share)| self.exhausted(kind, share));
-        let has_server = at_end.is_some();
-        let mut parts: Vec<String> = at_end.into_iter().chain(generator).collect();
-        if kind == BottleneckKind::Generator && has_server {
-            // The limit first, what stands beside it after.
-            parts.rotate_left(1);
+        let at_end = server.map(|(kind, share)| self.exhausted(kind, share)).unwrap_or_default();
+        // The bottleneck first, what stands beside it after.
+        match server {
+            Some((kind, _)) if !generator_first => Some((kind, [at_end, generator].concat())),
+            None if generator.is_empty() => None,
+            _ => Some((BottleneckKind::Generator, [generator, at_end].concat())),
         }
-        Some((kind, parts.join("; ")))
     }
 
     /// Rule 3: the CPUs that servers share with the load.
-    fn shared_processors(&self) -> Remark {
+    fn shared_processors(&self) -> Named {
         let share = share_with_load(&self.servers, &self.workers)?;
-        let evidence = format!(
-            "servers and load workers used {} of their CPUs together: {}, the busiest load worker \
-             {} of a CPU",
-            percent(share),
-            self.server_use(),
-            percent(self.generator_busy_share)
-        );
-        (share >= SERVER_BUSY).then_some((BottleneckKind::SharedCpu, evidence))
+        (share >= SERVER_BUSY).then(|| {
+            let together = Evidence::ServersAndLoad { share };
+            (BottleneckKind::SharedCpu, vec![together, self.server_use(), self.busiest_worker()])
+        })
     }
 
-    /// The servers' CPU use as half a sentence that begins with what is at its end.
-    fn exhausted(&self, kind: BottleneckKind, share: f64) -> String {
+    /// The servers' CPU use, what is at its end first.
+    fn exhausted(&self, kind: BottleneckKind, share: f64) -> Vec<Evidence> {
         if kind == BottleneckKind::ServersCpu {
-            return format!(
-                "the servers used {} of their CPUs together: {}",
-                percent(share),
-                self.server_use()
-            );
+            return vec![Evidence::ServersTogether { share }, self.server_use()];
         }
         let is_it = |server: &&ServerUse| server.busy_share == Some(share);
         // Of several alike the last, as in `at_its_end`.
         let first = self.servers.iter().rfind(is_it);
         let rest = self.servers.iter().filter(|server| first.is_none_or(|it| it != *server));
-        use_of(first.into_iter().chain(rest))
+        vec![use_of(first.into_iter().chain(rest))]
     }
 
     /// The largest busy share of the servers, or of several on CPUs in common; `None` if none was
@@ -198,35 +178,27 @@ impl BottleneckFigures {
         self.servers.first()?.busy_share
     }
 
-    /// What the generator failed to do, one half sentence each.
-    fn generator_faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        if self.generator_busy_share >= GENERATOR_BUSY {
-            let share = percent(self.generator_busy_share);
-            faults.push(format!("the busiest load worker used {share} of a CPU"));
-        }
-        let dropped = self.generator_drops as f64;
-        if dropped > DROPS * self.answered as f64 {
-            faults.push(format!("the generator's sockets dropped {} answers", grouped(dropped)));
-        }
-        if self.holds_connections() {
-            let share = percent(self.connections_held_share);
-            faults.push(format!(
-                "connections waited for their turn in the generator for {share} of the time"
-            ));
-        }
-        if let Some(intended) = self.intended_qps()
-            && self.offered_qps < RATE_MET * intended
-            && !self.waits_for_connections()
-        {
-            faults.push(format!(
-                "only {} of the {} qps intended were sent, with a median send lag of {}",
-                grouped(self.offered_qps),
-                grouped(intended),
-                milliseconds(self.send_lag_p50_ns.unwrap_or(0) as f64)
-            ));
-        }
-        faults
+    fn generator_faults(&self) -> Vec<Evidence> {
+        let busy = self.generator_busy_share >= GENERATOR_BUSY;
+        let answers = self.generator_drops;
+        let drops = answers as f64 > DROPS * self.answered as f64;
+        let share = self.connections_held_share;
+        let missed = self.intended_qps().filter(|intended| {
+            self.offered_qps < RATE_MET * intended && !self.waits_for_connections()
+        });
+        [
+            busy.then(|| self.busiest_worker()),
+            drops.then_some(Evidence::GeneratorDrops { answers }),
+            self.holds_connections().then_some(Evidence::ConnectionsHeld { share }),
+            missed.map(|intended_qps| Evidence::RateMissed {
+                intended_qps,
+                offered_qps: self.offered_qps,
+                send_lag_p50_ns: self.send_lag_p50_ns.unwrap_or(0),
+            }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Whether a generator that sends less than intended waits for its connections: a worker with
@@ -242,101 +214,70 @@ impl BottleneckFigures {
     }
 
     /// The exception of rule 4: an open loop whose connections took less than intended.
-    pub(super) fn not_taken(&self) -> Remark {
-        let intended = self.intended_qps()?;
-        if self.offered_qps >= RATE_MET * intended || !self.waits_for_connections() {
-            return None;
-        }
-        let evidence = format!(
-            "the server did not take what was offered (connections or their buffers were full): {} \
-             of the {} qps intended were sent, while {} and the busiest load worker {} of a CPU",
-            grouped(self.offered_qps),
-            grouped(intended),
-            self.server_use(),
-            percent(self.generator_busy_share)
-        );
-        Some((self.nobody(), evidence))
-    }
-
-    /// Rule 5: datagrams lost while neither side was busy.
-    pub(super) fn lost_datagrams(&self) -> Remark {
-        self.server_busy_share()?;
-        let losses = self.losses()?;
-        let late = self.late().map(|late| format!("; {late}")).unwrap_or_default();
-        let dropped = self.server_udp_drops as f64;
-        let (kind, why) = if dropped >= SOCKET_DROPS * self.lost_datagrams.max(1) as f64 {
-            (BottleneckKind::ServerSocket, "")
-        } else if self.is_loopback {
-            // A rate limit, say, or a queue of its own.
-            let why = ", and the loopback interface loses nothing: the server did not answer them";
-            (BottleneckKind::Unclear, why)
-        } else {
-            (BottleneckKind::Network, "")
-        };
-        Some((kind, format!("{losses}{why}, while {}{late}", self.server_use())))
-    }
-
-    /// The lost datagrams as half a sentence, if they are more than an accident.
-    fn losses(&self) -> Option<String> {
-        if self.lost_datagram_share <= LOST {
-            return None;
-        }
-        let lost = percent(self.lost_datagram_share);
-        let dropped = match self.server_udp_drops {
-            0 => String::new(),
-            dropped => format!(
-                ", and the server's full sockets dropped {} datagrams",
-                grouped(dropped as f64)
-            ),
-        };
-        Some(format!("{lost} of the queries were lost{dropped}"))
-    }
-
-    /// Rule 6: answers after the time-out while neither side was busy.
-    pub(super) fn not_in_time(&self) -> Remark {
-        let evidence = format!("{}, while {}", self.late()?, self.server_use());
-        // Without the server's figures, losses were not looked at yet.
-        let losses = self.losses().map(|losses| format!("; {losses}")).unwrap_or_default();
-        Some((self.nobody(), evidence + &losses))
-    }
-
-    /// The late answers as half a sentence, if they are more than an accident.
-    fn late(&self) -> Option<String> {
-        let share = percent(self.late_share);
-        (self.late_share > LOST).then(|| {
-            format!(
-                "{share} of the queries were answered after their time-out: the server did not \
-                 answer in time"
-            )
+    pub(super) fn not_taken(&self) -> Named {
+        let (intended_qps, offered_qps) = (self.intended_qps()?, self.offered_qps);
+        (offered_qps < RATE_MET * intended_qps && self.waits_for_connections()).then(|| {
+            let not_taken = Evidence::NotTaken { intended_qps, offered_qps };
+            (self.nobody(), vec![not_taken, self.server_use(), self.busiest_worker()])
         })
     }
 
-    /// Rule 7: a closed loop whose worker had its CPU too seldom.
-    pub(super) fn crowded(&self) -> Remark {
+    /// Rule 6: datagrams lost while neither side was busy.
+    pub(super) fn lost_datagrams(&self) -> Named {
+        self.server_busy_share()?;
+        let mut evidence = vec![self.losses()?];
+        let dropped = self.server_udp_drops as f64;
+        let kind = if dropped >= SOCKET_DROPS * self.lost_datagrams.max(1) as f64 {
+            BottleneckKind::ServerSocket
+        } else if self.is_loopback {
+            // A rate limit, say, or a queue of the server's own.
+            evidence.push(Evidence::LostOnLoopback);
+            BottleneckKind::Unclear
+        } else {
+            BottleneckKind::Network
+        };
+        evidence.push(self.server_use());
+        evidence.extend(self.late());
+        Some((kind, evidence))
+    }
+
+    fn losses(&self) -> Option<Evidence> {
+        let (share, server_drops) = (self.lost_datagram_share, self.server_udp_drops);
+        (share > LOST).then_some(Evidence::Lost { share, server_drops })
+    }
+
+    /// Rule 7: answers after the time-out while neither side was busy.
+    pub(super) fn not_in_time(&self) -> Named {
+        let mut evidence = vec![self.late()?, self.server_use()];
+        // Without the server's figures, losses were not looked at yet.
+        evidence.extend(self.losses());
+        Some((self.nobody(), evidence))
+    }
+
+    fn late(&self) -> Option<Evidence> {
+        (self.late_share > LOST).then_some(Evidence::Late { share: self.late_share })
+    }
+
+    /// Rule 8: a closed loop whose worker had its CPU too seldom.
+    pub(super) fn crowded(&self) -> Named {
         self.server_busy_share()?;
         self.window_size()?;
-        let share = percent(self.generator_wanted_share);
-        (self.generator_wanted_share >= GENERATOR_BUSY).then(|| {
-            let evidence = format!(
-                "a load worker was on its CPU or waited for it for {share} of the time, since \
-                 something else was there; {}",
-                self.what_is_known()
-            );
+        let share = self.generator_wanted_share;
+        (share >= GENERATOR_BUSY).then(|| {
+            let mut evidence = vec![Evidence::WorkerWaited { share }];
+            evidence.extend(self.what_is_known());
             (BottleneckKind::Unclear, evidence)
         })
     }
 
-    /// Rule 8: the window.
-    pub(super) fn window(&self) -> Remark {
+    pub(super) fn window(&self) -> Named {
         self.server_busy_share()?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);
-        let near = (in_flight - window).abs() <= LITTLE * window;
-        near.then(|| {
-            (BottleneckKind::Window, format!("{}, while {}", self.little(), self.server_use()))
-        })
+        let is_near = (in_flight - window).abs() <= LITTLE * window;
+        is_near.then(|| (BottleneckKind::Window, vec![self.little(window), self.server_use()]))
     }
 
-    /// Rule 9: unclear, or unknown if the server was not watched.
+    /// Rule 10: unclear, or unknown if the server was not watched.
     pub(super) fn nobody(&self) -> BottleneckKind {
         match self.server_busy_share() {
             Some(_) => BottleneckKind::Unclear,
@@ -344,37 +285,33 @@ impl BottleneckFigures {
         }
     }
 
-    /// The figures that name nobody, as half a sentence.
-    pub(super) fn what_is_known(&self) -> String {
-        let generator = percent(self.generator_busy_share);
-        let mut parts =
-            vec![self.server_use(), format!("the busiest load worker used {generator} of a CPU")];
-        parts.extend(self.losses());
-        match self.intended_qps() {
-            Some(intended) => parts.push(format!(
-                "{} of the {} qps intended were answered",
-                grouped(self.answered_qps),
-                grouped(intended)
-            )),
-            None => parts.push(self.little()),
-        }
-        parts.join("; ")
+    pub(super) fn what_is_known(&self) -> Vec<Evidence> {
+        let answered_qps = finite(self.answered_qps);
+        let answered = match self.intended_qps() {
+            Some(intended_qps) => {
+                Some(Evidence::Answered { intended_qps: finite(intended_qps), answered_qps })
+            }
+            None => self.window_size().map(|window| self.little(window)),
+        };
+        let both = [self.server_use(), self.busiest_worker()];
+        both.into_iter().chain(self.losses()).chain(answered).collect()
     }
 
-    /// The servers' CPU use as half a sentence, that under test first.
-    fn server_use(&self) -> String {
+    /// The servers' CPU use, that under test first.
+    fn server_use(&self) -> Evidence {
         use_of(self.servers.iter())
     }
 
-    /// Both sides of Little's law as half a sentence.
-    fn little(&self) -> String {
-        format!(
-            "{} qps at a mean latency of {} are {} queries in flight, with a window of {}",
-            grouped(self.answered_qps),
-            milliseconds(self.mean_latency_ns.unwrap_or(0.0)),
-            grouped(self.in_flight().unwrap_or(0.0)),
-            grouped(self.window_size().unwrap_or(0.0))
-        )
+    fn busiest_worker(&self) -> Evidence {
+        Evidence::BusiestWorker { share: self.generator_busy_share }
+    }
+
+    fn little(&self, window: f64) -> Evidence {
+        Evidence::InFlight {
+            answered_qps: finite(self.answered_qps),
+            mean_latency_ns: self.mean_latency_ns.unwrap_or(0.0),
+            window,
+        }
     }
 
     /// Queries in flight on average: answered rate times mean latency (Little's law).
@@ -438,28 +375,14 @@ pub(crate) fn increase(
     (span_ns > 0).then(|| (figure(after).saturating_sub(figure(before)), span_ns))
 }
 
-/// Nanoseconds as milliseconds with three digits.
-fn milliseconds(ns: f64) -> String {
-    format!("{:.3} ms", ns / 1e6)
-}
-
-/// A number of something, rounded, with a comma between groups of three digits.
-fn grouped(number: f64) -> String {
-    number::count(number.round_ties_even() as u64)
+/// A rate as JSON can hold it: without any time there is none.
+fn finite(qps: f64) -> f64 {
+    if qps.is_finite() { qps } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        for (number, text) in
-            [(0.0, "0"), (999.4, "999"), (999.5, "1,000"), (12_345.0, "12,345"), (1e6, "1,000,000")]
-        {
-            assert_eq!(grouped(number), text);
-        }
-    }
 
     #[test]
     fn an_increase_is_that_of_the_enclosing_samples() {

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{BottleneckKind, SERVER_BUSY};
+use super::{BottleneckKind, CpuUse, Evidence, SERVER_BUSY};
 use crate::resources::with_interrupts;
-use crate::{
-    ChainPart, CpuShare, Measured, ServerFacts, ThreadShare, UNDER_TEST, WorkerFacts, number,
-};
+use crate::{ChainPart, CpuShare, Measured, ServerFacts, ThreadShare, UNDER_TEST, WorkerFacts};
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +32,6 @@ pub struct WorkerUse {
 }
 
 impl WorkerUse {
-    /// The workers of a run.
     pub(crate) fn of_all(measured: &Measured) -> Vec<Self> {
         let resources = &measured.resources;
         let of = |worker: &WorkerFacts| {
@@ -69,7 +66,7 @@ impl ServerUse {
         std::iter::once(under_test).chain(behind).collect()
     }
 
-    /// The limit that this server is when it has no CPU left.
+    /// The bottleneck that this server is when it has no CPU left.
     fn kind(&self) -> BottleneckKind {
         match self.role.as_str() {
             UNDER_TEST => BottleneckKind::ServerCpu,
@@ -151,26 +148,13 @@ fn groups(pinned: &[Pinned<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The CPU use of servers as half a sentence: `the server used 97 % of 1 CPU, the upstream 61 % of 2
-/// CPUs`. Of those that were not watched only the first is named.
-pub(super) fn use_of<'a>(servers: impl Iterator<Item = &'a ServerUse>) -> String {
-    let mut text = String::new();
-    for server in servers {
-        let (role, cpus) = (&server.role, server.cpus.max(1));
-        let plural = if cpus == 1 { "" } else { "s" };
-        text.push_str(&match (server.busy_share.map(percent), text.is_empty()) {
-            (None, true) => format!("the {role}'s CPU was not watched"),
-            (None, false) => String::new(),
-            (Some(share), true) => format!("the {role} used {share} of {cpus} CPU{plural}"),
-            (Some(share), false) => format!(", the {role} {share} of {cpus} CPU{plural}"),
-        });
-    }
-    text
-}
-
-/// A share as a percentage: whole from 10 % on, with two digits below.
-pub(super) fn percent(share: f64) -> String {
-    number::percent(share, if share >= 0.1 { 0 } else { 2 })
+pub(super) fn use_of<'a>(servers: impl Iterator<Item = &'a ServerUse>) -> Evidence {
+    let of = |server: &ServerUse| CpuUse {
+        role: server.role.clone(),
+        busy_share: server.busy_share.filter(|share| share.is_finite()),
+        cpus: server.cpus.max(1),
+    };
+    Evidence::Servers { servers: servers.map(of).collect() }
 }
 
 #[cfg(test)]
@@ -237,6 +221,7 @@ mod tests {
         unwatched[1].busy_share = None;
         check(&unwatched, None);
     }
+
     #[test]
     fn a_server_and_the_load_on_one_cpu_are_added() {
         let worker = |cpu, busy_share| WorkerUse { cpu, busy_share };

@@ -1,8 +1,8 @@
 //! One thread of a server that has no CPU left while its other CPUs idle.
 
-use super::servers::{percent, use_of};
-use super::{BottleneckFigures, BottleneckKind};
-use crate::UNDER_TEST;
+use super::figures::Named;
+use super::servers::use_of;
+use super::{BottleneckFigures, BottleneckKind, Evidence};
 
 /// From this share of a CPU on a thread has none left: like a worker's, its figure is that of one
 /// thread on one CPU, from which interrupts and others take their part.
@@ -11,7 +11,7 @@ const THREAD_BUSY: f64 = 0.90;
 impl BottleneckFigures {
     /// Rule 5: a thread with no CPU left, in a server that has. Of several servers the fullest thread
     /// decides.
-    pub(super) fn thread(&self) -> Option<(BottleneckKind, String)> {
+    pub(super) fn thread(&self) -> Named {
         // With a single CPU a full thread is a full server, but for what the two readings differ by.
         let several = self.servers.iter().filter(|server| server.cpus > 1);
         let busiest = several.filter_map(|server| Some((server, server.threads.first()?)));
@@ -20,20 +20,12 @@ impl BottleneckFigures {
         if first.share < THREAD_BUSY {
             return None;
         }
-        let whose = match server.role.as_str() {
-            UNDER_TEST => String::new(),
-            role => format!(" of the {role}"),
+        let evidence = Evidence::ServerThread {
+            role: server.role.clone(),
+            thread: first.clone(),
+            next: server.threads.get(1).cloned(),
         };
-        let next = server.threads.get(1).map_or_else(String::new, |next| {
-            format!(", the next busiest, {}, {}", next.name, percent(next.share))
-        });
-        let evidence = format!(
-            "the thread {}{whose} used {} of a CPU{next}, while {}",
-            first.name,
-            percent(first.share),
-            use_of(self.servers.iter())
-        );
-        Some((BottleneckKind::ServerThread, evidence))
+        Some((BottleneckKind::ServerThread, vec![evidence, use_of(self.servers.iter())]))
     }
 }
 
@@ -85,11 +77,13 @@ mod tests {
         let one = [("isc-loop-0000", 0.97), ("isc-loop-0001", 0.04)];
         let limit = decide(vec![server("server", 0.26, &one)]);
         assert_eq!(limit.kind, BottleneckKind::ServerThread);
-        assert_eq!(
-            limit.evidence,
-            "the thread isc-loop-0000 used 97 % of a CPU, the next busiest, isc-loop-0001, 4.00 %, \
-             while the server used 26 % of 4 CPUs"
-        );
+        let share = |name: &str, share| ThreadShare { name: name.to_owned(), share };
+        let evidence = Evidence::ServerThread {
+            role: "server".to_owned(),
+            thread: share("isc-loop-0000", 0.97),
+            next: Some(share("isc-loop-0001", 0.04)),
+        };
+        assert_eq!(limit.evidence[0], evidence);
         assert!(limit.kind.has_servers_full());
         // A server of one thread on several CPUs.
         let alone = decide(vec![server("server", 0.25, &[("dnsmasq", 0.99)])]);
@@ -109,6 +103,7 @@ mod tests {
             server("upstream", 0.3, &[("back", 0.95)]),
         ]);
         assert_eq!(limit.kind, BottleneckKind::ServerThread);
-        assert!(limit.evidence.starts_with("the thread back of the upstream"), "{limit:?}");
+        let Evidence::ServerThread { role, thread, .. } = &limit.evidence[0] else { panic!() };
+        assert_eq!((role.as_str(), thread.name.as_str()), ("upstream", "back"));
     }
 }

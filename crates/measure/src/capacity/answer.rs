@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::threshold::{Run, Trial, of_server, threshold};
 use super::{BestWindow, Capacity, End, Judged, Sought, Step};
-use crate::Remark;
+use crate::Finding;
 use crate::statistics::Estimate;
 
 /// What a search has found, computed from its steps alone.
@@ -21,14 +21,14 @@ pub enum Answer {
         /// Queries per second.
         qps: f64,
         /// What the generator lacked; `None` if the highest rate that was allowed is met.
-        generator: Option<Remark>,
+        generator: Option<Finding>,
     },
     /// Even the lowest rate is not met.
     Below {
         /// That rate, queries per second.
         qps: f64,
         /// What the generator lacked, if it had a part in it.
-        generator: Option<Remark>,
+        generator: Option<Finding>,
     },
     /// The window to use.
     Window(BestWindow),
@@ -91,7 +91,7 @@ impl Capacity {
     }
 
     /// What the generator lacked in the last of the steps that it limited.
-    fn generator(&self) -> Option<Remark> {
+    fn generator(&self) -> Option<Finding> {
         self.steps.iter().rev().find_map(|step| match &step.judged {
             Judged::GeneratorLimited { generator, .. } => Some(generator.clone()),
             _ => None,

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{GENERATOR_BUSY, RATE_MET};
 use crate::objective::Threshold;
-use crate::{BottleneckFigures, Caveat, Measured, Objective, Remark, RunRecord, RunStatus, number};
+use crate::{
+    BottleneckFigures, Caveat, Finding, InvalidReason, Measured, Objective, RunRecord, RunStatus,
+};
 
 /// Share of the answers that may come after the window before the server counts as one that does
 /// not keep up. At a rate that it does keep up, as many come after the window as came in it to
@@ -30,7 +32,7 @@ pub enum Judged {
         /// What is not met; not empty.
         breaches: Vec<Breach>,
         /// What the generator lacked, and the remedy.
-        generator: Remark,
+        generator: Finding,
     },
     /// The run failed, so nothing can be said.
     Failed {
@@ -68,7 +70,7 @@ pub enum Breach {
     /// The run does not count: its answers were wrong, or there was none.
     Invalid {
         /// Why.
-        reason: String,
+        reason: InvalidReason,
     },
 }
 
@@ -139,35 +141,33 @@ fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objectiv
 /// What the generator lacked, if that explains everything that is not met.
 ///
 /// A worker without CPU time left explains all of it: what it sends late it sends in bursts, which a
-/// server's socket buffer may not take. A server without CPU time left is the limit all the same,
+/// server's socket buffer may not take. A server without CPU time left is the bottleneck all the same,
 /// unless the worker was busier: as in [`crate::Bottleneck::decide`], the more saturated of the two holds
 /// the other up. The question is another one than there, though: an open loop of which nearly
-/// everything is answered has its rate as its limit, and may violate a latency all the same.
-fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Remark> {
+/// everything is answered has its rate as its bottleneck, and may violate a latency all the same.
+fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Finding> {
     let figures = BottleneckFigures::of(&record.load, &record.server, &record.chain, measured);
     let busy_share = figures.generator_busy_share;
     let server = figures.busiest_server();
     if breaches.iter().any(|breach| matches!(breach, Breach::Invalid { .. })) {
         return None;
     }
-    let workers = Some(record.load.workers);
+    let of_caveat = |caveat| Finding::Caveat { caveat, workers: record.load.workers };
     if busy_share >= GENERATOR_BUSY && server.is_none_or(|server| busy_share >= server) {
-        return Some(Caveat::GeneratorLimited { busy_share }.finding_with(workers));
+        return Some(of_caveat(Caveat::GeneratorLimited { busy_share }));
     }
     let reasons = breaches.iter().map(|breach| match breach {
         Breach::Threshold { demand, .. } if demand.quantity.is_latency() => {
             late(*demand, &figures, record, measured)
         }
-        Breach::Threshold { demand, .. } => {
-            dropped(*demand, &figures, measured).map(|it| it.finding_with(workers))
-        }
+        Breach::Threshold { demand, .. } => dropped(*demand, &figures, measured).map(of_caveat),
         Breach::NotOffered { .. } | Breach::Backlog { .. } => {
-            not_offered(&figures, measured).map(|it| it.finding_with(workers))
+            not_offered(&figures, measured).map(of_caveat)
         }
         Breach::Invalid { .. } => None,
     });
     // One that is not explained is the server's.
-    reasons.collect::<Option<Vec<Remark>>>()?.into_iter().next()
+    reasons.collect::<Option<Vec<Finding>>>()?.into_iter().next()
 }
 
 /// Drops at the generator's own sockets, if the demand would be met had those answers been read.
@@ -205,30 +205,22 @@ fn late(
     figures: &BottleneckFigures,
     record: &RunRecord,
     measured: &Measured,
-) -> Option<Remark> {
+) -> Option<Finding> {
     if figures.is_stream {
         return None;
     }
     let mut without = measured.clone();
     without.latency = measured.service_time.clone();
     without.latency.record_many_ns(record.load.timeout_ns, measured.counters.outcomes.lost());
-    let would_be = demand.figure(&without)?;
-    let lag = measured.send_lag.quantile_ns(0.99).unwrap_or(0);
-    demand.is_met_by(would_be).then(|| {
-        Remark::new(
-            format!("Queries left late: counted from when they were sent, `{demand}` is met"),
-            format!(
-                "{} {} from then on, send lag p99 {}",
-                demand.quantity,
-                number::duration(would_be),
-                number::duration(lag as f64)
-            ),
-            "Give the load CPUs that nobody else uses (`load.cpus`), or another machine",
-        )
+    let from_sending_ns = demand.figure(&without)?;
+    let lag_p99_ns = measured.send_lag.quantile_ns(0.99).unwrap_or(0);
+    demand.is_met_by(from_sending_ns).then_some(Finding::LeftLate {
+        demand,
+        from_sending_ns,
+        lag_p99_ns,
     })
 }
 
-/// True if fewer queries were sent than an open loop should send.
 fn is_missed(due: u64, sent: u64) -> bool {
     (sent as f64) < RATE_MET * due as f64 - FEW
 }

@@ -99,13 +99,10 @@ pub fn threshold(trials: &[Trial]) -> Option<Estimate> {
     Some(Estimate { value: quantile(0.5), low: quantile(TAIL), high: quantile(1.0 - TAIL) })
 }
 
-/// The runs at one rate.
 struct Level {
     /// Natural logarithm of the rate.
     at: f64,
-    /// How many met.
     met: f64,
-    /// How many did not.
     violated: f64,
 }
 

@@ -28,9 +28,9 @@ pub struct WindowFigures {
     /// Runs in which the load generator was the limit.
     #[serde(default)]
     pub generator_limited: u32,
-    /// The longest horizon of its runs, nanoseconds.
-    #[serde(default)]
-    pub horizon_ns: Option<u64>,
+    /// The longest batch delay of its runs, nanoseconds.
+    #[serde(default, alias = "horizon_ns")]
+    pub batch_delay_ns: Option<u64>,
 }
 
 /// The window to use.
@@ -63,12 +63,13 @@ impl WindowFigures {
             (!values.is_empty()).then(|| sum / values.len() as f64)
         };
         let by_generator = |step: &&Step| {
-            step.figures.is_some_and(|figures| figures.limit == Some(BottleneckKind::Generator))
+            step.figures
+                .is_some_and(|figures| figures.bottleneck == Some(BottleneckKind::Generator))
         };
         Some(Self {
             generator_limited: u32::try_from(own().filter(by_generator).count())
                 .unwrap_or(u32::MAX),
-            horizon_ns: own().filter_map(|step| step.figures?.horizon_ns).max(),
+            batch_delay_ns: own().filter_map(|step| step.figures?.batch_delay_ns).max(),
             window: at as u64,
             met: u32::try_from(met).unwrap_or(u32::MAX),
             runs: u32::try_from(own().count()).unwrap_or(u32::MAX),
@@ -85,7 +86,6 @@ impl WindowFigures {
         self.generator_limited > 0 && 2 * self.generator_limited >= self.runs
     }
 
-    /// True if most of its runs met what they had to.
     fn qualifies(&self) -> bool {
         2 * self.met > self.runs
     }
@@ -120,7 +120,6 @@ impl BestWindow {
     }
 }
 
-/// The answered rates of the runs at one window.
 fn answered(at: f64, steps: &[Step]) -> Vec<f64> {
     let own = steps.iter().filter(|step| step.at == at);
     own.filter_map(|step| Some(step.figures?.answered_qps)).collect()
@@ -129,10 +128,10 @@ fn answered(at: f64, steps: &[Step]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Breach, CaseId, Judged, Phase, StepFigures};
+    use crate::{Breach, CaseId, InvalidReason, Judged, Phase, StepFigures};
 
     fn step(window: u64, answered_qps: f64, met: bool) -> Step {
-        let reason = "wrong".to_owned();
+        let reason = InvalidReason::Text("wrong".to_owned());
         Step {
             case: CaseId { variant: format!("window-{window}"), repetition: 1 },
             phase: Phase::Repeat,
@@ -148,12 +147,12 @@ mod tests {
                 lost_share: 0.0,
                 p50_ns: Some(1_000 * window),
                 p99_ns: Some(5_000 * window),
-                limit: Some(if window < 4 {
+                bottleneck: Some(if window < 4 {
                     BottleneckKind::Window
                 } else {
                     BottleneckKind::Generator
                 }),
-                horizon_ns: Some(if window < 4 { 0 } else { 50_000 }),
+                batch_delay_ns: Some(if window < 4 { 0 } else { 50_000 }),
                 server_busy_share: None,
             }),
         }
@@ -188,7 +187,7 @@ mod tests {
         assert!(found.certain, "{found:?}");
         assert_eq!(found.best.p99_ns, Some(20_000.0));
         assert!(found.best.is_generator_limited(), "{found:?}");
-        assert_eq!(found.best.horizon_ns, Some(50_000));
+        assert_eq!(found.best.batch_delay_ns, Some(50_000));
         let difference = found.difference.unwrap().value;
         assert!((difference + 0.009).abs() < 1e-3, "{difference}");
     }

@@ -56,9 +56,9 @@ const HELD: f64 = 0.05;
 /// are not counted, because it never paused.
 const IN_HAND: f64 = 0.5;
 
-/// Below this many horizons, up to a tenth of the median latency is the wait of an answer for the
-/// end of the gathering, and a closed loop sends the next query by as much later.
-const HORIZONS: u64 = 10;
+/// Below this many batch delays, more than a tenth of the median latency is the wait of an answer for the
+/// end of its batch, and a closed loop sends the next query by as much later.
+const BATCH_DELAYS: u64 = 10;
 
 /// From this share on, lost queries reach into the 0.999 quantile of the latency.
 const LOST: f64 = 0.001;
@@ -115,7 +115,7 @@ impl Caveat {
             Self::rate_missed(load, measured),
             Self::send_lag(load, measured),
             Self::pacing(load, measured),
-            Self::horizon(measured),
+            Self::batch_delay(measured),
             Self::first_answers_wait(load, measured),
             Self::generator_drops(measured),
             Self::host_drops(load, measured),
@@ -134,7 +134,6 @@ impl Caveat {
         found.into_iter().flatten().collect()
     }
 
-    /// The busiest worker used at least 90 % of its CPU.
     fn generator_limited(measured: &Measured) -> Option<Self> {
         let busy_share = busiest(measured);
         (busy_share >= GENERATOR_BUSY).then_some(Self::GeneratorLimited { busy_share })
@@ -169,7 +168,6 @@ impl Caveat {
         (!cpus.is_empty()).then_some(Self::SharedCore { cpus })
     }
 
-    /// The load was a closed loop.
     fn closed_loop(load: &LoadFacts) -> Option<Self> {
         load.window().map(|window| Self::ClosedLoop { window })
     }
@@ -204,13 +202,11 @@ impl Caveat {
         (had_time && open < clients).then_some(Self::ClientsNotConnected { open, clients })
     }
 
-    /// Connections waited for their turn for more than 5 % of the time.
     fn connections_held(measured: &Measured) -> Option<Self> {
         let share = most_held(&measured.workers);
         (share > CONNECTIONS_HELD).then_some(Self::ConnectionsHeld { share })
     }
 
-    /// An open loop sent less than 99 % of what was intended.
     fn rate_missed(load: &LoadFacts, measured: &Measured) -> Option<Self> {
         if load.window().is_some() {
             return None;
@@ -256,13 +252,13 @@ impl Caveat {
         (share_within < PACED).then_some(Self::Pacing { width_ns, share_within, p99_error })
     }
 
-    /// The median latency is below ten times what the gathering of sends and receives added to an answer.
-    fn horizon(measured: &Measured) -> Option<Self> {
-        let added = measured.workers.iter().map(WorkerFacts::gathering_ns);
-        let horizon_ns = added.fold(0.0, f64::max) as u64;
+    /// The median latency is below ten times what the batching of sends and receives added to an answer.
+    fn batch_delay(measured: &Measured) -> Option<Self> {
+        let added = measured.workers.iter().map(WorkerFacts::batching_ns);
+        let batch_delay_ns = added.fold(0.0, f64::max) as u64;
         let p50_ns = measured.latency.quantile_ns(0.5)?;
-        (p50_ns < HORIZONS.saturating_mul(horizon_ns))
-            .then_some(Self::Horizon { horizon_ns, p50_ns })
+        (p50_ns < BATCH_DELAYS.saturating_mul(batch_delay_ns))
+            .then_some(Self::BatchDelay { batch_delay_ns, p50_ns })
     }
 
     /// The generator's own sockets dropped answers, if only one.
@@ -302,7 +298,6 @@ impl Caveat {
         (share > STEAL).then_some(Self::Steal { share })
     }
 
-    /// A worker waited for its CPU for more than 5 % of the measured window.
     fn crowded(measured: &Measured) -> Option<Self> {
         let waited = measured.workers.iter().map(WorkerFacts::waited_share);
         let waited_share = waited.fold(0.0, f64::max);
@@ -330,7 +325,6 @@ impl Caveat {
         (cpus > OTHERS).then_some(Self::OtherProcesses { cpus })
     }
 
-    /// At least 0.1 % of the queries were not answered.
     fn lost(measured: &Measured) -> Option<Self> {
         let share = measured.counters.outcomes.lost_share();
         (share >= LOST).then_some(Self::Lost { share })
@@ -342,13 +336,11 @@ impl Caveat {
         (!statuses.is_empty()).then_some(Self::HttpErrors { statuses })
     }
 
-    /// At least 0.1 % of the answers were truncated.
     fn truncated(measured: &Measured) -> Option<Self> {
         let share = share_of_answers(measured, measured.counters.answers.truncated);
         (share >= TRUNCATED).then_some(Self::Truncated { share })
     }
 
-    /// More than 10 % of the answers were NOERROR without a record.
     fn empty_answers(measured: &Measured) -> Option<Self> {
         let share = share_of_answers(measured, measured.counters.answers.empty);
         (share > EMPTY).then_some(Self::EmptyAnswers { share })
@@ -375,7 +367,6 @@ impl Caveat {
         broke_down.then_some(Self::Unsteady { lowest_qps, median_qps })
     }
 
-    /// Answers came late, twice, or unasked.
     fn stray_answers(measured: &Measured) -> Option<Self> {
         let answers = &measured.counters.answers;
         let (late, duplicate, unexpected) = (answers.late, answers.duplicate, answers.unexpected);
@@ -383,7 +374,6 @@ impl Caveat {
         any.then_some(Self::StrayAnswers { late, duplicate, unexpected })
     }
 
-    /// The server counted other than the load sent, by more than 1 %.
     fn counts_differ(measured: &Measured) -> Option<Self> {
         let agreement = Agreement::of(measured)?;
         let Agreement { sent, counted, .. } = agreement;
@@ -402,7 +392,6 @@ pub(crate) fn pinned_cpus(
     is_pinned.then(|| pinned().flatten().copied().collect())
 }
 
-/// The CPUs that each server was pinned to, that under test first.
 fn servers_cpus<'a>(
     server: &'a ServerFacts,
     chain: &'a [ChainPart],
@@ -423,7 +412,6 @@ fn in_hand(measured: &Measured) -> Option<f64> {
     Some(measured.answered_qps() * longest_ns / 1e9)
 }
 
-/// A number of answers as a share of all, in [0, 1]; 0 without any.
 fn share_of_answers(measured: &Measured, count: u64) -> f64 {
     count as f64 / measured.counters.outcomes.answered.max(1) as f64
 }

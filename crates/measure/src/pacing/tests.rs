@@ -4,10 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Milliseconds of (due, sent).
 type Milliseconds = Vec<(u32, u32)>;
 
-/// The tally of these milliseconds.
 fn tally(milliseconds: &Milliseconds) -> Pacing {
     let mut tally = PacingTally::new();
     milliseconds.iter().for_each(|&(due, sent)| tally.push(due, sent));

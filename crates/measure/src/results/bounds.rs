@@ -64,9 +64,7 @@ const MAX_NS: usize = 10_000_000_000_000_000;
 /// What may still be read of files of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    /// Octets of any one file.
     pub(super) file: u64,
-    /// Octets of all of them together.
     pub(super) octets: u64,
     /// JSON values in all of them together.
     pub(super) values: usize,
@@ -167,20 +165,20 @@ fn words(record: &RunRecord) -> usize {
         let ChainPart { role, host, transport, server, resources, counters } = part;
         length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
     };
-    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], limit: &Bottleneck| {
+    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], bottleneck: &Bottleneck| {
         let measured = measured.map_or(0, |measured| {
             let Measured { counters, warm_up, resources, server_counters, tls, .. } = measured;
             let series = words_of_series(resources, server_counters.as_ref());
             length(&(counters, warm_up, tls)) + series
         });
-        measured + length(&(caveats, limit))
+        measured + length(&(caveats, bottleneck))
     };
     let common = record.common_load.as_ref().map_or(0, |common| {
-        length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.limit)
+        length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.bottleneck)
     });
     length(&(started, status, load, server, testbed))
         + chain.iter().map(behind).sum::<usize>()
-        + of_load(record.measured.as_ref(), &record.caveats, &record.limit)
+        + of_load(record.measured.as_ref(), &record.caveats, &record.bottleneck)
         + common
 }
 
@@ -190,7 +188,6 @@ fn words_of_series(resources: &ResourceSeries, counters: Option<&CounterSeries>)
     length(&(cpu_source, memory_source, threads, load_cpus, counters))
 }
 
-/// Octets of a value as JSON.
 fn length(value: &impl Serialize) -> usize {
     struct Counted(usize);
     impl io::Write for Counted {

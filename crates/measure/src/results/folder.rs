@@ -221,7 +221,6 @@ impl Folder {
         removed.map_err(io_error("remove", &path))
     }
 
-    /// Removes a file, if it is there.
     pub(super) fn unlink(&self, name: &str) -> Result<(), Errno> {
         match rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),

@@ -19,7 +19,6 @@ impl ResultsDirectory {
         Ok(self.root.make(RUNS)?.make(&case.folder())?.path().to_owned())
     }
 
-    /// Makes room for a new run.
     fn put_aside(&self, case: &CaseId) -> Result<(), ResultsError> {
         // What a kill left aside is decided first: there is one place aside for each run.
         self.settle(case)?;
@@ -54,7 +53,6 @@ impl ResultsDirectory {
     }
 }
 
-/// Name of the folder where an old run waits.
 fn aside(case: &CaseId) -> String {
     format!("{}.{ENDING}", case.folder())
 }
@@ -67,7 +65,6 @@ mod tests {
     use super::*;
     use crate::Session;
 
-    /// A folder's record and another file of it.
     type Run = Option<(&'static str, &'static str)>;
 
     /// Record that says that a folder has none.

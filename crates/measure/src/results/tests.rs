@@ -297,13 +297,13 @@ fn what_records_say_in_words_is_bounded_together() {
     let load = serde_json::json!({
         "transport": "udp", "target": "", "clients": 1, "mode": {"mode": "closed", "outstanding": 1},
         "duration_ns": 1, "warm_up_ns": 0, "timeout_ns": 1, "workers": 1, "cpus": [], "queries": "",
-        "seed": 1, "send_path": "", "horizon_ns": 0,
+        "seed": 1, "send_path": "", "batch_delay_ns": 0,
     });
     let record = serde_json::json!({
         "format": RECORD_FORMAT, "variant": "udp", "repetition": 1, "position": 0, "started": "",
         "status": {"status": "valid"}, "load": load, "server": crate::ServerFacts::default(),
         "measured": crate::Measured::default(), "caveats": [],
-        "limit": {"kind": "server-cpu", "evidence": ""},
+        "bottleneck": {"kind": "server-cpu", "evidence": ""},
     });
     let record: RunRecord = serde_json::from_value(record).unwrap();
     let taken = |record: &RunRecord| {
@@ -322,8 +322,11 @@ fn what_records_say_in_words_is_bounded_together() {
     };
     check(&|record, text| record.load.queries = text);
     check(&|record, text| record.server.notes.push(text));
-    check(&|record, text| record.limit.evidence = text);
-    check(&|record, reason| record.status = crate::RunStatus::Invalid { reason });
+    check(&|record, text| record.bottleneck.evidence = vec![crate::Evidence::Text(text)]);
+    check(&|record, text| {
+        let reason = crate::InvalidReason::Text(text);
+        record.status = crate::RunStatus::Invalid { reason };
+    });
     check(&|record, cpu_source| {
         record.measured.as_mut().unwrap().resources.cpu_source = cpu_source;
     });

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Remark, SelfCheck, Verdict, fold};
+use super::{Finding, Verdict, fold};
 use crate::{RunRecord, VariantCaveat};
 
 /// The self-checks of the valid runs of a variant.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariantSelfCheck {
     /// Runs whose verdict is `clean`.
     pub clean: u32,
@@ -21,10 +21,10 @@ pub struct VariantSelfCheck {
 }
 
 /// One kind of finding in the runs of a variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantFinding {
     /// With the worst figure of all runs where that is known, else with that of the first.
-    pub finding: Remark,
+    pub finding: Finding,
     /// In how many of the runs there is one of its kind.
     pub runs: u32,
 }
@@ -64,35 +64,32 @@ impl VariantSelfCheck {
     ) -> Self {
         let mut own = Self::default();
         let mut kinds: Vec<(Verdict, VariantFinding)> = Vec::new();
-        let mut workers = None;
         for record in runs {
-            let Some(check) = SelfCheck::of(record) else { continue };
-            match check.verdict {
+            let Some(measured) = &record.measured else { continue };
+            let found = fold(record, measured);
+            match found.first().map_or(Verdict::Clean, |(verdict, _)| *verdict) {
                 Verdict::Clean => own.clean += 1,
                 Verdict::Doubtful => own.doubtful += 1,
                 Verdict::GeneratorLimited => own.generator_limited += 1,
             }
-            workers = workers.or(Some(record.load.workers));
-            let mut seen: Vec<String> = Vec::new();
-            for (verdict, finding) in fold(record) {
-                // The words before the figure are those of the kind. A run counts once for each,
-                // though it may say one twice.
-                let is_new = !seen.contains(&finding.what);
-                seen.push(finding.what.clone());
-                match kinds.iter_mut().find(|(_, kind)| kind.finding.what == finding.what) {
-                    Some((worst, kind)) => {
-                        kind.runs += u32::from(is_new);
-                        *worst = verdict.max(*worst);
-                    }
-                    None => kinds.push((verdict, VariantFinding { finding, runs: 1 })),
-                }
+            // A run counts once for each kind, though it may have one twice.
+            let mut counted = vec![false; kinds.len()];
+            for (verdict, finding) in found {
+                let is_it = |(_, of): &(_, VariantFinding)| of.finding.is_same_kind(&finding);
+                let Some(place) = kinds.iter().position(is_it) else {
+                    kinds.push((verdict, VariantFinding { finding, runs: 1 }));
+                    counted.push(true);
+                    continue;
+                };
+                let (worst, of) = &mut kinds[place];
+                *worst = verdict.max(*worst);
+                of.runs += u32::from(!std::mem::replace(&mut counted[place], true));
             }
         }
-        let worst = worst.iter().map(|caveat| caveat.worst.finding_with(workers));
-        for finding in worst {
-            let of_kind = |(_, kind): &&mut (_, VariantFinding)| kind.finding.what == finding.what;
-            if let Some((_, kind)) = kinds.iter_mut().find(of_kind) {
-                kind.finding = finding;
+        for (_, of) in &mut kinds {
+            if let Finding::Caveat { caveat, .. } = &mut of.finding {
+                let of_kind = worst.iter().find(|known| known.worst.is_same_kind(caveat));
+                *caveat = of_kind.map_or_else(|| caveat.clone(), |known| known.worst.clone());
             }
         }
         kinds.sort_by_key(|(verdict, _)| Reverse(*verdict));

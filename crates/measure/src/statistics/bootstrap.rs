@@ -69,7 +69,6 @@ pub fn mean(runs: &[f64], seed: u64) -> Option<Estimate> {
     Some(Estimate { low: estimate.low.max(least), ..estimate })
 }
 
-/// The arithmetic mean; `None` without runs or with one that is not finite.
 fn mean_of(runs: &[f64]) -> Option<f64> {
     let mean = runs.iter().sum::<f64>() / runs.len() as f64;
     (!runs.is_empty() && mean.is_finite()).then_some(mean)
@@ -123,17 +122,14 @@ fn percentile_interval(resamples: u32, mut statistic: impl FnMut() -> f64) -> (f
     (quantile(1.0 - UPPER), quantile(UPPER))
 }
 
-/// Writes a finite number as itself and any other as `null`.
 fn null_if_infinite<S: serde::Serializer>(end: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     end.is_finite().then_some(*end).serialize(serializer)
 }
 
-/// Reads the lower end; `null` is negative infinity.
 fn low_end<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
 }
 
-/// Reads the upper end; `null` is infinity.
 fn high_end<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }

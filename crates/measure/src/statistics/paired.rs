@@ -22,9 +22,7 @@ pub struct Paired {
     pub absolute: Estimate,
     /// How many pairs there are.
     pub pairs: usize,
-    /// The mean of the differences of logarithms.
     mean: f64,
-    /// Its standard error.
     error: f64,
     /// No pair alone gives the difference its sign.
     is_of_all: bool,

@@ -1,7 +1,7 @@
 //! What is said of a run in a search for the capacity.
 
 use dnslab_measure::{
-    Breach, Histogram, Judged, LoadMode, Measured, Objective, RunRecord, RunStatus,
+    Breach, Histogram, InvalidReason, Judged, LoadMode, Measured, Objective, RunRecord, RunStatus,
 };
 
 use crate::example;
@@ -15,7 +15,6 @@ fn run(change: impl FnOnce(&mut Measured)) -> RunRecord {
     record
 }
 
-/// Makes the latency, and the send lag, that of all queries.
 fn times(measured: &mut Measured, latency_ms: u64, lag_ms: u64) {
     let all = |ms: u64| {
         let mut times = Histogram::new();
@@ -27,7 +26,6 @@ fn times(measured: &mut Measured, latency_ms: u64, lag_ms: u64) {
     measured.service_time = all(latency_ms - lag_ms);
 }
 
-/// Has so many of the queries lost.
 fn lose(measured: &mut Measured, lost: u64) {
     let outcomes = &mut measured.counters.outcomes;
     (outcomes.timed_out, outcomes.answered) = (lost, outcomes.due - lost);
@@ -50,7 +48,8 @@ fn check(record: &RunRecord, objective: &str, expected: &str) {
         Judged::Met => "met".to_owned(),
         Judged::Violated { .. } => format!("violated: {breaches}"),
         Judged::GeneratorLimited { generator, .. } => {
-            format!("generator: {breaches}: {}", generator.text())
+            let generator = serde_json::to_string(generator).unwrap();
+            format!("generator: {breaches}: {generator}")
         }
         Judged::Failed { reason } => format!("failed: {reason}"),
     };
@@ -93,7 +92,7 @@ fn a_server_that_does_not_keep_up_violates() {
 #[test]
 fn a_run_that_does_not_count_violates_or_fails() {
     let mut record = run(|_| {});
-    record.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+    record.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
     check(&record, USUAL, "violated: invalid");
     record.status = RunStatus::Failed { reason: "gone".to_owned(), log_tail: Vec::new() };
     check(&record, USUAL, "failed: gone");
@@ -112,7 +111,7 @@ fn the_generator_is_named_when_it_explains_everything() {
     check(&run(busy), USUAL, "met");
     check(&run(slow), USUAL, "generator: p99: ");
     // Queries that left late, if the demand would be met from when they were sent.
-    check(&run(|it| times(it, 18, 9)), USUAL, "generator: p99: Queries left late");
+    check(&run(|it| times(it, 18, 9)), USUAL, r#"generator: p99: {"finding":"left-late""#);
     check(&run(|it| times(it, 20, 9)), USUAL, "violated: p99");
     // Not if others than those that left late are slow: a difference of quantiles would not tell.
     let others = |it: &mut Measured| {
@@ -140,7 +139,7 @@ fn the_generator_is_named_when_it_explains_everything() {
     check(&dropped(900), USUAL, "violated: lost");
     // Wrong answers are never the generator's.
     let mut wrong = run(slow);
-    wrong.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+    wrong.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
     check(&wrong, USUAL, "violated: invalid p99");
 }
 
@@ -166,7 +165,11 @@ fn a_server_that_is_busier_or_does_not_read_is_the_limit() {
     let held = stream.measured.as_mut().unwrap();
     held.workers[0].cpu_ns = 100_000_000;
     held.workers[0].connections_held_ns = 100_000_000;
-    check(&stream, "lost<1%", "generator: not offered: Connections waited for their turn");
+    check(
+        &stream,
+        "lost<1%",
+        r#"generator: not offered: {"finding":"caveat","caveat":{"kind":"connections-held""#,
+    );
     let connections = &mut stream.measured.as_mut().unwrap().counters.connections;
     (connections.attempted, connections.failed) = (1_000, 101);
     check(&stream, "lost<1%", "violated: not offered");

@@ -276,7 +276,7 @@ fn full_sockets_of_the_host() {
 }
 
 #[test]
-fn the_horizon() {
+fn a_batch_delay() {
     // Ten pauses in a second.
     let paused = |mean_ns: u64| {
         move |run: &mut Run| {
@@ -287,13 +287,13 @@ fn the_horizon() {
     let p50_ns = example::measured(1).latency.quantile_ns(0.5).unwrap();
     // 3.162 ms, 3.162 % of the time: 99.98 us for an answer, with a median of 1,000.4 us.
     check(paused(3_162_000), &[]);
-    check(paused(3_163_000), &[Caveat::Horizon { horizon_ns: 100_045, p50_ns }]);
+    check(paused(3_163_000), &[Caveat::BatchDelay { batch_delay_ns: 100_045, p50_ns }]);
     // As long, but hardly ever.
     check(
         |run| (run.measured.workers[0].pause_ns, run.measured.workers[0].pauses) = (400_000, 1),
         &[],
     );
-    check(|run| run.load.horizon_ns = 900_000, &[]);
+    check(|run| run.load.batch_delay_ns = 900_000, &[]);
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn check_limit(change: impl FnOnce(&mut Run), expected: BottleneckKind) {
     change(&mut run);
     let limit =
         Bottleneck::decide(&BottleneckFigures::of(&run.load, &run.server, &[], &run.measured));
-    assert_eq!(limit.kind, expected, "{}", limit.evidence);
+    assert_eq!(limit.kind, expected, "{limit:?}");
 }
 
 #[test]

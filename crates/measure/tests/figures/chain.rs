@@ -3,8 +3,8 @@
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
     Agreement, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, ChainPart, CounterSample,
-    CounterSeries, ResourceSample, ResourceSeries, RunRecord, ServerFacts, ServerFigures, Summary,
-    counter,
+    CounterSeries, CpuUse, Evidence, ResourceSample, ResourceSeries, RunRecord, ServerFacts,
+    ServerFigures, Summary, UNDER_TEST, counter,
 };
 
 use crate::example::{record, session};
@@ -63,7 +63,6 @@ fn upstream() -> ChainPart {
     }
 }
 
-/// A run with that upstream.
 fn chained(position: u32) -> RunRecord {
     RunRecord { chain: vec![upstream()], ..record("udp", position, 1_000) }
 }
@@ -298,5 +297,7 @@ fn an_upstream_at_its_end_is_the_limit() {
     run.chain[0].resources.samples[1].cpu_ns = 1_140_000_000;
     let found = limit(&run);
     assert_eq!(found.kind, BottleneckKind::UpstreamCpu);
-    assert_eq!(found.evidence, "the upstream used 95 % of 1 CPU, the server 50 % of 1 CPU");
+    let of = |role: &str, share| CpuUse { role: role.into(), busy_share: Some(share), cpus: 1 };
+    let servers = vec![of("upstream", 0.95), of(UNDER_TEST, 0.5)];
+    assert_eq!(found.evidence, [Evidence::Servers { servers }]);
 }

@@ -45,7 +45,7 @@ pub(crate) fn load() -> LoadFacts {
         queries: "1,000 names".to_owned(),
         seed: 1,
         send_path: "sendmmsg".to_owned(),
-        horizon_ns: 50_000,
+        batch_delay_ns: 50_000,
         behaviour: String::new(),
         tls: None,
         http_method: None,
@@ -57,7 +57,6 @@ pub(crate) fn load() -> LoadFacts {
     }
 }
 
-/// A server pinned to CPU 0.
 pub(crate) fn server() -> ServerFacts {
     ServerFacts { kind: "bind".to_owned(), cpus: vec![0], ..ServerFacts::default() }
 }
@@ -141,6 +140,6 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         lacks_common_load: false,
         measured: Some(measured(answered)),
         caveats: Vec::new(),
-        limit: Bottleneck { kind: BottleneckKind::Window, evidence: format!("run at {position}") },
+        bottleneck: Bottleneck { kind: BottleneckKind::Window, evidence: Vec::new() },
     }
 }

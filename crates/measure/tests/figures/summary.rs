@@ -2,8 +2,8 @@
 
 use dnslab_measure::statistics::{Metric, Verdict};
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, Caveat, CostLimit, LoadMode, Ruling, RunRecord, RunStatus, Session,
-    Summary, VariantSummary,
+    Bottleneck, BottleneckKind, Caveat, CostLimit, Evidence, InvalidReason, LoadMode, Ruling,
+    RunRecord, RunStatus, Session, Summary, VariantSummary,
 };
 
 use crate::example::{record, session};
@@ -72,9 +72,9 @@ fn only_valid_runs_enter_a_figure() {
     let mut records = records();
     let figures = Summary::of(&session(), &records).variants;
     let mut invalid = record("udp", 90, 1);
-    invalid.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+    invalid.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
     invalid.caveats = vec![Caveat::SharedCpus];
-    invalid.limit = Bottleneck { kind: BottleneckKind::Network, evidence: String::new() };
+    invalid.bottleneck = Bottleneck { kind: BottleneckKind::Network, evidence: Vec::new() };
     let mut failed = record("udp", 91, 1);
     failed.status = RunStatus::Failed { reason: "died".to_owned(), log_tail: Vec::new() };
     failed.measured = None;
@@ -91,7 +91,8 @@ fn a_variant_without_a_valid_run_stays_in_the_table() {
     let mut records = records();
     records.retain(|record| record.variant != "dot");
     for record in records.iter_mut().filter(|record| record.variant == "tcp") {
-        record.status = RunStatus::Invalid { reason: "wrong answers".to_owned() };
+        record.status =
+            RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
     }
     let summary = Summary::of(&session(), &records);
     for (name, others) in [("tcp", 5), ("dot", 0)] {
@@ -100,7 +101,7 @@ fn a_variant_without_a_valid_run_stays_in_the_table() {
         assert!(variant.metrics.is_empty() && variant.latency.is_empty());
         assert_eq!((variant.p999_ns, variant.server_busy_share), (None, None));
         assert_eq!((variant.peak_memory_octets, variant.generator_cpu_per_query_ns), (None, None));
-        assert!(variant.limits.is_empty() && variant.caveats.is_empty());
+        assert!(variant.bottlenecks.is_empty() && variant.caveats.is_empty());
         assert_eq!(variant.mode.is_some(), others > 0, "an invalid run had a mode too");
     }
     assert!(summary.comparisons.is_empty());
@@ -140,9 +141,12 @@ fn handshakes_of_the_warm_up_count() {
 }
 
 #[test]
-fn limits_are_counted() {
+fn bottlenecks_are_counted() {
     let mut records = records();
-    let limit = |kind, evidence: &str| Bottleneck { kind, evidence: evidence.to_owned() };
+    let limit = |kind, evidence: &str| Bottleneck {
+        kind,
+        evidence: vec![Evidence::Text(evidence.to_owned())],
+    };
     let kinds = [
         BottleneckKind::Unclear,
         BottleneckKind::ServerCpu,
@@ -152,7 +156,7 @@ fn limits_are_counted() {
     ];
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
     for ((record, kind), number) in dot.zip(kinds).zip(0u64..) {
-        record.limit = limit(kind, &format!("run {number}"));
+        record.bottleneck = limit(kind, &format!("run {number}"));
     }
     let summary = Summary::of(&session(), &records);
     let expected = [
@@ -160,7 +164,7 @@ fn limits_are_counted() {
         limit(BottleneckKind::Generator, "run 2"),
         limit(BottleneckKind::Unclear, "run 0"),
     ];
-    assert_eq!(variant(&summary, "dot").limits, expected);
+    assert_eq!(variant(&summary, "dot").bottlenecks, expected);
 }
 
 /// The caveats of five runs, and what is kept of them.

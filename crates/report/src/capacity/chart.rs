@@ -4,7 +4,6 @@
 use dnslab_measure::{Answer, Capacity, Judged, Sought};
 use serde::Serialize;
 
-/// The data block of the page of a search.
 #[derive(Debug, Serialize)]
 pub(crate) struct CapacityChart {
     capacity: Points,
@@ -15,40 +14,29 @@ pub(crate) struct CapacityChart {
 struct Points {
     /// `rate` or `window`.
     sought: &'static str,
-    /// The steps that were measured.
     steps: Vec<Point>,
-    /// Bounds of the objective on latency.
     bounds: Vec<Bound>,
     /// The capacity with its interval, queries per second; or the window to use, three times.
     answer: Option<[f64; 3]>,
 }
 
-/// One step.
 #[derive(Debug, Serialize)]
 struct Point {
     /// Intended queries per second, or queries outstanding over all clients.
     at: f64,
-    /// `met`, `violated` or `generator-limited`.
     outcome: &'static str,
-    /// Answered queries per second.
     answered: f64,
-    /// Median latency, milliseconds.
     p50_ms: Option<f64>,
-    /// 0.99 quantile of the latency, milliseconds.
     p99_ms: Option<f64>,
 }
 
-/// A demand on latency.
 #[derive(Debug, Serialize)]
 struct Bound {
-    /// The demand as text.
     text: String,
-    /// Its bound, milliseconds.
     ms: f64,
 }
 
 impl CapacityChart {
-    /// What the charts draw of this search.
     pub(crate) fn of(capacity: &Capacity) -> Self {
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
         let point = |step: &dnslab_measure::Step| {

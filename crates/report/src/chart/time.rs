@@ -13,9 +13,7 @@ const MAX_POINTS: u64 = 600;
 /// Most points of a figure over all variants, so that a page of a thousand variants can be made and opened:
 /// each has up to 43 curves. A hundred have as many points as a few.
 const MAX_POINTS_OF_ALL: u64 = 60_000;
-/// Fewest points of a variant, however many there are.
 const LEAST_POINTS: u64 = 60;
-/// Width of a bucket of the time axis, nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 /// Runs shorter than so many seconds are shown in finer buckets at first.
 const FEW_SECONDS: u64 = 10;
@@ -27,12 +25,9 @@ pub(crate) struct Timeline {
     series: Vec<Series>,
 }
 
-/// What happened over time, in buckets of one width.
 #[derive(Debug, Serialize)]
 struct Series {
-    /// Width of a bucket, seconds.
     width_s: f64,
-    /// Middle of each bucket, seconds.
     at_s: Vec<f64>,
     /// The curves, per variant, of each figure that was measured, by [`Figure::id`].
     figures: BTreeMap<&'static str, Vec<Curve>>,
@@ -44,14 +39,10 @@ struct Series {
     is_exact: bool,
 }
 
-/// The use of CPUs one by one, in percent.
 #[derive(Debug, Serialize)]
 struct Cores {
-    /// The variant; empty for all together.
     name: String,
-    /// Name of each CPU, with who has it.
     labels: Vec<String>,
-    /// One for each.
     curves: Vec<Curve>,
 }
 
@@ -64,7 +55,6 @@ impl Timeline {
         Figure::ALL.into_iter().filter(has).collect()
     }
 
-    /// True if the use of each CPU is known.
     pub(crate) fn has_cores(&self) -> bool {
         self.series.iter().any(|series| !series.cores.is_empty())
     }
@@ -75,18 +65,14 @@ impl Timeline {
     }
 }
 
-/// A figure that is drawn over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure {
-    /// Answered queries per second.
     Qps,
     /// Queries per second that the servers counted themselves.
     CountedQps,
-    /// Median latency, milliseconds.
     P50,
     /// 0.95 quantile of the latency, milliseconds.
     P95,
-    /// 0.99 quantile of the latency, milliseconds.
     P99,
     /// CPU use of the server, in percent of one CPU.
     Cpu,
@@ -103,7 +89,6 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    /// All of them in the order in which they are shown.
     const ALL: [Self; 11] = [
         Self::Qps,
         Self::CountedQps,
@@ -140,7 +125,6 @@ impl Figure {
         matches!(self, Self::CountedQps | Self::Network | Self::Connections | Self::Handshakes)
     }
 
-    /// Its value in a bucket of a run.
     fn of(self, run: &Measured, bucket: &Bucket) -> Option<f64> {
         let (from, to) = bucket.span;
         match self {
@@ -175,7 +159,6 @@ impl Figure {
     }
 }
 
-/// Sums of one run inside one bucket of the time axis.
 #[derive(Clone, Debug, Default)]
 struct Bucket {
     /// Where it lies on the run's timeline, nanoseconds.
@@ -186,22 +169,17 @@ struct Bucket {
     answered: Option<u64>,
     /// Queries that ended: the weight of the medians.
     ended: u64,
-    /// Median latency, milliseconds.
     p50_ms: Option<f64>,
-    /// 0.95 quantile, milliseconds.
     p95_ms: Option<f64>,
     /// The largest 0.99 quantile, milliseconds: a short stall stays visible.
     p99_ms: Option<f64>,
     /// Octets sent and received; `None` if they were not counted.
     octets: Option<u64>,
-    /// Connections that became usable.
     opened: Option<u64>,
-    /// TLS handshakes.
     handshakes: Option<u64>,
 }
 
 impl Bucket {
-    /// Adds an interval that lies in it.
     fn add(&mut self, interval: &Interval) {
         self.answered = Some(self.answered.unwrap_or(0) + interval.answered);
         let ended = interval.answered + interval.lost;
@@ -225,7 +203,6 @@ impl Bucket {
         }
     }
 
-    /// A count as a rate over the load's own time.
     fn per_second(&self, count: Option<u64>) -> Option<f64> {
         Some(count? as f64 * 1e9 / self.own_ns as f64)
     }
@@ -363,7 +340,6 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Cores> {
 }
 
 impl Series {
-    /// The curves in buckets of this width.
     fn of(runs: &[Vec<&Measured>], width_ns: u64) -> Self {
         let all = || runs.iter().flatten().copied();
         let after = all().map(|run| run.window_ns.div_ceil(width_ns)).max().unwrap_or(0);
@@ -420,7 +396,6 @@ impl Figure {
     }
 }
 
-/// The commonest length of the intervals of these runs, nanoseconds.
 fn interval_ns<'a>(runs: impl Iterator<Item = &'a Measured>) -> u64 {
     commonest_ns(runs.flat_map(|run| &run.intervals)).unwrap_or(100_000_000)
 }

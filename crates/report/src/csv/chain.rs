@@ -20,7 +20,6 @@ const HEADER: [&str; 12] = [
     "peak_memory_octets",
 ];
 
-/// One row per run and server of its chain, the server under test first.
 pub(crate) fn chain(records: &[RunRecord]) -> String {
     let mut text = String::new();
     let reached = ["load", "start"].into_iter().flat_map(|since| {
@@ -54,7 +53,6 @@ pub(crate) fn chain(records: &[RunRecord]) -> String {
     text
 }
 
-/// Headings and fields of what reached a server.
 fn reached_fields(reached: &Reached) -> [(&'static str, String); 5] {
     [
         ("queries", whole(reached.queries)),

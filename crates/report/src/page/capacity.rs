@@ -6,10 +6,10 @@ use dnslab_measure::{Capacity, RunRecord, Sought};
 
 use super::html::{definitions, escape};
 use super::{Page, answer_html, remarks_html};
-use crate::capacity::{capacity_answer, capacity_table};
+use crate::capacity::capacity_table;
 use crate::number;
+use crate::words::capacity::capacity_answer;
 
-/// The answer, the table and the charts.
 pub(super) fn sections(page: &Page<'_>, capacity: &Capacity) -> String {
     format!("{}{}{}{}", hero(page, capacity), charts(capacity), table(capacity), method(capacity))
 }
@@ -26,7 +26,6 @@ fn hero(page: &Page<'_>, capacity: &Capacity) -> String {
     )
 }
 
-/// What was measured, in half a line.
 fn scope(page: &Page<'_>, capacity: &Capacity) -> String {
     let load = |record: &RunRecord| {
         let seconds = record.load.duration_ns as f64 / 1e9;
@@ -73,7 +72,6 @@ fn table(capacity: &Capacity) -> String {
     html
 }
 
-/// Places and captions of the charts; the script fills them.
 fn charts(capacity: &Capacity) -> String {
     let figures = match capacity.sought {
         Sought::Rate(_) => [
@@ -115,7 +113,6 @@ fn charts(capacity: &Capacity) -> String {
     html
 }
 
-/// How the answer was found.
 fn method(capacity: &Capacity) -> String {
     let items: Vec<(&str, String)> = match &capacity.sought {
         Sought::Rate(search) => vec![

@@ -89,7 +89,6 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(String, String)> {
     facts
 }
 
-/// A figure with what is beside it in small letters below.
 fn cell_html(cell: &Cell) -> String {
     let figure = escape(&cell.figure);
     match cell.aside.as_str() {

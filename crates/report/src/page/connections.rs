@@ -9,7 +9,6 @@ use super::html::escape;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
 
-/// Headings of the columns.
 const HEADER: [&str; 11] = [
     "variant",
     "transport",
@@ -24,7 +23,6 @@ const HEADER: [&str; 11] = [
     "early data",
 ];
 
-/// Counts and times of the connections of each variant that has any.
 pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Grouping) -> String {
     let connected: Vec<(usize, &VariantSummary)> = summary
         .variants
@@ -58,7 +56,6 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Group
     html
 }
 
-/// One variant.
 fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
     let of = &variant.connections;
     let mut html = format!(
@@ -79,7 +76,6 @@ fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
     html
 }
 
-/// Median, p99 and number of some times.
 fn time_html(times: &Histogram) -> String {
     let Some((p50, p99)) = times.quantile_ns(0.5).zip(times.quantile_ns(0.99)) else {
         return NONE.to_owned();
@@ -92,7 +88,6 @@ fn time_html(times: &Histogram) -> String {
     )
 }
 
-/// What the host's TCP did besides, where it did anything.
 fn network(variants: &[(usize, &VariantSummary)]) -> String {
     let told = variants.iter().filter_map(|(_, variant)| {
         let drops = &variant.network;

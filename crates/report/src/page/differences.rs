@@ -16,7 +16,6 @@ use crate::number::{self, NONE};
 struct Layout {
     /// Class of the picture, by which the style sheet shows one layout only.
     class: &'static str,
-    /// Its width.
     width: f64,
     /// Where the name of the metric stands, and which of its ends is there.
     metric: (f64, &'static str),
@@ -28,11 +27,9 @@ struct Layout {
     word: Option<f64>,
     /// Room above the first difference of a variant, where its name has a line of its own.
     name_line: f64,
-    /// How many characters of a name there is room for.
     longest_name: usize,
 }
 
-/// For screens with room.
 const BROAD: Layout = Layout {
     class: "broad",
     width: 860.0,
@@ -68,11 +65,8 @@ const BEYOND: f64 = 2.0;
 /// The same for one metric of variants with names that fit beside the axis.
 const NARROW_NAMES: Layout =
     Layout { axis: (140.0, 284.0), name_line: 0.0, longest_name: 17, ..NARROW };
-/// Height of one difference.
 const ROW: f64 = 25.0;
-/// Room above the first difference of a variant.
 const GAP: f64 = 14.0;
-/// Room for the labels of the axis.
 const TOP: f64 = 22.0;
 
 /// Every difference as a point with its interval on one axis, readable without script. Of many
@@ -121,7 +115,6 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// Every difference with its interval as figures, collapsed.
 fn table(summary: &Summary, grouping: &Grouping) -> String {
     const HEADER: [&str; 7] =
         ["variant", "metric", "difference", "95 % interval", "as time", "", "rounds"];
@@ -173,7 +166,6 @@ fn table(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// What is certain of a difference.
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Costs => "worse",
@@ -183,7 +175,6 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// All differences in both layouts.
 fn pictures(summary: &Summary, grouping: &Grouping, drawn: &[&Comparison]) -> String {
     let fits = |of: &&Comparison| name_of(summary, of).chars().count() <= BROAD.longest_name;
     let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
@@ -252,7 +243,6 @@ fn picture(
 
 /// A logarithmic axis of ratios: half and double are equally far from the baseline.
 struct Axis<'a> {
-    /// Where it stands.
     layout: &'a Layout,
     /// The binary logarithm of the ratio at its left end.
     low: f64,
@@ -285,7 +275,6 @@ impl<'a> Axis<'a> {
         (x.clamp(left, right), !(left - 0.5..=right + 0.5).contains(&x))
     }
 
-    /// The place of a relative difference.
     fn x(&self, difference: f64) -> f64 {
         let share = (ratio_log(difference) - self.low) / (self.high - self.low);
         let (left, right) = self.layout.axis;
@@ -405,7 +394,6 @@ fn push_difference(
     html.push('\n');
 }
 
-/// A difference with its interval in words.
 fn told(comparison: &Comparison) -> String {
     let Comparison { variant, against, metric, difference, absolute, .. } = comparison;
     let interval = match difference.is_bounded() {
@@ -418,7 +406,6 @@ fn told(comparison: &Comparison) -> String {
     format!("{variant} against {against}, {}: {change}, {interval}{time}", metric_name(*metric))
 }
 
-/// A metric in one or two words.
 fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "answered qps",

@@ -14,16 +14,16 @@ use super::chain;
 use super::html::{collapsed_text, definitions, escape, prose};
 use super::self_check::{finding_html, verdict_html};
 use crate::csv::status;
-use crate::doubt::{caveat_text, limit_text};
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
+use crate::words::bottleneck::bottleneck_text;
+use crate::words::caveat::caveat_text;
+use crate::words::self_check::remark;
 
-/// The sections at the end of the page.
 pub(crate) fn sections(page: &Page<'_>) -> String {
     format!("{}{}{}", runs(page), provenance(page), servers(page))
 }
 
-/// Every planned run, in the order of execution; those not executed last.
 fn runs(page: &Page<'_>) -> String {
     const HEADER: [&str; 11] = [
         "#",
@@ -65,7 +65,6 @@ fn runs(page: &Page<'_>) -> String {
     html
 }
 
-/// One run as a row.
 fn run_row(record: &RunRecord) -> String {
     let measured = record.measured.as_ref();
     let figure = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
@@ -100,10 +99,10 @@ fn run_row(record: &RunRecord) -> String {
     let check = SelfCheck::of(record);
     let mut remarks: Vec<String> = Vec::new();
     if !reason.is_empty() {
-        remarks.push(reason.to_owned());
+        remarks.push(reason);
     }
     if measured.is_some() {
-        remarks.push(limit_text(&record.limit));
+        remarks.push(bottleneck_text(&record.bottleneck));
     }
     let verdict = check.as_ref().map(|check| format!("{} \u{b7} ", verdict_html(check.verdict)));
     let verdict = verdict.unwrap_or_default();
@@ -116,7 +115,8 @@ fn run_row(record: &RunRecord) -> String {
 /// What the self-check of a run found and its other caveats, collapsed.
 fn doubts(record: &RunRecord, check: Option<&SelfCheck>) -> String {
     let found = check.map(|check| check.findings.as_slice()).unwrap_or_default();
-    let mut items: Vec<String> = found.iter().map(|finding| finding_html(finding, "")).collect();
+    let mut items: Vec<String> =
+        found.iter().map(|finding| finding_html(&remark(finding), "")).collect();
     let others = record.caveats.iter().filter(|caveat| !caveat.is_of_measuring_side());
     let caveats: Vec<String> = others.map(|caveat| prose(&caveat_text(caveat))).collect();
     let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -132,12 +132,10 @@ fn doubts(record: &RunRecord, check: Option<&SelfCheck>) -> String {
     format!("<details><summary>{}</summary><ul>{items}</ul></details>", titles.join(", "))
 }
 
-/// Which planned run a record belongs to.
 fn case_of(record: &RunRecord) -> CaseId {
     CaseId { variant: record.variant.clone(), repetition: record.repetition }
 }
 
-/// The experiment, the host, and the load and server of each variant.
 fn provenance(page: &Page<'_>) -> String {
     let session = page.session;
     let mut html = String::from(
@@ -166,12 +164,10 @@ fn provenance(page: &Page<'_>) -> String {
     html
 }
 
-/// One group of facts.
 fn push_card(html: &mut String, title: &str, content: &str) {
     let _ = write!(html, "<div><h3>{}</h3>\n{content}</div>\n", escape(title));
 }
 
-/// The metrics that could be measured, in words.
 fn compared_by(page: &Page<'_>) -> String {
     let mut metrics: Vec<Metric> =
         page.summary.variants.iter().flat_map(|variant| variant.metrics.keys().copied()).collect();
@@ -191,7 +187,6 @@ fn compared_by(page: &Page<'_>) -> String {
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Load and server of a variant, from its first run.
 fn variant_facts(record: &RunRecord) -> String {
     let LoadFacts { transport, target, clients, mode, workers, cpus, queries, quickack, .. } =
         &record.load;
@@ -239,7 +234,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("target", target.clone()),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", record.load.send_path.clone()),
-        ("sent in batches of up to", number::as_set(record.load.horizon_ns)),
+        ("sent in batches of up to", number::as_set(record.load.batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
         ("receive times", receive_time(&record.load.receive_time)),
         ("TLS", tls.unwrap_or_default()),
@@ -257,7 +252,6 @@ fn variant_facts(record: &RunRecord) -> String {
     definitions(own.into_iter().chain(behind))
 }
 
-/// The CPUs that something was pinned to, in words.
 pub(super) fn pinned(cpus: &[usize]) -> String {
     match cpus {
         [] => "not pinned".to_owned(),
@@ -273,7 +267,6 @@ pub(super) fn watched_by(series: &ResourceSeries) -> String {
     }
 }
 
-/// Where the receive times come from, in words.
 fn receive_time(source: &str) -> String {
     match source {
         "kernel" => "stamped by the kernel",
@@ -293,7 +286,6 @@ fn certificate(facts: &CertificateFacts) -> String {
     format!(": {key} with {key_bits} bits, signed by {signature}, {sent} of {octets} octets sent")
 }
 
-/// What TLS was to do, in words.
 fn asked_tls(tls: &TlsFacts) -> String {
     let resumption = match (tls.resumption, tls.early_data) {
         (false, _) => "no resumption",
@@ -316,7 +308,6 @@ fn asked_tls(tls: &TlsFacts) -> String {
     parts.join(", ")
 }
 
-/// Configuration and log of each run's server, collapsed.
 fn servers(page: &Page<'_>) -> String {
     let mut html = String::new();
     for record in page.records {

@@ -15,7 +15,6 @@ use crate::table::{self, MarkedTable};
 /// The column of [`MarkedTable::header`] that the page sets below the figure of the column before it.
 const INTERVAL: usize = 2;
 
-/// The table of variants, collapsed.
 pub(crate) fn variants(summary: &Summary, grouping: &Grouping) -> String {
     let marked = MarkedTable::of(summary);
     let mut html = format!(
@@ -58,7 +57,6 @@ pub(crate) fn variants(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// A way in which a query may end.
 type Outcome = (&'static str, fn(&Outcomes) -> u64);
 
 /// How many answers were parsed in full, as a sentence; nothing if none was.
@@ -147,7 +145,6 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// Places and captions of the charts; the script fills them.
 pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     let records = page.records;
     let closed = records.iter().any(|record| matches!(record.load.mode, LoadMode::Closed { .. }));
@@ -244,7 +241,6 @@ fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, St
     }
 }
 
-/// The place of a chart.
 fn push_place(html: &mut String, id: &str, class: &str, title: &str, text: &str) {
     let _ = writeln!(
         html,

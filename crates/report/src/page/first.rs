@@ -16,9 +16,7 @@ use crate::variants::{asks_one_by_one, has_open_loop};
 struct Layout {
     /// Class of the picture, by which the style sheet shows one layout only.
     class: &'static str,
-    /// Its width.
     width: f64,
-    /// Most characters of a name.
     longest_name: usize,
 }
 
@@ -27,11 +25,8 @@ const LAYOUTS: [Layout; 2] = [
     Layout { class: "broad", width: 524.0, longest_name: 24 },
     Layout { class: "narrow", width: 368.0, longest_name: 17 },
 ];
-/// Width of a letter, about.
 const LETTER: f64 = 7.4;
-/// Room between the groups of variants.
 const GAP: f64 = 8.0;
-/// Room for the labels of the axis.
 const AXIS: f64 = 22.0;
 
 /// Both charts; nothing if no variant has a run that counts.
@@ -77,7 +72,6 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// A figure with its picture in each layout.
 fn push_figure(
     html: &mut String,
     id: &str,
@@ -95,13 +89,10 @@ fn push_figure(
     );
 }
 
-/// The rows of a picture: where each variant stands.
 struct Rows {
     /// Place in the summary and height of the middle.
     rows: Vec<(usize, f64)>,
-    /// Height of a row.
     height: f64,
-    /// Where they end.
     end: f64,
 }
 
@@ -126,13 +117,11 @@ impl Rows {
     }
 }
 
-/// Room for the names, in a layout.
 fn names_width(summary: &Summary, layout: &Layout) -> f64 {
     let longest = summary.variants.iter().map(|of| of.name.chars().count()).max().unwrap_or(0);
     longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
 }
 
-/// Bars from zero, with intervals and figures.
 fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let of = |place: usize| summary.variants[place].metrics.get(&metric);
@@ -214,7 +203,6 @@ fn with_half_width(found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// A figure with its interval in words.
 fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     match found.is_bounded() {
         true => format!(
@@ -227,14 +215,12 @@ fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// The unit in which the latencies of a picture are written.
 struct Unit {
     name: &'static str,
     ns: f64,
 }
 
 impl Unit {
-    /// The one that fits the smallest median.
     fn of(summary: &Summary) -> Self {
         let medians = summary.variants.iter().filter_map(|of| of.metrics.get(&Metric::LatencyP50));
         let least = medians.map(|found| found.value).fold(f64::INFINITY, f64::min);
@@ -250,10 +236,8 @@ impl Unit {
     }
 }
 
-/// The quantiles of a variant that are drawn.
 const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
 
-/// From the median to p99 on a logarithmic axis, with figures.
 fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let of = |place: usize| {
@@ -316,13 +300,11 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
     wrapped(layout, rows.end + AXIS, described, &svg)
 }
 
-/// The name of a variant before its row.
 fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout, y: f64) {
     let name = shortened(&summary.variants[place].name, layout.longest_name);
     push_text(svg, "name", (0.0, y), "start", &name);
 }
 
-/// Thin lines at the ticks, with their labels below.
 fn push_axis(
     svg: &mut String,
     ticks: &[f64],
@@ -348,7 +330,6 @@ fn push_axis(
     svg.push('\n');
 }
 
-/// The picture around its content.
 fn wrapped(layout: &Layout, height: f64, described: &str, content: &str) -> String {
     format!(
         "<svg class=\"picture {}\" viewBox=\"0 0 {} {height:.0}\" role=\"img\" \

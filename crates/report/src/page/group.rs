@@ -13,16 +13,13 @@ const MAX_IN_PART: usize = 6;
 pub(crate) struct Grouping {
     /// At least one, in the order of the variants; every variant is in one of them.
     pub(crate) groups: Vec<Group>,
-    /// Per variant, the number of its colour.
     slots: Vec<usize>,
 }
 
-/// Variants that are drawn together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Group {
     /// What they have in common: the server, or how their names begin; empty where there is one group.
     pub(crate) name: String,
-    /// Their places in the summary.
     pub(crate) members: Vec<usize>,
     /// Their names without what they have in common.
     pub(crate) labels: Vec<String>,
@@ -84,7 +81,6 @@ impl Grouping {
         Self { slots: slots(&groups, names.len()), groups }
     }
 
-    /// True if there is more than one group.
     pub(crate) fn is_grouped(&self) -> bool {
         self.groups.len() > 1
     }

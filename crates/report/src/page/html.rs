@@ -73,7 +73,6 @@ pub(crate) fn definitions<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>
     html
 }
 
-/// A collapsed block with preformatted text.
 pub(crate) fn collapsed_text(summary: &str, text: &str) -> String {
     // No typographic changes inside: a configuration is shown as it is.
     let text = visible_lines(text).replace('&', "&amp;").replace('<', "&lt;");

@@ -63,7 +63,6 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
     html
 }
 
-/// How the variants alternate.
 fn repetition(session: &Session) -> String {
     let seed = session.seed;
     let tail = "The warm-up is measured, but in no figure.";

@@ -21,11 +21,11 @@ use dnslab_measure::{Capacity, LoadMode, RunRecord, Session, Summary};
 
 use crate::answer::answer;
 use crate::capacity::CapacityChart;
-use crate::capacity::{Answer, Part};
 use crate::chart::Charts;
 use crate::number;
 use crate::server::title;
 use crate::server_files::ServerFiles;
+use crate::words::capacity::{Answer, Part};
 use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};
@@ -33,31 +33,22 @@ pub(crate) use html::collapsed_text;
 
 /// The bundle that `npm run build` makes from `page/src`.
 const SCRIPT: &str = include_str!("../../page/dist/page.js");
-/// The style sheet of the same build.
 const STYLE: &str = include_str!("../../page/dist/page.css");
 /// Hash of [`SCRIPT`] as a Content Security Policy source, made by the same build.
 const SCRIPT_HASH: &str = include_str!("../../page/dist/page.js.sha256");
-/// Hash of [`STYLE`].
 const STYLE_HASH: &str = include_str!("../../page/dist/page.css.sha256");
 
-/// All that a page shows.
 pub(crate) struct Page<'a> {
-    /// What was known before the first run.
     pub(crate) session: &'a Session,
-    /// The finished runs, in the order of execution.
     pub(crate) records: &'a [RunRecord],
-    /// The figures.
     pub(crate) summary: &'a Summary,
     /// The search that the runs are steps of, if they are.
     pub(crate) capacity: Option<&'a Capacity>,
-    /// Which variants are drawn together.
     pub(crate) grouping: Grouping,
-    /// Configurations and logs of the servers.
     pub(crate) server_files: &'a ServerFiles,
 }
 
 impl Page<'_> {
-    /// The whole document.
     pub(crate) fn render(&self) -> String {
         let (content, data) = match self.capacity {
             Some(capacity) => (
@@ -91,7 +82,6 @@ impl Page<'_> {
         )
     }
 
-    /// What the runs have shown, and by which method.
     fn content(&self, charts: &Charts) -> String {
         let Self { session, records, summary, grouping, .. } = self;
         [
@@ -111,7 +101,6 @@ impl Page<'_> {
         .concat()
     }
 
-    /// The bar with the name of the experiment and the theme switch.
     fn top(&self) -> String {
         format!(
             "<header><p><b>dnslab</b> <span>{}</span></p>\
@@ -120,7 +109,6 @@ impl Page<'_> {
         )
     }
 
-    /// The question and the answer.
     fn hero(&self) -> String {
         let answer = answer(self.summary, self.session.margin);
         // With many variants the sentence is set smaller, so that it stays on one screen.
@@ -173,7 +161,6 @@ impl Page<'_> {
     }
 }
 
-/// The answer with its figures set large and its intervals set small.
 fn answer_html(answer: &Answer) -> String {
     let part = |part: &Part| match part {
         Part::Words(text) => escape(text),
@@ -183,7 +170,6 @@ fn answer_html(answer: &Answer) -> String {
     answer.parts.iter().map(part).chain([".".to_owned()]).collect()
 }
 
-/// What limits the answer, as a sentence of its own.
 fn remarks_html(remarks: &str) -> String {
     let text = remarks.trim_start_matches([',', ';', ' ']);
     let mut letters = text.chars();

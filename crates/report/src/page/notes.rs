@@ -1,17 +1,17 @@
-//! What is to be said of the figures: each doubt once, with the variants that it is about.
+//! Notes on the figures: each doubt once, with its variants.
 
 use std::fmt::Write as _;
 
 use dnslab_measure::self_check::Verdict;
-use dnslab_measure::{Remark, Session, Summary, VariantSummary};
+use dnslab_measure::{Session, Summary, VariantSummary};
 
 use super::html::{escape, prose};
 use super::self_check::verdict_html;
 use crate::number;
 use crate::table::{in_runs, note_texts};
 use crate::variants::listed;
+use crate::words::{Remark, caveat, self_check};
 
-/// A doubt with the variants that have it.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {
     /// What is to be said, a sentence without its full stop.
@@ -21,7 +21,6 @@ struct Note {
     figures: Vec<String>,
     /// What can be done, a sentence without its full stop; empty if nothing.
     remedy: String,
-    /// Names of the variants.
     variants: Vec<String>,
 }
 
@@ -74,39 +73,31 @@ fn verdicts(variants: &[&VariantSummary]) -> String {
     )
 }
 
-/// A doubt as it is found for one variant.
-struct Doubt {
-    what: String,
-    figure: String,
-    remedy: String,
-}
-
 /// The doubts about one variant: what the self-check found, then the others.
-fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
+fn doubts(variant: &VariantSummary) -> Vec<Remark> {
     let runs = variant.self_check.runs();
-    let doubt = |finding: Remark, runs: String| {
-        let asides = [finding.figure, runs.trim().to_owned()];
+    let doubt = |remark: Remark, runs: String| {
+        let asides = [remark.figure, runs.trim().to_owned()];
         let asides: Vec<String> = asides.into_iter().filter(|aside| !aside.is_empty()).collect();
-        Doubt { what: finding.what, figure: asides.join("; "), remedy: finding.remedy }
+        Remark { figure: asides.join("; "), ..remark }
     };
     let findings = variant.self_check.findings.iter();
-    let found = findings.map(|found| doubt(found.finding.clone(), in_runs(found.runs, runs)));
+    let found =
+        findings.map(|found| doubt(self_check::remark(&found.finding), in_runs(found.runs, runs)));
     let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
-    let caveats = caveats
-        .map(|caveat| doubt(caveat.worst.finding(), in_runs(caveat.runs, variant.valid_runs)));
-    let texts = note_texts(variant).into_iter().map(|text| Doubt {
-        what: text.trim_end_matches('.').to_owned(),
-        figure: String::new(),
-        remedy: String::new(),
+    let caveats = caveats.map(|caveat| {
+        doubt(caveat::remark(&caveat.worst), in_runs(caveat.runs, variant.valid_runs))
     });
+    let texts =
+        note_texts(variant).into_iter().map(|text| Remark::new(text.trim_end_matches('.'), "", ""));
     texts.chain(found).chain(caveats).collect()
 }
 
 /// Each doubt once, in the order in which they are met.
-fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Doubt>)>) -> Vec<Note> {
+fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Remark>)>) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for (name, doubts) in variants {
-        for Doubt { what, figure, remedy } in doubts {
+        for Remark { what, figure, remedy } in doubts {
             match notes.iter_mut().find(|note| note.what == what && note.remedy == remedy) {
                 Some(note) if note.variants.last().map(String::as_str) == Some(name) => {}
                 Some(note) => {
@@ -156,7 +147,6 @@ fn note_html(note: &Note, measured: usize) -> String {
     format!("<b>{}:</b> {}{figures}.{remedy}", escape(&who), prose(&note.what))
 }
 
-/// The variants that could not run here.
 fn skipped(session: &Session) -> String {
     if session.skipped.is_empty() {
         return String::new();
@@ -178,8 +168,8 @@ fn skipped(session: &Session) -> String {
 mod tests {
     use super::*;
 
-    fn doubt(what: &str, figure: &str) -> Doubt {
-        Doubt { what: what.to_owned(), figure: figure.to_owned(), remedy: "Wait".to_owned() }
+    fn doubt(what: &str, figure: &str) -> Remark {
+        Remark::new(what, figure, "Wait")
     }
 
     #[test]

@@ -8,7 +8,6 @@ use super::group::Grouping;
 use super::html::escape;
 use crate::number::{self, NONE};
 
-/// Send lag and pacing of the open loops; empty if there is none.
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let (mut lags, mut errors) = (String::new(), String::new());
     for (place, variant) in summary.variants.iter().enumerate() {
@@ -62,7 +61,6 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
-/// A table with these rows.
 fn table(label: &str, header: &[&str], rows: &str) -> String {
     let header: String = header
         .iter()
@@ -88,7 +86,6 @@ fn row(name: &str, rows: usize, cells: &[String]) -> String {
     html
 }
 
-/// Quantiles of the send lag.
 fn lag_cells(lag: &Histogram) -> Vec<String> {
     let write =
         |ns: Option<u64>| ns.map_or_else(|| NONE.to_owned(), |ns| number::duration(ns as f64));
@@ -98,7 +95,6 @@ fn lag_cells(lag: &Histogram) -> Vec<String> {
     cells
 }
 
-/// The errors in windows of one width.
 fn error_cells(window: &PacingWindow) -> Vec<String> {
     let share = |share: Option<f64>| share.map_or_else(|| NONE.to_owned(), number::share);
     vec![
@@ -113,7 +109,6 @@ fn error_cells(window: &PacingWindow) -> Vec<String> {
     ]
 }
 
-/// Queries due in a window on average.
 fn due(mean: f64) -> String {
     if mean < 99.95 { number::three_digits(mean) } else { number::qps(mean) }
 }

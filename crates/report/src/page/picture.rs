@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::html::escape;
 
-/// Round figures on an axis.
 pub(crate) struct Ticks {
     /// Ascending.
     pub(crate) places: Vec<f64>,
@@ -49,7 +48,6 @@ impl Ticks {
     }
 }
 
-/// A text whose middle line is at this height.
 pub(crate) fn push_text(
     html: &mut String,
     class: &str,
@@ -65,7 +63,6 @@ pub(crate) fn push_text(
     );
 }
 
-/// A name cut to so many characters.
 pub(crate) fn shortened(name: &str, most: usize) -> String {
     if name.chars().count() <= most {
         return name.to_owned();

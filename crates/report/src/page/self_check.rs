@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::self_check::{Remark, VariantSelfCheck, Verdict};
+use dnslab_measure::self_check::{VariantSelfCheck, Verdict};
 
 use super::html::prose;
+use crate::words::Remark;
 
-/// A verdict in its colour.
 pub(crate) fn verdict_html(verdict: Verdict) -> String {
     format!("<span class=\"verdict {0}\">{0}</span>", verdict.word())
 }

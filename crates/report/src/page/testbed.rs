@@ -8,14 +8,10 @@ use super::html::escape;
 use crate::chain::role_name;
 use crate::number;
 
-/// Width of a host.
 const HOST: f64 = 210.0;
-/// Height of one line of text.
 const LINE: f64 = 17.0;
-/// Room inside a host above and below its text.
 const ROOM: f64 = 10.0;
 
-/// One line of hosts with the variants that have it.
 struct Place {
     /// The hosts from the clients to the end of the chain: name, and what runs there.
     hosts: Vec<(String, Vec<Role>)>,
@@ -23,17 +19,13 @@ struct Place {
     links: Vec<LinkFacts>,
     /// Whether each host is a network namespace.
     namespaces: bool,
-    /// The variants.
     variants: Vec<String>,
 }
 
-/// What runs on a host in one role.
 struct Role {
     /// The role; empty for the load generator.
     name: String,
-    /// The kinds of servers that have it, each in another variant.
     kinds: Vec<String>,
-    /// How many variants have one.
     variants: usize,
 }
 
@@ -109,7 +101,6 @@ impl Place {
         }
     }
 
-    /// True if hosts and links are the same, whatever runs there.
     fn is_like(&self, other: &Self) -> bool {
         let names = |place: &Self| -> Vec<String> {
             place.hosts.iter().map(|(name, _)| name.clone()).collect()
@@ -119,7 +110,6 @@ impl Place {
             && names(self) == names(other)
     }
 
-    /// Takes what runs on the same hosts in another variant.
     fn add_servers(&mut self, hosts: Vec<(String, Vec<Role>)>) {
         for ((_, own), (_, more)) in self.hosts.iter_mut().zip(hosts) {
             for role in more {
@@ -151,12 +141,10 @@ impl Place {
 }
 
 impl Role {
-    /// A server in a role.
     fn of(name: &str, kind: &str) -> Self {
         Self { name: name.to_owned(), kinds: vec![kind.to_owned()], variants: 1 }
     }
 
-    /// Takes the server that has this role in another variant.
     fn add(&mut self, other: Self) {
         self.variants += other.variants;
         let new: Vec<String> =
@@ -222,7 +210,6 @@ fn description(place: &Place) -> String {
     text
 }
 
-/// The picture, from left to right or from top to bottom.
 fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
     const GAP: f64 = 180.0;
     const DROP: f64 = 66.0;
@@ -281,7 +268,6 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
     )
 }
 
-/// A link.
 fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
     let _ = write!(
         html,
@@ -290,7 +276,6 @@ fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-/// A text that begins, or has its middle, at this place.
 fn push_text(html: &mut String, anchor: &str, (x, y): (f64, f64), class: &str, text: &str) {
     let _ = write!(
         html,

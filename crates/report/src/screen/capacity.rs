@@ -5,7 +5,8 @@ use dnslab_measure::{Answer, Capacity, RunRecord, Session, Summary, tried};
 use super::{
     Line, Look, MAX_LINES, Piece, WIDEST, conditions, notes, push_notes, rows, trust, wrapped,
 };
-use crate::capacity::{capacity_answer, capacity_table};
+use crate::capacity::capacity_table;
+use crate::words::capacity::capacity_answer;
 
 /// So many rates are shown, those next to the answer; all of them are on the page.
 const MAX_ROWS: usize = 8;

@@ -1,10 +1,10 @@
 //! Figures and differences in the cells of the table.
 
-use dnslab_measure::number;
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
 
 use super::{Look, Piece};
 use crate::answer::unseen;
+use crate::number;
 
 /// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
 pub(super) fn figure(metric: Metric, figure: &Estimate) -> String {

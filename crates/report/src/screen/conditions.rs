@@ -5,7 +5,6 @@ use dnslab_measure::{LoadMode, RunRecord, Session};
 use crate::number;
 use crate::server::title;
 
-/// Server, CPUs, clients, rounds and their time.
 pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let mut parts: Vec<String> = Vec::new();
@@ -32,7 +31,6 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
 /// More servers than these are counted.
 const MAX_SERVERS: usize = 5;
 
-/// The servers under test: one with its CPUs, several by their names.
 fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
     let one = shared(records.clone().map(server));
     one.or_else(|| {
@@ -69,19 +67,16 @@ fn length(record: &RunRecord) -> String {
     }
 }
 
-/// How many clients there were.
 fn clients(record: &RunRecord) -> String {
     let plural = if record.load.clients == 1 { "" } else { "s" };
     format!("{} client{plural}", number::count(record.load.clients.into()))
 }
 
-/// What all have in common, or nothing.
 fn shared(mut texts: impl Iterator<Item = String>) -> Option<String> {
     let first = texts.next()?;
     texts.all(|text| text == first).then_some(first)
 }
 
-/// A server with its CPUs.
 fn server(record: &RunRecord) -> String {
     let title = title(&record.server.kind, &record.server.version);
     match record.server.cpus.len() {
@@ -91,7 +86,6 @@ fn server(record: &RunRecord) -> String {
     }
 }
 
-/// The clients and what they ask.
 fn load(record: &RunRecord) -> String {
     let clients = clients(record);
     match &record.load.mode {

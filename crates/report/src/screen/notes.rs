@@ -2,15 +2,14 @@
 
 use dnslab_measure::{
     BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
-    VariantSummary, http_statuses,
+    VariantSummary,
 };
 
 use crate::number;
 use crate::variants::{asks_one_by_one, listed};
+use crate::words::invalid::{http_statuses, invalid_text};
 
-/// One doubt about some variants.
 struct Doubt<'a> {
-    /// The gravest has 0.
     rank: u8,
     variants: Vec<&'a str>,
     /// In how many of the valid runs of those variants, and how many these are.
@@ -18,9 +17,7 @@ struct Doubt<'a> {
     said: Said,
 }
 
-/// A note.
 pub(crate) struct Note {
-    /// All that is said.
     pub(crate) text: String,
     /// The same in fewer words, where there is little room.
     pub(super) short: String,
@@ -34,7 +31,6 @@ impl Note {
     }
 }
 
-/// What an action of a note depends on.
 #[derive(Clone, Copy)]
 struct Setting {
     workers: u32,
@@ -51,7 +47,6 @@ struct Setting {
 }
 
 impl Setting {
-    /// That of a variant.
     fn of(session: &Session, record: &RunRecord) -> Self {
         let own = match record.load.mode {
             LoadMode::Open { rate_qps, .. } => Some(rate_qps),
@@ -68,7 +63,6 @@ impl Setting {
         }
     }
 
-    /// One more worker, where there is a CPU for it.
     fn more_workers(self) -> String {
         if self.load_cpus > 0 && self.workers as usize >= self.load_cpus {
             return "Give the load more CPUs (`load.cpus`), on a machine that has them".to_owned();
@@ -76,14 +70,12 @@ impl Setting {
         format!("Add a worker with `--set load.workers={}`", self.workers + 1)
     }
 
-    /// Half of the rate.
     fn lower_rate(self) -> String {
         let key = if self.is_common { "common.rate" } else { "load.rate" };
         let rate = self.rate_qps.map_or_else(|| "N".to_owned(), |qps| format!("{:.0}", qps / 2.0));
         format!("Lower the rate with `--set {key}={rate}`.")
     }
 
-    /// CPUs of their own for server and load.
     fn other_cpus(self, has_chain: bool) -> &'static str {
         match (self.is_running, has_chain) {
             (true, _) => "Give the load CPUs that the server does not use: `--set load.cpus=1`.",
@@ -96,13 +88,10 @@ impl Setting {
     }
 }
 
-/// A doubt in words.
 struct Said {
     /// What is wrong, without a full stop; doubts that say the same are one.
     what: &'static str,
-    /// Its figure.
     figure: String,
-    /// What to do.
     action: String,
 }
 
@@ -123,10 +112,8 @@ pub(super) fn of_search(session: &Session, summary: &Summary, records: &[RunReco
     doubts.iter().map(|doubt| text(doubt, None)).collect()
 }
 
-/// Which doubts are told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// All of them.
     All,
     /// Those of the machine, and of how the server was watched.
     OfTheMachine,
@@ -148,7 +135,6 @@ impl Wanted {
     }
 }
 
-/// The doubts that are told, merged over the variants, the gravest first.
 fn doubts<'a>(
     session: &Session,
     summary: &'a Summary,
@@ -165,9 +151,11 @@ fn doubts<'a>(
             continue;
         };
         let setting = Setting::of(session, record);
-        // Whether it answers more is told by the limit, where the server was at its end as well.
-        let is_held_back =
-            variant.limits.first().is_some_and(|limit| limit.kind == BottleneckKind::Generator);
+        // Whether it answers more is told by the bottleneck, where the server was at its end as well.
+        let is_held_back = variant
+            .bottlenecks
+            .first()
+            .is_some_and(|first| first.kind == BottleneckKind::Generator);
         let is_told = |of: &&VariantCaveat| match of.worst {
             Caveat::Crowded { .. } if shares => false,
             Caveat::GeneratorLimited { .. } if !is_held_back => false,
@@ -180,10 +168,10 @@ fn doubts<'a>(
         let is_full = |of: &VariantCaveat| {
             matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
         };
-        let limit = of_limit(variant, setting)
+        let bottleneck = of_bottleneck(variant, setting)
             .filter(|_| wanted == Wanted::All && !variant.caveats.iter().any(is_full));
-        let limit = limit.map(|said| (said, variant.valid_runs));
-        for ((rank, said), runs) in caveats.chain(limit) {
+        let bottleneck = bottleneck.map(|said| (said, variant.valid_runs));
+        for ((rank, said), runs) in caveats.chain(bottleneck) {
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
                 Some(known) if known.variants.contains(&variant.name.as_str()) => {}
                 Some(known) => {
@@ -202,11 +190,11 @@ fn doubts<'a>(
     doubts
 }
 
-/// What the limit of a closed loop means for its rate, where it was not the server's.
-fn of_limit(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
+/// What the bottleneck of a closed loop means for its rate, where it was not the server's.
+fn of_bottleneck(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window =
-        variant.limits.first().is_some_and(|limit| limit.kind == BottleneckKind::Window);
+        variant.bottlenecks.first().is_some_and(|first| first.kind == BottleneckKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
         let said = Said {
             what: "neither the server nor the load was busy, so more clients get a higher rate",
@@ -243,14 +231,12 @@ fn text(doubt: &Doubt<'_>, all: Option<usize>) -> Note {
     }
 }
 
-/// That runs of the plan are missing.
 fn not_made(session: &Session, records: &[RunRecord]) -> Option<String> {
     let (made, planned) = (records.len(), session.plan.len());
     let text = "`dnslab run --resume` with the results directory makes the others.";
     (made < planned).then(|| format!("{made} of {planned} runs were made. {text}"))
 }
 
-/// Variants that were not run, and runs that do not count, with the first reason.
 fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     let mut add = |text: String, name| match notes.iter_mut().find(|(known, _)| *known == text) {
@@ -271,17 +257,14 @@ fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
     notes.into_iter().map(|(text, names)| format!("{}: {text}", listed(&names))).collect()
 }
 
-/// Why a run does not count.
-fn reason(record: &RunRecord) -> Option<&str> {
+fn reason(record: &RunRecord) -> Option<String> {
     match &record.status {
         RunStatus::Valid => None,
-        RunStatus::Invalid { reason } | RunStatus::Failed { reason, .. } => {
-            Some(first_line(reason))
-        }
+        RunStatus::Invalid { reason } => Some(first_line(&invalid_text(reason)).to_owned()),
+        RunStatus::Failed { reason, .. } => Some(first_line(reason).to_owned()),
     }
 }
 
-/// The first line of a text, without its full stop.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_end_matches('.')
 }
@@ -493,8 +476,10 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
         ),
         Caveat::ClosedLoop { .. }
         | Caveat::WindowNotFull { .. }
-        | Caveat::Horizon { .. }
+        | Caveat::BatchDelay { .. }
         | Caveat::StrayAnswers { .. }
+        | Caveat::TurnBacklog { .. }
+        | Caveat::CommonLoadInvalid { .. }
         | Caveat::Other { .. } => None,
     }
 }

@@ -7,9 +7,7 @@ use super::{Line, Look, Piece, cell};
 use crate::variants::has_open_loop;
 use crate::{answer, number};
 
-/// Blanks before a row.
 const INDENT: usize = 2;
-/// Blanks between two columns.
 const GAP: usize = 2;
 /// Names longer than this have their middle left away.
 const MAX_NAME: usize = 24;
@@ -151,12 +149,10 @@ fn upstream_connections(summary: &Summary) -> Option<Vec<Piece>> {
     Some(column)
 }
 
-/// The place of a metric from left to right, from 1.
 fn order(metric: Metric) -> usize {
     ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1)
 }
 
-/// What stands above the figures of a metric.
 fn heading(metric: Metric) -> &'static str {
     match metric {
         Metric::AnsweredQps => "queries/s",
@@ -182,7 +178,6 @@ fn name(summary: &Summary, variant: &VariantSummary) -> String {
     }
 }
 
-/// A name that fits its column.
 fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= MAX_NAME {
@@ -234,7 +229,6 @@ fn cell(
 /// What stands for a quantile that so many lost queries reach.
 const TIME_OUT: &str = "time-out";
 
-/// The word in the place of figures.
 fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
     match variant {
         VariantSummary { skipped: Some(_), .. } => Some("not run"),
@@ -258,7 +252,6 @@ pub(super) fn fitting(mut table: Vec<Vec<Piece>>, width: usize) -> Vec<Vec<Piece
     table
 }
 
-/// The first column left, the others right.
 pub(super) fn laid_out(table: &[Vec<Piece>]) -> Vec<Line> {
     let columns = table.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns).map(|column| width_of(table, column)).collect();

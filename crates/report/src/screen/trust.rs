@@ -2,16 +2,16 @@
 
 use dnslab_measure::{BottleneckKind, RunRecord, Summary};
 
-use crate::doubt::limit_name;
 use crate::number;
 use crate::variants::{asks_one_by_one, find, listed};
+use crate::words::bottleneck::bottleneck_name;
 
 /// What bounded the variants, and how much of the machine's time was taken away.
 pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     let mut parts: Vec<String> = Vec::new();
-    let limits = limits(summary);
-    if !limits.is_empty() {
-        parts.push(format!("Limit: {limits}."));
+    let bottlenecks = bottlenecks(summary);
+    if !bottlenecks.is_empty() {
+        parts.push(format!("Limit: {bottlenecks}."));
     }
     parts.extend(of_the_machine(records, summary));
     parts.join(" ")
@@ -41,15 +41,15 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
     parts
 }
 
-/// The most frequent limit of each variant, those with the same one together.
-fn limits(summary: &Summary) -> String {
+/// The most frequent bottleneck of each variant, those with the same one together.
+fn bottlenecks(summary: &Summary) -> String {
     let mut kinds: Vec<(BottleneckKind, Vec<&str>)> = Vec::new();
     let counted = summary.variants.iter().filter(|variant| variant.valid_runs > 0);
     for variant in counted.clone() {
-        let Some(limit) = variant.limits.first() else { continue };
-        match kinds.iter_mut().find(|(kind, _)| *kind == limit.kind) {
+        let Some(first) = variant.bottlenecks.first() else { continue };
+        match kinds.iter_mut().find(|(kind, _)| *kind == first.kind) {
             Some((_, names)) => names.push(&variant.name),
-            None => kinds.push((limit.kind, vec![&variant.name])),
+            None => kinds.push((first.kind, vec![&variant.name])),
         }
     }
     let all = counted.count();
@@ -57,7 +57,7 @@ fn limits(summary: &Summary) -> String {
     let name = |kind: BottleneckKind| match kind {
         BottleneckKind::Rate => "none at the offered rate",
         BottleneckKind::Window if is_one_by_one => "one query at a time",
-        kind => limit_name(kind),
+        kind => bottleneck_name(kind),
     };
     let told: Vec<String> = kinds
         .iter()

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use dnslab_measure::{Capacity, End, Judged, Remark, ResultsDirectory};
-use dnslab_report::{capacity_answer, write_report};
+use dnslab_measure::{Capacity, Caveat, End, Finding, Judged, ResultsDirectory};
+use dnslab_report::{capacity_answer, judged_text, write_report};
 
 use crate::sample;
 
@@ -53,11 +53,8 @@ fn every_end_has_its_sentence() {
         change(&mut capacity);
         capacity_answer(&capacity).to_string()
     };
-    let busy = || Remark {
-        what: "A worker had no CPU time left".to_owned(),
-        figure: "97 %".to_owned(),
-        remedy: "Add a worker".to_owned(),
-    };
+    let caveat = Caveat::GeneratorLimited { busy_share: 0.97 };
+    let busy = || Finding::Caveat { caveat: caveat.clone(), workers: 1 };
     let limit = |capacity: &mut Capacity| {
         let last = capacity.steps.last_mut().unwrap();
         let breaches = last.judged.breaches().to_vec();
@@ -77,7 +74,9 @@ fn every_end_has_its_sentence() {
     assert_eq!(
         generator,
         "ns1.example meets lost<0.1%, p99<10ms up to at least 64,000 queries per second; above, the \
-         load generator was the limit: A worker had no CPU time left (97 %). Add a worker."
+         load generator was the limit: The load generator had no CPU left: the server may do more than \
+         this figure says (busiest worker: 97.0 % of its CPU). Add a worker with a CPU of its own \
+         (`--set load.workers=2`), or give the server fewer CPUs."
     );
     let below = text(&|it| {
         it.steps.truncate(9);
@@ -96,4 +95,15 @@ fn every_end_has_its_sentence() {
         it.end = Some(End::Interrupted);
     });
     assert_eq!(interrupted, "The search ended without an answer.");
+}
+
+#[test]
+fn searches_of_format_1_are_read() {
+    let generator = r#"{"what":"No CPU left","figure":"97 %","remedy":"Add a worker"}"#;
+    let breaches = r#"[{"breach":"invalid","reason":"too slow"}]"#;
+    let judged = format!(
+        r#"{{"outcome":"generator-limited","breaches":{breaches},"generator":{generator}}}"#
+    );
+    let judged: Judged = serde_json::from_str(&judged).unwrap();
+    assert_eq!(judged_text(&judged), "generator-limited: too slow; No CPU left (97 %)");
 }

@@ -21,13 +21,11 @@ static FORWARDERS: LazyLock<[String; 3]> = LazyLock::new(|| {
 pub(crate) static RECORDS: LazyLock<Vec<RunRecord>> =
     LazyLock::new(|| sample::chain::records(&sample::chain::session()));
 
-/// Reads what these tests look at.
 fn files(results: &ResultsDirectory) -> [String; 3] {
     ["report.html", "table.md", "chain.csv"]
         .map(|name| fs::read_to_string(results.path().join(name)).unwrap())
 }
 
-/// The table of servers on the page.
 fn chain_table() -> &'static str {
     let section = between(&FORWARDERS[0], "<section id=\"chain\">", "</section>");
     between(section, "<table class=\"figures chain\">", "</table>")
@@ -236,7 +234,7 @@ fn the_limit_of_a_chain_has_its_name() {
         BottleneckKind::SharedCpu,
     ];
     for (record, kind) in records.iter_mut().zip(kinds) {
-        record.limit.kind = kind;
+        record.bottleneck.kind = kind;
     }
     let [_, _, runs, ..] = report_of(&session, &records);
     for name in ["relay CPU", "upstream CPU", "servers' CPU", "shared CPU"] {

@@ -32,8 +32,8 @@ pub(crate) fn write_rate(path: &Path) -> Result<ResultsDirectory, ResultsError> 
             lost_share: if is_over { 1.0 - today / at } else { 0.0 },
             p50_ns: Some((p50_ms * 1e6) as u64),
             p99_ns: Some(if is_over { 2_000_000_000 } else { (3e6 * p50_ms) as u64 }),
-            limit: None,
-            horizon_ns: None,
+            bottleneck: None,
+            batch_delay_ns: None,
             server_busy_share: Some(0.42),
         };
         steps.push(Step {
@@ -91,8 +91,8 @@ pub(crate) fn write_window(path: &Path) -> Result<ResultsDirectory, ResultsError
                     lost_share: 0.0,
                     p50_ns,
                     p99_ns: p50_ns.map(|ns| 3 * ns),
-                    limit: None,
-                    horizon_ns: None,
+                    bottleneck: None,
+                    batch_delay_ns: None,
                     server_busy_share: None,
                 }),
             });
@@ -108,7 +108,6 @@ pub(crate) fn write_window(path: &Path) -> Result<ResultsDirectory, ResultsError
     write(path, "How many queries outstanding does ns1.example need?", sought, steps)
 }
 
-/// The next run of a variant.
 fn case(variant: &str, steps: &[Step]) -> CaseId {
     let earlier = steps.iter().filter(|step| step.case.variant == variant).count();
     CaseId { variant: variant.to_owned(), repetition: earlier as u32 + 1 }
@@ -127,7 +126,6 @@ fn judged(objective: &Objective, figures: &StepFigures) -> Judged {
     if breaches.is_empty() { Judged::Met } else { Judged::Violated { breaches } }
 }
 
-/// Writes the directory, with a record for each step.
 fn write(
     path: &Path,
     question: &str,

@@ -4,18 +4,15 @@
 use std::path::Path;
 
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, HostFacts,
-    LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts, Session,
-    TestbedFacts, counter,
+    Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, Evidence,
+    HostFacts, LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts,
+    Session, TestbedFacts, counter,
 };
 
 use super::{Behaviour, MS, run};
 
-/// One forwarder.
 struct Forwarder {
-    /// What is measured of it.
     behaviour: Behaviour,
-    /// Its kind.
     kind: &'static str,
     /// By what it asks its upstream.
     upstream: &'static str,
@@ -74,7 +71,6 @@ pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
     Ok(results)
 }
 
-/// The planned session.
 pub(crate) fn session() -> Session {
     let names = FORWARDERS.map(|of| of.behaviour.name.to_owned());
     let case = |variant: &String, repetition| CaseId { variant: variant.clone(), repetition };
@@ -89,7 +85,6 @@ pub(crate) fn session() -> Session {
     }
 }
 
-/// The runs of the session.
 pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     let record = |(position, case): (usize, &CaseId)| {
         let forwarder = FORWARDERS.iter().find(|of| of.behaviour.name == case.variant);
@@ -101,7 +96,6 @@ pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     session.plan.iter().enumerate().map(record).collect()
 }
 
-/// Makes a run one through a chain.
 fn forward(of: &Forwarder, record: &mut RunRecord) {
     record.load.mode = LoadMode::Closed { outstanding: 1 };
     record.load.clients = 1;
@@ -169,11 +163,10 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     record.testbed = Some(testbed());
     record.caveats.clear();
     let evidence =
-        "47 qps at a mean latency of 21.000 ms are 1 query in flight, with a window of 1";
-    record.limit = Bottleneck { kind: BottleneckKind::Window, evidence: evidence.to_owned() };
+        vec![Evidence::InFlight { answered_qps: 47.0, mean_latency_ns: 21e6, window: 1.0 }];
+    record.bottleneck = Bottleneck { kind: BottleneckKind::Window, evidence };
 }
 
-/// A server of the chain on this CPU.
 fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
     ServerFacts {
         kind: kind.to_owned(),
@@ -219,7 +212,6 @@ fn counters(source: &str, window: (i64, i64), counts: &[(&str, u64, u64)]) -> Co
     }
 }
 
-/// Three hosts, the second link longer than the first.
 pub(crate) fn testbed() -> TestbedFacts {
     let host = |name: &str, addresses: &[&str], cpu| HostFacts {
         name: name.to_owned(),

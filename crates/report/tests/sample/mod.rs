@@ -9,30 +9,25 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dnslab_measure::{
-    Answers, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters, Fact, Histogram,
-    Interval, IntervalTraffic, LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes,
-    RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory, ResultsError, RunRecord,
-    RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, WorkerFacts,
+    Answers, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters, CpuUse, Evidence,
+    Fact, Histogram, Interval, IntervalTraffic, LoadFacts, LoadMode, Measured, NetworkDrops,
+    Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory, ResultsError,
+    RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, UNDER_TEST,
+    WorkerFacts,
 };
 
-/// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 
-/// What a variant of the sample is like.
 pub(crate) struct Behaviour {
-    /// Its name.
     pub(crate) name: &'static str,
     /// `udp`, `tcp` or `dot`.
     pub(crate) transport: &'static str,
-    /// Answered queries per second.
     pub(crate) qps: f64,
-    /// Median latency, milliseconds.
     pub(crate) p50_ms: f64,
     /// How fast the tail grows: the slowest 0.1 % take about `tail` times the median.
     pub(crate) tail: f64,
 }
 
-/// The three variants of the sample.
 pub(crate) const VARIANTS: [Behaviour; 3] = [
     Behaviour { name: "udp", transport: "udp", qps: 148_000.0, p50_ms: 2.4, tail: 3.0 },
     Behaviour { name: "tcp", transport: "tcp", qps: 131_000.0, p50_ms: 2.9, tail: 5.0 },
@@ -160,18 +155,23 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             ],
             _ => vec![Caveat::ClosedLoop { window }],
         },
-        limit: Bottleneck {
+        bottleneck: Bottleneck {
             kind: if of.name == "udp" {
                 BottleneckKind::Generator
             } else {
                 BottleneckKind::ServerCpu
             },
-            evidence: "server used 99 % of 1 CPU".to_owned(),
+            evidence: vec![Evidence::Servers {
+                servers: vec![CpuUse {
+                    role: UNDER_TEST.to_owned(),
+                    busy_share: Some(0.99),
+                    cpus: 1,
+                }],
+            }],
         },
     }
 }
 
-/// The load of a variant.
 fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
         transport: of.transport.to_owned(),
@@ -186,7 +186,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         queries: "names of the zone, uniformly".to_owned(),
         seed: 1,
         send_path: "sendmmsg".to_owned(),
-        horizon_ns: 50_000,
+        batch_delay_ns: 50_000,
         behaviour: String::new(),
         tls: None,
         http_method: None,
@@ -198,7 +198,6 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     }
 }
 
-/// What such a run measures.
 fn measured(
     of: &Behaviour,
     luck: f64,
@@ -267,7 +266,6 @@ fn measured(
     }
 }
 
-/// One connection per client where there are any.
 fn connections(of: &Behaviour) -> Connections {
     match of.transport {
         "udp" => Connections::default(),
@@ -362,7 +360,6 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
 struct Noise(u64);
 
 impl Noise {
-    /// The next number.
     fn next(&mut self) -> f64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

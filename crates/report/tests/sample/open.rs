@@ -4,17 +4,15 @@
 use std::path::Path;
 
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, CaseId, Caveat, Connections, LoadFacts, LoadMode, Measured,
-    NetworkDrops, Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord, Session,
-    TlsFacts,
+    Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Evidence, LoadFacts, LoadMode,
+    Measured, NetworkDrops, Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord,
+    Session, TlsFacts,
 };
 
 use super::{Behaviour, MS, Noise, fail, run};
 
-/// Intended queries per second.
 const RATE_QPS: f64 = 20_000.0;
 
-/// The four variants.
 const VARIANTS: [Behaviour; 4] = [
     Behaviour { name: "udp", transport: "udp", qps: RATE_QPS, p50_ms: 0.4, tail: 3.0 },
     Behaviour { name: "doh2", transport: "doh2", qps: RATE_QPS, p50_ms: 0.9, tail: 5.0 },
@@ -78,13 +76,13 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
         max_queries: None,
         ..record.load.clone()
     };
-    let rate =
-        |kind| Bottleneck { kind, evidence: "20,000 of the 20,000 qps were answered".to_owned() };
-    (record.limit, record.caveats) = match of.transport {
+    let answered = Evidence::Answered { intended_qps: RATE_QPS, answered_qps: RATE_QPS };
+    let rate = |kind| Bottleneck { kind, evidence: vec![answered.clone()] };
+    (record.bottleneck, record.caveats) = match of.transport {
         "doh3" => (
             Bottleneck {
                 kind: BottleneckKind::Generator,
-                evidence: "the busiest load worker used 99 % of a CPU".to_owned(),
+                evidence: vec![Evidence::BusiestWorker { share: 0.99 }],
             },
             vec![
                 Caveat::GeneratorLimited { busy_share: 0.99 },

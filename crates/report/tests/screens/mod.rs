@@ -37,7 +37,6 @@ fn check_runs(name: &str, session: &Session, records: &[RunRecord]) {
     check(name, summary.variants.len(), &|room| screen(session, records, &summary, room));
 }
 
-/// A results directory that a sample writes.
 fn written(
     write: impl Fn(&Path) -> Result<ResultsDirectory, ResultsError>,
 ) -> (tempfile::TempDir, ResultsDirectory) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dnslab_lab::ServerKind;
 use dnslab_measure::{Agreement, ResultsDirectory, RunRecord, RunStatus};
+use dnslab_report::invalid_text;
 use dnslab_wire::Transport;
 
 use super::table::{Cell, Counts, Row};
@@ -187,9 +188,8 @@ fn first_folder(folder: &Path) -> Option<PathBuf> {
 
 fn cell(record: &RunRecord) -> Cell {
     let measured = match (&record.status, &record.measured) {
-        (RunStatus::Failed { reason, .. } | RunStatus::Invalid { reason }, _) => {
-            return Cell::Failed(reason.clone());
-        }
+        (RunStatus::Failed { reason, .. }, _) => return Cell::Failed(reason.clone()),
+        (RunStatus::Invalid { reason }, _) => return Cell::Failed(invalid_text(reason)),
         (RunStatus::Valid, None) => return Cell::Failed("nothing was measured".to_owned()),
         (RunStatus::Valid, Some(measured)) => measured,
     };

@@ -212,7 +212,8 @@ fn take(path: &Path, played: &mut Played) -> Result<()> {
         if record.status != RunStatus::Valid {
             played.invalid_runs += 1;
         } else if played.kind.limit().is_some() {
-            let kind = serde_json::to_value(record.limit.kind).context("a limit has no name")?;
+            let kind =
+                serde_json::to_value(record.bottleneck.kind).context("a limit has no name")?;
             played.limits.push(kind.as_str().unwrap_or("unnamed").to_owned());
         }
     }

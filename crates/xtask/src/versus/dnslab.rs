@@ -213,6 +213,6 @@ fn finding(record: &RunRecord) -> Result<Finding> {
         p50_us: us(measured.latency.quantile_ns(0.5)),
         p99_us: us(measured.latency.quantile_ns(0.99)),
         send_lag_p50_us: us(measured.send_lag.quantile_ns(0.5)),
-        limit: serde_json::to_value(record.limit.kind)?.as_str().map(str::to_owned),
+        limit: serde_json::to_value(record.bottleneck.kind)?.as_str().map(str::to_owned),
     })
 }

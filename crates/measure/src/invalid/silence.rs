@@ -1,7 +1,9 @@
 //! Servers that fall silent in the middle of a load.
 
+use serde::{Deserialize, Serialize};
+
 use crate::caveat::whole_intervals;
-use crate::{Interval, LoadFacts, Measured, number};
+use crate::{Interval, LoadFacts, Measured};
 
 /// A silence is this many times as long as 99 of 100 answers took at most: then it is no wait for an
 /// answer that is merely slow.
@@ -17,52 +19,52 @@ const PLACES: u64 = 10;
 /// nothing to answer.
 const LEAST_DUE: u64 = 10;
 
+/// A silence of the server that makes a run invalid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// When it began, nanoseconds since the measured window did.
+    pub from_ns: u64,
+    /// Its length, nanoseconds of the load's own time.
+    pub length_ns: u64,
+    /// Length of the measured window, nanoseconds.
+    pub window_ns: u64,
+    /// True if it lasted until the window ended.
+    pub is_at_end: bool,
+}
+
 /// A stretch of the measured window in which no answer came, although queries waited for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Silence {
-    /// When it began, nanoseconds since the measured window did.
+struct Stretch {
+    /// Nanoseconds since the measured window began.
     from_ns: u64,
-    /// Its length, nanoseconds of the load's own time.
+    /// Nanoseconds of the load's own time.
     length_ns: u64,
-    /// Queries that became due in it.
     due: u64,
     /// Queries that had ended without an answer before it.
     lost_before: u64,
-    /// True if it lasted until the window ended.
     is_at_end: bool,
 }
 
-/// Why a load does not count because its server fell silent, as a sentence without its full stop;
-/// `None` if it did not.
+/// The silence for which a load does not count; `None` if the server never fell silent.
 ///
 /// The server was silent if no answer came for 0.2 s, and for three times as long as 99 of 100
-/// answers took, or for the time-out if that is less. Such a silence counts if it lasted until the end of the window, or for as long as the
-/// time-out, and if half of what waited in it was never answered. A shorter one is a stall that the server
-/// overcame, whose cost belongs to the figures. A closed loop needs this rule: its places wait, no further
-/// query becomes due, and so next to none is lost however long the silence is. Instants are exact to one
-/// interval of the record.
+/// answers took, or for the time-out if that is less. Such a silence counts if it lasted until the end of
+/// the window, or for as long as the time-out, and if half of what waited in it was never answered. A
+/// shorter one is a stall that the server overcame, whose cost belongs to the figures. A closed loop needs
+/// this rule: its places wait, no further query becomes due, and so next to none is lost however long the
+/// silence is. Instants are exact to one interval of the record.
 #[must_use]
-pub fn fell_silent(load: &LoadFacts, measured: &Measured) -> Option<String> {
+pub fn fell_silent(load: &LoadFacts, measured: &Measured) -> Option<Silence> {
     // A load of so many queries ends with the last of them, and waits for that alone.
     let ends_by_count = load.max_queries.is_some();
-    let Silence { from_ns, length_ns, is_at_end, .. } =
+    let Stretch { from_ns, length_ns, is_at_end, .. } =
         silence(measured, load.window(), load.timeout_ns)
             .filter(|silence| !(silence.is_at_end && ends_by_count))?;
-    let from = number::duration(from_ns as f64);
-    let whole = number::duration(measured.window_ns as f64);
-    Some(if is_at_end {
-        format!("the server fell silent {from} after the window of {whole} began, and stayed so")
-    } else {
-        let length = number::duration(length_ns as f64);
-        format!(
-            "the server was silent for {length}, from {from} after the window of {whole} began, which \
-             is longer than the time-out"
-        )
-    })
+    Some(Silence { from_ns, length_ns, window_ns: measured.window_ns, is_at_end })
 }
 
 /// The longest silence that counts. `window` is that of a closed loop.
-fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<Silence> {
+fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<Stretch> {
     let p99_ns = measured.service_time.quantile_ns(0.99).unwrap_or(0);
     // What has waited for the time-out is lost, however slow the server was before.
     let least_ns = LEAST_NS.max(LONGER_THAN_ANSWERS.saturating_mul(p99_ns).min(timeout_ns));
@@ -75,7 +77,7 @@ fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<
         _ => 0,
     };
     let lost = measured.counters.outcomes.lost() + measured.warm_up.outcomes.lost();
-    let counts = |silence: &Silence| {
+    let counts = |silence: &Stretch| {
         // If most of what waited was answered after all, the load itself was away, or a stall ended.
         // What had been lost before says nothing.
         let waited = window.unwrap_or(silence.due);
@@ -90,7 +92,7 @@ fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<
 
 /// All stretches of whole intervals without an answer, in order. Intervals in which other loads had
 /// their turn say nothing.
-fn silences(measured: &Measured) -> Vec<Silence> {
+fn silences(measured: &Measured) -> Vec<Stretch> {
     let own_ns = |interval: &Interval| interval.own_ns.unwrap_or(interval.length_ns);
     let intervals = whole_intervals(measured);
     let lost_before = |at_ns| -> u64 {
@@ -103,14 +105,14 @@ fn silences(measured: &Measured) -> Vec<Silence> {
     // A part of an interval at the end of the window.
     let goes_on =
         measured.intervals.iter().any(|interval| interval.at_ns >= end_ns && interval.answered > 0);
-    let mut found: Vec<Silence> = Vec::new();
-    let mut current: Option<Silence> = None;
+    let mut found: Vec<Stretch> = Vec::new();
+    let mut current: Option<Stretch> = None;
     for interval in intervals.into_iter().filter(|interval| own_ns(interval) > 0) {
         if interval.answered > 0 {
             found.extend(current.take());
             continue;
         }
-        let begun = Silence {
+        let begun = Stretch {
             from_ns: interval.at_ns - measured.window_start_ns,
             length_ns: 0,
             due: 0,
@@ -121,7 +123,7 @@ fn silences(measured: &Measured) -> Vec<Silence> {
         silence.length_ns += own_ns(interval);
         silence.due += interval.due;
     }
-    found.extend(current.map(|last| Silence { is_at_end: !goes_on, ..last }));
+    found.extend(current.map(|last| Stretch { is_at_end: !goes_on, ..last }));
     found
 }
 

@@ -1,4 +1,4 @@
-//! How figures are written: the same in findings, in the terminal, in Markdown and on the page.
+//! How figures are written: the same in the terminal, in Markdown and on the page.
 
 pub use dnslab_wire::units::duration::{as_set, rounded as duration};
 pub use dnslab_wire::units::number::{bits_per_second, certain, count, qps, three_digits};

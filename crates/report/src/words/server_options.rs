@@ -1,30 +1,10 @@
-//! The options of servers that bound what a load can ask of them, by the kind of server. Each is named
+//! The options of servers that bound what a load can ask of them, by the program. Each is named
 //! in the manual of that server; the defaults are those of the versions in docs/SERVERS.md.
 
-use crate::ServerFacts;
-
-/// The kind of a server as in [`ServerFacts::kind`]; of one that runs already that of its program, where
-/// that is known.
-pub(crate) fn kind(server: &ServerFacts) -> &str {
-    if server.kind != "external" {
-        return &server.kind;
-    }
-    let path = server.command.first().map_or("", String::as_str);
-    match path.rsplit('/').next().unwrap_or(path) {
-        "named" => "bind",
-        "knotd" => "knot",
-        "kresd" => "knot-resolver",
-        "pdns_recursor" => "pdns-recursor",
-        "pdns_server" => "pdns-auth",
-        program @ ("nsd" | "unbound" | "dnsdist" | "dnsmasq" | "coredns" | "stubby") => program,
-        _ => "external",
-    }
-}
-
-/// What bounds the connections that a server of this kind has at once, as half a sentence; of one that is
+/// What bounds the connections that a server has at once, as half a sentence; of one that is
 /// not known, what it may be.
-pub(crate) fn connection_bound(kind: &str) -> &'static str {
-    match kind {
+pub(super) fn connection_bound(program: &str) -> &'static str {
+    match program {
         "bind" => {
             "BIND bounds them by `tcp-clients` (default 150), over HTTPS by `http-listener-clients` \
              (300)"
@@ -62,32 +42,13 @@ pub(crate) fn connection_bound(kind: &str) -> &'static str {
     }
 }
 
-/// The option for the receive buffer of the server's UDP sockets, if a server of this kind has one.
-pub(crate) fn socket_buffer(kind: &str) -> Option<&'static str> {
-    match kind {
+/// The option for the receive buffer of the server's UDP sockets, if it has one.
+pub(super) fn socket_buffer(program: &str) -> Option<&'static str> {
+    match program {
         "bind" => Some("udp-receive-buffer"),
         "nsd" => Some("receive-buffer-size"),
         "unbound" => Some("so-rcvbuf"),
         "dnsdist" => Some("setUDPSocketBufferSizes"),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_running_server_is_known_by_its_program() {
-        let of = |kind: &str, program: &str| ServerFacts {
-            kind: kind.to_owned(),
-            command: vec![program.to_owned()],
-            ..ServerFacts::default()
-        };
-        assert_eq!(kind(&of("external", "/usr/sbin/named")), "bind");
-        assert_eq!(kind(&of("external", "unbound")), "unbound");
-        assert_eq!(kind(&of("external", "python3")), "external");
-        assert_eq!(kind(&of("nsd", "/usr/sbin/named")), "nsd");
-        assert_eq!(kind(&ServerFacts { command: Vec::new(), ..of("external", "") }), "external");
     }
 }

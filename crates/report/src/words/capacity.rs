@@ -4,9 +4,12 @@ use std::fmt;
 
 use dnslab_measure::statistics::Estimate;
 use dnslab_measure::{
-    Answer as Found, BestWindow, Breach, Capacity, Judged, Outlook, Remark, Sought, Threshold,
+    Answer as Found, BestWindow, Breach, Capacity, Finding, Judged, Outlook, Sought, Threshold,
 };
 
+use super::Remark;
+use super::invalid::invalid_text;
+use super::self_check::remark;
 use crate::number;
 
 /// What a search has found: one sentence, in parts so that the page can set the
@@ -53,7 +56,7 @@ pub fn judged_text(judged: &Judged) -> String {
     match (judged, outcome(judged)) {
         (Judged::Met, (word, _)) => word.to_owned(),
         (Judged::GeneratorLimited { generator, .. }, (_, reason)) => {
-            let Remark { what, figure, .. } = generator;
+            let Remark { what, figure, .. } = remark(generator);
             format!("generator-limited: {reason}; {what} ({figure})")
         }
         (_, (word, reason)) => format!("{word}: {reason}"),
@@ -61,7 +64,7 @@ pub fn judged_text(judged: &Judged) -> String {
 }
 
 /// The word for what is said of a step, and the reason; empty if it met everything.
-pub(super) fn outcome(judged: &Judged) -> (&'static str, String) {
+pub(crate) fn outcome(judged: &Judged) -> (&'static str, String) {
     let reasons = || judged.breaches().iter().map(breach).collect::<Vec<_>>().join(", ");
     match judged {
         Judged::Met => ("met", String::new()),
@@ -72,7 +75,7 @@ pub(super) fn outcome(judged: &Judged) -> (&'static str, String) {
 }
 
 /// The short name of what is not met, for a table.
-pub(super) fn name(breach: &Breach) -> String {
+pub(crate) fn name(breach: &Breach) -> String {
     match breach {
         Breach::Threshold { demand, .. } => demand.quantity.to_string(),
         Breach::NotOffered { .. } => "not sent".to_owned(),
@@ -81,7 +84,6 @@ pub(super) fn name(breach: &Breach) -> String {
     }
 }
 
-/// What is not met, with its figure.
 fn breach(breach: &Breach) -> String {
     match breach {
         Breach::Threshold { demand, found } => {
@@ -99,7 +101,7 @@ fn breach(breach: &Breach) -> String {
             let late = number::share(1.0 - *in_window as f64 / *answered as f64);
             format!("a backlog grew: {late} of the answers came after the window")
         }
-        Breach::Invalid { reason } => reason.clone(),
+        Breach::Invalid { reason } => invalid_text(reason),
     }
 }
 
@@ -107,9 +109,8 @@ fn figure(demand: &Threshold, found: f64) -> String {
     if demand.quantity.is_latency() { number::duration(found) } else { number::share(found) }
 }
 
-/// A finding of the self-check as half a sentence.
-fn finding(finding: &Remark) -> String {
-    finding.text().trim_end_matches('.').to_owned()
+fn finding(finding: &Finding) -> String {
+    remark(finding).text().trim_end_matches('.').to_owned()
 }
 
 /// What the search has found, in one sentence.
@@ -150,7 +151,7 @@ fn found(target: &str, objective: &str, rate: &Estimate) -> Answer {
     Answer { parts, remarks: String::new() }
 }
 
-fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Remark>) -> Answer {
+fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Finding>) -> Answer {
     let parts = vec![words(format!("{target} meets {objective} up to at least ")), qps(rate)];
     let remarks = match generator {
         Some(generator) => {
@@ -165,7 +166,7 @@ fn below(
     capacity: &Capacity,
     (target, objective): (&str, &str),
     rate: f64,
-    generator: Option<&Remark>,
+    generator: Option<&Finding>,
 ) -> Answer {
     let last = capacity.steps.last().map(|step| &step.judged);
     let reasons = last.map(|judged| outcome(judged).1).unwrap_or_default();

@@ -1,0 +1,328 @@
+//! Caveats in words: the doubt, its figure, and what can be done about it.
+
+use dnslab_measure::{Caveat, VariantCaveat};
+
+use super::invalid::{http_statuses, invalid_text};
+use super::{Remark, add_worker};
+use crate::number;
+
+/// One caveat as sentences: the doubt with its figure first, then its remedy.
+pub(crate) fn caveat_text(caveat: &Caveat) -> String {
+    remark(caveat).text()
+}
+
+/// A caveat of a variant with `valid_runs` runs: the worst of its kind, and in how many of them there
+/// is one, if not in all.
+pub(crate) fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> String {
+    let text = caveat_text(&caveat.worst);
+    match caveat.runs == valid_runs {
+        true => text,
+        false => format!("{text} (in {} of {valid_runs} runs)", caveat.runs),
+    }
+}
+
+pub(crate) fn remark(caveat: &Caveat) -> Remark {
+    remark_with(caveat, None)
+}
+
+/// A caveat in words, with the remedies for a load of this many workers.
+pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
+    const QUIETER: &str = "End what else runs on this machine, and measure again";
+    match caveat {
+        Caveat::GeneratorLimited { busy_share } => Remark::new(
+            "The load generator had no CPU left: the server may do more than this figure says",
+            format!("busiest worker: {} of its CPU", number::share(*busy_share)),
+            format!("{}, or give the server fewer CPUs", add_worker(workers)),
+        ),
+        Caveat::RateMissed { intended_qps, offered_qps } => Remark::new(
+            "Fewer queries were sent than intended; the limit says on which side",
+            format!(
+                "{} of {} queries per second",
+                number::qps(*offered_qps),
+                number::qps(*intended_qps)
+            ),
+            format!("{}, or ask for a lower rate", add_worker(workers)),
+        ),
+        Caveat::SendLag { p50_ns, p99_ns } => Remark::new(
+            "Queries left later than they were due, by more than a tenth of the latency: that \
+             part of it passed before they were sent, in the generator or before a full \
+             connection",
+            lags(*p50_ns, *p99_ns),
+            format!("{}, or ask for a lower rate", add_worker(workers)),
+        ),
+        Caveat::Pacing { width_ns, share_within, p99_error } => Remark::new(
+            "The rate was met on average but not evenly, so the server saw gaps and bursts",
+            format!(
+                "{} of the windows of {} within 1 %, 1 in 100 off by {} or more",
+                number::share(*share_within),
+                number::duration(*width_ns as f64).replace(".0 ", " "),
+                number::share(*p99_error)
+            ),
+            format!("{}, or ask for a lower rate", add_worker(workers)),
+        ),
+        Caveat::BatchDelay { batch_delay_ns, p50_ns } => Remark::new(
+            "The batching of sends and receives is a large part of the latency, and in a \
+             closed loop it bounds the rate too",
+            format!(
+                "batches of up to {}, median latency {}",
+                number::duration(*batch_delay_ns as f64),
+                number::duration(*p50_ns as f64)
+            ),
+            "Set `load.horizon = \"0us\"`",
+        ),
+        Caveat::GeneratorDrops { datagrams } => Remark::new(
+            "The generator's own sockets dropped answers, which count as lost although the \
+             server answered",
+            format!("{} datagrams", number::count(*datagrams)),
+            format!("Raise `net.core.rmem_max`. {}", add_worker(workers)),
+        ),
+        Caveat::ConnectionsFailed { attempted, failed, lost, example } => Remark::new(
+            "Connections failed or were lost",
+            connections(*attempted, *failed, *lost, example),
+            "Look at the server's limits on connections and its log, or ask with fewer \
+             clients",
+        ),
+        Caveat::WindowNotFull { in_flight, window } => Remark::new(
+            "Answered queries took up only a part of the window, so the rate is that of a smaller \
+             one: lost queries stay outstanding until they time out, as behind a server's full \
+             socket buffer, or queries waited for a connection or for a stream that the server did not \
+             allow yet, which is in no latency",
+            format!(
+                "{} of {}",
+                match *in_flight < 99.95 {
+                    true => number::three_digits(*in_flight),
+                    false => number::qps(*in_flight),
+                },
+                number::count(*window)
+            ),
+            "Ask with a smaller window (`load.outstanding`), more connections or a shorter time-out, \
+             or find what was lost",
+        ),
+        Caveat::ClientsNotConnected { open, clients } => Remark::new(
+            "Not all clients were connected when the measured window began",
+            format!("{} of the {} clients", number::count(*open), number::count(*clients)),
+            "Lengthen the warm-up (`load.warm_up`), or find why the others were not",
+        ),
+        Caveat::ConnectionsHeld { share } => Remark::new(
+            "Connections waited for their turn in the generator, which has at most 256 of each \
+             worker on their way at once, and no more open than it may have files",
+            format!("{} of the time", number::share(*share)),
+            format!(
+                "{}, let connections carry more queries (`load.queries_per_connection`), or find why \
+                 they take so long to open",
+                add_worker(workers)
+            ),
+        ),
+        Caveat::SharedCpus => Remark::new(
+            "Server and load generator shared CPUs, so each took time from the other",
+            "",
+            "Pin them to different CPUs, or put the generator on another machine",
+        ),
+        Caveat::SharedCore { cpus } => Remark::new(
+            "The server shared a core with others: two CPUs that are threads of one core slow \
+             each other at every instruction",
+            shared_core(cpus),
+            "Name CPUs of different cores (`server.cpus`, `load.cpus`), or take a machine with \
+             more cores",
+        ),
+        Caveat::HostDrops { datagrams, of_server } => Remark::new(
+            "Full sockets on the generator's host dropped datagrams; they are not the \
+             generator's",
+            format!(
+                "{} datagrams, {} of them known to be the server's",
+                number::count(*datagrams),
+                number::count(*of_server)
+            ),
+            "If the server is on this host, ask with less in flight, or raise \
+             `net.core.rmem_default`, or the buffer that it asks for and `net.core.rmem_max`",
+        ),
+        Caveat::Steal { share } => Remark::new(
+            "The hypervisor kept time from this machine",
+            format!("{} of the time of its CPUs", number::share(*share)),
+            "Measure on a machine of your own, or at a quieter hour",
+        ),
+        Caveat::Crowded { waited_share } => Remark::new(
+            "Others held the CPUs of the load generator while it could have run",
+            format!("it waited for {} of the time", number::share(*waited_share)),
+            QUIETER,
+        ),
+        Caveat::OtherProcesses { cpus } => Remark::new(
+            "Processes that are neither server nor load used CPU time",
+            format!("{} CPUs busy", number::three_digits(*cpus)),
+            QUIETER,
+        ),
+        Caveat::LinksNotPlayed { reason } => Remark::new(
+            "There were no hosts, so no link was played: the upstream at most added the delay of \
+             its link to each answer, and connections and handshakes cost no round trip",
+            reason.clone(),
+            "Run where network namespaces can be made; do not compare UDP with TCP or TLS here",
+        ),
+        Caveat::StrayAnswers { late, duplicate, unexpected } => Remark::new(
+            "Stray answers",
+            format!(
+                "{} after the time-out, {} for the second time, {} to questions never asked",
+                number::count(*late),
+                number::count(*duplicate),
+                number::count(*unexpected)
+            ),
+            "Raise the time-out if the late ones matter; look at the path if the others do",
+        ),
+        Caveat::CountsDiffer { sent, counted } => Remark::new(
+            "The server's own count of the queries is not that of the load",
+            format!(
+                "{} sent, {} counted by the server",
+                number::count(*sent),
+                number::count(*counted)
+            ),
+            "See how the queries ended, for lost ones may not have reached it; who else asks \
+             it; and what this server does not count",
+        ),
+        Caveat::DnstapDropped { share } => Remark::new(
+            "The server lost dnstap messages, because the queue to their writer was full: what \
+             the whole log costs is in no figure",
+            format!("{} of the messages", number::share(*share)),
+            "Ask for a lower rate, give the server another CPU, or put the results on a faster \
+             disk; BIND's queue has its default length (fstrm-set-input-queue-size)",
+        ),
+        Caveat::WrongAnswers { count, example } => Remark::new(
+            "Answers were not what the experiment expects",
+            format!("{}, for example: {example}", number::count(*count)),
+            "Correct the zone or the expected answer",
+        ),
+        Caveat::MalformedAnswers { malformed, checked, example } => Remark::new(
+            "Answers had a right header, but not what it promised",
+            format!(
+                "{} of {} that were checked in full, for example: {example}",
+                number::count(*malformed),
+                number::count(*checked)
+            ),
+            "Look at the answer with another program (`dig`, or `kdig`): the server makes it \
+             wrongly, or something on the path does",
+        ),
+        Caveat::BadSignatures { count, example } => Remark::new(
+            "Signatures were refused, or answers had no valid one",
+            format!("{}, for example: {example}", number::count(*count)),
+            "Give server and load a TSIG key of one name, algorithm and secret, and look at \
+             both clocks",
+        ),
+        Caveat::HttpErrors { statuses } => Remark::new(
+            "The server refused queries with an error of HTTP",
+            http_statuses(statuses),
+            "Look at the server's log from that time on, and at its bounds on requests",
+        ),
+        Caveat::ClosedLoop { window } => Remark::new(
+            "A closed loop waits when the server stalls, so it hides stalls from the latency figures \
+             (coordinated omission); and the rate is the one at this window, another gives another",
+            format!("{} outstanding queries", number::count(*window)),
+            "Use an open loop (`rate`) to see the stalls",
+        ),
+        Caveat::AnswersWaitForNextQuery { share, gap_ns } => Remark::new(
+            "Answers waited in the server for the next query of their connection: it leaves \
+             Nagle's algorithm on, so an answer leaves it only when the one before is \
+             acknowledged, which the client's kernel does with the next query or after 40 ms; \
+             the latency is that of this wait",
+            format!(
+                "{} of the answers, with a query on each connection every {} on average",
+                number::share(*share),
+                number::duration(*gap_ns as f64)
+            ),
+            "The server can set TCP_NODELAY; `load.quickack = \"open-loop\"` makes the clients \
+             acknowledge at once, and shows the latency without the wait; real clients with \
+             such a gap between their queries wait too",
+        ),
+        Caveat::FirstAnswersWait { share, connections } => Remark::new(
+            "The first answer of a new connection came after 40 ms: the server leaves Nagle's \
+             algorithm on, and holds it until the client has acknowledged what came with the \
+             handshake, which the client's kernel does after that time",
+            format!(
+                "{} of the answers took 38 to 50 ms; {} were the first of a connection",
+                number::share(*share),
+                number::share(*connections)
+            ),
+            "The server can set TCP_NODELAY; `load.quickack = \"always\"` makes the clients \
+             acknowledge at once, and shows the latency without the wait",
+        ),
+        Caveat::Lost { share } => Remark::new(
+            "Queries were not answered; each counts in the latency with its time-out at least",
+            number::share(*share),
+            "See how the queries ended, and ask for less if the server was full",
+        ),
+        Caveat::Truncated { share } => Remark::new(
+            "Answers were truncated (TC); a real client asks again over TCP, which is in no \
+             figure here unless the clients were told to",
+            format!("{} of the answers", number::share(*share)),
+            "Ask for smaller answers, or measure `tcp` beside it",
+        ),
+        Caveat::EmptyAnswers { share } => Remark::new(
+            "Answers were NOERROR without a record: NODATA, or referrals",
+            format!("{} of the answers", number::share(*share)),
+            "Make sure that this is the right zone, or the right resolver, for these queries",
+        ),
+        Caveat::Unsteady { lowest_qps, median_qps } => Remark::new(
+            "The rate broke down inside the measured window",
+            format!(
+                "{} answers per second in the worst interval, {} in the median one",
+                number::qps(*lowest_qps),
+                number::qps(*median_qps)
+            ),
+            "Look at it over time, end what else runs on this machine, and measure longer",
+        ),
+        Caveat::ServerNotWatched { reason } => Remark::new(
+            "The server's CPU and memory were not watched",
+            reason.clone(),
+            "Run dnslab on the server's machine, as root or as its owner, and leave \
+             `server.watch` at `true`",
+        ),
+        Caveat::CutShort { measured_ns } => Remark::new(
+            "The run was ended before its time",
+            format!("after {} of measurement", number::duration(*measured_ns as f64)),
+            "Resume the experiment to repeat it",
+        ),
+        Caveat::CertificateNotVerified => Remark::new(
+            "The certificate of the server was not verified, so the cost of verifying it is \
+             not in the figures",
+            "",
+            "Leave `--insecure` away",
+        ),
+        Caveat::TurnBacklog { ns } => Remark::new(
+            "When its turn ends, the server still has queries to answer, and part of that is in the \
+             figures of the variant after it",
+            format!("it needs up to {} for them", number::duration(*ns as f64)),
+            format!(
+                "Set `repeat.guard = \"{}ms\"` and a `repeat.slice` five times as long",
+                ns.div_ceil(1_000_000)
+            ),
+        ),
+        Caveat::CommonLoadInvalid { reason } => Remark::new(
+            "The common load does not count, so this run has no latencies",
+            invalid_text(reason),
+            "",
+        ),
+        Caveat::Other { text } => Remark::new(text.trim_end_matches('.'), "", ""),
+    }
+}
+
+/// The CPUs that share a core with the server's as a figure.
+fn shared_core(cpus: &[usize]) -> String {
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    let numbers: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    format!("CPU{plural} {} of load or other servers", numbers.join(", "))
+}
+
+fn lags(p50_ns: u64, p99_ns: Option<u64>) -> String {
+    let p99 = p99_ns.map(|ns| format!(", p99 {}", number::duration(ns as f64))).unwrap_or_default();
+    format!("send lag p50 {}{p99}", number::duration(p50_ns as f64))
+}
+
+fn connections(attempted: u64, failed: u64, lost: u64, example: &str) -> String {
+    let last = match example {
+        "" => String::new(),
+        reason => format!("; the last one: {reason}"),
+    };
+    format!(
+        "{} attempts, {} failed, {} lost{last}",
+        number::count(attempted),
+        number::count(failed),
+        number::count(lost)
+    )
+}

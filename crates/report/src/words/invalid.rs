@@ -1,0 +1,164 @@
+//! Why runs do not count, in words.
+
+use dnslab_measure::{Cause, HttpRefusals, InvalidReason, Outcomes, Silence};
+use dnslab_wire::rcode_name;
+use dnslab_wire::units::share::in_sentence;
+
+use super::bottleneck::evidence_text;
+use super::server_options::connection_bound;
+use crate::number;
+
+/// Why a run does not count, as a sentence without its full stop.
+#[must_use]
+pub fn invalid_text(reason: &InvalidReason) -> String {
+    match reason {
+        InvalidReason::Unanswered { due, warm_up_due, warm_up_answered, cause } => {
+            unanswered(*due, *warm_up_due, *warm_up_answered) + &cause_text(cause.as_ref())
+        }
+        InvalidReason::SlowerThanSlices { slice_ns, most_ns } => format!(
+            "half of the answers took more than {}, which is too long for slices of {}: set \
+             `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
+            number::as_set(*most_ns),
+            number::as_set(*slice_ns)
+        ),
+        InvalidReason::FellSilent { silence, cause } => {
+            silent(silence) + &cause_text(cause.as_ref())
+        }
+        InvalidReason::Lost { outcomes, limit, cause } => format!(
+            "{} of {} queries were not answered, more than the limit of {} (`expect.lost_limit`): \
+             {}{}",
+            outcomes.lost(),
+            outcomes.due,
+            in_sentence(*limit),
+            ways_lost(outcomes),
+            cause_text(cause.as_ref())
+        ),
+        InvalidReason::Wrong { wrong, answers, limit, rcode, has_record, example } => {
+            let record = if *has_record { " with a record" } else { "" };
+            let example = example.as_deref();
+            format!(
+                "{wrong} of {answers} answers were not {}{record}, more than the limit of {}: {}",
+                rcode_name(*rcode),
+                in_sentence(*limit),
+                example.unwrap_or("they could not be read as DNS messages")
+            )
+        }
+        InvalidReason::Malformed { malformed, checked, limit, example } => format!(
+            "{malformed} of {checked} answers that were checked in full did not hold what they must, \
+             more than the limit of {}: {example}",
+            in_sentence(*limit)
+        ),
+        InvalidReason::TooShort { measured_ns, asked_ns } => format!(
+            "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",
+            *measured_ns as f64 / 1e9,
+            *asked_ns as f64 / 1e9
+        ),
+        InvalidReason::Unserved { served, clients, failed_attempts, program, is_started } => {
+            let attempts = match failed_attempts {
+                0 => String::new(),
+                failed => format!(" ({} attempts to connect failed)", number::count(*failed)),
+            };
+            let remedy = match (is_started, program.as_str()) {
+                (false, _) => "raise that, ask with fewer clients, or",
+                (true, "unbound") => {
+                    "dnslab sets that high enough, but Unbound may have a `wait-limit` of 1,000 queries \
+                     in work for one address: give the clients several by `load.sources`, ask with \
+                     fewer, or"
+                }
+                (true, _) => "dnslab sets that high enough: ask with fewer clients, or",
+            };
+            format!(
+                "the server served {} of {} clients; the others had no connection, or no answer on \
+                 it{attempts}; {}; {remedy} give them a longer `load.warm_up` to connect",
+                number::count(*served),
+                number::count(*clients),
+                connection_bound(program)
+            )
+        }
+        InvalidReason::Forsaken { forsaken, clients } => format!(
+            "the server stopped answering {} of {} clients, while it answered the others: their last \
+             queries all timed out. A thread of it may hang, or a path to it may be broken",
+            number::count(*forsaken),
+            number::count(*clients)
+        ),
+        InvalidReason::RateTooHigh { evidence } => {
+            format!("the rate was too high: {}", evidence_text(evidence))
+        }
+        InvalidReason::Text(text) => text.clone(),
+    }
+}
+
+/// A measured window without an answer, by what became due in it, and in the warm-up before it.
+fn unanswered(due: u64, warm_up_due: u64, warm_up_answered: u64) -> String {
+    let before = match (warm_up_answered, warm_up_due) {
+        (_, 0) => String::new(),
+        (0, due) => format!(", nor of {due} in the warm-up before it"),
+        (answered, due) => format!("; in the warm-up before it {answered} of {due} were answered"),
+    };
+    match (due, warm_up_due) {
+        (0, 0) => "no query was sent".to_owned(),
+        // All places of a closed loop still waited.
+        (0, due) if warm_up_answered == 0 => {
+            format!("none of the {due} queries of the warm-up was answered, and no other was sent")
+        }
+        (0, _) => format!("no query was sent in the measured window{before}"),
+        (due, _) => {
+            format!("none of the {due} queries of the measured window was answered{before}")
+        }
+    }
+}
+
+fn silent(Silence { from_ns, length_ns, window_ns, is_at_end }: &Silence) -> String {
+    let [from, length, whole] =
+        [from_ns, length_ns, window_ns].map(|ns| number::duration(*ns as f64));
+    match is_at_end {
+        true => {
+            format!(
+                "the server fell silent {from} after the window of {whole} began, and stayed so"
+            )
+        }
+        false => format!(
+            "the server was silent for {length}, from {from} after the window of {whole} began, which \
+             is longer than the time-out"
+        ),
+    }
+}
+
+/// How queries were lost, the most frequent way first: `120 timed out, 3 were not sent`.
+fn ways_lost(outcomes: &Outcomes) -> String {
+    let mut ways = [
+        (outcomes.timed_out, "timed out"),
+        (outcomes.not_sent, "were not sent"),
+        (outcomes.connection_lost, "were lost with their connection"),
+        (outcomes.malformed, "had an answer that is no DNS message"),
+        (outcomes.refused, "were refused without a DNS message"),
+    ];
+    ways.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let ways = ways.iter().filter(|(count, _)| *count > 0);
+    ways.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What may explain it, after a semicolon; nothing without.
+fn cause_text(cause: Option<&Cause>) -> String {
+    match cause {
+        None => String::new(),
+        Some(Cause::Signature { example }) => format!("; {example}"),
+        Some(Cause::Http { statuses }) => format!("; {}", http_statuses(statuses)),
+        Some(Cause::Connection { end }) => format!("; the last connection: {end}"),
+    }
+}
+
+/// Statuses of HTTP with which queries were refused, how often, and when first: `HTTP status 503, 1,234
+/// times, first at 2.10 s`. The time is that of the run, whose zero is the beginning of the warm-up.
+pub(crate) fn http_statuses(statuses: &[(u16, HttpRefusals)]) -> String {
+    let status = |(status, HttpRefusals { count, first_ns }): &(u16, HttpRefusals)| {
+        let without = if *status == 200 { " without a DNS message" } else { "" };
+        let times = match count {
+            1 => "once".to_owned(),
+            count => format!("{} times", number::count(*count)),
+        };
+        let at = number::duration(*first_ns as f64);
+        format!("HTTP status {status}{without}, {times}, first at {at}")
+    };
+    statuses.iter().map(status).collect::<Vec<_>>().join("; ")
+}
