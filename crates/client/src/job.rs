@@ -78,12 +78,12 @@ impl Job {
         cpus.clamp(1, most.max(1))
     }
 
-    /// The batch delay as it is applied: [`Load::horizon`], or zero where hardly anything would be batched and
+    /// The batch delay as it is applied: [`Load::batch_delay`], or zero where hardly anything would be batched and
     /// the wait would only add to the latency. That is a window of at most four queries for each worker, or a
     /// schedule with less than two arrivals in a batch delay. It follows from what was asked, not from how the
     /// server fares, so it is the same for all variants that are asked the same.
     #[must_use]
-    pub fn batch_delay(&self) -> Duration {
+    pub fn applied_batch_delay(&self) -> Duration {
         let load = &self.settings;
         let workers = f64::from(self.workers().max(1));
         let batches = match load.mode() {
@@ -91,10 +91,10 @@ impl Job {
                 f64::from(load.clients) * f64::from(outstanding) / workers > f64::from(LONE_QUERIES)
             }
             Mode::Open { rate, .. } => {
-                rate.mean(self.length()) / workers * load.horizon.as_secs_f64() >= 2.0
+                rate.mean(self.length()) / workers * load.batch_delay.as_secs_f64() >= 2.0
             }
         };
-        if batches { load.horizon } else { Duration::ZERO }
+        if batches { load.batch_delay } else { Duration::ZERO }
     }
 
     /// Client subnets that the clients' queries carry, in turn.
@@ -146,7 +146,7 @@ impl Job {
             queries: self.queries.description().to_owned(),
             seed: self.seed,
             send_path: String::new(),
-            batch_delay_ns: nanos(self.batch_delay()),
+            batch_delay_ns: nanos(self.applied_batch_delay()),
             behaviour: load.behaviour().to_string(),
             tls: tls.map(|tls| tls_facts(tls, load.transport)),
             http_method: load.transport.is_http().then(|| load.http_method.to_string()),
@@ -257,16 +257,16 @@ mod tests {
         for cpus in 1..=64 {
             let load = closed(100, 1);
             let job = job(Load { workers: Some(workers(cpus, &load)), ..load });
-            assert_eq!(job.batch_delay(), job.settings.horizon, "{cpus} CPUs");
+            assert_eq!(job.applied_batch_delay(), job.settings.batch_delay, "{cpus} CPUs");
         }
     }
 
     #[test]
     fn the_batch_delay_is_applied_where_something_is_batched() {
         let applied_us = |load: Load, workers| {
-            let horizon = Duration::from_micros(50);
-            let job = job(Load { workers: Some(workers), horizon, ..load });
-            job.batch_delay().as_micros()
+            let batch_delay = Duration::from_micros(50);
+            let job = job(Load { workers: Some(workers), batch_delay, ..load });
+            job.applied_batch_delay().as_micros()
         };
         assert_eq!(applied_us(closed(4, 1), 1), 0);
         assert_eq!(applied_us(closed(5, 1), 1), 50);

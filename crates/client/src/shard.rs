@@ -78,7 +78,7 @@ impl<'a> Shard<'a> {
             job,
             phases,
             timeout: phases.timeout,
-            batch_delay: nanos(job.batch_delay()),
+            batch_delay: nanos(job.applied_batch_delay()),
             number,
             of,
             clients,

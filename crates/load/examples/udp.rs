@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = next("127.0.0.1:53").parse()?;
     let (clients, outstanding) = (next("4").parse()?, Some(next("100").parse()?));
     let seconds = next("5").parse()?;
-    let horizon_us = next("50").parse()?;
+    let batch_delay_us = next("50").parse()?;
     let zone = SyntheticZone::new("melmac.univ.".parse()?, 1_000, Duration::from_secs(1))?;
     let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
     let settings = Load {
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         outstanding,
         duration: Duration::from_secs_f64(seconds),
         warm_up: Duration::from_millis(200),
-        horizon: Duration::from_micros(horizon_us),
+        batch_delay: Duration::from_micros(batch_delay_us),
         ..Load::default()
     };
     let job = Job::new(settings, target, Arc::new(queries));

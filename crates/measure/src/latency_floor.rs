@@ -15,7 +15,7 @@ const RESOLUTION: f64 = 0.001;
 ///
 /// It is the sum of
 /// - the mean pause of a worker times the share of its time that it paused, the largest of all: an answer
-///   waits in its socket for the end of the pause (`load.horizon`). Not where the kernel stamps the answers
+///   waits in its socket for the end of the pause (`load.batch_delay`). Not where the kernel stamps the answers
 ///   (`load.receive_time`): then none of the pause is in the latency;
 /// - in an open loop the median send lag: latency begins when a query is due, and until it was sent
 ///   nothing of it is the server's. Over a stream the lag may be the server's, which does not read; then

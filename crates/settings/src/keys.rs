@@ -446,7 +446,7 @@ settings! {
         /// CPUs that the workers are pinned to, one for each
         cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none");
         /// Batching: how long sends and receives wait at most to be done in one system call
-        horizon: Duration = Duration::from_micros(20), lasting(Duration::ZERO, SECOND);
+        batch_delay: Duration = Duration::from_micros(20), lasting(Duration::ZERO, SECOND);
         /// UDP: when a datagram has come, by the clock of the generator once it has read it, or by the
         /// time stamp of the kernel
         receive_time: ReceiveTime = ReceiveTime::User, when(&[STAMPED]), flag("receive-time", "CLOCK"),

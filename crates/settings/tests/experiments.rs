@@ -56,7 +56,7 @@ fn the_example_of_the_design_is_right() {
     assert_eq!(dot.load.transport, Transport::Dot);
     assert_eq!(dot.load.mode(), Mode::Closed { outstanding: 100 });
     assert_eq!(dot.load.asked(), Queries::Zone(TypeMix::default()));
-    assert_eq!(dot.load.horizon, Duration::from_micros(20));
+    assert_eq!(dot.load.batch_delay, Duration::from_micros(20));
     assert_eq!((dot.expect.rcode.0, dot.expect.wrong_limit), (0, 0.001));
     assert_eq!(experiment.variant("udp").unwrap().verification(), None);
 }
@@ -83,6 +83,13 @@ fn the_nearer_layer_wins() {
         &["variant.b.load.rate=5", "variant.b.load.pace=poisson"],
         [closed(7), open(5.0, Poisson)],
     );
+}
+
+#[test]
+fn a_key_is_found_by_its_name_of_before() {
+    let delay = |set: &str| loaded(&[set]).batch_delay;
+    assert_eq!(delay("load.horizon=\"7us\""), delay("load.batch_delay=\"7us\""));
+    assert_ne!(delay("load.horizon=\"7us\""), Load::default().batch_delay);
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl Scenario {
             timeout: Duration::from_millis(random.random_range(10..100)),
             queries_in_all: random.random_bool(0.2).then(|| random.random_range(1..200)),
             selection: if random.random() { Selection::InOrder } else { Selection::Uniform },
-            horizon: Duration::from_micros(random.random_range(0..60)),
+            batch_delay: Duration::from_micros(random.random_range(0..60)),
             keepalive,
             http_method: method,
             ..settings

@@ -298,7 +298,7 @@ impl<'a> Programs<'a> {
             Loop::Open(duration) => Load {
                 rate: Some(Rate::Constant(RATE)),
                 duration,
-                horizon: Duration::ZERO,
+                batch_delay: Duration::ZERO,
                 ..settings
             },
             Loop::Closed => Load {

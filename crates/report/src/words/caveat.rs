@@ -68,7 +68,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
                 number::duration(*batch_delay_ns as f64),
                 number::duration(*p50_ns as f64)
             ),
-            "Set `load.horizon = \"0us\"`",
+            "Set `load.batch_delay = \"0us\"`",
         ),
         Caveat::GeneratorDrops { datagrams } => Remark::new(
             "The generator's own sockets dropped answers, which count as lost although the \
