@@ -11,19 +11,20 @@ use socket2::{Domain, Socket, Type};
 
 use crate::http2;
 use crate::quic::RawClient;
-use crate::{PATIENCE, Victim, alone, check, connect, flood, query};
+use crate::running::{PATIENCE, Running, connect};
+use crate::{alone, check, flood, query};
 
 /// Octets that all of them may make the server hold.
 const MAX_COUNT: usize = 16 << 20;
 
-fn start() -> Victim {
-    Victim::start(|config| config.memory_per_thread = NonZeroUsize::new(MAX_COUNT).unwrap())
+fn start() -> Running {
+    crate::start(|config| config.memory_per_thread = NonZeroUsize::new(MAX_COUNT).unwrap())
 }
 
 /// At least `cut` of the clients must be cut while all are open. The process also has the memory of resting
 /// connections and of the clients.
 #[track_caller]
-fn attack<T>(server: &Victim, clients: usize, cut: usize, client: impl Fn(usize) -> T) {
+fn attack<T>(server: &Running, clients: usize, cut: usize, client: impl Fn(usize) -> T) {
     let ended = || {
         let life = server.counters.read(PATIENCE).connections;
         (life.broken + life.failed_handshakes) as usize
@@ -92,7 +93,7 @@ fn input_without_an_end_of_many_clients() {
         records.extend_from_slice(&[0; 0x4000]);
     }
     // 16 MiB hold the input of some 250, and that of some 350 handshakes.
-    for (address, octets) in [(server.address, &message), (server.dot, &records)] {
+    for (address, octets) in [(server.address, &message), (server.dot_address, &records)] {
         attack(&server, 600, 100, |_| {
             let mut client = connect(address);
             client.write_all(octets).unwrap();
@@ -100,7 +101,7 @@ fn input_without_an_end_of_many_clients() {
         });
     }
     attack(&server, 400, 100, |_| {
-        let mut client = server.tls(server.dot, b"dot");
+        let mut client = server.tls(server.dot_address, b"dot");
         let socket = client.sock.try_clone().unwrap();
         flood(&mut client, &socket, &message, message.len());
         client
@@ -120,12 +121,12 @@ fn closed_windows_of_many_clients() {
     let mut framed = Vec::new();
     push_frame(&mut framed, &message);
     attack(&server, 250, 150, |_| {
-        let mut client = server.tls(server.doh2, b"h2");
+        let mut client = server.tls(server.doh2_address, b"h2");
         client.write_all(&octets).unwrap();
         client
     });
     attack(&server, 40, 20, |_| {
-        let mut client = RawClient::connect(&server, server.doq, b"doq", 10);
+        let mut client = RawClient::connect(&server, server.doq_address, b"doq", 10);
         for _ in 0..20 {
             client.write(&framed, true);
         }
