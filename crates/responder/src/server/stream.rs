@@ -1,7 +1,6 @@
 //! One connection over TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets out.
 
 mod hello;
-mod input;
 mod leaving;
 mod unwritten;
 
@@ -13,11 +12,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use dnslab_socket::EventFlags;
 use dnslab_transport::http2::Http2Error;
-use dnslab_wire::{Transport, push_frame};
+use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustls::{HandshakeKind, ServerConnection};
 
 use self::hello::{Hello, Refused};
-use self::input::Input;
 use self::leaving::{Quota, Stage};
 use self::unwritten::Unwritten;
 use super::Shared;
@@ -40,7 +38,7 @@ pub(super) struct Connection {
     /// Of DNS over HTTPS.
     http: Option<Http>,
     /// Octets of queries, decrypted. With HTTP nothing stays in it.
-    reader: Input,
+    reader: FrameReader,
     /// Answers, not yet encrypted.
     unwritten: Unwritten,
     held: Held,
@@ -103,7 +101,7 @@ impl Connection {
             tls,
             hello,
             had_early_data: false,
-            reader: Input::default(),
+            reader: FrameReader::default(),
             unwritten: Unwritten::new(transport, shared.pack_answers),
             held: Held::default(),
             quota: Quota::new(shared.queries_per_connection),
