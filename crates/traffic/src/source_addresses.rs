@@ -38,28 +38,19 @@ pub enum SourceAddressesError {
         "`{0}` is no source address: write addresses (10.0.0.1,10.0.0.2), a range \
          (127.0.0.1-127.0.0.9) or a network (127.0.1.0/24)"
     )]
-    NoAddress(
-        /// The part.
-        String,
-    ),
+    NoAddress(String),
     /// The network cannot be.
     #[error("source addresses: {0}")]
     Network(#[from] ClientSubnetError),
     /// A range whose ends are of two families, or that ends before it begins.
     #[error("the range of source addresses `{0}` is empty: write the lower address first")]
-    EmptyRange(
-        /// The range.
-        String,
-    ),
+    EmptyRange(String),
     /// IPv4 and IPv6 together.
     #[error(
         "source addresses of both families in `{0}`: a target has one, so write addresses of its \
          family only"
     )]
-    BothFamilies(
-        /// The whole text.
-        String,
-    ),
+    BothFamilies(String),
 }
 
 /// The most addresses of one range that are of use.

@@ -28,10 +28,7 @@ pub struct TypeMix {
 pub enum TypeMixError {
     /// Not a type.
     #[error("`{0}` is no query type: write a mnemonic such as A or AAAA, or TYPE65280")]
-    UnknownType(
-        /// The text.
-        String,
-    ),
+    UnknownType(String),
     /// Not a weight.
     #[error("`{weight}` is no weight for type {rtype}: write a whole number from 1 to {MAX_COUNT}")]
     Weight {
@@ -42,10 +39,7 @@ pub enum TypeMixError {
     },
     /// A type that is there before.
     #[error("type {0} stands twice in the mix: add its weights")]
-    Twice(
-        /// The type.
-        Rtype,
-    ),
+    Twice(Rtype),
 }
 
 /// The highest weight: with it, a ten-thousandth can be said.

@@ -165,11 +165,7 @@ pub enum ResponderError {
     },
     /// A system call failed that cannot with right arguments, or the machine is out of resources.
     #[error("the responder's event loop failed: {0}")]
-    EventLoop(
-        /// Why.
-        #[source]
-        io::Error,
-    ),
+    EventLoop(#[source] io::Error),
 }
 
 impl ResponderError {
