@@ -105,11 +105,8 @@ impl FromStr for SourceAddresses {
 impl fmt::Display for SourceAddresses {
     /// As it is read.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, range) in self.ranges.iter().enumerate() {
-            let comma = if number == 0 { "" } else { "," };
-            write!(formatter, "{comma}{}", range.text)?;
-        }
-        Ok(())
+        let ranges: Vec<&str> = self.ranges.iter().map(|range| range.text.as_str()).collect();
+        formatter.write_str(&ranges.join(","))
     }
 }
 

@@ -48,17 +48,11 @@ const MAX_COUNT: u32 = 10_000;
 impl Default for TypeMix {
     /// Only A.
     fn default() -> Self {
-        Self::only(Rtype::A)
+        Self { weights: vec![(Rtype::A, 1)] }
     }
 }
 
 impl TypeMix {
-    /// One type and no other.
-    #[must_use]
-    pub fn only(rtype: Rtype) -> Self {
-        Self { weights: vec![(rtype, 1)] }
-    }
-
     /// The types with their weights, as they were given.
     #[must_use]
     pub fn weights(&self) -> &[(Rtype, u32)] {
@@ -132,11 +126,9 @@ impl fmt::Display for TypeMix {
         if let [(rtype, _)] = self.weights[..] {
             return write!(formatter, "{rtype}");
         }
-        for (number, (rtype, weight)) in self.weights.iter().enumerate() {
-            let comma = if number == 0 { "" } else { "," };
-            write!(formatter, "{comma}{rtype}:{weight}")?;
-        }
-        Ok(())
+        let weighted = |(rtype, weight): &(Rtype, u32)| format!("{rtype}:{weight}");
+        let parts: Vec<String> = self.weights.iter().map(weighted).collect();
+        formatter.write_str(&parts.join(","))
     }
 }
 
