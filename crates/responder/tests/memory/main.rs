@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dnslab_responder::{Config, Counters, Zone};
-use dnslab_wire::{Response, Transport};
+use dnslab_wire::{Response, Transport, push_frame};
 use domain::base::iana::Rtype;
 
 use crate::running::{Running, exchange};
@@ -75,6 +75,13 @@ fn start(change: impl FnOnce(&mut Config)) -> Running {
 /// The id is 0.
 fn query(qname: &str, qtype: Rtype) -> Vec<u8> {
     running::query(0, qname, qtype)
+}
+
+/// So many queries for a stream.
+fn frames(count: usize, qname: &str, qtype: Rtype) -> Vec<u8> {
+    let mut frames = Vec::new();
+    (0..count).for_each(|_| push_frame(&mut frames, &query(qname, qtype)));
+    frames
 }
 
 /// Writes until the other side takes no more for half a second, or is gone, or `most` octets are written.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use dnslab_wire::push_frame;
 use domain::base::iana::Rtype;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
@@ -15,7 +14,7 @@ use quinn_proto::{
 };
 
 use crate::running::{PATIENCE, Running};
-use crate::{alone, check, query, start};
+use crate::{alone, check, frames, start};
 
 pub(crate) struct RawClient {
     socket: UdpSocket,
@@ -161,8 +160,7 @@ fn answers_that_flow_control_keeps_back() {
     let _alone = alone();
     for window in [10, 59_900] {
         let server = start(|_| {});
-        let mut framed = Vec::new();
-        push_frame(&mut framed, &query("big.example.", Rtype::TXT));
+        let framed = frames(1, "big.example.", Rtype::TXT);
         check(&server, 16 << 20, || {
             let mut client = RawClient::connect(&server, server.doq_address, b"doq", window);
             for _ in 0..1000 {

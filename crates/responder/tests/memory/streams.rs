@@ -2,17 +2,11 @@
 
 use std::num::NonZeroU64;
 
-use dnslab_wire::{Transport, push_frame};
+use dnslab_wire::Transport;
 use domain::base::iana::Rtype;
 
 use crate::running::{Running, connect};
-use crate::{BIG, alone, answered, check, flood, query, start};
-
-fn big_queries(count: usize) -> Vec<u8> {
-    let mut frames = Vec::new();
-    (0..count).for_each(|_| push_frame(&mut frames, &query("big.example.", Rtype::TXT)));
-    frames
-}
+use crate::{BIG, alone, answered, check, flood, frames, start};
 
 fn ask_and_read_nothing(server: &Running, frames: &[u8]) {
     let mut plain = connect(server.address);
@@ -29,8 +23,8 @@ fn ask_and_read_nothing(server: &Running, frames: &[u8]) {
 fn unread_answers() {
     let _alone = alone();
     let server = start(|_| {});
-    let frames = big_queries(1500);
-    check(&server, 32 << 20, || ask_and_read_nothing(&server, &frames));
+    let queries = frames(1500, "big.example.", Rtype::TXT);
+    check(&server, 32 << 20, || ask_and_read_nothing(&server, &queries));
     server.stop();
 }
 
@@ -39,8 +33,8 @@ fn unread_answers() {
 fn delayed_answers() {
     let _alone = alone();
     let server = start(|config| config.program.delay = "60s".parse().unwrap());
-    let frames = big_queries(1500);
-    let grown = crate::growth(|| ask_and_read_nothing(&server, &frames));
+    let queries = frames(1500, "big.example.", Rtype::TXT);
+    let grown = crate::growth(|| ask_and_read_nothing(&server, &queries));
     assert!(grown < 32 << 20, "{} MiB", grown >> 20);
     let counters = server.stop();
     for transport in [Transport::Tcp, Transport::Dot] {
@@ -59,7 +53,7 @@ fn input_after_the_last_query() {
         config.queries_per_connection = NonZeroU64::new(1);
         config.program.delay = "2s".parse().unwrap();
     });
-    let part = big_queries(1000);
+    let part = frames(1000, "big.example.", Rtype::TXT);
     check(&server, 24 << 20, || {
         let mut plain = connect(server.address);
         let socket = plain.try_clone().unwrap();
