@@ -133,7 +133,7 @@ impl Connection {
     /// What a resting connection needs is not counted, nor are held answers, which have their own bound.
     pub(super) fn memory(&self) -> usize {
         let is_full = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
-        let http = self.http.as_ref().map_or(0, Http::memory);
+        let http = self.http.as_ref().map_or(0, |http| http.server.memory());
         let tls = self.handshake_octets + if is_full { TLS_BUFFER } else { 0 };
         self.reader.memory() + self.unwritten.memory() + http + tls
     }
@@ -323,7 +323,7 @@ impl Connection {
     /// `count` decrypted octets are in the reader's space.
     fn take_decrypted(&mut self, count: usize) {
         match &mut self.http {
-            Some(http) => http.receive(&self.reader.space()[..count]),
+            Some(http) => http.server.receive(&self.reader.space()[..count]),
             None => self.reader.filled(count),
         }
     }
@@ -376,7 +376,7 @@ impl Connection {
         if self.quota.stage != Stage::Open {
             return Ok(false);
         }
-        let mut polled = http.poll(self.unwritten.octets_mut());
+        let mut polled = http.server.poll(self.unwritten.octets_mut());
         let room = Room {
             unwritten: BACKLOG.saturating_sub(self.unwritten.len()),
             held: MAX_HELD.saturating_sub(self.held.answers),
@@ -389,7 +389,7 @@ impl Connection {
             http.go_away();
         }
         if polled.is_ok() {
-            polled = http.poll(self.unwritten.octets_mut());
+            polled = http.server.poll(self.unwritten.octets_mut());
         }
         match polled {
             Ok(()) => Ok(taken.stopped_early),
