@@ -92,8 +92,9 @@ fn addresses_are_bound() {
     config.doh3_listen = vec!["[::1]:0".parse().unwrap(), "127.0.0.1:0".parse().unwrap()];
     config.threads = std::num::NonZeroUsize::new(2).unwrap();
     let server = Server::bind(config).unwrap();
-    assert_eq!((server.doq_addresses().len(), server.doh3_addresses().len()), (1, 2));
-    let mut all = [server.doq_addresses(), server.doh3_addresses()].concat();
+    let bound = [Transport::Doq, Transport::Doh3].map(|transport| server.addresses(transport));
+    assert_eq!(bound.each_ref().map(Vec::len), [1, 2]);
+    let mut all = bound.concat();
     assert!(all.iter().all(|address| address.port() != 0));
     all.dedup();
     assert_eq!(all.len(), 3);

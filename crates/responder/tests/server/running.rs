@@ -83,12 +83,13 @@ impl Running {
         config.idle_timeout = PATIENCE;
         change(&mut config);
         let server = Server::bind(config).unwrap();
+        let address = |transport| server.addresses(transport)[0];
         Self {
-            address: server.addresses()[0],
-            dot_address: server.dot_addresses()[0],
-            doh2_address: server.doh2_addresses()[0],
-            doq_address: server.doq_addresses()[0],
-            doh3_address: server.doh3_addresses()[0],
+            address: address(Transport::Udp),
+            dot_address: address(Transport::Dot),
+            doh2_address: address(Transport::Doh2),
+            doq_address: address(Transport::Doq),
+            doh3_address: address(Transport::Doh3),
             roots: Arc::new(roots),
             chain,
             certificate,
