@@ -53,17 +53,18 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
 }
 
 /// Addresses, what is served there in words, and its transports.
-type Listener<'a> = (&'a [SocketAddr], &'static str, &'static [Transport]);
+type Listener = (Vec<SocketAddr>, &'static str, &'static [Transport]);
 
-fn listeners(server: &Server) -> Vec<Listener<'_>> {
-    let all: [Listener<'_>; 5] = [
-        (server.addresses(), "UDP and TCP", &[Transport::Udp, Transport::Tcp]),
-        (server.dot_addresses(), "DNS over TLS", &[Transport::Dot]),
-        (server.doq_addresses(), "DNS over QUIC", &[Transport::Doq]),
-        (server.doh3_addresses(), "DNS over HTTPS (HTTP/3)", &[Transport::Doh3]),
-        (server.doh2_addresses(), "DNS over HTTPS with HTTP/2", &[Transport::Doh2]),
+fn listeners(server: &Server) -> Vec<Listener> {
+    let all: [(&str, &[Transport]); 5] = [
+        ("UDP and TCP", &[Transport::Udp, Transport::Tcp]),
+        ("DNS over TLS", &[Transport::Dot]),
+        ("DNS over QUIC", &[Transport::Doq]),
+        ("DNS over HTTPS (HTTP/3)", &[Transport::Doh3]),
+        ("DNS over HTTPS with HTTP/2", &[Transport::Doh2]),
     ];
-    all.into_iter().filter(|(addresses, ..)| !addresses.is_empty()).collect()
+    let of_all = all.map(|(what, transports)| (server.addresses(transports[0]), what, transports));
+    of_all.into_iter().filter(|(addresses, ..)| !addresses.is_empty()).collect()
 }
 
 fn config(arguments: Serve) -> Result<Config, Failure> {

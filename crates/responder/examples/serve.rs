@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::Path;
 
 use dnslab_responder::{CertificateFiles, Config, Server, Zone};
+use dnslab_wire::Transport;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,7 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.threads = threads.parse()?;
     }
     let server = Server::bind(config)?;
-    println!("UDP and TCP {:?}, DoT {:?}", server.addresses(), server.dot_addresses());
+    let [plain, dot] = [Transport::Udp, Transport::Dot].map(|it| server.addresses(it));
+    println!("UDP and TCP {plain:?}, DoT {dot:?}");
     let stop = server.stop_handle();
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

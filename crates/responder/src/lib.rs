@@ -13,6 +13,7 @@
 //!
 //! ```
 //! use dnslab_responder::{Config, Server, Zone};
+//! use dnslab_wire::Transport;
 //! use std::net::UdpSocket;
 //!
 //! let text = "$ORIGIN example.\n@ 60 IN SOA ns host 1 60 60 60 5\nwww 60 A 192.0.2.1\n";
@@ -21,7 +22,7 @@
 //! config.program.delay = "uniform:1ms..2ms".parse()?;
 //!
 //! let server = Server::bind(config)?;
-//! let (address, stop) = (server.addresses()[0], server.stop_handle());
+//! let (address, stop) = (server.addresses(Transport::Udp)[0], server.stop_handle());
 //! let running = std::thread::spawn(|| server.run());
 //!
 //! let client = UdpSocket::bind("127.0.0.1:0")?;

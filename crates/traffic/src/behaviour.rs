@@ -128,18 +128,4 @@ mod tests {
             "1 connection per client, opened at the start and closed when idle for 1500ms",
         );
     }
-
-    #[test]
-    fn names_are_read_back() {
-        for connect in Connect::ALL {
-            assert_eq!(connect.to_string().parse(), Ok(connect));
-        }
-        for truncated in Truncated::ALL {
-            assert_eq!(truncated.to_string().parse(), Ok(truncated));
-        }
-        let error = "later".parse::<Connect>().unwrap_err().to_string();
-        assert_eq!(error, "unknown moment to connect `later`: it is one of at-start, on-demand");
-        let error = "retry".parse::<Truncated>().unwrap_err().to_string();
-        assert!(error.ends_with("it is one of count, ask-over-tcp"), "{error}");
-    }
 }

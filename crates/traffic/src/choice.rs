@@ -113,13 +113,4 @@ mod tests {
         assert_ne!(first(1, 2), first(1, 3));
         assert_ne!(first(1, 2), first(2, 2));
     }
-
-    #[test]
-    fn names_are_read_back() {
-        for selection in Selection::ALL {
-            assert_eq!(selection.to_string().parse(), Ok(selection));
-        }
-        let error = "random".parse::<Selection>().unwrap_err().to_string();
-        assert_eq!(error, "unknown selection `random`: it is one of in-order, uniform");
-    }
 }

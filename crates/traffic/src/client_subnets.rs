@@ -144,10 +144,8 @@ impl fmt::Display for ClientSubnets {
         match &self.0 {
             Form::Range { within, prefix } => write!(formatter, "{within} by /{prefix}"),
             Form::List(subnets) => {
-                for (number, subnet) in subnets.iter().enumerate() {
-                    write!(formatter, "{}{subnet}", if number == 0 { "" } else { "," })?;
-                }
-                Ok(())
+                let subnets: Vec<String> = subnets.iter().map(ToString::to_string).collect();
+                formatter.write_str(&subnets.join(","))
             }
         }
     }

@@ -66,3 +66,25 @@ pub use zone::{
     DirectorySuffix, DirectorySuffixError, SyntheticZone, UpdateServer, UpdateServerError,
     ZoneError, ZoneFormat,
 };
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+    use std::str::FromStr;
+
+    use dnslab_wire::UnknownWord;
+
+    use super::*;
+
+    #[test]
+    fn errors_name_the_known_words() {
+        fn check<T: FromStr<Err = UnknownWord> + Debug>(text: &str, expected: &str) {
+            assert_eq!(text.parse::<T>().unwrap_err().to_string(), format!("unknown {expected}"));
+        }
+        check::<Selection>("random", "selection `random`: it is one of in-order, uniform");
+        check::<Pace>("steady", "pace `steady`: it is one of constant, poisson");
+        check::<Connect>("later", "moment to connect `later`: it is one of at-start, on-demand");
+        let ways = "way with truncated answers `retry`: it is one of count, ask-over-tcp";
+        check::<Truncated>("retry", ways);
+    }
+}

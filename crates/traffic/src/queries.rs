@@ -7,7 +7,7 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use crate::query_file::{QueryFileError, read};
-use crate::{Selection, SyntheticZone, TypeMix};
+use crate::{SyntheticZone, TypeMix};
 
 /// Queries encoded once, shared by all workers and never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,15 +130,6 @@ impl QueryList {
     pub fn description(&self) -> &str {
         &self.description
     }
-
-    /// The description with the way in which queries are chosen.
-    #[must_use]
-    pub fn described_with(&self, selection: Selection) -> String {
-        match selection {
-            Selection::InOrder => format!("{}; in order", self.description),
-            Selection::Uniform => format!("{}; uniformly at random", self.description),
-        }
-    }
 }
 
 /// What the queries ask for beyond their question, to follow a description.
@@ -240,9 +231,9 @@ mod tests {
         let options = QueryOptions { recursion_desired: true, edns };
         let queries = QueryList::from_text(&b"a. A\nb. A"[..], "q.txt", &options).unwrap();
         assert_eq!(
-            queries.described_with(Selection::Uniform),
+            queries.description(),
             "2 queries of the file q.txt, recursion desired, EDNS with a payload size of 1232 \
-             octets and DNSSEC OK; uniformly at random"
+             octets and DNSSEC OK"
         );
         assert_eq!(queries.get(1).octets().len(), 12 + 3 + 4 + 11);
         let edns = Some(Edns {

@@ -49,30 +49,18 @@ pub enum RateError {
         "`{0}` is no rate: write queries per second such as 50000, \
          steps:10000,20000,40000/5s, or ramp:1000..100000/30s"
     )]
-    NoRate(
-        /// The text.
-        String,
-    ),
+    NoRate(String),
     /// Not a number of queries per second in bounds.
     #[error("a rate of `{0}` queries per second is not possible: it is from 0 to 1000000000")]
-    OutOfBounds(
-        /// The number.
-        String,
-    ),
+    OutOfBounds(String),
     /// Nothing is ever sent.
     #[error("the rate `{0}` sends nothing: one of its numbers must be above 0")]
-    Nothing(
-        /// The rate.
-        String,
-    ),
+    Nothing(String),
     /// Not a duration, or of no length or over a week.
     #[error(
         "`{0}` is no duration for a rate: write one such as 500ms or 30s, above 0 and at most a week"
     )]
-    Duration(
-        /// The text.
-        String,
-    ),
+    Duration(String),
 }
 
 /// The highest rate: gaps are in nanoseconds.

@@ -38,28 +38,19 @@ pub enum SourceAddressesError {
         "`{0}` is no source address: write addresses (10.0.0.1,10.0.0.2), a range \
          (127.0.0.1-127.0.0.9) or a network (127.0.1.0/24)"
     )]
-    NoAddress(
-        /// The part.
-        String,
-    ),
+    NoAddress(String),
     /// The network cannot be.
     #[error("source addresses: {0}")]
     Network(#[from] ClientSubnetError),
     /// A range whose ends are of two families, or that ends before it begins.
     #[error("the range of source addresses `{0}` is empty: write the lower address first")]
-    EmptyRange(
-        /// The range.
-        String,
-    ),
+    EmptyRange(String),
     /// IPv4 and IPv6 together.
     #[error(
         "source addresses of both families in `{0}`: a target has one, so write addresses of its \
          family only"
     )]
-    BothFamilies(
-        /// The whole text.
-        String,
-    ),
+    BothFamilies(String),
 }
 
 /// The most addresses of one range that are of use.
@@ -114,11 +105,8 @@ impl FromStr for SourceAddresses {
 impl fmt::Display for SourceAddresses {
     /// As it is read.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, range) in self.ranges.iter().enumerate() {
-            let comma = if number == 0 { "" } else { "," };
-            write!(formatter, "{comma}{}", range.text)?;
-        }
-        Ok(())
+        let ranges: Vec<&str> = self.ranges.iter().map(|range| range.text.as_str()).collect();
+        formatter.write_str(&ranges.join(","))
     }
 }
 

@@ -28,10 +28,7 @@ pub struct TypeMix {
 pub enum TypeMixError {
     /// Not a type.
     #[error("`{0}` is no query type: write a mnemonic such as A or AAAA, or TYPE65280")]
-    UnknownType(
-        /// The text.
-        String,
-    ),
+    UnknownType(String),
     /// Not a weight.
     #[error("`{weight}` is no weight for type {rtype}: write a whole number from 1 to {MAX_COUNT}")]
     Weight {
@@ -42,10 +39,7 @@ pub enum TypeMixError {
     },
     /// A type that is there before.
     #[error("type {0} stands twice in the mix: add its weights")]
-    Twice(
-        /// The type.
-        Rtype,
-    ),
+    Twice(Rtype),
 }
 
 /// The highest weight: with it, a ten-thousandth can be said.
@@ -54,17 +48,11 @@ const MAX_COUNT: u32 = 10_000;
 impl Default for TypeMix {
     /// Only A.
     fn default() -> Self {
-        Self::only(Rtype::A)
+        Self { weights: vec![(Rtype::A, 1)] }
     }
 }
 
 impl TypeMix {
-    /// One type and no other.
-    #[must_use]
-    pub fn only(rtype: Rtype) -> Self {
-        Self { weights: vec![(rtype, 1)] }
-    }
-
     /// The types with their weights, as they were given.
     #[must_use]
     pub fn weights(&self) -> &[(Rtype, u32)] {
@@ -138,11 +126,9 @@ impl fmt::Display for TypeMix {
         if let [(rtype, _)] = self.weights[..] {
             return write!(formatter, "{rtype}");
         }
-        for (number, (rtype, weight)) in self.weights.iter().enumerate() {
-            let comma = if number == 0 { "" } else { "," };
-            write!(formatter, "{comma}{rtype}:{weight}")?;
-        }
-        Ok(())
+        let weighted = |(rtype, weight): &(Rtype, u32)| format!("{rtype}:{weight}");
+        let parts: Vec<String> = self.weights.iter().map(weighted).collect();
+        formatter.write_str(&parts.join(","))
     }
 }
 

@@ -65,16 +65,10 @@ pub enum Http2Error {
     Closed,
     /// The other side closed it with an error of its own (RFC 9113, section 7).
     #[error("the other side closed the HTTP/2 connection: {0}")]
-    Remote(
-        /// The error code in words, and what the other side said about it.
-        Announced,
-    ),
+    Remote(Announced),
     /// The other side broke the protocol, or its octets are no HTTP/2.
     #[error("HTTP/2: {0}")]
-    Protocol(
-        /// What was wrong.
-        String,
-    ),
+    Protocol(String),
 }
 
 /// An error with which the other side announced the end (GOAWAY: RFC 9113, section 6.8).

@@ -70,13 +70,6 @@ impl<'a> Text<'a> {
     }
 }
 
-pub(crate) fn take_string<'a>(
-    octets: &mut &'a [u8],
-    bits: u32,
-) -> Result<Cow<'a, [u8]>, Unreadable> {
-    Text::take(octets, bits)?.decode()
-}
-
 /// Appends a number whose lowest bits are in the first octet, under `flags`.
 pub(crate) fn push_number(out: &mut Vec<u8>, flags: u8, bits: u32, number: usize) {
     let most = (1 << bits) - 1;

@@ -31,10 +31,7 @@ pub struct ClientSubnet {
 pub enum ClientSubnetError {
     /// Not an address, or not an address and a number of bits.
     #[error("`{0}` is no subnet: write an address and its prefix length, such as 192.0.2.0/24")]
-    NoSubnet(
-        /// The text.
-        String,
-    ),
+    NoSubnet(String),
     /// More bits than the address has.
     #[error(
         "the prefix length of `{text}` is above {most}: addresses of its family have {most} bits"

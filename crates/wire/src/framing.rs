@@ -106,9 +106,17 @@ impl FrameReader {
         Some(&self.buffer[from..from + length])
     }
 
-    /// Forgets everything, for a new connection.
-    pub fn clear(&mut self) {
-        (self.start, self.end) = (0, 0);
+    /// Octets of memory that the reader holds.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Frees memory that is only kept for later.
+    pub fn release(&mut self) {
+        if self.start == self.end {
+            *self = Self::default();
+        }
     }
 }
 
@@ -117,6 +125,36 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn fill(reader: &mut FrameReader, mut octets: &[u8]) {
+        while !octets.is_empty() {
+            let space = reader.space();
+            let count = space.len().min(octets.len());
+            space[..count].copy_from_slice(&octets[..count]);
+            reader.filled(count);
+            octets = &octets[count..];
+        }
+    }
+
+    #[test]
+    fn memory_is_counted_and_given_back() {
+        let (mut reader, mut frames) = (FrameReader::default(), Vec::new());
+        assert_eq!(reader.memory(), 0);
+        push_frame(&mut frames, b"some query");
+        push_frame(&mut frames, &[7; 20_000]);
+        let (most, last) = frames.split_at(frames.len() - 1);
+        fill(&mut reader, most);
+        assert_eq!(reader.memory(), 32 * 1024);
+        assert_eq!(reader.next_frame().unwrap(), b"some query");
+        assert_eq!(reader.next_frame(), None);
+        reader.release();
+        fill(&mut reader, last);
+        assert_eq!(reader.next_frame().unwrap(), [7; 20_000]);
+        reader.widen();
+        assert_eq!(reader.memory(), 65_537);
+        reader.release();
+        assert_eq!(reader.memory(), 0);
+    }
 
     proptest! {
         #[test]
@@ -131,11 +169,9 @@ mod tests {
             let mut reader = FrameReader::default();
             let (mut seen, mut rest, mut cuts) = (Vec::new(), stream.as_slice(), cuts.iter().cycle());
             while !rest.is_empty() {
-                let space = reader.space();
-                let count = (*cuts.next().unwrap()).min(rest.len()).min(space.len());
-                space[..count].copy_from_slice(&rest[..count]);
-                reader.filled(count);
-                rest = &rest[count..];
+                let (part, behind) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
+                fill(&mut reader, part);
+                rest = behind;
                 while let Some(message) = reader.next_frame() {
                     seen.push(message.to_vec());
                 }

@@ -9,7 +9,7 @@ use crate::rtype::OPT;
 
 /// What the OPT record of a response says (RFC 6891), borrowed from the message. Of an option that is there
 /// twice, the first counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseOptions<'a> {
     /// The whole response code: 8 bits of the OPT record above the 4 of the header (RFC 6891, section 6.1.3).
     pub rcode: u16,
@@ -69,9 +69,7 @@ impl<'a> ResponseOptions<'a> {
             version,
             payload_size: u16::from_be_bytes([size_high, size_low]),
             dnssec_ok: flags & 0x80 != 0,
-            cookie: None,
-            keepalive: None,
-            extended_error: None,
+            ..Self::default()
         };
         let mut rest = options;
         while let Some((header, behind)) = rest.split_first_chunk::<OPTION_HEADER>() {

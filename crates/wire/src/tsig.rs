@@ -38,19 +38,13 @@ pub struct TsigKey(Arc<Key>);
 pub enum TsigKeyError {
     /// Not two or three fields.
     #[error("a TSIG key has {0} fields between colons: write [algorithm:]name:secret")]
-    Fields(
-        /// How many there are.
-        usize,
-    ),
+    Fields(usize),
     /// The algorithm is unknown or too weak.
     #[error(
         "TSIG algorithm `{0}` is not supported: it is one of hmac-sha1, hmac-sha256 (when none is \
          named), hmac-sha384, hmac-sha512; hmac-md5 must not be used any more (RFC 8945, section 6)"
     )]
-    Algorithm(
-        /// Its name.
-        String,
-    ),
+    Algorithm(String),
     /// The name is no domain name.
     #[error("TSIG key name `{name}` is no domain name: {reason}")]
     Name {
@@ -61,10 +55,7 @@ pub enum TsigKeyError {
     },
     /// The secret is not base64, or empty.
     #[error("the secret of TSIG key `{0}` is not base64: copy it as tsig-keygen printed it")]
-    Secret(
-        /// The name of the key.
-        String,
-    ),
+    Secret(String),
 }
 
 impl FromStr for TsigKey {

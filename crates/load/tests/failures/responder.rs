@@ -14,7 +14,7 @@ use crate::applied::{job, zone};
 
 /// A responder that runs until it is dropped.
 pub(crate) struct Responder {
-    addresses: Vec<(Transport, SocketAddr)>,
+    addresses: [(Transport, SocketAddr); 6],
     stop: StopHandle,
     thread: Option<JoinHandle<Result<Counters, ResponderError>>>,
 }
@@ -39,14 +39,8 @@ impl Responder {
         config.certificate = Some(CertificateFiles { chain, key });
         change(&mut config);
         let server = Server::bind(config).unwrap();
-        let addresses = vec![
-            (Transport::Udp, server.addresses()[0]),
-            (Transport::Tcp, server.addresses()[0]),
-            (Transport::Dot, server.dot_addresses()[0]),
-            (Transport::Doh2, server.doh2_addresses()[0]),
-            (Transport::Doq, server.doq_addresses()[0]),
-            (Transport::Doh3, server.doh3_addresses()[0]),
-        ];
+        let address = |transport| (transport, server.addresses(transport)[0]);
+        let addresses = Transport::ALL.map(address);
         let stop = server.stop_handle();
         Self { addresses, stop, thread: Some(std::thread::spawn(|| server.run())) }
     }

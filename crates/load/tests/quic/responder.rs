@@ -32,8 +32,8 @@ impl Responder {
         let server = Server::bind(config).unwrap();
         Self {
             identity,
-            doq: server.doq_addresses().to_vec(),
-            doh3: server.doh3_addresses().to_vec(),
+            doq: server.addresses(Transport::Doq),
+            doh3: server.addresses(Transport::Doh3),
             stop: server.stop_handle(),
             thread: Some(std::thread::spawn(|| server.run())),
         }

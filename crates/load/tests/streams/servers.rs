@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use dnslab_responder::{
     CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
 };
+use dnslab_wire::Transport;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -86,8 +87,8 @@ impl Responder {
         let server = Server::bind(config).unwrap();
         Self {
             identity,
-            dot: server.dot_addresses()[0],
-            doh2: server.doh2_addresses()[0],
+            dot: server.addresses(Transport::Dot)[0],
+            doh2: server.addresses(Transport::Doh2)[0],
             stop: server.stop_handle(),
             thread: Some(std::thread::spawn(|| server.run())),
         }

@@ -29,16 +29,29 @@ const BACKLOG: i32 = 4096;
 /// Attempts to find a port that is free for both UDP and TCP.
 const PORT_ATTEMPTS: usize = 32;
 
-/// Binds UDP and TCP on the same port for every worker; port 0 becomes a free one. Returns the address with
-/// its port.
-pub(super) fn bind_plain(
+/// Binds a transport for every worker, and with UDP also TCP. Port 0 becomes a free one. Returns the address
+/// with its port.
+pub(super) fn bind(
+    address: SocketAddr,
+    transport: Transport,
+    workers: &mut [WorkerSockets],
+) -> Result<SocketAddr, ResponderError> {
+    match transport {
+        Transport::Udp => bind_plain(address, workers),
+        transport if transport.is_quic() => bind_datagrams(address, transport, workers),
+        _ => bind_stream(address, transport, workers),
+    }
+}
+
+/// Binds UDP and TCP on the same port.
+fn bind_plain(
     address: SocketAddr,
     workers: &mut [WorkerSockets],
 ) -> Result<SocketAddr, ResponderError> {
     let mut attempts = if address.port() == 0 { PORT_ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
-        let bound = bind_datagrams(address, workers)?;
+        let bound = bind_datagrams(address, Transport::Udp, workers)?;
         match bind_stream(bound, Transport::Tcp, workers) {
             Ok(_) => return Ok(bound),
             Err(error) if attempts == 0 => return Err(error),
@@ -52,36 +65,11 @@ pub(super) fn bind_plain(
 
 fn bind_datagrams(
     address: SocketAddr,
-    workers: &mut [WorkerSockets],
-) -> Result<SocketAddr, ResponderError> {
-    let (bound, made) = bind_udp(address, Transport::Udp, workers.len())?;
-    for (socket, worker) in made.into_iter().zip(workers) {
-        worker.datagrams.push(socket);
-    }
-    Ok(bound)
-}
-
-pub(super) fn bind_quic(
-    address: SocketAddr,
     transport: Transport,
     workers: &mut [WorkerSockets],
 ) -> Result<SocketAddr, ResponderError> {
-    let (bound, made) = bind_udp(address, transport, workers.len())?;
-    for (socket, worker) in made.into_iter().zip(workers) {
-        // If the kernel does not know groups, datagrams come one by one.
-        let _ = enable_gro(socket.as_fd());
-        worker.quic.push((socket, transport));
-    }
-    Ok(bound)
-}
-
-fn bind_udp(
-    address: SocketAddr,
-    transport: Transport,
-    count: usize,
-) -> Result<(SocketAddr, Vec<UdpSocket>), ResponderError> {
     let mut made = Vec::new();
-    let bound = bind_all(address, transport, count, &mut made)?;
+    let bound = bind_all(address, transport, workers.len(), &mut made)?;
     for socket in &made {
         let fault = |source| ResponderError::bind(bound, transport, source);
         // A smaller buffer only shortens the stall that it can bridge.
@@ -90,10 +78,19 @@ fn bind_udp(
             enable_pktinfo(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
         }
     }
-    Ok((bound, made.into_iter().map(UdpSocket::from).collect()))
+    for (socket, worker) in made.into_iter().zip(workers) {
+        if transport.is_quic() {
+            // If the kernel does not know groups, datagrams come one by one.
+            let _ = enable_gro(socket.as_fd());
+            worker.quic.push((socket.into(), transport));
+        } else {
+            worker.datagrams.push(socket.into());
+        }
+    }
+    Ok(bound)
 }
 
-pub(super) fn bind_stream(
+fn bind_stream(
     address: SocketAddr,
     transport: Transport,
     workers: &mut [WorkerSockets],

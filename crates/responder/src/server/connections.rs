@@ -78,10 +78,7 @@ impl Connections {
 
     /// With the memory that each holds, octets.
     pub(super) fn holders(&self) -> impl Iterator<Item = (usize, ConnectionId)> {
-        self.places.iter().filter_map(|place| match place {
-            Place::Taken(id, connection) => Some((connection.noted_memory, *id)),
-            Place::Free(_) => None,
-        })
+        self.taken().map(|(id, connection)| (connection.noted_memory, id))
     }
 
     /// Frees memory that is only kept for later.
@@ -98,17 +95,17 @@ impl Connections {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.places.iter().filter_map(|place| match place {
-            Place::Taken(_, connection) => Some(&**connection),
-            Place::Free(_) => None,
-        })
+        self.taken().map(|(_, connection)| connection)
     }
 
     pub(super) fn matching(&self, is_wanted: impl Fn(&Connection) -> bool) -> Vec<ConnectionId> {
-        let wanted = |place: &Place| match place {
-            Place::Taken(id, connection) if is_wanted(connection) => Some(*id),
-            _ => None,
-        };
-        self.places.iter().filter_map(wanted).collect()
+        self.taken().filter(|(_, connection)| is_wanted(connection)).map(|(id, _)| id).collect()
+    }
+
+    fn taken(&self) -> impl Iterator<Item = (ConnectionId, &Connection)> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Taken(id, connection) => Some((*id, &**connection)),
+            Place::Free(_) => None,
+        })
     }
 }

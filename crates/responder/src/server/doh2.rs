@@ -1,6 +1,6 @@
 //! DNS over HTTPS with HTTP/2: between the TLS session of a connection and the answers.
 
-use dnslab_transport::http2::{Http2Error, RequestId, Server};
+use dnslab_transport::http2::{RequestId, Server};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;
@@ -8,7 +8,7 @@ use super::respond::{Reaction, Responder};
 use super::token::ConnectionId;
 
 pub(super) struct Http {
-    server: Box<Server>,
+    pub(super) server: Box<Server>,
     /// GOAWAY has been said.
     is_leaving: bool,
 }
@@ -43,19 +43,6 @@ impl Http {
     pub(super) fn new(path: &str) -> Self {
         let server = Box::new(Server::with_streams(path, MAX_REQUESTS));
         Self { server, is_leaving: false }
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        self.server.memory()
-    }
-
-    pub(super) fn receive(&mut self, octets: &[u8]) {
-        self.server.receive(octets);
-    }
-
-    /// Appends what must be written to `out`, and reads requests. An error ends the connection.
-    pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> Result<(), Http2Error> {
-        self.server.poll(out)
     }
 
     /// Answers requests until none is left, or there is no room.

@@ -31,7 +31,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use self::bind::WorkerSockets;
 use self::busy::Busy;
-use self::quic::{QuicLimits, QuicSettings};
+use self::quic::QuicSettings;
 use self::tls::{Resumption, TlsConfigs};
 use self::worker::Worker;
 use crate::counters::Counters;
@@ -165,11 +165,7 @@ pub enum ResponderError {
     },
     /// A system call failed that cannot with right arguments, or the machine is out of resources.
     #[error("the responder's event loop failed: {0}")]
-    EventLoop(
-        /// Why.
-        #[source]
-        io::Error,
-    ),
+    EventLoop(#[source] io::Error),
 }
 
 impl ResponderError {
@@ -235,11 +231,8 @@ pub struct Server {
     program: Program,
     busy: Busy,
     seed: u64,
-    addresses: Vec<SocketAddr>,
-    dot_addresses: Vec<SocketAddr>,
-    doh2_addresses: Vec<SocketAddr>,
-    doq_addresses: Vec<SocketAddr>,
-    doh3_addresses: Vec<SocketAddr>,
+    /// Where each transport is served; TCP, where UDP is.
+    addresses: Vec<(Transport, SocketAddr)>,
 }
 
 impl Server {
@@ -265,36 +258,24 @@ impl Server {
         };
         let mut workers = bind::for_workers(config.threads);
         let mut addresses = Vec::new();
-        for address in config.listen {
-            addresses.push(bind::bind_plain(address, &mut workers)?);
-        }
-        let mut dot_addresses = Vec::new();
-        for address in config.dot_listen {
-            dot_addresses.push(bind::bind_stream(address, Transport::Dot, &mut workers)?);
-        }
-        let mut quic_addresses = |transport, listen: Vec<SocketAddr>| {
-            let bind = |address| bind::bind_quic(address, transport, &mut workers);
-            listen.into_iter().map(bind).collect::<Result<Vec<_>, _>>()
-        };
-        let doq_addresses = quic_addresses(Transport::Doq, config.doq_listen)?;
-        let doh3_addresses = quic_addresses(Transport::Doh3, config.doh3_listen)?;
-        let mut doh2_addresses = Vec::new();
-        for address in config.doh2_listen {
-            doh2_addresses.push(bind::bind_stream(address, Transport::Doh2, &mut workers)?);
+        for (transport, wanted) in [
+            (Transport::Udp, &config.listen),
+            (Transport::Dot, &config.dot_listen),
+            (Transport::Doq, &config.doq_listen),
+            (Transport::Doh3, &config.doh3_listen),
+            (Transport::Doh2, &config.doh2_listen),
+        ] {
+            for address in wanted {
+                addresses.push((transport, bind::bind(*address, transport, &mut workers)?));
+            }
         }
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| ResponderError::EventLoop(error.into()))?;
         let connections_per_worker = config.max_connections.get().div_ceil(config.threads.get());
-        let queries_per_connection = config.queries_per_connection;
-        let limits = QuicLimits {
-            idle_timeout: config.idle_timeout,
-            connections_per_worker,
-            queries_per_connection,
-        };
         let published = CountersHandle::new(config.threads.get())
             .map_err(|error| ResponderError::EventLoop(error.into()))?;
         let shared = Shared {
-            quic: QuicSettings::new(&tls, &config.http_path, limits)?,
+            quic: QuicSettings::new(&tls, &config, connections_per_worker)?,
             zones: config.zones,
             tls,
             http_path: config.http_path,
@@ -302,55 +283,23 @@ impl Server {
             idle_timeout: config.idle_timeout,
             connections_per_worker,
             memory_per_worker: config.memory_per_thread.get(),
-            queries_per_connection,
+            queries_per_connection: config.queries_per_connection,
             published,
             stop: Arc::new(StopState { is_set: AtomicBool::new(false), wake }),
             first_query_ns: OnceLock::new(),
         };
         let (program, seed) = (config.program, config.seed);
         let busy = Busy::calibrate(program.busy);
-        Ok(Self {
-            shared,
-            workers,
-            program,
-            busy,
-            seed,
-            addresses,
-            dot_addresses,
-            doh2_addresses,
-            doq_addresses,
-            doh3_addresses,
-        })
+        Ok(Self { shared, workers, program, busy, seed, addresses })
     }
 
-    /// Addresses bound for UDP and TCP, with their ports, in the order of the configuration.
+    /// Addresses bound for a transport, with their ports, in the order of the configuration. Those for UDP
+    /// and TCP are the same.
     #[must_use]
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
-    }
-
-    /// Addresses bound for DNS over TLS, with their ports, in the order of the configuration.
-    #[must_use]
-    pub fn dot_addresses(&self) -> &[SocketAddr] {
-        &self.dot_addresses
-    }
-
-    /// Addresses bound for DNS over HTTPS with HTTP/2, with their ports, in the order of the configuration.
-    #[must_use]
-    pub fn doh2_addresses(&self) -> &[SocketAddr] {
-        &self.doh2_addresses
-    }
-
-    /// Addresses bound for DNS over QUIC, with their ports, in the order of the configuration.
-    #[must_use]
-    pub fn doq_addresses(&self) -> &[SocketAddr] {
-        &self.doq_addresses
-    }
-
-    /// Addresses bound for DNS over HTTPS with HTTP/3, with their ports, in the order of the configuration.
-    #[must_use]
-    pub fn doh3_addresses(&self) -> &[SocketAddr] {
-        &self.doh3_addresses
+    pub fn addresses(&self, transport: Transport) -> Vec<SocketAddr> {
+        let kept = if transport == Transport::Tcp { Transport::Udp } else { transport };
+        let of_it = self.addresses.iter().filter(|(its, _)| *its == kept);
+        of_it.map(|(_, address)| *address).collect()
     }
 
     /// Steps of the loop of [`Program::busy`] for each answer; 0 if nothing is programmed.

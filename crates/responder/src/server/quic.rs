@@ -7,9 +7,8 @@
 
 use std::io;
 use std::net::UdpSocket;
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dnslab_socket::{
     MAX_GROUP, Peer, ReceiveBatch, receive_drops, refuses_segmentation, send_segments,
@@ -20,7 +19,7 @@ use dnslab_wire::Transport;
 use super::delayed::Destination;
 use super::respond::{self, Responder};
 use super::tls::TlsConfigs;
-use super::{ResponderError, clock};
+use super::{Config, ResponderError, clock};
 use crate::counters::Counters;
 
 /// The most groups of packets that one system call receives.
@@ -156,29 +155,22 @@ pub(super) struct QuicSettings {
     doh3: Option<QuicServerSettings>,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct QuicLimits {
-    pub(super) idle_timeout: Duration,
-    /// Of one socket.
-    pub(super) connections_per_worker: usize,
-    pub(super) queries_per_connection: Option<NonZeroU64>,
-}
-
 impl QuicSettings {
-    /// `path` is where DNS over HTTPS is served.
+    /// One socket has so many connections.
     pub(super) fn new(
         tls: &TlsConfigs,
-        path: &str,
-        limits: QuicLimits,
+        config: &Config,
+        connections: usize,
     ) -> Result<Self, ResponderError> {
         let limited = |mut settings: QuicServerSettings| {
-            settings.idle_timeout = limits.idle_timeout;
-            settings.connections = limits.connections_per_worker;
-            settings.queries_per_connection = limits.queries_per_connection;
+            settings.idle_timeout = config.idle_timeout;
+            settings.connections = connections;
+            settings.queries_per_connection = config.queries_per_connection;
             settings
         };
         let doq = tls.of(Transport::Doq).map(QuicServerSettings::doq).transpose()?;
-        let doh3 = tls.of(Transport::Doh3).map(|tls| QuicServerSettings::http3(tls, path));
+        let doh3 =
+            tls.of(Transport::Doh3).map(|tls| QuicServerSettings::http3(tls, &config.http_path));
         Ok(Self { doq: doq.map(limited), doh3: doh3.transpose()?.map(limited) })
     }
 

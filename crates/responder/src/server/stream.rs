@@ -1,7 +1,6 @@
 //! One connection over TCP, DNS over TLS or DNS over HTTPS: a state machine over octets in and octets out.
 
 mod hello;
-mod input;
 mod leaving;
 mod unwritten;
 
@@ -13,11 +12,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use dnslab_socket::EventFlags;
 use dnslab_transport::http2::Http2Error;
-use dnslab_wire::{Transport, push_frame};
+use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustls::{HandshakeKind, ServerConnection};
 
 use self::hello::{Hello, Refused};
-use self::input::Input;
 use self::leaving::{Quota, Stage};
 use self::unwritten::Unwritten;
 use super::Shared;
@@ -40,7 +38,7 @@ pub(super) struct Connection {
     /// Of DNS over HTTPS.
     http: Option<Http>,
     /// Octets of queries, decrypted. With HTTP nothing stays in it.
-    reader: Input,
+    reader: FrameReader,
     /// Answers, not yet encrypted.
     unwritten: Unwritten,
     held: Held,
@@ -103,7 +101,7 @@ impl Connection {
             tls,
             hello,
             had_early_data: false,
-            reader: Input::default(),
+            reader: FrameReader::default(),
             unwritten: Unwritten::new(transport, shared.pack_answers),
             held: Held::default(),
             quota: Quota::new(shared.queries_per_connection),
@@ -135,7 +133,7 @@ impl Connection {
     /// What a resting connection needs is not counted, nor are held answers, which have their own bound.
     pub(super) fn memory(&self) -> usize {
         let is_full = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
-        let http = self.http.as_ref().map_or(0, Http::memory);
+        let http = self.http.as_ref().map_or(0, |http| http.server.memory());
         let tls = self.handshake_octets + if is_full { TLS_BUFFER } else { 0 };
         self.reader.memory() + self.unwritten.memory() + http + tls
     }
@@ -325,7 +323,7 @@ impl Connection {
     /// `count` decrypted octets are in the reader's space.
     fn take_decrypted(&mut self, count: usize) {
         match &mut self.http {
-            Some(http) => http.receive(&self.reader.space()[..count]),
+            Some(http) => http.server.receive(&self.reader.space()[..count]),
             None => self.reader.filled(count),
         }
     }
@@ -378,7 +376,7 @@ impl Connection {
         if self.quota.stage != Stage::Open {
             return Ok(false);
         }
-        let mut polled = http.poll(self.unwritten.octets_mut());
+        let mut polled = http.server.poll(self.unwritten.octets_mut());
         let room = Room {
             unwritten: BACKLOG.saturating_sub(self.unwritten.len()),
             held: MAX_HELD.saturating_sub(self.held.answers),
@@ -391,7 +389,7 @@ impl Connection {
             http.go_away();
         }
         if polled.is_ok() {
-            polled = http.poll(self.unwritten.octets_mut());
+            polled = http.server.poll(self.unwritten.octets_mut());
         }
         match polled {
             Ok(()) => Ok(taken.stopped_early),

@@ -44,16 +44,10 @@ pub enum ZoneError {
     },
     /// The zone as a whole cannot be served.
     #[error("zone file: {0}")]
-    Zone(
-        /// What is wrong, and the remedy.
-        &'static str,
-    ),
+    Zone(&'static str),
     /// The origin is no domain name.
     #[error("`{0}` is no domain name, so it cannot be the origin")]
-    Origin(
-        /// The text.
-        String,
-    ),
+    Origin(String),
 }
 
 impl Zone {

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 
 use domain::base::iana::Rtype;
 
-use crate::{Victim, alone, check, flood, query};
+use crate::running::Running;
+use crate::{alone, check, flood, query, start};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -50,8 +51,8 @@ pub(crate) fn streams(count: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Sends these octets on a new connection, and lets the server look at them.
-fn send(server: &Victim, window: u32, octets: &[u8]) -> impl Read + Write + use<> {
-    let mut stream = server.tls(server.doh2, b"h2");
+fn send(server: &Running, window: u32, octets: &[u8]) -> impl Read + Write + use<> {
+    let mut stream = server.tls(server.doh2_address, b"h2");
     let socket = stream.sock.try_clone().unwrap();
     stream.write_all(&preface(window)).unwrap();
     for part in octets.chunks(1 << 20) {
@@ -66,7 +67,7 @@ fn send(server: &Victim, window: u32, octets: &[u8]) -> impl Read + Write + use<
 #[test]
 fn heads_without_an_end() {
     let _alone = alone();
-    let server = Victim::start(|_| {});
+    let server = start(|_| {});
     let mut octets = frame(HEADERS, 0, 1, &head());
     // A literal field whose value claims to have 16 MB.
     octets.extend(frame(CONTINUATION, 0, 1, b"\0\x01a\x7f\xff\xff\xff\x07"));
@@ -89,7 +90,7 @@ fn heads_without_an_end() {
 #[test]
 fn bodies_without_an_end() {
     let _alone = alone();
-    let server = Victim::start(|_| {});
+    let server = start(|_| {});
     let mut octets = Vec::new();
     for stream in streams(1000) {
         octets.extend(frame(HEADERS, END_HEADERS, stream, &head()));
@@ -104,7 +105,7 @@ fn bodies_without_an_end() {
 fn windows_that_stay_closed() {
     const REQUESTS: u32 = 1000;
     let _alone = alone();
-    let server = Victim::start(|_| {});
+    let server = start(|_| {});
     let message = query("big.example.", Rtype::TXT);
     let octets: Vec<u8> = streams(REQUESTS).flat_map(|stream| post(stream, &message)).collect();
     let mut open = None;
@@ -128,7 +129,7 @@ fn windows_that_stay_closed() {
 #[test]
 fn unread_answers() {
     let _alone = alone();
-    let server = Victim::start(|_| {});
+    let server = start(|_| {});
     let message = query("big.example.", Rtype::TXT);
     let octets: Vec<u8> = streams(1000).flat_map(|stream| post(stream, &message)).collect();
     let window = frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes());
@@ -147,7 +148,7 @@ fn streams_that_are_given_up() {
         octets.extend(frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
     }
     for is_lost in [true, false] {
-        let server = Victim::start(|config| match is_lost {
+        let server = start(|config| match is_lost {
             true => config.program.loss = "100%".parse().unwrap(),
             false => config.program.delay = "60s".parse().unwrap(),
         });

@@ -5,25 +5,26 @@ use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_wire::{Transport, push_frame};
+use dnslab_wire::Transport;
 use domain::base::iana::Rtype;
 use socket2::{Domain, Socket, Type};
 
 use crate::http2;
 use crate::quic::RawClient;
-use crate::{PATIENCE, Victim, alone, check, connect, flood, query};
+use crate::running::{PATIENCE, Running, connect};
+use crate::{alone, check, flood, frames, query};
 
 /// Octets that all of them may make the server hold.
 const MAX_COUNT: usize = 16 << 20;
 
-fn start() -> Victim {
-    Victim::start(|config| config.memory_per_thread = NonZeroUsize::new(MAX_COUNT).unwrap())
+fn start() -> Running {
+    crate::start(|config| config.memory_per_thread = NonZeroUsize::new(MAX_COUNT).unwrap())
 }
 
 /// At least `cut` of the clients must be cut while all are open. The process also has the memory of resting
 /// connections and of the clients.
 #[track_caller]
-fn attack<T>(server: &Victim, clients: usize, cut: usize, client: impl Fn(usize) -> T) {
+fn attack<T>(server: &Running, clients: usize, cut: usize, client: impl Fn(usize) -> T) {
     let ended = || {
         let life = server.counters.read(PATIENCE).connections;
         (life.broken + life.failed_handshakes) as usize
@@ -62,18 +63,15 @@ fn is_over(stream: &mut impl Read) -> bool {
 fn unread_answers_of_many_clients() {
     let _alone = alone();
     let server = start();
-    let mut frames = Vec::new();
-    (0..200).for_each(|_| push_frame(&mut frames, &query("big.example.", Rtype::TXT)));
+    let queries = frames(200, "big.example.", Rtype::TXT);
     let mut resting = connect(server.address);
     // 256 KiB and an answer each: 16 MiB hold that of some fifty.
     attack(&server, 250, 150, |_| {
         let mut client = narrow(server.address);
-        client.write_all(&frames).unwrap();
+        client.write_all(&queries).unwrap();
         client
     });
-    let mut question = Vec::new();
-    push_frame(&mut question, &query("www.example.", Rtype::A));
-    resting.write_all(&question).unwrap();
+    resting.write_all(&frames(1, "www.example.", Rtype::A)).unwrap();
     resting.read_exact(&mut [0; 12]).unwrap();
     server.stop();
 }
@@ -92,7 +90,7 @@ fn input_without_an_end_of_many_clients() {
         records.extend_from_slice(&[0; 0x4000]);
     }
     // 16 MiB hold the input of some 250, and that of some 350 handshakes.
-    for (address, octets) in [(server.address, &message), (server.dot, &records)] {
+    for (address, octets) in [(server.address, &message), (server.dot_address, &records)] {
         attack(&server, 600, 100, |_| {
             let mut client = connect(address);
             client.write_all(octets).unwrap();
@@ -100,7 +98,7 @@ fn input_without_an_end_of_many_clients() {
         });
     }
     attack(&server, 400, 100, |_| {
-        let mut client = server.tls(server.dot, b"dot");
+        let mut client = server.tls(server.dot_address, b"dot");
         let socket = client.sock.try_clone().unwrap();
         flood(&mut client, &socket, &message, message.len());
         client
@@ -117,17 +115,15 @@ fn closed_windows_of_many_clients() {
     let message = query("big.example.", Rtype::TXT);
     let mut octets = http2::preface(0);
     http2::streams(20).for_each(|stream| octets.extend(http2::post(stream, &message)));
-    let mut framed = Vec::new();
-    push_frame(&mut framed, &message);
     attack(&server, 250, 150, |_| {
-        let mut client = server.tls(server.doh2, b"h2");
+        let mut client = server.tls(server.doh2_address, b"h2");
         client.write_all(&octets).unwrap();
         client
     });
     attack(&server, 40, 20, |_| {
-        let mut client = RawClient::connect(&server, server.doq, b"doq", 10);
+        let mut client = RawClient::connect(&server, server.doq_address, b"doq", 10);
         for _ in 0..20 {
-            client.write(&framed, true);
+            client.write(&frames(1, "big.example.", Rtype::TXT), true);
         }
         client.wait(Duration::from_millis(20));
         client
@@ -140,11 +136,10 @@ fn closed_windows_of_many_clients() {
 fn many_clients_that_read() {
     let _alone = alone();
     let server = start();
-    let mut frames = Vec::new();
-    (0..100).for_each(|_| push_frame(&mut frames, &query("www.example.", Rtype::A)));
+    let queries = frames(100, "www.example.", Rtype::A);
     let mut open: Vec<_> = (0..800).map(|_| connect(server.address)).collect();
     for _ in 0..3 {
-        open.iter_mut().for_each(|client| client.write_all(&frames).unwrap());
+        open.iter_mut().for_each(|client| client.write_all(&queries).unwrap());
         for client in &mut open {
             for _ in 0..100 {
                 let mut length = [0; 2];

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use dnslab_wire::push_frame;
 use domain::base::iana::Rtype;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
@@ -14,7 +13,8 @@ use quinn_proto::{
     EndpointConfig, Event, StreamId, TransportConfig, VarInt,
 };
 
-use crate::{PATIENCE, Victim, alone, check, query};
+use crate::running::{PATIENCE, Running};
+use crate::{alone, check, frames, start};
 
 pub(crate) struct RawClient {
     socket: UdpSocket,
@@ -27,7 +27,7 @@ pub(crate) struct RawClient {
 
 impl RawClient {
     /// The server may send `window` octets on each stream.
-    pub(crate) fn connect(server: &Victim, address: SocketAddr, alpn: &[u8], window: u32) -> Self {
+    pub(crate) fn connect(server: &Running, address: SocketAddr, alpn: &[u8], window: u32) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(address).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -125,8 +125,8 @@ fn requests_without_an_end() {
     /// DOQ_EXCESSIVE_LOAD (RFC 9250, section 4.3) and H3_EXCESSIVE_LOAD (RFC 9114, section 8.1).
     const CODES: [u32; 2] = [0x4, 0x107];
     let _alone = alone();
-    let server = Victim::start(|_| {});
-    let protocols = [(server.doq, b"doq".as_slice()), (server.doh3, b"h3")];
+    let server = start(|_| {});
+    let protocols = [(server.doq_address, b"doq".as_slice()), (server.doh3_address, b"h3")];
     for ((address, alpn), code) in protocols.into_iter().zip(CODES) {
         check(&server, 16 << 20, || {
             let mut client = RawClient::connect(&server, address, alpn, 65_535);
@@ -159,11 +159,10 @@ fn requests_without_an_end() {
 fn answers_that_flow_control_keeps_back() {
     let _alone = alone();
     for window in [10, 59_900] {
-        let server = Victim::start(|_| {});
-        let mut framed = Vec::new();
-        push_frame(&mut framed, &query("big.example.", Rtype::TXT));
+        let server = start(|_| {});
+        let framed = frames(1, "big.example.", Rtype::TXT);
         check(&server, 16 << 20, || {
-            let mut client = RawClient::connect(&server, server.doq, b"doq", window);
+            let mut client = RawClient::connect(&server, server.doq_address, b"doq", window);
             for _ in 0..1000 {
                 client.write(&framed, true);
             }

@@ -2,22 +2,17 @@
 
 use std::num::NonZeroU64;
 
-use dnslab_wire::{Transport, push_frame};
+use dnslab_wire::Transport;
 use domain::base::iana::Rtype;
 
-use crate::{BIG, Victim, alone, answered, check, connect, flood, query};
+use crate::running::{Running, connect};
+use crate::{BIG, alone, answered, check, flood, frames, start};
 
-fn big_queries(count: usize) -> Vec<u8> {
-    let mut frames = Vec::new();
-    (0..count).for_each(|_| push_frame(&mut frames, &query("big.example.", Rtype::TXT)));
-    frames
-}
-
-fn ask_and_read_nothing(server: &Victim, frames: &[u8]) {
+fn ask_and_read_nothing(server: &Running, frames: &[u8]) {
     let mut plain = connect(server.address);
     let socket = plain.try_clone().unwrap();
     flood(&mut plain, &socket, frames, frames.len());
-    let mut tls = server.tls(server.dot, b"dot");
+    let mut tls = server.tls(server.dot_address, b"dot");
     let socket = tls.sock.try_clone().unwrap();
     flood(&mut tls, &socket, frames, frames.len());
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -27,9 +22,9 @@ fn ask_and_read_nothing(server: &Victim, frames: &[u8]) {
 #[test]
 fn unread_answers() {
     let _alone = alone();
-    let server = Victim::start(|_| {});
-    let frames = big_queries(1500);
-    check(&server, 32 << 20, || ask_and_read_nothing(&server, &frames));
+    let server = start(|_| {});
+    let queries = frames(1500, "big.example.", Rtype::TXT);
+    check(&server, 32 << 20, || ask_and_read_nothing(&server, &queries));
     server.stop();
 }
 
@@ -37,9 +32,9 @@ fn unread_answers() {
 #[test]
 fn delayed_answers() {
     let _alone = alone();
-    let server = Victim::start(|config| config.program.delay = "60s".parse().unwrap());
-    let frames = big_queries(1500);
-    let grown = crate::growth(|| ask_and_read_nothing(&server, &frames));
+    let server = start(|config| config.program.delay = "60s".parse().unwrap());
+    let queries = frames(1500, "big.example.", Rtype::TXT);
+    let grown = crate::growth(|| ask_and_read_nothing(&server, &queries));
     assert!(grown < 32 << 20, "{} MiB", grown >> 20);
     let counters = server.stop();
     for transport in [Transport::Tcp, Transport::Dot] {
@@ -54,16 +49,16 @@ fn delayed_answers() {
 #[test]
 fn input_after_the_last_query() {
     let _alone = alone();
-    let server = Victim::start(|config| {
+    let server = start(|config| {
         config.queries_per_connection = NonZeroU64::new(1);
         config.program.delay = "2s".parse().unwrap();
     });
-    let part = big_queries(1000);
+    let part = frames(1000, "big.example.", Rtype::TXT);
     check(&server, 24 << 20, || {
         let mut plain = connect(server.address);
         let socket = plain.try_clone().unwrap();
         flood(&mut plain, &socket, &part, 100 << 20);
-        let mut tls = server.tls(server.dot, b"dot");
+        let mut tls = server.tls(server.dot_address, b"dot");
         let socket = tls.sock.try_clone().unwrap();
         flood(&mut tls, &socket, &part, 100 << 20);
     });

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_transport::Method;
@@ -46,7 +45,7 @@ fn garbage_is_dropped() {
     no_tls.write_all(&garbage).unwrap();
     // An alert may come before the end.
     assert!(no_tls.read_to_end(&mut Vec::new()).map_or(true, |count| count < 64));
-    let mut inside_tls = server.dot(&Arc::new(server.tls_config()));
+    let mut inside_tls = server.tls(server.dot_address, b"dot");
     inside_tls.write_all(b"\0\x05abcde").unwrap();
     assert!(is_closed(inside_tls));
     for no_query in [b"abcde".as_slice(), b"\x12\x34\x81\0\0\0\0\0\0\0\0\0"] {

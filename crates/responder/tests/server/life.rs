@@ -69,7 +69,7 @@ fn a_quota_ends_a_stream_after_its_answers() {
         // What is sent now is not read, and does no harm.
         tcp.write_all(&[0; 100]).unwrap();
         drop(tcp);
-        five_of_three(&mut server.dot(&std::sync::Arc::new(server.tls_config())));
+        five_of_three(&mut server.tls(server.dot_address, b"dot"));
         // A client that asks less often is not touched.
         exchange(&mut server.tcp(), &query(1, "host1.example.", Rtype::A));
         let counters = until(&server, |counters| counters.connections.open == 0);

@@ -36,21 +36,15 @@ fn check(server: &Running, protocol: &str, address: SocketAddr, count: u32, expe
 fn a_foreign_client_is_answered() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         for early_data in [false, true] {
-            let (mut doq, mut doh3) = (Vec::new(), Vec::new());
-            let server = Running::start(|config| {
+            let server = Running::start_on(address, |config| {
                 config.early_data = early_data;
-                // `Running` binds them later, but the ports must be known now.
-                doq.push(free(address));
-                doh3.push(free(address));
-                config.doq_listen.clone_from(&doq);
-                config.doh3_listen.clone_from(&doh3);
                 config.program.busy = Duration::from_micros(1);
             });
             let expected = format!("resumed true, early data {early_data}");
             // More requests at once than the server allows streams.
-            check(&server, "doq", doq[0], 2_000, &expected);
-            check(&server, "get", doh3[0], 500, &expected);
-            check(&server, "post", doh3[0], 500, &expected);
+            check(&server, "doq", server.doq_address, 2_000, &expected);
+            check(&server, "get", server.doh3_address, 500, &expected);
+            check(&server, "post", server.doh3_address, 500, &expected);
             let busy_steps = server.busy_steps;
             let counters = server.stop();
             for (transport, asked) in [(Transport::Doq, 2_001), (Transport::Doh3, 1_002)] {
@@ -68,19 +62,13 @@ fn a_foreign_client_is_answered() {
 /// A client that asks for another protocol, or for none, is refused (RFC 9001, section 8.1).
 #[test]
 fn other_protocols_are_refused() {
-    let (mut doq, mut doh3) = (Vec::new(), Vec::new());
-    let server = Running::start(|config| {
-        doq.push(free("127.0.0.1:0"));
-        doh3.push(free("127.0.0.1:0"));
-        config.doq_listen.clone_from(&doq);
-        config.doh3_listen.clone_from(&doh3);
-    });
+    let server = Running::start(|_| {});
     for (protocol, address) in [
-        ("alpn=h3", doq[0]),
-        ("alpn=", doq[0]),
-        ("alpn=doq", doh3[0]),
-        ("alpn=h2", doh3[0]),
-        ("alpn=", doh3[0]),
+        ("alpn=h3", server.doq_address),
+        ("alpn=", server.doq_address),
+        ("alpn=doq", server.doh3_address),
+        ("alpn=h2", server.doh3_address),
+        ("alpn=", server.doh3_address),
     ] {
         let output = run(&server, protocol, address, 1);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -88,14 +76,9 @@ fn other_protocols_are_refused() {
         let is_refused = said.contains("CRYPTO_ERROR 0x178 (remote)");
         assert!(!output.status.success() && is_refused, "{protocol} {address}: {said}");
     }
-    check(&server, "doq", doq[0], 1, "resumed true, early data false");
+    check(&server, "doq", server.doq_address, 1, "resumed true, early data false");
     let connections = server.stop().connections;
     assert_eq!((connections.full_handshakes, connections.failed_handshakes), (1, 5));
-}
-
-/// Its port was free a moment ago.
-fn free(address: &str) -> SocketAddr {
-    std::net::UdpSocket::bind(address).unwrap().local_addr().unwrap()
 }
 
 #[test]
@@ -109,8 +92,9 @@ fn addresses_are_bound() {
     config.doh3_listen = vec!["[::1]:0".parse().unwrap(), "127.0.0.1:0".parse().unwrap()];
     config.threads = std::num::NonZeroUsize::new(2).unwrap();
     let server = Server::bind(config).unwrap();
-    assert_eq!((server.doq_addresses().len(), server.doh3_addresses().len()), (1, 2));
-    let mut all = [server.doq_addresses(), server.doh3_addresses()].concat();
+    let bound = [Transport::Doq, Transport::Doh3].map(|transport| server.addresses(transport));
+    assert_eq!(bound.each_ref().map(Vec::len), [1, 2]);
+    let mut all = bound.concat();
     assert!(all.iter().all(|address| address.port() != 0));
     all.dedup();
     assert_eq!(all.len(), 3);

@@ -43,6 +43,8 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) dot_address: SocketAddr,
     pub(crate) doh2_address: SocketAddr,
+    pub(crate) doq_address: SocketAddr,
+    pub(crate) doh3_address: SocketAddr,
     /// The server's own certificate is the only one.
     pub(crate) roots: Arc<RootCertStore>,
     pub(crate) chain: PathBuf,
@@ -70,18 +72,24 @@ impl Running {
         roots.add(made.cert.der().clone()).unwrap();
 
         let mut config = Config::new(zone());
-        config.listen.push(address.parse().unwrap());
-        config.dot_listen.push(address.parse().unwrap());
-        config.doh2_listen.push(address.parse().unwrap());
+        let address: SocketAddr = address.parse().unwrap();
+        config.listen.push(address);
+        config.dot_listen.push(address);
+        config.doh2_listen.push(address);
+        config.doq_listen.push(address);
+        config.doh3_listen.push(address);
         let certificate = CertificateFiles { chain: chain.clone(), key };
         config.certificate = Some(certificate.clone());
         config.idle_timeout = PATIENCE;
         change(&mut config);
         let server = Server::bind(config).unwrap();
+        let address = |transport| server.addresses(transport)[0];
         Self {
-            address: server.addresses()[0],
-            dot_address: server.dot_addresses()[0],
-            doh2_address: server.doh2_addresses()[0],
+            address: address(Transport::Udp),
+            dot_address: address(Transport::Dot),
+            doh2_address: address(Transport::Doh2),
+            doq_address: address(Transport::Doq),
+            doh3_address: address(Transport::Doh3),
             roots: Arc::new(roots),
             chain,
             certificate,
@@ -111,14 +119,14 @@ impl Running {
     }
 
     /// With one store of tickets.
-    pub(crate) fn tls_config(&self) -> ClientConfig {
+    pub(crate) fn tls_config(&self, alpn: &[u8]) -> ClientConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(Arc::clone(&self.roots))
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"dot".to_vec()];
+        config.alpn_protocols = vec![alpn.to_vec()];
         config
     }
 
@@ -136,10 +144,8 @@ impl Running {
         address: SocketAddr,
         alpn: &[u8],
     ) -> StreamOwned<ClientConnection, TcpStream> {
-        let mut config = self.tls_config();
-        config.alpn_protocols = vec![alpn.to_vec()];
         let name = "localhost".try_into().unwrap();
-        let session = ClientConnection::new(Arc::new(config), name).unwrap();
+        let session = ClientConnection::new(Arc::new(self.tls_config(alpn)), name).unwrap();
         StreamOwned::new(session, connect(address))
     }
 
@@ -189,7 +195,7 @@ impl Running {
                 buffer
             }
             Transport::Tcp => exchange(&mut self.tcp(), query),
-            Transport::Dot => exchange(&mut self.dot(&Arc::new(self.tls_config())), query),
+            Transport::Dot => exchange(&mut self.tls(self.dot_address, b"dot"), query),
         }
     }
 }

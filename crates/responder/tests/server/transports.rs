@@ -102,7 +102,7 @@ fn pipelined_queries() {
         }
     };
     check(Box::new(server.tcp()));
-    check(Box::new(server.dot(&Arc::new(server.tls_config()))));
+    check(Box::new(server.tls(server.dot_address, b"dot")));
     let counters = server.stop();
     assert_eq!((counters.tcp.answered, counters.dot.answered), (2000, 2000));
 }
@@ -131,7 +131,7 @@ fn requests_are_answered_by_both_methods_and_as_the_program_says() {
 fn early_data() {
     for accepted in [true, false] {
         let server = Running::start(|config| config.early_data = accepted);
-        let mut config = server.tls_config();
+        let mut config = server.tls_config(b"dot");
         config.enable_early_data = true;
         let config = Arc::new(config);
         exchange(&mut server.dot(&config), &query(1, "www.example.", Rtype::A));
@@ -158,7 +158,7 @@ fn early_data() {
 #[test]
 fn without_tickets_nothing_is_resumed() {
     let server = Running::start(|config| config.tickets = false);
-    let config = Arc::new(server.tls_config());
+    let config = Arc::new(server.tls_config(b"dot"));
     for _ in 0..2 {
         let mut stream = server.dot(&config);
         exchange(&mut stream, &query(1, "www.example.", Rtype::A));
@@ -192,7 +192,7 @@ fn delayed_answers_come_out_of_order_and_all() {
 #[test]
 fn tls_is_verified_resumed_and_speaks_both_versions() {
     let server = Running::start(|config| config.threads = NonZeroUsize::new(2).unwrap());
-    let config = Arc::new(server.tls_config());
+    let config = Arc::new(server.tls_config(b"dot"));
     for expected in [HandshakeKind::Full, HandshakeKind::Resumed] {
         let mut stream = server.dot(&config);
         exchange(&mut stream, &query(1, "www.example.", Rtype::A));
@@ -212,9 +212,7 @@ fn tls_is_verified_resumed_and_speaks_both_versions() {
     exchange(&mut stream, &query(1, "www.example.", Rtype::A));
     assert_eq!(stream.conn.alpn_protocol(), None);
 
-    let mut stranger = server.tls_config();
-    stranger.alpn_protocols = vec![b"h2".to_vec()];
-    let mut stream = server.dot(&Arc::new(stranger));
+    let mut stream = server.tls(server.dot_address, b"h2");
     assert!(stream.write_all(&[0]).and_then(|()| stream.read(&mut [0])).is_err());
     let connections = server.stop().connections;
     assert_eq!((connections.full_handshakes, connections.resumed_handshakes), (2, 1));

@@ -120,15 +120,6 @@ fn seeds_and_workers_have_streams_of_their_own() {
     assert_ne!(first(1, 2), first(2, 2));
 }
 
-#[test]
-fn names_are_read_back() {
-    for pace in Pace::ALL {
-        assert_eq!(pace.to_string().parse(), Ok(pace));
-    }
-    let error = "steady".parse::<Pace>().unwrap_err().to_string();
-    assert_eq!(error, "unknown pace `steady`: it is one of constant, poisson");
-}
-
 /// Steps and ramps, with the queries that they bring in the first 4 s.
 fn changing() -> [(Rate, f64); 6] {
     [

@@ -99,17 +99,13 @@ fn push_length(section: &mut Vec<u8>, length: usize) {
     qpack::push_named(section, index::CONTENT_LENGTH, decimal(length, &mut [0; 20]));
 }
 
-fn push_max_age(section: &mut Vec<u8>, message: &[u8]) {
-    qpack::push_named(section, index::CACHE_CONTROL, max_age(message, &mut [0; 28]));
-}
-
 /// Appends a response with a message, or without it to answer HEAD (RFC 9110, section 9.3.2).
 pub(super) fn push_answer(out: &mut Vec<u8>, message: &[u8], is_head: bool) {
     let mut section = Vec::with_capacity(32);
     qpack::begin(&mut section);
     qpack::push_indexed(&mut section, index::OK);
     qpack::push_indexed(&mut section, index::MESSAGE_TYPE);
-    push_max_age(&mut section, message);
+    qpack::push_named(&mut section, index::CACHE_CONTROL, max_age(message, &mut [0; 28]));
     push_length(&mut section, message.len());
     frames::push_head(out, frames::HEADERS, section.len());
     out.extend_from_slice(&section);
@@ -171,12 +167,6 @@ impl Body {
     }
 }
 
-struct Content {
-    /// The last section before the body.
-    head: Head,
-    body: Body,
-}
-
 #[derive(Default)]
 struct Head {
     status: Option<u16>,
@@ -233,12 +223,12 @@ impl KnownHeads {
     }
 }
 
-/// Reads the frames of a whole message, its sections with `read`. `None` if it is malformed: without a head,
-/// or cut. Fails if the peer broke the rules of the whole connection.
+/// Reads the frames of a whole message, its sections with `read`: the last before the body, and the body.
+/// `None` if it is malformed: without a head, or cut. Fails if the peer broke the rules of the whole connection.
 fn read_frames(
     octets: &[u8],
     mut read: impl FnMut(&[u8]) -> Result<Head, QuicError>,
-) -> Result<Option<Content>, QuicError> {
+) -> Result<Option<(Head, Body)>, QuicError> {
     let (mut rest, mut head, mut body) = (octets, None::<Head>, Body::default());
     while let Some(frame) = frames::take(&mut rest)? {
         match frame {
@@ -264,7 +254,7 @@ fn read_frames(
     if !rest.is_empty() {
         return Ok(None);
     }
-    Ok(head.map(|head| Content { head, body }))
+    Ok(head.map(|head| (head, body)))
 }
 
 /// Reads a whole response, and leaves nothing but its body in `octets`. Fails with [`Unanswered::Refused`]
@@ -274,10 +264,10 @@ pub(super) fn read_response(
     known: &mut KnownHeads,
 ) -> Result<(), Unanswered> {
     let content = read_frames(octets, |section| known.read(section))?;
-    let content = content.ok_or(Unanswered::Refused(0))?;
-    match content.head.status {
-        Some(200) if content.head.is_message => {
-            content.body.gather(octets);
+    let (head, body) = content.ok_or(Unanswered::Refused(0))?;
+    match head.status {
+        Some(200) if head.is_message => {
+            body.gather(octets);
             if is_answer(octets) { Ok(()) } else { Err(Unanswered::Refused(200)) }
         }
         status => Err(Unanswered::Refused(status.unwrap_or(0))),
@@ -312,20 +302,20 @@ impl From<QuicError> for Unanswered {
 /// GET, HEAD and POST (405), a message that is too long (413, 414), another content type (415), a head that
 /// is too long (431), and what is malformed (400).
 pub(super) fn read_request(octets: &mut Vec<u8>, served: &str) -> Result<bool, Unanswered> {
-    let content = read_frames(octets, Head::read)?.ok_or(Unanswered::Refused(400))?;
-    if content.head.size > FIELD_SECTION {
+    let (head, body) = read_frames(octets, Head::read)?.ok_or(Unanswered::Refused(400))?;
+    if head.size > FIELD_SECTION {
         return Err(Unanswered::Refused(431));
     }
-    let (Some(method), Some(target)) = (&content.head.method, &content.head.path) else {
+    let (Some(method), Some(target)) = (&head.method, &head.path) else {
         return Err(Unanswered::Refused(400));
     };
     let mut parts = target.splitn(2, |octet| *octet == b'?');
     let (path, query) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let head = RequestHead { method, path, query, carries_message: content.head.is_message };
-    match head.message(served, octets)? {
+    let request = RequestHead { method, path, query, carries_message: head.is_message };
+    match request.message(served, octets)? {
         MessageIn::Query { is_head } => Ok(is_head),
         MessageIn::Body => {
-            content.body.gather(octets);
+            body.gather(octets);
             if octets.len() > MAX_MESSAGE { Err(Unanswered::Refused(413)) } else { Ok(false) }
         }
     }

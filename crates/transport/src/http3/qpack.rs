@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::primitives::{Unreadable, push_number, take_number, take_string};
+use crate::primitives::{Text, Unreadable, push_number, take_number};
 
 /// A field that HTTP for DNS looks at, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,18 +84,18 @@ impl<'a> Fields<'a> {
             // With a name of the static table (section 4.5.4).
             0b0101_0000..0b0110_0000 | 0b0111_0000..0b1000_0000 => {
                 let (name, _) = static_entry(take_number(rest, 4)?)?;
-                Field { name, value: take_string(rest, 7)? }
+                Field { name, value: Text::take(rest, 7)?.decode()? }
             }
             // With a name of its own (section 4.5.6).
             0b0010_0000..0b0100_0000 => {
-                let name = match take_string(rest, 3)?.as_ref() {
+                let name = match Text::take(rest, 3)?.decode()?.as_ref() {
                     b":method" => Name::Method,
                     b":path" => Name::Path,
                     b":status" => Name::Status,
                     b"content-type" => Name::ContentType,
                     _ => Name::Other,
                 };
-                Field { name, value: take_string(rest, 7)? }
+                Field { name, value: Text::take(rest, 7)?.decode()? }
             }
             _ => return Err(Unreadable),
         };

@@ -26,10 +26,7 @@ pub(crate) use streams::{AnswerMemory, MAX_UNFINISHED, Postponed, Reading, Unwri
 pub enum QuicError {
     /// The settings cannot be used for QUIC.
     #[error("these TLS settings cannot be used for QUIC: {0}")]
-    Settings(
-        /// What is missing.
-        String,
-    ),
+    Settings(String),
     /// The peer closed the connection in an orderly way, and did not say why.
     #[error("the peer closed the connection")]
     Closed,
@@ -51,26 +48,16 @@ pub enum QuicError {
     Reset,
     /// QUIC or TLS failed, on this side or on the peer's word.
     #[error("QUIC: {0}")]
-    Transport(
-        /// How.
-        ConnectionError,
-    ),
+    Transport(ConnectionError),
     /// No connection can be made this way.
     #[error("QUIC: {0}")]
-    Connect(
-        /// Why.
-        #[from]
-        quinn_proto::ConnectError,
-    ),
+    Connect(#[from] quinn_proto::ConnectError),
     /// The peer makes this side keep too much.
     #[error("the peer sends more unfinished queries than are kept")]
     ExcessiveLoad,
     /// The peer broke the rules of the protocol above QUIC.
     #[error("the peer broke the protocol: {0}")]
-    Protocol(
-        /// How.
-        &'static str,
-    ),
+    Protocol(&'static str),
 }
 
 /// Codes of the protocol above QUIC, as far as they have to be told apart.

@@ -250,7 +250,11 @@ impl QuicServer {
         let mut number = 0;
         while let Some(place) = self.touched.get(number).copied() {
             number += 1;
-            self.poll_one(place, now, answer);
+            let Some(connection) = self.connections[place].as_mut() else { continue };
+            if connection.poll(place, now, &mut self.facts, answer) {
+                self.ended.push(connection.queries.taken());
+            }
+            self.settle(place);
         }
     }
 
@@ -354,14 +358,6 @@ impl QuicServer {
                 }
             }
         }
-    }
-
-    fn poll_one(&mut self, place: usize, now: Instant, answer: Answer<'_, RequestId>) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
-        if connection.poll(place, now, &mut self.facts, answer) {
-            self.ended.push(connection.queries.taken());
-        }
-        self.settle(place);
     }
 
     /// Lets end point and connection exchange their events. Forgets the connection if it is over, otherwise

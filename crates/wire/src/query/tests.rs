@@ -114,15 +114,7 @@ prop_compose! {
 }
 
 fn response(cookie: Option<&[u8]>) -> ResponseOptions<'_> {
-    ResponseOptions {
-        rcode: 0,
-        version: 0,
-        payload_size: 1232,
-        dnssec_ok: false,
-        cookie,
-        keepalive: None,
-        extended_error: None,
-    }
+    ResponseOptions { payload_size: 1232, cookie, ..ResponseOptions::default() }
 }
 
 fn clients() -> impl Strategy<Value = Client> {

@@ -23,15 +23,8 @@ fn opt(extended: u8, options: &[u8]) -> Vec<u8> {
 
 #[test]
 fn options_are_read() {
-    let plain = ResponseOptions {
-        rcode: 0,
-        version: 0,
-        payload_size: 1232,
-        dnssec_ok: true,
-        cookie: None,
-        keepalive: None,
-        extended_error: None,
-    };
+    let plain =
+        ResponseOptions { payload_size: 1232, dnssec_ok: true, ..ResponseOptions::default() };
     let check = |rcode: u8, extended: u8, options: &[u8], expected: ResponseOptions<'_>| {
         // One A record with a compressed name.
         let answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x05\0\x04\xc0\0\x02\x01";
