@@ -28,7 +28,6 @@ use self::link::{LINK, LinkSpec};
 use self::netem::carries_netem;
 pub use self::possible::possible;
 use crate::network::Visit;
-use crate::root::FileSystem;
 use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
 
 /// How long a namespace or a device may take to appear; it takes milliseconds.
@@ -392,16 +391,8 @@ fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, 
         path: folder.to_owned(),
         source,
     })?;
-    Ok(GuardSpec {
-        command,
-        log: directory.join(log),
-        directory,
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    })
+    let log = directory.join(log);
+    Ok(GuardSpec::new(command, directory, log))
 }
 
 fn comm_is(pid: u32, name: &str) -> bool {
