@@ -14,7 +14,7 @@ use dnslab_wire::Transport;
 
 use crate::counting::{Counted, CounterWatch};
 use crate::cpus::Cores;
-use crate::error::{AddressTaken, Exited, LabError, NotReady};
+use crate::error::{AddressTaken, Exited, LabError, NotReady, refused};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::network::Visit;
 use crate::privileges::{self, StaysRoot};
@@ -324,10 +324,6 @@ fn bring(from: &Path, to: &Path) -> Result<(), LabError> {
         fs::copy(from, to).map_err(refused("copy", from))?;
     }
     Ok(())
-}
-
-fn refused<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> LabError + 'a {
-    move |source| LabError::Io { action, path: path.to_owned(), source }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, LabError> {

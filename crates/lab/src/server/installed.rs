@@ -9,6 +9,7 @@ use std::process::Command;
 use dnslab_wire::Transport;
 
 use super::{Facts, Logging, ServerKind, ServerSpec, adapter};
+use crate::error::refused;
 use crate::users::User;
 use crate::{LabError, NotInstalled, asked, cache, privileges};
 
@@ -146,11 +147,7 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
         (None, ServerKind::Embedded) => {
             let version = Version::find(env!("CARGO_PKG_VERSION")).expect("cargo checks versions");
             let this = Path::new("/proc/self/exe");
-            let named = env::current_exe().map_err(|source| LabError::Io {
-                action: "find",
-                path: this.to_owned(),
-                source,
-            })?;
+            let named = env::current_exe().map_err(refused("find", this))?;
             // A build or an upgrade has meanwhile removed this name or given it to another program. The
             // guard, which starts the server, is still this program.
             let is_there = named.exists();
