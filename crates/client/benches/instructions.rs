@@ -1,7 +1,7 @@
 //! Instructions that a worker spends on one query outside the kernel, counted by callgrind.
 //!
-//! Each function does its work [`TIMES`] times, so that a count divided by [`TIMES`] is that of one
-//! query. `tests/instructions` holds the counts against the accepted ones.
+//! Each function does its work [`TIMES`] times, so that a count divided by [`TIMES`] is that of one query.
+//! `tests/instructions` holds the counts against the accepted ones.
 
 #![expect(missing_docs, reason = "the macros make public items, which cannot have docstrings")]
 
@@ -32,7 +32,7 @@ fn in_flight_expire(mut window: Window) -> Window {
     window
 }
 
-/// Counts that have their memory, and something in it.
+/// Counts that have their memory and some content.
 fn counts() -> Counts {
     let mut counts = Counts::default();
     counts.sent(TIMES);
@@ -91,7 +91,7 @@ const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\0\0\0\x1c\0\x0a\0\x18a client16 octets
 /// Octets of the OPT record of a query that has the client's half alone.
 const OPT_OF_QUERY: usize = OPT.len() - 16;
 
-/// Makes a query without an OPT record its answer, with one A record.
+/// Turns a query without an OPT record into its answer, with one A record.
 fn answer(mut query: Vec<u8>) -> Vec<u8> {
     query[2] |= 0x84;
     query[7] = 1;
@@ -99,7 +99,7 @@ fn answer(mut query: Vec<u8>) -> Vec<u8> {
     query
 }
 
-/// The same for a query with a cookie, and an answer with the server's.
+/// The same for a query with a cookie, with the server's cookie in the answer.
 fn answer_with_cookie(mut query: Vec<u8>) -> Vec<u8> {
     query.truncate(query.len() - OPT_OF_QUERY);
     let mut answer = answer(query);
@@ -107,13 +107,12 @@ fn answer_with_cookie(mut query: Vec<u8>) -> Vec<u8> {
     answer
 }
 
-/// Makes a query the answer to a question that nobody asked.
+/// Turns a query into an answer to another question.
 fn answer_to_another(mut query: Vec<u8>) -> Vec<u8> {
     query[13] = b'x';
     answer(query)
 }
 
-/// Answers as they ought to be.
 fn good() -> Reading {
     Reading::new(queries(None), None, answer)
 }
@@ -124,13 +123,13 @@ fn with_cookie() -> Reading {
     Reading::new(queries(Some(Edns::default())), Some(cookie), answer_with_cookie)
 }
 
-/// Answers that have the right ids alone.
+/// Answers with the right ids, but other questions.
 fn unexpected() -> Reading {
     Reading::new(queries(None), None, answer_to_another)
 }
 
-/// What `make` gives, when another such reading was counted as this many answers, wrong answers,
-/// and unexpected messages.
+/// What `make` gives, after another such reading counted this many answers, wrong answers and unexpected
+/// messages.
 fn checked(make: fn() -> Reading, counted: (u64, u64, u64)) -> Reading {
     let mut reading = make();
     reading.receive();
@@ -147,8 +146,8 @@ fn matcher_receive(mut reading: Reading) -> Reading {
     reading
 }
 
-// A worker from its first query to its last, kernel and server left out. It asks 50 times as many queries as the
-// other functions, so that what is done once weighs little.
+// A worker from its first query to its last, without kernel and server. It asks 50 times as many queries as
+// the other functions, so that what is done once weighs little.
 #[library_benchmark]
 #[bench::udp_100_x_1(round(Transport::Udp, 1))]
 #[bench::udp_100_x_10(round(Transport::Udp, 10))]

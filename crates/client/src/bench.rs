@@ -1,8 +1,8 @@
 //! What a worker does once for each query, within reach of `benches/instructions.rs`.
 //!
-//! No part of the crate's interface: it is there only with the feature `bench`, and changes with
-//! what it wraps. Counts of instructions are taken of its methods; what they do besides the work
-//! that they are named after is a loop.
+//! No part of the crate's interface: it is there only with the feature `bench`, and changes with what it
+//! wraps. The benchmark counts the instructions of its methods. Apart from the named work, each method has
+//! only a loop.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -29,13 +29,12 @@ use crate::sample::Sample;
 use crate::time::{Nanos, ThreadTime, Timeline};
 use crate::{Expected, Job, Shard, Worker};
 
-/// A millisecond in nanoseconds.
 const MILLISECOND: Nanos = 1_000_000;
 
-/// Of so many answers a worker parses one in full when it has 800,000 of them in a second.
+/// A worker with 800,000 answers in a second parses one of so many in full.
 const FULL_LOAD: u32 = 200;
 
-/// Ten seconds without warm-up, in an interval that does not end, with a time-out of two seconds.
+/// Ten seconds without warm-up, a single interval, and a time-out of two seconds.
 const PHASES: Phases = Phases {
     measured_from: 0,
     until: 10_000 * MILLISECOND,
@@ -58,7 +57,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that is open as far as it goes.
+    /// A window that is fully open.
     #[must_use]
     pub fn new(outstanding: u32) -> Self {
         let mut table = InFlightTable::new();
@@ -67,7 +66,7 @@ impl Window {
         Self { table, ids }
     }
 
-    /// So many times: the oldest query is found and answered, and another takes its place.
+    /// So many times, finds and answers the oldest query, and puts another in its place.
     pub fn turn(&mut self, times: u32) {
         for number in 0..times {
             let Some(id) = self.ids.pop_front() else { return };
@@ -81,7 +80,7 @@ impl Window {
         }
     }
 
-    /// So many times: all queries are looked at whether they have timed out, and none has.
+    /// So many times, checks all queries for their time-out. None has timed out.
     pub fn scan(&mut self, times: u32) {
         for _ in 0..times {
             black_box(self.table.expire(Some(0), |_, entry| {
@@ -102,14 +101,14 @@ impl Window {
 pub struct Counts(Recorder);
 
 impl Default for Counts {
-    /// Counts of an open loop, which keeps its milliseconds too.
+    /// Counts of an open loop, which also keeps its milliseconds.
     fn default() -> Self {
         Self(Recorder::new(PHASES, None, true))
     }
 }
 
 impl Counts {
-    /// So many answers are counted, each one microsecond slower than the one before it.
+    /// Counts so many answers, each one microsecond slower than the one before it.
     pub fn answered(&mut self, times: u32) {
         let facts =
             AnswerFacts { rcode: 0, truncated: false, empty: false, wrong: false, octets: 64 };
@@ -120,7 +119,7 @@ impl Counts {
         }
     }
 
-    /// So many queries become due and are sent.
+    /// Counts so many queries that become due and are sent.
     pub fn sent(&mut self, times: u32) {
         for number in 0..times {
             let Entry { due, sent, .. } = entry(number);
@@ -147,8 +146,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// One client has asked each query of the list once, and `answer` makes a message of the octets
-    /// of each. With `cookie`, the client sends it, and reads the OPT records of answers.
+    /// One client has asked each query of the list once, and `answer` turns the octets of each into a
+    /// message. With `cookie`, the client sends it and reads the OPT records of answers.
     ///
     /// # Panics
     /// When the list has more queries than there are ids.
@@ -158,7 +157,7 @@ impl Reading {
         cookie: Option<Cookie>,
         answer: impl Fn(Vec<u8>) -> Vec<u8>,
     ) -> Self {
-        // The matcher borrows the list, as those of all workers do; here it lasts as long as the
+        // The matcher borrows the list, as those of all workers do. Here the list lasts as long as the
         // process, which ends after one count.
         let queries: &'static QueryList = Box::leak(Box::new(queries));
         let mut slot = ConnectionSlot::new(0, Transport::Udp, 0);
@@ -187,7 +186,7 @@ impl Reading {
         Self { matcher, slot, recorder: Recorder::new(PHASES, None, false), messages }
     }
 
-    /// Every message is judged and booked.
+    /// Judges and books every message.
     pub fn receive(&mut self) {
         for (number, octets) in (0..).zip(&self.messages) {
             let at = entry(number).sent + 200_000;
@@ -196,8 +195,7 @@ impl Reading {
         }
     }
 
-    /// How many answers were counted, how many of them as wrong, and how many messages as
-    /// unexpected.
+    /// Answers counted, those among them that are wrong, and unexpected messages.
     #[must_use]
     pub fn into_counted(self) -> (u64, u64, u64) {
         let (_, measured) = self.recorder.into_counters();
@@ -224,7 +222,7 @@ impl Round {
         Self { job: Job::new(settings, target, Arc::new(list)) }
     }
 
-    /// Applies the load; how many queries were answered.
+    /// Applies the load, and returns how many queries were answered.
     ///
     /// # Panics
     /// Never: a mirror has all that a worker asks for.
@@ -238,7 +236,8 @@ impl Round {
     }
 }
 
-/// A runtime whose sockets send each query back with its QR bit set. Its clock goes on by 100 ns at each look.
+/// A runtime whose sockets send each query back with its QR bit set. Its clock goes on by 100 ns at each
+/// look.
 struct Mirror {
     timeline: Timeline,
     now: std::cell::Cell<Nanos>,
@@ -256,11 +255,10 @@ impl Mirror {
     }
 }
 
-/// What waits in a socket, and the slot that it is watched for.
 #[derive(Default)]
 struct Waiting {
     octets: Vec<u8>,
-    /// Of UDP: the length of each datagram; all have one.
+    /// For UDP: the length of each datagram; all have the same.
     segment: usize,
     slot: u32,
     ready: Rc<RefCell<Vec<u32>>>,

@@ -1,4 +1,4 @@
-//! One slot: a socket of a simulated client with what is in flight on it and what waits for it.
+//! A socket of a simulated client, with the queries in flight on it and those that wait for it.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,88 +9,81 @@ use crate::in_flight::InFlightTable;
 use crate::runtime::Runtime;
 use crate::time::Nanos;
 
-/// A query that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
-    /// When it became due. Without a schedule (closed loop) a query is due when it is first sent,
-    /// so this is `None` until then.
+    /// `None` in a closed loop until the query is first sent: it becomes due then.
     pub(crate) due: Option<Nanos>,
     /// Its place in the query list.
     pub(crate) query: u32,
-    /// How often it was sent before.
     pub(crate) sent_before: u8,
 }
 
-/// A connection of a simulated client, or its UDP socket. Boxes and queues are empty, without
-/// memory, while it rests.
+/// A connection of a simulated client, or its UDP socket. While it rests, its boxes and queues are empty and
+/// take no memory.
 pub(crate) struct ConnectionSlot<R: Runtime> {
     pub(crate) connection: Option<Box<dyn Connection<R>>>,
     pub(crate) table: InFlightTable,
     pub(crate) pending: VecDeque<Pending>,
-    /// Signatures of the queries in flight, by id (RFC 8945, section 5.3, signs an answer together
-    /// with its query's); `None`, without memory, where nothing is signed.
+    /// Signatures of the queries in flight, by id: an answer is signed together with its query's signature
+    /// (RFC 8945, section 5.3). `None`, without memory, where nothing is signed.
     #[expect(clippy::box_collection, reason = "a map itself is 48 octets of every slot's memory")]
     pub(crate) signed: Option<Box<HashMap<u16, Signed>>>,
-    /// The client that it belongs to: its place among those of the worker.
+    /// Its place among the clients of the worker.
     pub(crate) client: u32,
-    /// For one that only waits for the last answers of a connection: the slot whose connection that was.
+    /// For a drain: the slot whose connection it took over.
     pub(crate) drains_for: Option<u32>,
-    /// Queries of this slot in flight on connections that are drained.
+    /// Queries of this slot in flight on drains.
     pub(crate) on_drains: u32,
-    /// How queries travel on it: as those of the load do, or over TCP when they are asked again.
+    /// That of the load, or TCP for queries that are asked again.
     pub(crate) transport: Transport,
-    /// It stands in the worker's list of slots to look after.
+    /// It is in the worker's list of slots to look after.
     pub(crate) listed: bool,
-    /// It stands in the worker's queue of slots to open.
+    /// It is in the worker's queue of slots to open.
     pub(crate) queued: bool,
-    /// An attempt to open it was made at some time.
     pub(crate) was_tried: bool,
-    /// A query was sent on it at some time.
     pub(crate) was_asked: bool,
-    /// The server has looked at a query of it at some time.
+    /// The server has looked at one of its queries.
     pub(crate) was_answered: bool,
-    /// When the server last answered a query of it; if it never did, when the first was sent.
+    /// When the server last answered one of its queries. Before the first answer, when the first query was
+    /// sent.
     pub(crate) heard_at: Nanos,
     /// Queries that have timed out since then.
     pub(crate) timed_out_in_a_row: u32,
     /// When the last of these did.
     pub(crate) timed_out_at: Nanos,
-    /// It was open when the measured window ended, or about to be opened again at once.
+    /// Open when the measured window ended, or about to be opened again at once.
     pub(crate) was_open_at_end: bool,
-    /// Its connection is there, and was not open yet.
+    /// Its connection is being opened.
     pub(crate) is_new: bool,
-    /// It is idle and stands in the worker's queue of idle slots.
+    /// It is in the worker's queue of idle slots.
     pub(crate) idle_listed: bool,
-    /// The readiness that epoll was last asked for includes writing.
+    /// Epoll was last asked for writability too.
     pub(crate) watches_writing: bool,
-    /// Closed loop: how many queries it keeps outstanding when its window is open.
+    /// Closed loop: the window when it is fully open.
     pub(crate) widest: u32,
-    /// Closed loop: how much of the window is open. It opens step by step, so that a server is not
-    /// met by the whole window in one burst that no socket buffer holds.
+    /// Closed loop: how much of the window is open. It opens step by step. Otherwise the whole window would
+    /// reach the server in one burst that no socket buffer holds.
     pub(crate) window: u32,
     /// Queries sent since the connection was opened.
     pub(crate) sent: u32,
     /// Queries after which the connection is closed.
     pub(crate) quota: u32,
-    /// How often a connection was opened.
     pub(crate) opened: u32,
     /// Attempts to connect since the last answer.
     pub(crate) attempts: u32,
-    /// The earliest instant at which the worker looks after it in any case; [`Nanos::MAX`] for
-    /// none.
+    /// The earliest instant at which the worker looks after it in any case; [`Nanos::MAX`] for none.
     pub(crate) alarm: Nanos,
-    /// The current attempt to connect began then.
+    /// When the current attempt to connect began.
     pub(crate) connecting_since: Nanos,
-    /// After a failure: no attempt to connect before this instant.
+    /// After a failure, no attempt to connect begins before this instant.
     pub(crate) reconnect_at: Nanos,
-    /// The last query was sent, or the last message came, then.
+    /// When the last query was sent or the last message came.
     pub(crate) active_at: Nanos,
-    /// The last query was sent then, in an open loop over TCP; 0 elsewhere.
+    /// When the last query was sent, in an open loop over TCP; 0 in other loads.
     pub(crate) followed_at: Nanos,
-    /// The server closes the connection when it has been idle for so long, it says (RFC 7828);
-    /// [`Nanos::MAX`] if it said nothing.
+    /// How long the server says it keeps an idle connection (RFC 7828); [`Nanos::MAX`] if it said nothing.
     pub(crate) server_idle: Nanos,
-    /// Drops of sockets that are closed already.
+    /// Drops of its sockets that are closed already.
     pub(crate) drops: u64,
 }
 
@@ -133,18 +126,17 @@ impl<R: Runtime> ConnectionSlot<R> {
         }
     }
 
-    /// Queries may be sent now, as far as the connection is concerned.
     pub(crate) fn is_open(&self) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.is_open())
     }
 
-    /// The connection is there, but takes no more queries: it is closed when its last has ended.
+    /// The connection takes no more queries, and is closed when its last has ended.
     pub(crate) fn is_draining(&self) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.is_draining())
     }
 
-    /// Queries left on it, as the latest ones. `follows` in an open loop: there the next query does
-    /// not wait for the answer to the one before it.
+    /// Notes that queries were sent on it. `follows` in an open loop: the next query does not wait for the
+    /// answer to the one before.
     pub(crate) fn note_sent(&mut self, sent: Nanos, queries: usize, follows: bool) {
         self.sent += queries as u32;
         self.active_at = sent;
@@ -156,19 +148,18 @@ impl<R: Runtime> ConnectionSlot<R> {
         }
     }
 
-    /// Notes whether it is open, at the end of the measured window. One that the server has closed after
-    /// it had answered, and that is being opened again, counts: it may have had its share.
+    /// Notes at the end of the measured window whether it is open. A connection counts that the server closed
+    /// after an answer and that is being opened again: it may have had its share.
     pub(crate) fn note_end(&mut self) {
         self.was_open_at_end = self.is_open() || self.was_answered && self.attempts <= 1;
     }
 
-    /// The client had a connection when the measured window ended, and no reason to believe that the
-    /// server did not serve it: it asked nothing, or had an answer.
+    /// The client had a connection when the measured window ended, and no sign that the server did not serve
+    /// it: it asked nothing, or had an answer.
     pub(crate) fn was_served(&self) -> bool {
         self.was_open_at_end && (self.was_answered || !self.was_asked)
     }
 
-    /// Nothing will be held against the signature of this query any more.
     pub(crate) fn forget_signature(&mut self, id: u16) {
         if let Some(signed) = &mut self.signed {
             signed.remove(&id);
@@ -180,22 +171,21 @@ impl<R: Runtime> ConnectionSlot<R> {
         self.table.len() == 0 && self.pending.is_empty()
     }
 
-    /// Which system calls carry the messages, if the connection is open.
     pub(crate) fn send_path(&self) -> Option<&'static str> {
         self.connection.as_ref().map(|connection| connection.send_path())
     }
 
-    /// Queries in flight, on drained connections too, and waiting to be sent: what a window counts.
+    /// What a window counts: queries in flight, on drains too, and those that wait to be sent.
     pub(crate) fn outstanding(&self) -> usize {
         self.table.len() + self.pending.len() + self.on_drains as usize
     }
 
-    /// How long its connection may be idle if its client lets it be for `own`.
+    /// How long its connection may be idle; `own` is the client's limit.
     pub(crate) fn longest_idle(&self, own: Nanos) -> Nanos {
         own.min(self.server_idle)
     }
 
-    /// Moves what belongs to the slot's connection to `drain`, which waits for the last answers.
+    /// Moves what belongs to the slot's connection to a drain.
     pub(crate) fn hand_over_to(&mut self, drain: &mut Self) {
         drain.connection = self.connection.take();
         drain.table = std::mem::replace(&mut self.table, InFlightTable::new());

@@ -4,27 +4,22 @@ use std::collections::VecDeque;
 
 use crate::time::Nanos;
 
-/// A query that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// When it was due.
     pub(crate) due: Nanos,
-    /// When it was sent.
     pub(crate) sent: Nanos,
     /// Its place in the query list.
     pub(crate) query: u32,
-    /// How often it was sent before.
     pub(crate) sent_before: u8,
 }
 
-/// What became of the query that last had a message id.
+/// The state of the query that last had a message id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It waits for its answer.
     InFlight(Entry),
-    /// It was answered; a further answer is a duplicate.
+    /// A further answer is a duplicate.
     Answered(Entry),
-    /// It timed out; an answer now is late.
+    /// An answer now is late.
     TimedOut(Entry),
     /// No query had that id lately.
     Nothing,
@@ -45,21 +40,20 @@ struct Slot {
     state: State,
 }
 
-/// Message ids and what they stand for, unique among the queries in flight on one socket.
+/// Message ids and their queries, unique among the queries in flight on one socket.
 ///
-/// An id is a slot's number in its low bits and a count of the slot's uses in its high bits; slots
-/// are used in turn, oldest first. So an id comes back as late as possible, and an answer that
-/// comes after its time-out, or a second time, is still recognised.
+/// The low bits of an id are the number of a slot. The high bits count the uses of the slot. Slots are used
+/// in turn, oldest first. So an id comes back as late as possible, and an answer that comes after its
+/// time-out, or a second time, is still recognised.
 #[derive(Debug)]
 pub(crate) struct InFlightTable {
     slots: Vec<Slot>,
-    /// Free slots, a ring: `free_count` numbers from `free_first` on.
+    /// A ring of free slots: `free_count` numbers from `free_first` on.
     free: Vec<u16>,
     free_first: usize,
     free_count: usize,
-    /// Ids of the queries that timed out last, oldest first, with their places in the query list:
-    /// their slots are soon used again while others are answered. Empty, without memory, where
-    /// nothing times out.
+    /// Ids of the queries that timed out last, oldest first, with their places in the query list. Their slots
+    /// are soon used again while others are answered. Empty and without memory if nothing times out.
     timed_out: VecDeque<(u16, u32)>,
     /// The id that was taken last.
     last: u16,
@@ -68,16 +62,16 @@ pub(crate) struct InFlightTable {
 /// Timed-out queries that are remembered beyond the use of their slots.
 const REMEMBERED: usize = 256;
 
-/// Slots per expected query. While a query waits for its time-out at a server that does not answer,
-/// the window's later queries take slots in turn; with four times the window, an answer is still
-/// recognised as late when it comes within three further time-outs.
+/// Slots per expected query. While a query waits for its time-out at a server that does not answer, the
+/// window's later queries take slots in turn. With four times the window, an answer is still recognised as
+/// late within three further time-outs.
 const PAST: usize = 4;
 
 /// Ids are 16 bits wide (RFC 1035, section 4.1.1).
 const MAX_IDS: usize = 1 << 16;
 
 impl InFlightTable {
-    /// A table without memory; it has some from its first query until it is released.
+    /// Without memory until the first query.
     pub(crate) const fn new() -> Self {
         Self {
             slots: Vec::new(),
@@ -89,7 +83,7 @@ impl InFlightTable {
         }
     }
 
-    /// Makes room for `expected` queries in flight, and the past of three times as many.
+    /// Makes room for `expected` queries in flight, and for the past of three times as many.
     pub(crate) fn expect(&mut self, expected: usize) {
         let size = expected.saturating_mul(PAST).clamp(1, MAX_IDS).next_power_of_two();
         if size > self.slots.len() {
@@ -139,7 +133,6 @@ impl InFlightTable {
         }
     }
 
-    /// What is known of an id.
     #[inline]
     pub(crate) fn look_up(&self, id: u16) -> Known {
         let Some(slot) = self.slots.get(usize::from(id) & self.slots.len().wrapping_sub(1)) else {
@@ -156,7 +149,7 @@ impl InFlightTable {
         }
     }
 
-    /// What is known of an id whose slot another query has used since.
+    /// For an id whose slot another query has used since.
     fn look_up_timed_out(&self, id: u16) -> Known {
         let remembered = self.timed_out.iter().rev().find(|(its, _)| *its == id);
         remembered.map_or(Known::Nothing, |(_, query)| {
@@ -164,13 +157,11 @@ impl InFlightTable {
         })
     }
 
-    /// Ends a query in flight with an answer.
     #[inline]
     pub(crate) fn answered(&mut self, id: u16) {
         self.end(id, State::Answered);
     }
 
-    /// Ends a query in flight with its time-out.
     pub(crate) fn timed_out(&mut self, id: u16) {
         if let Known::InFlight(entry) = self.look_up(id) {
             if self.timed_out.len() == REMEMBERED {
@@ -181,14 +172,13 @@ impl InFlightTable {
         self.end(id, State::TimedOut);
     }
 
-    /// Takes back an insert: the query was not sent after all.
+    /// Undoes an insert: the query was not sent after all.
     pub(crate) fn take_back(&mut self, id: u16) {
         self.end(id, State::Never);
     }
 
-    /// Ends every query that was sent at `instant` or before with its time-out, and tells `ended`
-    /// of each and its id; the instant at which the oldest of the others was sent. Without an instant,
-    /// none ends.
+    /// Ends every query that was sent at `instant` or before with its time-out, and passes each with its id
+    /// to `ended`. Returns when the oldest of the others was sent. Without an instant no query ends.
     pub(crate) fn expire(
         &mut self,
         instant: Option<Nanos>,
@@ -210,7 +200,7 @@ impl InFlightTable {
         oldest
     }
 
-    /// Ends every query in flight, because the connection is gone, and tells `ended` of each.
+    /// Ends every query in flight, because the connection is gone, and passes each to `ended`.
     pub(crate) fn drain(&mut self, mut ended: impl FnMut(Entry)) {
         for number in 0..self.slots.len() {
             if self.slots[number].state == State::InFlight {
@@ -234,9 +224,9 @@ impl InFlightTable {
         self.free_count += 1;
     }
 
-    /// Grows to `size` slots, a power of two. Queries in flight keep their ids: two ids that differ
-    /// in their low bits before still do after. Those of new slots lie beyond all that were taken lately, or a
-    /// late or second answer to one of those would be taken for that to a new query.
+    /// Grows to `size` slots, a power of two. Queries in flight keep their ids: ids with different low bits
+    /// before have different low bits after. The ids of new slots lie beyond all that were taken lately.
+    /// Otherwise a late or second answer to one of those would count for a new query.
     fn grow_to(&mut self, size: usize) {
         let nothing = Entry { due: 0, sent: 0, query: 0, sent_before: 0 };
         let old = std::mem::take(&mut self.slots);

@@ -12,15 +12,14 @@ use dnslab_wire::{Query, Transport};
 use crate::time::{Nanos, nanos};
 use crate::{Expected, TlsSettings};
 
-/// A worker with a window of at most so many queries acts on each of them by itself
-/// ([`Job::batch_delay`]).
+/// A worker with a window of at most so many queries acts on each of them by itself ([`Job::batch_delay`]).
 const LONE_QUERIES: u32 = 4;
 
 /// One load on one server.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// What is sent, when, by whom and how. What the settings leave to files (client subnets, TSIG keys) has
-    /// been read: [`Subnets::Written`], [`Load::tsig`].
+    /// been read already: [`Subnets::Written`], [`Load::tsig`].
     pub settings: Load,
     /// Where the queries go.
     pub target: SocketAddr,
@@ -32,8 +31,8 @@ pub struct Job {
     pub expected: Option<Expected>,
     /// TLS, for the encrypted transports.
     pub tls: Option<TlsSettings>,
-    /// When it may send, where it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
-    /// then those of the timeline that all of them share, and an open loop has its rate in its own slices.
+    /// When it may send, if it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
+    /// then those of the timeline that all of them share. An open loop has its rate in its own slices.
     pub turns: Option<Turns>,
 }
 
@@ -63,9 +62,9 @@ impl Job {
         self.settings.warm_up + self.settings.duration
     }
 
-    /// How many workers a load has if nobody says so: one for each CPU, and at most one for each client.
-    /// A closed loop has no more than leave each worker a window of five queries, so that the batch delay is
-    /// applied ([`Job::batch_delay`]) whatever the number of CPUs: differences between transports depend on it.
+    /// How many workers a load has by default: one for each CPU, and at most one for each client. A closed
+    /// loop has only so many that each worker has a window of five queries. So the batch delay is applied
+    /// ([`Job::batch_delay`]) whatever the number of CPUs: differences between transports depend on it.
     #[must_use]
     pub fn default_workers(cpus: u32, load: &Load) -> u32 {
         let most = match load.window() {
@@ -78,10 +77,10 @@ impl Job {
         cpus.clamp(1, most.max(1))
     }
 
-    /// The batch delay as it is applied: [`Load::batch_delay`], or zero where hardly anything would be batched and
-    /// the wait would only add to the latency. That is a window of at most four queries for each worker, or a
-    /// schedule with less than two arrivals in a batch delay. It follows from what was asked, not from how the
-    /// server fares, so it is the same for all variants that are asked the same.
+    /// The batch delay as it is applied: [`Load::batch_delay`], or zero if hardly anything would be batched and
+    /// the wait would only add to the latency. That is so with a window of at most four queries for each
+    /// worker, or a schedule with less than two arrivals in a batch delay. The result depends on what was
+    /// asked, not on the server, so it is the same for all variants that are asked the same.
     #[must_use]
     pub fn applied_batch_delay(&self) -> Duration {
         let load = &self.settings;
@@ -110,13 +109,12 @@ impl Job {
         self.settings.quickack.applies(&self.settings.mode())
     }
 
-    /// Truncated answers are asked again over TCP.
     pub(crate) fn retries_over_tcp(&self) -> bool {
         let load = &self.settings;
         load.truncated == Truncated::AskOverTcp && !load.transport.is_connection()
     }
 
-    /// Queries carry an OPT record, so that answers may: with a cookie, the server's idle time, or
+    /// Queries carry an OPT record, so that answers may have one: with a cookie, the server's idle time, or
     /// the upper bits of the response code (RFC 6891, section 6.1.3).
     pub(crate) fn sends_options(&self) -> bool {
         let additional = |query: &Query| query.octets()[10..12] != [0, 0];
@@ -125,7 +123,7 @@ impl Job {
         all || self.queries.iter().next().is_some_and(additional)
     }
 
-    /// The load as it is asked for; which system calls carry it turns up when it is applied.
+    /// The load as it is asked for. Which system calls carry it is known only when it is applied.
     #[must_use]
     pub fn facts(&self) -> LoadFacts {
         let load = &self.settings;
@@ -159,7 +157,7 @@ impl Job {
         }
     }
 
-    /// What of the warm-up and of the measured window is this load's own.
+    /// The parts of the warm-up and of the measured window that are this load's own.
     fn own_phases(&self) -> (Nanos, Nanos) {
         let (warm_up, duration) = (nanos(self.settings.warm_up), nanos(self.settings.duration));
         match &self.turns {
@@ -173,8 +171,8 @@ impl Job {
         }
     }
 
-    /// What the clients add to their queries, as a sentence; what all queries have is said where they
-    /// come from.
+    /// What the clients add to their queries, as a sentence. What all queries have is described with their
+    /// source.
     fn additions(&self) -> String {
         let mut parts = Vec::new();
         if self.settings.cookies {
@@ -201,13 +199,14 @@ fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
     }
 }
 
-/// Sockets that the clients of a load may have open at the same time, before any limit: one for each of
-/// their connections, and one more for truncated answers asked again. Where clients connect on demand
-/// and close idle connections, no more than come about within an idle time and a time-out.
+/// Sockets that the clients of a load may have open at the same time, before any limit. There is one for each
+/// of their connections, and one more for each client if truncated answers are asked again. Where clients
+/// connect on demand and close idle connections, there are no more than the arrivals within an idle time and
+/// a time-out.
 ///
-/// Those that wait for the last answers of a connection at the end of its quota (`queries_per_connection`,
-/// GOAWAY) come on top: how many depends on what is lost. Where they leave no socket for the next connection, it
-/// waits until one of them is closed, a time-out later at the latest.
+/// Drains come on top: sockets that wait for the last answers of a connection at the end of its quota
+/// (`queries_per_connection`, GOAWAY). Their number depends on what is lost. If they leave no socket for the
+/// next connection, it waits until one of them is closed, at most one time-out.
 #[must_use]
 pub fn sockets(load: &Load) -> u64 {
     let clients = u64::from(load.clients);

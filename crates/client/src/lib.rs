@@ -1,12 +1,13 @@
 //! The clients of a load, as a state machine: arrivals in, messages out, answers in, counts out.
 //!
 //! The principal type is [`Worker`]. One worker serves its clients over any transport, in a closed or an open
-//! loop, from a [`Job`]: settings, target, queries, seed. Every query that becomes due ends in exactly one outcome.
-//! Latency counts from the instant at which a query was due, not from when it was sent, so that neither the
-//! server's stalls nor the generator's own lag are free (Tene, "How NOT to measure latency"; wrk2).
+//! loop, from a [`Job`]: settings, target, queries, seed. Every query that becomes due ends in exactly one
+//! outcome. Latency counts from the instant at which a query was due, not from when it was sent, so that
+//! neither the server's stalls nor the generator's own lag are free (Tene, "How NOT to measure latency";
+//! wrk2).
 //!
-//! It asks a [`Runtime`] for the time, for sockets and for rest. In a load that is the kernel (`dnslab-load`); in its
-//! tests it is a seeded network with a clock of its own (`simulation`).
+//! It asks a [`Runtime`] for the time, for sockets and for rest. In a load that is the kernel
+//! (`dnslab-load`); in its tests it is a seeded network with a clock of its own (`simulation`).
 //!
 //! **What it never does**: open a socket, read a clock, start a thread, or decide what a difference means.
 

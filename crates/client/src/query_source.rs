@@ -1,4 +1,4 @@
-//! When queries become due, and for which client: the schedule as a value given to the one loop.
+//! When queries become due, and for which client. The one worker loop is given this as a value.
 
 use std::iter::Peekable;
 
@@ -6,22 +6,16 @@ use dnslab_traffic::{Arrivals, Picker};
 
 use crate::time::Nanos;
 
-/// The query_source on one worker.
+/// When the queries of one worker become due.
 pub(crate) enum QuerySource {
-    /// A window per client: a query is due when an earlier one has ended.
-    Closed {
-        /// Which query is next.
-        picker: Picker,
-    },
+    /// A window for each client: a query is due when an earlier one has ended.
+    Closed { picker: Picker },
     /// A schedule that does not wait for the server.
-    Open {
-        /// What is due, when, on which of the worker's slots.
-        arrivals: Box<Peekable<Arrivals>>,
-    },
+    Open { arrivals: Box<Peekable<Arrivals>> },
 }
 
 impl QuerySource {
-    /// The instant of the next scheduled arrival, if there is a schedule.
+    /// `None` without a schedule, or at its end.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
         match self {
             Self::Closed { .. } => None,

@@ -25,7 +25,6 @@ pub struct Phases {
     pub timeout: Nanos,
 }
 
-/// How a query ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     TimedOut,
@@ -35,7 +34,7 @@ pub(crate) enum Loss {
     Refused,
 }
 
-/// Messages that match no query in flight.
+/// Messages without a query in flight that they answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stray {
     Late,
@@ -60,8 +59,8 @@ pub struct IntervalRecord {
     pub latency: Histogram,
     /// Octets and connections.
     pub traffic: IntervalTraffic,
-    /// Open loop: the milliseconds of the timeline since the last interval that was reported; the
-    /// first is `first_millisecond`.
+    /// Open loop: the milliseconds of the timeline since the last reported interval, from `first_millisecond`
+    /// on.
     pub milliseconds: Vec<Millisecond>,
     /// Number of the first of [`Self::milliseconds`].
     pub first_millisecond: u64,
@@ -70,14 +69,13 @@ pub struct IntervalRecord {
 /// Queries due and sent in one millisecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Millisecond {
-    /// Queries due.
+    /// Queries that became due in it.
     pub due: u32,
-    /// Queries sent.
+    /// Queries sent in it.
     pub sent: u32,
 }
 
-/// Response codes that are counted without a search: those of the header, and of the extended ones
-/// all that are in use.
+/// Response codes that are counted without a search: those of the header, and all extended ones in use.
 const USUAL_RCODES: usize = 24;
 
 /// Counts of one phase, with response codes by number.
@@ -97,7 +95,6 @@ struct Paced {
     first: u64,
 }
 
-/// A millisecond in nanoseconds.
 const MILLISECOND: Nanos = 1_000_000;
 
 impl Paced {
@@ -120,12 +117,12 @@ impl Paced {
     }
 }
 
-/// Everything that one worker counts. Queries belong to the phase in which they were due; messages
-/// that match none, and connections, to the phase in which they came.
+/// Everything that one worker counts. Queries belong to the phase in which they were due. Messages without a
+/// query, and connections, belong to the phase in which they came.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     phases: Phases,
-    /// What of the time counts, where the load takes turns with others; all of it else.
+    /// The time that counts, if the load takes turns with others. Without turns, all of it counts.
     turns: Option<Turns>,
     warm_up: Phase,
     measured: Phase,
@@ -133,13 +130,13 @@ pub struct Recorder {
     pub sent_in_window: u64,
     /// Answers received inside the measured window, whenever their query was due.
     pub answered_in_window: u64,
-    /// The same, with those that came while the time did not count.
+    /// The same, with those that came outside the load's turns.
     pub answered_in_all: u64,
     latency: Histogram,
     service_time: Histogram,
     send_lag: Histogram,
-    /// Latencies that are service times, too: of queries that were sent when they were due, which
-    /// are all of a closed loop.
+    /// Latencies that are service times too: of queries sent when they were due. In a closed loop those are
+    /// all.
     both: Histogram,
     /// Queries that were sent when they were due.
     without_lag: u64,
@@ -156,24 +153,21 @@ pub struct Recorder {
     /// Times of handshakes with early data that was accepted.
     pub early_data_time: Histogram,
     pub(crate) interval: IntervalRecord,
-    /// What was carried until the current interval began.
+    /// What was carried before the current interval.
     carried_before: IntervalTraffic,
     /// Open loop only.
     paced: Option<Box<Paced>>,
 }
 
-/// The parts of an answer that are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerFacts {
-    /// Response code, with the bits of the OPT record where that was read (RFC 6891).
+    /// With the bits of the OPT record where that was read (RFC 6891).
     pub(crate) rcode: u16,
-    /// The TC bit.
     pub(crate) truncated: bool,
     /// NOERROR without a record in the answer section.
     pub(crate) empty: bool,
     /// Not the answer that the experiment expects.
     pub(crate) wrong: bool,
-    /// Length of the message, octets.
     pub(crate) octets: usize,
 }
 
@@ -204,12 +198,11 @@ impl Recorder {
         }
     }
 
-    /// Ends the measured window early, for a load that is interrupted.
+    /// Ends the measured window early.
     pub(crate) fn cut_short(&mut self, until: Nanos) {
         self.phases.until = until;
     }
 
-    /// A query became due.
     #[inline]
     pub(crate) fn due(&mut self, at: Nanos) {
         self.phase(at).counters.outcomes.due += 1;
@@ -243,14 +236,15 @@ impl Recorder {
         }
     }
 
-    /// A query that was due at `at` is not over with its answer, and is asked again.
+    /// A query that was due at `at` is asked again.
     pub(crate) fn asked_again(&mut self, at: Nanos, is_truncated: bool) {
         let counters = &mut self.phase(at).counters;
         counters.asked_again += 1;
         counters.answers.truncated += u64::from(is_truncated);
     }
 
-    /// A right answer to a query that was due at `due` was parsed in full, one of so many.
+    /// A right answer to a query that was due at `due` was parsed in full. It stands for `stands_for`
+    /// answers.
     pub(crate) fn checked(&mut self, due: Nanos, stands_for: u32, is_malformed: bool) {
         let answers = &mut self.phase(due).counters.answers;
         answers.checked += 1;
@@ -261,12 +255,11 @@ impl Recorder {
         }
     }
 
-    /// An answer to a signed query was not signed as it must be.
     pub(crate) fn bad_signature(&mut self, at: Nanos) {
         self.phase(at).counters.answers.bad_signature += 1;
     }
 
-    /// The server refused the signature of a query that was due at `due` with this error.
+    /// The server refused the signature of a query that was due at `due`.
     pub(crate) fn refused_signature(&mut self, due: Nanos, error: &str) {
         let refused = &mut self.phase(due).counters.answers.refused_signatures;
         *refused.entry(error.to_owned()).or_default() += 1;
@@ -278,16 +271,15 @@ impl Recorder {
         refusals.entry(status).or_insert(HttpRefusals { count: 0, first_ns: at }).count += 1;
     }
 
-    /// A connection was opened over a path with this round trip.
     pub(crate) fn note_round_trip(&mut self, round_trip: Nanos) {
         let shortest = self.round_trip.map_or(round_trip, |known| known.min(round_trip));
         self.round_trip = Some(shortest);
         self.at_once = at_once_ns(shortest);
     }
 
-    /// A query that was due at `due` is answered after `took`, and was not the latest on its connection:
-    /// that one was sent `since` before the answer. All by value: a reference to the query would keep it
-    /// in memory on the way of every answer.
+    /// A query that was due at `due` was answered after `took`. A later query was sent on its connection,
+    /// `since` before the answer. All by value: a reference to the query would keep it in memory on the way
+    /// of every answer.
     #[cold]
     #[inline(never)]
     pub(crate) fn overtaken(&mut self, due: Nanos, took: Nanos, since: Nanos) {
@@ -300,7 +292,6 @@ impl Recorder {
         answers.after_next_query += u64::from(since <= at_once);
     }
 
-    /// Where the times of this kind of handshakes are kept.
     pub(crate) fn handshake_time(&mut self, kind: HandshakeKind) -> &mut Histogram {
         match kind {
             HandshakeKind::Full => &mut self.handshake_time,
@@ -309,7 +300,6 @@ impl Recorder {
         }
     }
 
-    /// A query was answered.
     #[inline]
     pub(crate) fn answered(&mut self, query: &Entry, received: Nanos, answer: AnswerFacts) {
         let phase = self.phase(query.due);
@@ -340,7 +330,6 @@ impl Recorder {
         }
     }
 
-    /// A query ended without an answer.
     pub(crate) fn lost(&mut self, due: Nanos, at: Nanos, loss: Loss) {
         let outcomes = &mut self.phase(due).counters.outcomes;
         match loss {
@@ -351,9 +340,9 @@ impl Recorder {
             Loss::Refused => outcomes.refused += 1,
         }
         self.interval.lost += 1;
-        // A client without an answer has waited for its time-out at least, however early the
-        // engine knew that none would come. Else a transport that loses connections would look
-        // faster than one that loses datagrams.
+        // A client without an answer has waited for its time-out at least, even if the engine knew earlier
+        // that none would come. Otherwise a transport that loses connections would look faster than one that
+        // loses datagrams.
         let latency = at.saturating_sub(due).max(self.phases.timeout);
         self.interval.latency.record_ns(latency);
         if self.is_measured(due) {
@@ -361,7 +350,6 @@ impl Recorder {
         }
     }
 
-    /// A message came that matches no query in flight.
     pub(crate) fn stray(&mut self, at: Nanos, stray: Stray) {
         let answers = &mut self.phase(at).counters.answers;
         match stray {
@@ -371,14 +359,13 @@ impl Recorder {
         }
     }
 
-    /// The connection counts of the phase that `at` lies in.
     pub(crate) fn connections(&mut self, at: Nanos) -> &mut dnslab_measure::Connections {
         &mut self.phase(at).counters.connections
     }
 
-    /// Hands out the oldest interval that `now` has left behind, if there is one; those in which
-    /// nothing happened too. What happens after the measured window is in no interval.
-    /// `spare` gives an empty histogram for the next one.
+    /// Hands out the oldest interval that ended before `now`, if there is one, even if nothing happened in
+    /// it. What happens after the measured window is in no interval. `spare` gives an empty histogram for the
+    /// next one.
     pub(crate) fn finished_interval(
         &mut self,
         now: Nanos,
@@ -402,7 +389,7 @@ impl Recorder {
         Some(ended)
     }
 
-    /// What was carried since the load began. The counts of both phases have it, so that a query costs
+    /// What was carried since the load began. The counts of both phases have it already, so a query costs
     /// nothing more.
     fn carried(&self) -> IntervalTraffic {
         let mut carried = IntervalTraffic::default();
@@ -420,7 +407,7 @@ impl Recorder {
         carried
     }
 
-    /// The share of all queries so far that was lost, in [0, 1].
+    /// In [0, 1].
     pub(crate) fn lost_share(&self) -> f64 {
         let mut outcomes = self.warm_up.counters.outcomes;
         outcomes.merge(&self.measured.counters.outcomes);
@@ -447,7 +434,6 @@ impl Recorder {
         (self.warm_up.finish(), self.measured.finish())
     }
 
-    /// A query that was due then is among the measured times.
     #[inline]
     fn is_measured(&self, due: Nanos) -> bool {
         due >= self.phases.measured_from && self.is_counted(due)
@@ -481,7 +467,7 @@ impl Phase {
 }
 
 impl IntervalRecord {
-    /// An interval in which nothing has happened, with an empty histogram.
+    /// An interval in which nothing has happened.
     fn empty(number: u64, latency: Histogram) -> Self {
         Self {
             number,
@@ -496,7 +482,7 @@ impl IntervalRecord {
         }
     }
 
-    /// Adds the events of another interval that follows; its milliseconds are left out.
+    /// Adds the events of another interval that follows, without its milliseconds.
     pub fn extend(&mut self, other: &Self) {
         self.due += other.due;
         self.sent += other.sent;
@@ -518,13 +504,12 @@ impl IntervalRecord {
         }
     }
 
-    /// The interval in the form of the record; `turns` are those of the load, if it takes any.
+    /// The interval in the form of the record. `turns` are those of the load, if it takes any.
     pub fn finish(&self, phases: &Phases, turns: Option<&Turns>) -> Interval {
         self.finish_over(1, phases, turns)
     }
 
-    /// The same of one that holds those of `intervals` one after another, of which it has the number of
-    /// the first.
+    /// The same for `intervals` intervals in a row. The number is that of the first.
     pub fn finish_over(&self, intervals: u64, phases: &Phases, turns: Option<&Turns>) -> Interval {
         let at_ns = self.number * phases.interval;
         let length_ns = intervals.saturating_mul(phases.interval);

@@ -1,4 +1,4 @@
-//! What answers are held against, and what follows from each.
+//! Matches answers to queries, and books what follows.
 
 use dnslab_traffic::QueryList;
 use dnslab_wire::{
@@ -13,13 +13,13 @@ use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::time::{self, Nanos};
 
-/// What a right answer is.
+/// What an answer must be to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Response code of the header, 0 to 15.
     pub rcode: u8,
-    /// Records that the answer section must have at least. Where it must have some, one of them is of the
-    /// type that was asked for, which is seen in the answers that are parsed in full.
+    /// Least number of records in the answer section. If there must be any, one of them has the type that was
+    /// asked for. Only answers that are parsed in full are checked for that.
     pub answers: u16,
 }
 
@@ -29,34 +29,31 @@ impl Expected {
     }
 }
 
-/// A query that is not over with what came, and is asked again.
+/// A query that is to be asked again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry {
     pub(crate) entry: Entry,
-    /// Over TCP, because its answer was truncated (RFC 7766, section 5) or its cookie was refused
-    /// twice (RFC 7873, section 5.3).
+    /// Over TCP, because its answer was truncated (RFC 7766, section 5) or its cookie was refused twice (RFC
+    /// 7873, section 5.3).
     pub(crate) over_tcp: bool,
 }
 
 impl Retry {
-    /// The query as it waits to be sent again.
     pub(crate) fn pending(&self) -> Pending {
         let Entry { due, query, sent_before, .. } = self.entry;
         Pending { due: Some(due), query, sent_before: sent_before + 1 }
     }
 }
 
-/// How often a query is sent at most. A server that refuses the cookie that it gave itself, or that
-/// shuts every connection unseen, must not be asked for ever.
+/// How often a query is sent at most. A server may refuse the cookie that it gave itself, or close every
+/// connection unseen. It must not be asked for ever.
 const MAX_TIMES: u8 = 4;
 
-/// What answers are held against.
 pub(crate) struct ResponseMatcher<'a> {
     pub(crate) queries: &'a QueryList,
-    /// An answer that comes this long after its query was sent comes too late, even if nobody had
-    /// the time to give the query up before.
+    /// An answer that comes this long after its query was sent is too late, even if the query has not been
+    /// given up yet.
     pub(crate) timeout: Nanos,
-    /// What every answer must be.
     pub(crate) expected: Option<Expected>,
     /// Truncated answers over UDP are asked again over TCP.
     pub(crate) retries_over_tcp: bool,
@@ -64,10 +61,10 @@ pub(crate) struct ResponseMatcher<'a> {
     pub(crate) reads_options: bool,
     /// The cookies of the worker's clients; empty where none are sent.
     pub(crate) cookies: Vec<Cookie>,
-    /// The zero of the timeline, nanoseconds since 1970 in UTC: signatures have the time of day (RFC 8945,
+    /// The zero of the timeline, nanoseconds since 1970 in UTC. Signatures have the time of day (RFC 8945,
     /// section 4.2).
     pub(crate) origin_unix_ns: u64,
-    /// Queries to ask again, for the worker to take.
+    /// Queries to ask again. The worker takes them.
     pub(crate) again: Vec<Retry>,
     /// The first wrong answer, for the report.
     pub(crate) wrong_example: Option<String>,
@@ -75,38 +72,32 @@ pub(crate) struct ResponseMatcher<'a> {
     pub(crate) sample: Sample,
     /// The fault of the first of them that was malformed, for the report.
     pub(crate) malformed_example: Option<String>,
-    /// What became of signatures.
     pub(crate) signatures: Signatures,
 }
 
-/// What became of the signatures of one worker's queries (RFC 8945).
+/// The signatures of one worker's queries (RFC 8945).
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
-    /// The first thing that was wrong with an answer's signature, for the report. What the server
-    /// says of the query's signature takes the place of what is wrong with the answer's own: it has
-    /// the remedy.
+    /// The first thing that was wrong with an answer's signature, for the report. What the server says of the
+    /// query's signature replaces it: that has the remedy.
     pub(crate) example: Option<String>,
-    /// The example is a refusal by the server.
     is_refusal: bool,
     /// Answers that refused the signature of their query.
     refused: u32,
-    /// An answer was signed well.
     has_good: bool,
 }
 
-/// So many refused signatures without one good one, and the load is over: every further query would
-/// come to the same. More than one, so that a forged refusal or two end no load.
+/// After so many refused signatures without a good one the load ends: every further query would be refused
+/// too. More than one, so that a forged refusal or two end no load.
 const HOPELESS: u32 = 20;
 
 impl Signatures {
-    /// The server does not accept the key.
     pub(crate) fn are_hopeless(&self) -> bool {
         self.refused >= HOPELESS && !self.has_good
     }
 }
 
 impl ResponseMatcher<'_> {
-    /// Books what came of a query on a slot.
     #[inline]
     pub(crate) fn receive<R: Runtime>(
         &mut self,
@@ -120,7 +111,6 @@ impl ResponseMatcher<'_> {
         }
     }
 
-    /// Books what came of a query without a message.
     #[inline(never)]
     fn receive_no_message<R: Runtime>(
         &mut self,
@@ -150,13 +140,12 @@ impl ResponseMatcher<'_> {
                 recorder.connections(entry.sent).not_processed += 1;
                 self.take_back(slot, recorder, id, &entry, Loss::ConnectionLost);
             }
-            // The early data that the request was part of has been accepted, so the handshake is over
-            // on this side, and what is sent from here on is no early data.
+            // The early data that the request was part of has been accepted, so the handshake is over on this
+            // side, and what is sent from here on is no early data.
             Delivery::TooEarly { .. } => self.take_back(slot, recorder, id, &entry, Loss::Refused),
         }
     }
 
-    /// Books a message by its id and question.
     #[inline]
     fn receive_message<R: Runtime>(
         &mut self,
@@ -188,7 +177,6 @@ impl ResponseMatcher<'_> {
         }
     }
 
-    /// Books a message that answers a query in flight.
     #[inline]
     fn receive_answer<R: Runtime>(
         &mut self,
@@ -199,7 +187,7 @@ impl ResponseMatcher<'_> {
         entry: &Entry,
     ) {
         let Received { octets, at } = message;
-        // First of all: what is not known to be the server's must teach nothing.
+        // First of all: a message that may not be the server's must teach nothing.
         if slot.signed.is_some() && !self.is_signed_well(slot, recorder, message, response.id) {
             return;
         }
@@ -213,12 +201,12 @@ impl ResponseMatcher<'_> {
                 finding = cookie.learn(&options);
             }
             if finding == CookieFinding::WrongClientCookie {
-                // Somebody who does not know the client's cookie: not the server that was asked
-                // (RFC 7873, section 5.3). The query goes on waiting.
+                // The sender does not know the client's cookie, so it is not the server that was asked (RFC
+                // 7873, section 5.3). The query goes on waiting.
                 return recorder.stray(at, Stray::Unexpected);
             }
-            // Elsewhere the option has no meaning: UDP has no connection (RFC 7828, section 3.2.1),
-            // and QUIC and HTTP have words of their own (RFC 9250, section 5.5.2).
+            // On other transports the option has no meaning: UDP has no connection (RFC 7828, section 3.2.1),
+            // and QUIC and HTTP have means of their own (RFC 9250, section 5.5.2).
             let may_have_it = matches!(slot.transport, Transport::Tcp | Transport::Dot);
             if let Some(keepalive) = options.keepalive.filter(|_| may_have_it) {
                 slot.server_idle = time::nanos(keepalive);
@@ -250,11 +238,11 @@ impl ResponseMatcher<'_> {
         recorder.answered(entry, at, facts);
     }
 
-    /// Whether an answer is to be asked for again, and if so, whether over TCP.
+    /// Whether to ask again, and if so, whether over TCP.
     ///
-    /// A refused cookie is worth another try with the cookie that came with the refusal, and only
-    /// with that. If that one is refused too, TCP is left, where the client wants to use it: the
-    /// servers behind the address do not agree on their secret (RFC 7873, section 5.3).
+    /// A refused cookie is worth another try only with the cookie that came with the refusal. If that is
+    /// refused too, only TCP is left, if the client may use it: the servers at the address do not agree on
+    /// their secret (RFC 7873, section 5.3).
     #[inline]
     fn retry(
         &self,
@@ -271,8 +259,8 @@ impl ResponseMatcher<'_> {
         (refused_cookie && (is_first || may_use_tcp)).then_some(!is_first)
     }
 
-    /// Verifies the signature of an answer if its query was signed, and books it if it is not signed
-    /// well. Apart from the usual way of an answer, which costs less for it.
+    /// Verifies the signature of an answer if its query was signed. Books the answer if it is not signed
+    /// well. Apart from the path of an ordinary answer, which costs less for it.
     #[inline(never)]
     fn is_signed_well<R: Runtime>(
         &mut self,
@@ -289,7 +277,7 @@ impl ResponseMatcher<'_> {
         verified.is_ok()
     }
 
-    /// Verifies the signature of an answer if its query was signed (RFC 8945, section 5.4).
+    /// As RFC 8945, section 5.4, says; right if the query was not signed.
     fn check_signature<R: Runtime>(
         &self,
         slot: &ConnectionSlot<R>,
@@ -302,10 +290,10 @@ impl ResponseMatcher<'_> {
         signed.verify(message.octets, (self.origin_unix_ns + message.at) / 1_000_000_000)
     }
 
-    /// Books a message that is not signed as the answer to its query must be. Whoever can send
-    /// datagrams can send such a one, so it is no answer, and the query goes on waiting (RFC 8945,
-    /// section 5.4). Unless it says that the server refused the signature: then none will come, and
-    /// the query has been refused.
+    /// Books a message that is not signed as the answer to its query must be. Anybody who can send datagrams
+    /// can send such a message. So it is no answer, and the query goes on waiting (RFC 8945, section 5.4).
+    /// But if the message says that the server refused the signature, no answer will come, and the query has
+    /// been refused.
     fn receive_ill_signed<R: Runtime>(
         &mut self,
         slot: &mut ConnectionSlot<R>,
@@ -333,8 +321,7 @@ impl ResponseMatcher<'_> {
         signatures.refused = signatures.refused.saturating_add(1);
     }
 
-    /// Takes a query back that the server did not look at: it is asked again. One that this befell too
-    /// often is lost in this way.
+    /// Asks a query again that the server did not look at. A query that was taken back too often is lost.
     fn take_back<R: Runtime>(
         &mut self,
         slot: &mut ConnectionSlot<R>,
@@ -352,7 +339,7 @@ impl ResponseMatcher<'_> {
         }
     }
 
-    /// Puts a query down to be asked again; false if that was done too often.
+    /// False if the query was asked again too often.
     fn ask_again(&mut self, entry: &Entry, over_tcp: bool) -> bool {
         let may = entry.sent_before + 1 < MAX_TIMES;
         if may {
@@ -361,8 +348,8 @@ impl ResponseMatcher<'_> {
         may
     }
 
-    /// Octets that are no response. With the id of a query in flight they are what the server made
-    /// of it, unless that was signed; else nobody asked for them.
+    /// Books octets that are no response. With the id of a query in flight they count as the server's answer
+    /// to it, unless the query was signed. With any other id they are unexpected.
     #[inline(never)]
     fn receive_malformed<R: Runtime>(
         &mut self,

@@ -1,8 +1,8 @@
-//! What the clients of a load ask of the world outside: the time, sockets, and rest.
+//! What the clients of a load ask of the world outside: the time, sockets, and sleep.
 //!
-//! A worker and its connections do nothing else that has an effect. In a load the kernel answers
-//! (`kernel.rs`); in the simulation (`simulation/`) a seeded network and a clock of its own do, so that what a
-//! worker does is repeated by its seed.
+//! A worker and its connections have no other effects. In a load the kernel answers (`kernel.rs`). In the
+//! simulation (`simulation/`) a seeded network and a clock of its own answer, so a seed repeats what a worker
+//! does.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,14 +13,14 @@ use dnslab_wire::MessageBatch;
 use crate::recorder::IntervalRecord;
 use crate::time::{Nanos, ThreadTime, Timeline};
 
-/// The time, sockets, and rest.
+/// The time, sockets, and sleep.
 pub trait Runtime: 'static {
     /// A socket of TCP.
     type Stream: StreamSocket;
     /// A socket of UDP.
     type Datagrams: DatagramSocket;
 
-    /// The load's timeline as the standard library has it.
+    /// Converts between the load's timeline and the standard library's instants.
     fn timeline(&self) -> Timeline;
 
     /// Now, on the load's timeline.
@@ -38,20 +38,21 @@ pub trait Runtime: 'static {
     /// When no socket is to be had, or the address cannot be reached at all.
     fn connect(&mut self, path: Path) -> io::Result<Self::Stream>;
 
-    /// A socket that sends to the target of the path and receives from it alone.
+    /// Opens a socket that sends to the target of the path and receives from it alone.
     ///
     /// # Errors
     /// As for [`Runtime::connect`].
     fn bind(&mut self, path: Path, options: DatagramOptions) -> io::Result<Self::Datagrams>;
 
     /// Has [`Runtime::wait`] tell when a socket can be read, and with `writing` also when it can be written.
-    /// A socket that is dropped is watched no more.
+    /// A socket that is dropped is no longer watched.
     ///
     /// # Errors
-    /// When the kernel has no memory for it, or the user's watches are used up (epoll(7), `max_user_watches`).
+    /// When the kernel has no memory for it, or the user's watches are used up (epoll(7),
+    /// `max_user_watches`).
     fn watch(&mut self, socket: Watched<'_, Self>, slot: u32, watch: Watch) -> io::Result<()>;
 
-    /// Waits until a socket is ready, at most to this instant; the slots of those that are, in `ready`.
+    /// Waits until a socket is ready, at most until this instant. The slots of ready sockets are in `ready`.
     ///
     /// # Errors
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
@@ -78,12 +79,12 @@ pub struct Path {
     pub source: Option<IpAddr>,
 }
 
-/// What a socket for datagrams is to do besides.
+/// Options of a socket for datagrams.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DatagramOptions {
     /// The kernel says when a datagram came.
     pub stamps: bool,
-    /// No datagram is fragmented, and what the kernel knows of the path is not asked (`IP_PMTUDISC_PROBE`,
+    /// No datagram is fragmented, and the kernel's knowledge of the path is ignored (`IP_PMTUDISC_PROBE`,
     /// ip(7)): QUIC finds out how large packets may be (RFC 9000, section 14.2).
     pub probes_mtu: bool,
 }
@@ -101,7 +102,7 @@ pub enum Watched<'a, R: Runtime + ?Sized> {
 pub struct Watch {
     /// Also for the instant at which it can be written.
     pub writing: bool,
-    /// It is watched already, in another way or for another slot.
+    /// It is already watched, in another way or for another slot.
     pub again: bool,
 }
 
@@ -126,7 +127,7 @@ pub trait StreamSocket {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize>;
 
     /// Sends the acknowledgement that the kernel holds back for the next query to carry. The option is not
-    /// permanent (tcp(7)): the next query that is sent sets the kernel back to holding it back.
+    /// permanent (tcp(7)): after the next query the kernel holds acknowledgements back again.
     ///
     /// # Errors
     /// When the connection broke.
@@ -141,8 +142,8 @@ pub trait DatagramSocket {
     /// Room for what it receives.
     type Inbox: Inbox;
 
-    /// Sends messages from number `first` on, one datagram each; how many were taken. Up to `max_segments`
-    /// neighbours of one length may be cut from one datagram by the kernel (`UDP_SEGMENT`, udp(7)).
+    /// Sends messages from number `first` on, one datagram each, and returns how many were taken. The kernel
+    /// may cut up to `max_segments` neighbours of one length from one datagram (`UDP_SEGMENT`, udp(7)).
     ///
     /// # Errors
     /// As sendmmsg(2) for the first message, when none was taken.
@@ -159,7 +160,7 @@ pub trait DatagramSocket {
     /// As sendmsg(2), and nothing was sent.
     fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()>;
 
-    /// Receives as many datagrams as there are and fit, in place of those before; whether more may be there.
+    /// Receives as many datagrams as there are and fit, in place of those before. True if more may be there.
     ///
     /// # Errors
     /// As recvmmsg(2): `WouldBlock` where nothing is there.
@@ -185,7 +186,7 @@ pub struct Group<'a> {
     pub octets: &'a [u8],
     /// Octets of each but the last, which may be shorter.
     pub segment: usize,
-    /// When the kernel had the first of them, nanoseconds since 1970, if it was asked to say so.
+    /// When the kernel had the first of them, nanoseconds since 1970; `None` if it was not asked.
     pub timestamp: Option<u64>,
 }
 

@@ -1,23 +1,23 @@
-//! Which answers are parsed in full: all where they are few, one of many where they are not.
+//! Which answers are parsed in full: all at a low rate, one of many at a high rate.
 
 use crate::time::Nanos;
 
-/// The time over which the rate of answers is looked at.
+/// Time over which the rate of answers is measured.
 const SLICE: Nanos = 100_000_000;
 
-/// Answers of a slice that are parsed in full, about: 4,000 a second. A worker may have 800,000 answers in
-/// that time, so that the share of its time that goes into them is small, and it does not grow with the rate.
+/// Answers that are parsed in full in a slice, about: 4,000 a second. A worker may have 800,000 answers in a
+/// second, so this takes a small share of its time, which does not grow with the rate.
 const BUDGET: u64 = 400;
 
-/// An answer of so many octets counts twice, one of twice as many three times, and so on: a long one takes
-/// longer to parse.
+/// An answer of so many octets counts twice, one of twice as many three times, and so on: it takes longer to
+/// parse.
 const LONG: usize = 512;
 
-/// Picks answers by their number alone: one of each so many on average, at distances that vary, so that a
-/// list of queries that comes round and round is not always met in the same place.
+/// Picks answers by their number alone: one of `stride` on average, at varying distances. So a list of
+/// queries that comes round and round is not always met in the same place.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// Answers until the next that is picked, with it; at least 1.
+    /// Answers up to and including the next that is picked; at least 1.
     left: u32,
     /// What `left` was when its answers were last counted.
     drawn: u32,
@@ -25,19 +25,18 @@ pub(crate) struct Sample {
     stride: u32,
     /// The stride when `left` was drawn.
     drawn_of: u32,
-    /// When the slice began.
     began: Nanos,
-    /// Answers of the slice that are counted in no distance any more.
+    /// Answers of the slice that are already counted.
     answered: u64,
     /// Answers of the slice that were picked.
     picked: u64,
-    /// As what they count together.
+    /// What they cost together.
     spent: u64,
-    /// Where `spent` has used up the budget.
+    /// What `spent` may reach before the stride grows.
     limit: u64,
-    /// As what a picked answer counts on average; at least 1.
+    /// What a picked answer costs on average; at least 1.
     weight: u64,
-    /// State of the generator that draws the distances; always the same sequence.
+    /// State of the generator that draws the distances. The sequence is always the same.
     random: u64,
 }
 
@@ -49,7 +48,7 @@ impl Default for Sample {
 }
 
 impl Sample {
-    /// Begins with one of so many answers.
+    /// Begins with one of `stride` answers.
     pub(crate) fn one_of(stride: u32) -> Self {
         let stride = stride.max(1);
         Self {
@@ -67,16 +66,17 @@ impl Sample {
         }
     }
 
-    /// Counts an answer; true if it is to be parsed in full. [`Self::taken`] must follow then.
+    /// Counts an answer; true if it is to be parsed in full. Then [`Self::taken`] must follow.
     #[inline]
     pub(crate) fn takes_next(&mut self) -> bool {
         self.left -= 1;
         self.left == 0
     }
 
-    /// Decides how many answers that come after this one, of so many octets and received at `at`, are passed
-    /// over. How many this one stands for: the inverse of the chance that it had to be picked, so that sums of
-    /// these are sums over all answers, whatever their rate was (Horvitz and Thompson, 1952).
+    /// Decides how many answers are passed over after this one, which has `octets` octets and was received at
+    /// `at`. Returns how many answers this one stands for: the inverse of the chance with which it was
+    /// picked. So sums of these are sums over all answers, whatever their rate was (Horvitz and Thompson,
+    /// 1952).
     pub(crate) fn taken(&mut self, at: Nanos, octets: usize) -> u32 {
         let stands_for = self.drawn_of;
         self.picked += 1;
@@ -90,15 +90,15 @@ impl Sample {
         stands_for
     }
 
-    /// To be called now and then: a rate that fell is known by that, and not only after as many answers as
-    /// are passed over at the old rate.
+    /// To be called now and then, so that a fallen rate is noticed before the answers of the old stride are
+    /// over.
     pub(crate) fn look(&mut self, now: Nanos) {
         if self.ends_slice(now, SLICE / 10) {
             self.draw();
         }
     }
 
-    /// If a slice has this length, decides by its rate how many answers are passed over in the next.
+    /// If the slice has this length, decides by its rate how many answers are passed over in the next.
     fn ends_slice(&mut self, now: Nanos, length: Nanos) -> bool {
         let elapsed = now.saturating_sub(self.began);
         self.answered += u64::from(self.drawn - self.left);
@@ -115,7 +115,7 @@ impl Sample {
         true
     }
 
-    /// Draws the distance to the next answer that is picked: `stride` on average.
+    /// Draws the distance to the next answer that is picked, `stride` on average.
     fn draw(&mut self) {
         // Knuth's linear congruential generator (MMIX); its upper bits are good enough to avoid a beat.
         self.random = self
@@ -136,12 +136,12 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// How many answers are picked in the seconds `from..until` if so many come in each.
+    /// Of `rate` answers in each of the seconds `from..until`.
     fn picked(sample: &mut Sample, rate: u64, seconds: std::ops::Range<u64>) -> u64 {
         picked_of(sample, rate, seconds, 100)
     }
 
-    /// The same of answers of so many octets.
+    /// The same for answers of so many octets.
     fn picked_of(
         sample: &mut Sample,
         rate: u64,
@@ -217,7 +217,7 @@ mod tests {
         assert!((850_000..=950_000).contains(&many), "{many} of 900,000");
     }
 
-    /// Queries come round in a list of a hundred; each of them is looked at.
+    /// Queries come round in a list of a hundred. Each of them is looked at.
     #[test]
     fn no_query_of_a_list_is_passed_over_for_ever() {
         let mut sample = Sample::one_of(200);

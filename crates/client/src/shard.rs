@@ -16,19 +16,18 @@ use crate::runtime::Runtime;
 use crate::time::{Nanos, nanos};
 use crate::tls::ClientTls;
 
-/// What a worker needs to know, fixed for its whole life. What follows from the settings once for each query or
-/// connection is at hand here.
+/// What a worker needs to know, fixed for its whole life. What each query or connection needs of the settings
+/// is ready here.
 pub struct Shard<'a> {
     pub(crate) job: &'a Job,
     pub(crate) phases: Phases,
     pub(crate) timeout: Nanos,
     /// Shortest time between two rounds of the loop while anything is in flight; 0 for none.
     pub(crate) batch_delay: Nanos,
-    /// This worker's number; its clients are those whose number over all workers is `number` plus a
-    /// multiple of `of`.
+    /// This worker's number. Its clients are `number`, `number + of`, `number + 2 * of`, ..., counted over
+    /// all workers.
     pub(crate) number: u32,
     pub(crate) of: u32,
-    /// How many clients it has.
     pub(crate) clients: u32,
     /// Queries after which it ends.
     pub(crate) max_queries: u64,
@@ -45,7 +44,6 @@ pub struct Shard<'a> {
     pub(crate) sends_from: Nanos,
     /// Clients open their slots again at once when they are lost.
     pub(crate) keeps_open: bool,
-    /// Sockets that this worker may have open at once.
     pub(crate) max_open: usize,
     pub(crate) tls: Option<ClientTls>,
     pub(crate) http: HttpSettings,
@@ -55,8 +53,8 @@ pub struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// The part of worker `number`, which may have `max_open` sockets at once. `stop` ends the measured window
-    /// early; queries in flight still get their outcome.
+    /// The part of worker `number`, which may have `max_open` sockets at once. `stop` ends the measured
+    /// window early. Queries in flight still get their outcome.
     #[must_use]
     pub fn new(job: &'a Job, number: u32, max_open: usize, stop: &'a AtomicBool) -> Self {
         let (load, of) = (&job.settings, job.workers());
@@ -105,8 +103,7 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// The load may send now: its clients have had their time to connect, and it takes no turns, or this
-    /// one is its own.
+    /// The clients have had their time to connect, and it is this load's turn, if it takes turns.
     #[inline]
     pub(crate) fn has_turn(&self, now: Nanos) -> bool {
         now >= self.sends_from && self.job.turns.as_ref().is_none_or(|turns| turns.is_own(now))
@@ -121,19 +118,17 @@ impl<'a> Shard<'a> {
         turns?.next_own(now.max(self.sends_from))
     }
 
-    /// How much of a span of the timeline is the load's own.
     pub(crate) fn own_between(&self, from: Nanos, to: Nanos) -> Nanos {
         let turns = self.job.turns.as_ref();
         turns.map_or(to.saturating_sub(from), |turns| turns.own_between(from, to))
     }
 
-    /// The number over all workers of one of this worker's clients.
+    /// Counted over all workers.
     pub(crate) fn client_number(&self, client: u32) -> u32 {
         client * self.of + self.number
     }
 
-    /// The slots of this worker's clients: see [`crate::Worker`]. A client's window is divided among its
-    /// connections.
+    /// In the order that [`crate::Worker`] keeps. A client's window is divided among its connections.
     pub(crate) fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
         let (load, clients) = (&self.job.settings, self.clients);
         let (connections, transport) = (load.connections, load.transport);
@@ -151,8 +146,7 @@ impl<'a> Shard<'a> {
         usual.chain(retries).collect()
     }
 
-    /// The cookies of this worker's clients: random, as RFC 9018, section 3, wants them, and the
-    /// same for the same seed.
+    /// Random, as RFC 9018, section 3, wants them, and the same for the same seed.
     pub(crate) fn cookies(&self) -> Vec<Cookie> {
         if !self.job.settings.cookies {
             return Vec::new();
@@ -179,11 +173,10 @@ impl<'a> Shard<'a> {
     }
 }
 
-/// When the clients begin to connect at the start, and until when all are to have begun: the first
-/// half of what comes before anything counts. They begin evenly over that time: some servers take one
-/// connection, then serve all that have asked, then take the next, and their listening sockets queue as
-/// few as ten. Of a load that has one turn for all it is that of its turn, so that no connection is idle before its
-/// load.
+/// When the clients begin to connect at the start, and until when all are to have begun: the first half of
+/// what comes before anything counts. They begin evenly over that time. Some servers take one connection,
+/// then serve all that have asked, then take the next, and their listening sockets queue as few as ten. If
+/// the load has a single turn, the time is that of its turn, so that no connection is idle before it.
 fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
     let from = phases.measured_from;
     let turns = job.turns.as_ref();
@@ -196,8 +189,9 @@ fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
 }
 
 impl Phases {
-    /// The phases of a load. Intervals are 100 ms long, or longer so that there are at most 200 of them. Of a load
-    /// that takes turns again and again they are whole blocks, so that each has as much of its time as any other.
+    /// The phases of a load. Intervals are 100 ms long, or longer so that there are at most 200 of them. If
+    /// the load takes turns again and again, intervals are whole blocks of turns, so that each has the same
+    /// share of the load's time.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let tenth = Duration::from_millis(100);

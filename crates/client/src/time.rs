@@ -26,13 +26,13 @@ impl Timeline {
         Self { origin }
     }
 
-    /// This instant of the timeline.
+    /// This instant of the timeline, for the standard library.
     #[must_use]
     pub fn instant(&self, at: Nanos) -> Instant {
         self.origin + Duration::from_nanos(at)
     }
 
-    /// Such an instant on the timeline; zero before the origin.
+    /// Zero before the origin.
     #[inline]
     #[must_use]
     pub fn nanos_at(&self, at: Instant) -> Nanos {
@@ -40,8 +40,8 @@ impl Timeline {
     }
 }
 
-/// Brings the kernel's time stamps, which are of the time of day, onto the timeline. The distance of
-/// the two clocks is read once for each batch, so that a step of the time of day does little harm.
+/// Brings the kernel's time stamps, which are times of day, onto the timeline. The distance of the two clocks
+/// is read once for each batch, so a step of the time of day does little harm.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamps {
     /// The time of day, nanoseconds since 1970, at the instant that the batch was read.
@@ -49,10 +49,10 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// The instant of a stamp, in nanoseconds since 1970, of a batch that was read at `now`.
+    /// The instant of a stamp, in nanoseconds since 1970, in a batch that was read at `now`.
     pub(crate) fn on_timeline(&mut self, runtime: &impl Runtime, now: Nanos, stamp: u64) -> Nanos {
         let wall = *self.wall.get_or_insert_with(|| {
-            // The time of day is read after `now`: less what passed between them.
+            // The time of day is read after `now`, so subtract what passed between them.
             runtime.wall_clock().saturating_sub(runtime.now().saturating_sub(now))
         });
         now.saturating_sub(wall.saturating_sub(stamp))
@@ -64,8 +64,8 @@ impl Stamps {
 pub struct ThreadTime {
     /// CPU time used.
     pub cpu: Nanos,
-    /// Time for which the thread could have run but another one had its CPU; zero where the kernel does
-    /// not say (`/proc/thread-self/schedstat`, second figure).
+    /// Time for which the thread could have run but another one had its CPU. Zero if the kernel does not say
+    /// (`/proc/thread-self/schedstat`, second figure).
     pub waited: Nanos,
 }
 

@@ -1,5 +1,4 @@
-//! TLS settings of a load: whom to trust, which name to ask for, what of earlier connections is
-//! used again.
+//! TLS settings of a load: whom to trust, which name to ask for, what of earlier connections is used again.
 
 mod certificate;
 mod client;
@@ -74,9 +73,9 @@ pub enum TlsSettingsError {
 }
 
 impl TlsSettings {
-    /// TLS 1.2 and 1.3, `server_name` sent as SNI if it is a host name and verified against,
-    /// resumption with the tickets of each client's earlier connections, no early data, the groups of
-    /// [`TlsGroup::PRESET`], a record for each query.
+    /// Offers TLS 1.2 and 1.3, sends `server_name` as SNI if it is a host name, and verifies the certificate
+    /// against it. Each client resumes with the tickets of its earlier connections. There is no early data,
+    /// the groups are those of [`TlsGroup::PRESET`], and each query has a record of its own.
     ///
     /// # Errors
     /// When the authority cannot be read or the name cannot be in a certificate.
@@ -102,22 +101,21 @@ impl TlsSettings {
         Self { records, ..self }
     }
 
-    /// The same with these versions offered. QUIC has TLS 1.3 whatever is said here (RFC 9001,
-    /// section 4.2).
+    /// The same with these versions offered. QUIC always has TLS 1.3 (RFC 9001, section 4.2).
     #[must_use]
     pub fn with_versions(self, versions: TlsVersions) -> Self {
         Self { versions, ..self }
     }
 
-    /// The same with the tickets of earlier connections used, or not (RFC 5077; RFC 8446, section
-    /// 2.2). Each simulated client has its own.
+    /// The same with the tickets of earlier connections used, or not (RFC 5077; RFC 8446, section 2.2). Each
+    /// simulated client has its own tickets.
     #[must_use]
     pub fn with_resumption(self, resumption: bool) -> Self {
         Self { resumption, ..self }
     }
 
-    /// The same with queries sent together with the first packet of a resumed connection, if its
-    /// ticket allows it (RFC 8446, section 2.3), or not. Without resumption nothing can be resumed.
+    /// The same with queries sent in the first packet of a resumed connection if its ticket allows it (RFC
+    /// 8446, section 2.3), or not. Needs resumption.
     #[must_use]
     pub fn with_early_data(self, early_data: bool) -> Self {
         Self { early_data, ..self }
@@ -129,7 +127,7 @@ impl TlsSettings {
         Self { groups: groups.to_vec(), ..self }
     }
 
-    /// The same, and what keeps why a certificate was not accepted.
+    /// The same settings, and what records why a certificate was not accepted.
     #[must_use]
     pub fn watched(&self) -> (Self, Arc<FaultWatch>) {
         let watch = Arc::new(FaultWatch::new(Arc::clone(&self.verifier)));
@@ -160,7 +158,7 @@ impl TlsSettings {
         self.early_data
     }
 
-    /// The settings of connections that speak `protocol`, with tickets kept there, if at all.
+    /// For connections that speak `protocol`.
     pub(crate) fn config(&self, protocol: &[u8], tickets: Resumption) -> ClientConfig {
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider(&self.groups)))
             .with_protocol_versions(offered(self.versions, protocol))
@@ -175,7 +173,7 @@ impl TlsSettings {
     }
 }
 
-/// Names of protocols in ALPN.
+/// Names in ALPN.
 pub(crate) mod alpn {
     /// DNS over TLS (RFC 7858 as registered by IANA).
     pub(crate) const DOT: &[u8] = b"dot";
@@ -187,7 +185,7 @@ pub(crate) mod alpn {
     pub(crate) const DOH3: &[u8] = b"h3";
 }
 
-/// The name of a transport in ALPN; empty for those without TLS.
+/// Empty for transports without TLS.
 fn alpn_of(transport: Transport) -> &'static [u8] {
     match transport {
         Transport::Udp | Transport::Tcp => b"",
@@ -198,7 +196,7 @@ fn alpn_of(transport: Transport) -> &'static [u8] {
     }
 }
 
-/// The versions, as `Tls::version` in a record has them.
+/// The names of versions that `Tls::version` has in a record.
 pub(crate) fn offered_names(versions: TlsVersions) -> impl Iterator<Item = &'static str> {
     let (v12, v13) = match versions {
         TlsVersions::V12 => (true, false),
@@ -208,7 +206,7 @@ pub(crate) fn offered_names(versions: TlsVersions) -> impl Iterator<Item = &'sta
     v12.then_some("TLSv1.2").into_iter().chain(v13.then_some("TLSv1.3"))
 }
 
-/// What is offered to a server that is to speak `protocol`.
+/// The versions to offer a server that is to speak `protocol`.
 fn offered(versions: TlsVersions, protocol: &[u8]) -> &'static [&'static SupportedProtocolVersion] {
     static V12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
     static V13: [&SupportedProtocolVersion; 1] = [&version::TLS13];

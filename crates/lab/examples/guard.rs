@@ -8,7 +8,7 @@
 //! - `linger`: ignores SIGTERM, and so does a child that it starts; each prints its id.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -50,16 +50,10 @@ fn main() -> ExitCode {
 
 /// Prints the process id of `command` under a guard, and waits to be killed.
 fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode {
-    let spec = GuardSpec {
-        command: command.iter().map(|&word| word.to_owned()).collect(),
-        directory: PathBuf::from(directory),
-        log: Path::new(directory).join("server.log"),
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system,
-        run_as: None,
-    };
+    let command = command.iter().map(|&word| word.to_owned()).collect();
+    let directory = PathBuf::from(directory);
+    let log = directory.join("server.log");
+    let spec = GuardSpec { file_system, ..GuardSpec::new(command, directory, log) };
     match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {
         Ok(process) => {
             println!("{}", process.pid());

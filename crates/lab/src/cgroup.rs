@@ -214,15 +214,13 @@ impl Groups {
 impl Sources {
     /// Kills what is left in the groups of a guard that was killed, and removes them.
     pub(crate) fn clear_away(&self) {
-        let of_cpu = match &self.cpu {
-            CpuSource::V2(group) | CpuSource::V1(group) => Some(group.clone()),
-            CpuSource::Processes => None,
-        };
-        let of_memory = match &self.memory {
-            MemorySource::V2(group) | MemorySource::V1(group) => Some(group.clone()),
-            MemorySource::Processes => None,
-        };
-        let folders = of_cpu.into_iter().chain(of_memory).collect();
+        let mut folders = Vec::new();
+        if let CpuSource::V2(group) | CpuSource::V1(group) = &self.cpu {
+            folders.push(group.clone());
+        }
+        if let MemorySource::V2(group) | MemorySource::V1(group) = &self.memory {
+            folders.push(group.clone());
+        }
         let groups = Groups { folders, sources: self.clone() };
         groups.kill();
         groups.remove();
@@ -399,6 +397,7 @@ mod tests {
         assert_eq!(keyed(&path, "inactive_file"), Some(2));
         assert_eq!(keyed(&path, "inactive"), None);
     }
+
     #[test]
     fn figures_are_read_from_either_version() {
         let folder = tempfile::tempdir().unwrap();

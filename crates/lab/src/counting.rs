@@ -1,6 +1,5 @@
 //! A thread that reads what a server counted itself, once a second.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -11,7 +10,6 @@ use dnslab_measure::{CounterSample, CounterSeries};
 use crate::network::Visit;
 use crate::sampler::signed_ns;
 use crate::server::{Access, ServerKind, adapter};
-use crate::users::User;
 
 /// Time between readings. One costs the server up to some milliseconds of CPU time (BIND renders its
 /// statistics as text), so the watch takes less than 1 % of a CPU.
@@ -20,13 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     pub(crate) kind: ServerKind,
-    pub(crate) directory: PathBuf,
-    /// Its port for counters.
-    pub(crate) port: u16,
-    pub(crate) service: SocketAddr,
-    pub(crate) binary: PathBuf,
-    /// `None` for the user of this process.
-    pub(crate) user: Option<User>,
+    pub(crate) access: Access,
     /// Asking disturbs its clients, so it is asked before and after the load only.
     pub(crate) is_disturbed: bool,
     /// `None` for the network of the caller.
@@ -46,17 +38,16 @@ pub struct CounterWatch {
 struct Readings {
     samples: Vec<(Instant, CounterSample)>,
     failure: Option<String>,
-    asked: u64,
 }
 
 impl CounterWatch {
     /// Takes the first reading before it returns, and then one each second, unless that disturbs the server's
     /// clients. `None` for a server that does not publish its counters.
     pub(crate) fn start(counted: Counted) -> Option<Self> {
-        let source = adapter(counted.kind).counter_source()?;
+        let source = adapter(counted.kind).facts().counter_source?;
         let (stop, stopped) = mpsc::channel();
         let (began, has_begun) = mpsc::channel();
-        let thread = thread::spawn(move || read_until(&counted, &began, &stopped));
+        let thread = thread::spawn(move || read_until(counted, &began, &stopped));
         // An error means that the thread has ended already, which `finish` finds out.
         has_begun.recv().ok();
         Some(Self { stop, thread, source })
@@ -79,7 +70,7 @@ impl CounterWatch {
 
 /// Reads until it is told to stop, and then once more.
 fn read_until(
-    counted: &Counted,
+    mut counted: Counted,
     began: &mpsc::Sender<()>,
     stopped: &mpsc::Receiver<()>,
 ) -> Readings {
@@ -92,17 +83,17 @@ fn read_until(
             return readings;
         }
     };
-    readings.insist(counted, FIRST);
+    readings.insist(&mut counted, FIRST);
     began.send(()).ok();
     loop {
         let waited = stopped.recv_timeout(INTERVAL);
         let is_last = !matches!(waited, Err(RecvTimeoutError::Timeout));
         if is_last {
-            readings.insist(counted, LAST);
+            readings.insist(&mut counted, LAST);
             return readings;
         }
         if !counted.is_disturbed {
-            readings.read(counted);
+            readings.read(&mut counted);
         }
     }
 }
@@ -118,7 +109,7 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
 impl Readings {
     /// Takes a reading that no later one can replace. The last attempt begins within this time.
-    fn insist(&mut self, counted: &Counted, within: Duration) {
+    fn insist(&mut self, counted: &mut Counted, within: Duration) {
         let (known, failure) = (self.samples.len(), self.failure.clone());
         let end = Instant::now() + within;
         loop {
@@ -135,18 +126,11 @@ impl Readings {
     }
 
     /// Takes one reading. A failed one is no loss, because all counts are cumulative.
-    fn read(&mut self, counted: &Counted) {
-        let access = Access {
-            directory: &counted.directory,
-            address: ([127, 0, 0, 1], counted.port).into(),
-            service: counted.service,
-            binary: &counted.binary,
-            user: counted.user.as_ref(),
-            earlier: self.asked,
-        };
-        self.asked += 1;
+    fn read(&mut self, counted: &mut Counted) {
         let at = Instant::now();
-        match adapter(counted.kind).counters(&access) {
+        let counts = adapter(counted.kind).counters(&counted.access);
+        counted.access.earlier += 1;
+        match counts {
             Ok(counts) => self.samples.push((at, CounterSample { at_ns: 0, counts })),
             Err(reason) => self.failure = Some(reason),
         }

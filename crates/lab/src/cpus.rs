@@ -147,11 +147,8 @@ pub fn split(
 ) -> Result<Split, CpuError> {
     let rest = |of: &[usize], side| {
         let without = |taken: &[usize]| -> Vec<usize> {
-            allowed
-                .iter()
-                .copied()
-                .filter(|cpu| !of.contains(cpu) && !taken.contains(cpu))
-                .collect()
+            let is_left = |cpu: &usize| !of.contains(cpu) && !taken.contains(cpu);
+            allowed.iter().copied().filter(is_left).collect()
         };
         let apart = without(&cores.siblings(of));
         let left = if apart.is_empty() { without(&[]) } else { apart };
@@ -223,13 +220,11 @@ pub fn text(cpus: &[usize]) -> String {
             _ => parts.push((cpu, cpu)),
         }
     }
-    let parts =
-        parts.iter().map(
-            |(first, last)| {
-                if first == last { first.to_string() } else { format!("{first}-{last}") }
-            },
-        );
-    parts.collect::<Vec<_>>().join(",")
+    let written = parts.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    written.collect::<Vec<_>>().join(",")
 }
 
 /// Checks that each of `asked` is allowed. Ascending, without doubles.

@@ -49,37 +49,35 @@ fn kernel_lists_children() -> bool {
 }
 
 fn by_children_files(root: u32) -> Vec<u32> {
-    let (mut found, mut next) = (Vec::new(), vec![root]);
-    while let Some(parent) = next.pop() {
-        for thread in numbers_in(&format!("/proc/{parent}/task")) {
-            let path = format!("/proc/{parent}/task/{thread}/children");
-            let Ok(text) = fs::read_to_string(path) else { continue };
-            let children = text.split_ascii_whitespace().filter_map(|word| word.parse().ok());
-            for child in children {
-                if !found.contains(&child) {
-                    found.push(child);
-                    next.push(child);
-                }
-            }
-        }
-    }
-    found
+    walk(root, |parent| {
+        let folder = format!("/proc/{parent}/task");
+        let threads = numbers_in(&folder).into_iter();
+        let lists = threads
+            .filter_map(|thread| fs::read_to_string(format!("{folder}/{thread}/children")).ok());
+        let text = lists.collect::<Vec<_>>().join(" ");
+        text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+    })
 }
 
 fn by_parents(root: u32) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = all()
-        .into_iter()
-        .filter_map(|pid| {
-            let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            Some((pid, stat_fields(&text)?.get(1)?.parse().ok()?))
-        })
-        .collect();
+    let parent_of = |pid: u32| -> Option<u32> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat_fields(&text)?.get(1)?.parse().ok()
+    };
+    let pairs: Vec<_> = all().into_iter().filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    walk(root, |parent| {
+        pairs.iter().filter(|(_, its)| *its == parent).map(|(pid, _)| *pid).collect()
+    })
+}
+
+/// All that `children` leads to from `root`, each once.
+fn walk(root: u32, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let (mut found, mut next) = (Vec::new(), vec![root]);
     while let Some(parent) = next.pop() {
-        for (pid, _) in parents.iter().filter(|(_, its)| *its == parent) {
-            if !found.contains(pid) {
-                found.push(*pid);
-                next.push(*pid);
+        for child in children(parent) {
+            if !found.contains(&child) {
+                found.push(child);
+                next.push(child);
             }
         }
     }

@@ -44,10 +44,10 @@ pub enum LabError {
         /// What is wrong and what would be right.
         reason: String,
     },
-    /// A file of the server's folder could not be read or written.
+    /// A file of the server's folder or of the cache could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// `read`, `write`, `create`, `copy`.
+        /// `find`, `read`, `write`, `create`, `copy`, `lock`, `remove`, `rename`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -196,6 +196,14 @@ fn context(
 
 fn hint_line(hint: Option<&str>) -> String {
     hint.map_or_else(String::new, |hint| format!("\n  hint:    {hint}"))
+}
+
+/// Turns the system's refusal of `action` on `path` into an error.
+pub(crate) fn refused<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl Fn(io::Error) -> LabError + 'a {
+    move |source| LabError::Io { action, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

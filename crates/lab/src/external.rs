@@ -204,16 +204,13 @@ impl NotFound {
     /// is elsewhere: the load may then go on without a watch.
     #[must_use]
     pub fn is_fault(&self) -> bool {
-        match self {
-            Self::Elsewhere
-            | Self::NobodyListens { .. }
-            | Self::OtherUser { .. }
-            | Self::Outside { .. } => false,
+        matches!(
+            self,
             Self::ProcessGone { .. }
-            | Self::UnitGone { .. }
-            | Self::UnitEmpty { .. }
-            | Self::NotListening { .. } => true,
-        }
+                | Self::UnitGone { .. }
+                | Self::UnitEmpty { .. }
+                | Self::NotListening { .. }
+        )
     }
 }
 

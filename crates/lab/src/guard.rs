@@ -80,6 +80,21 @@ pub struct GuardSpec {
 }
 
 impl GuardSpec {
+    /// A command on all CPUs and with the user, the network and the file system of the guard.
+    #[must_use]
+    pub fn new(command: Vec<String>, directory: PathBuf, log: PathBuf) -> Self {
+        Self {
+            command,
+            directory,
+            log,
+            standard_error: None,
+            cpus: Vec::new(),
+            network: None,
+            file_system: FileSystem::Shared,
+            run_as: None,
+        }
+    }
+
     /// The user that the server becomes; `None` if it stays who the guard is.
     fn run_as(&self) -> Option<&RunAs> {
         self.run_as.as_ref().filter(|_| users::own() == 0)

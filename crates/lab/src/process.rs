@@ -98,12 +98,7 @@ impl RunningProcess {
             guard.child.kill().ok();
         }
         guard.child.wait().ok();
-        let report = report.or_else(|| self.exited()).unwrap_or(ExitReport {
-            ending: Ending::Unknown,
-            requested: true,
-            killed: true,
-            left_over: 0,
-        });
+        let report = report.or_else(|| self.exited()).unwrap_or(lost(true));
         if report.ending == Ending::Unknown {
             // The guard cannot do it any more; the kernel has ended only the first process.
             self.sources.clear_away();
@@ -145,8 +140,12 @@ fn read_reports(output: ChildStdout, started: &mpsc::Sender<Report>, exit: &Exit
             Err(_) => {}
         }
     }
-    let lost = ExitReport { ending: Ending::Unknown, requested: false, killed: true, left_over: 0 };
-    exit.note(lost);
+    exit.note(lost(false));
+}
+
+/// The report for a guard that gave none.
+fn lost(requested: bool) -> ExitReport {
+    ExitReport { ending: Ending::Unknown, requested, killed: true, left_over: 0 }
 }
 
 /// Waits for a guard that failed, so that it leaves no zombie, and passes the error on.

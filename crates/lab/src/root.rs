@@ -193,7 +193,7 @@ impl Root {
     /// Finds a server's program inside and asks it for its version, with the libraries of the root.
     pub(crate) fn find(&self, kind: ServerKind) -> Result<Installed, LabError> {
         let binary = self.program(kind)?;
-        let version = self.ask_version(&binary, adapter(kind).version_argument())?;
+        let version = self.ask_version(&binary, adapter(kind).facts().version_argument)?;
         Ok(Installed { kind, binary, version })
     }
 
@@ -203,7 +203,7 @@ impl Root {
             let (what, why) = ("the embedded server", "it is dnslab itself");
             return Err(RootError::Senseless { what, why });
         }
-        let program = adapter(kind).program();
+        let program = adapter(kind).facts().program;
         let inside = PROGRAM_FOLDERS
             .iter()
             .map(|folder| Path::new(folder).join(program))

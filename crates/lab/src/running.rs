@@ -14,7 +14,7 @@ use dnslab_wire::Transport;
 
 use crate::counting::{Counted, CounterWatch};
 use crate::cpus::Cores;
-use crate::error::{AddressTaken, Exited, LabError, NotReady};
+use crate::error::{AddressTaken, Exited, LabError, NotReady, refused};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::network::Visit;
 use crate::privileges::{self, StaysRoot};
@@ -24,7 +24,7 @@ use crate::regular::open_regular;
 use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
 use crate::server::{
-    self, Installed, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
+    self, Access, Installed, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
 };
 use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports, tls_library, users};
@@ -111,11 +111,14 @@ impl RunningServer {
         let directory = absolute(&spec.directory)?;
         let counted = Counted {
             kind: spec.kind,
-            directory: directory.clone(),
-            port: spec.ports.control,
-            service: spec.socket_address(Transport::Udp),
-            binary: installed.binary.clone(),
-            user: guarded.run_as.as_ref().map(|run_as| run_as.user.clone()),
+            access: Access {
+                directory: directory.clone(),
+                address: ([127, 0, 0, 1], spec.ports.control).into(),
+                service: spec.socket_address(Transport::Udp),
+                binary: installed.binary.clone(),
+                user: guarded.run_as.as_ref().map(|run_as| run_as.user.clone()),
+                earlier: 0,
+            },
             is_disturbed: crate::server::adapter(spec.kind).counting_disturbs(&installed.version),
             network: spec.network.clone(),
         };
@@ -321,10 +324,6 @@ fn bring(from: &Path, to: &Path) -> Result<(), LabError> {
         fs::copy(from, to).map_err(refused("copy", from))?;
     }
     Ok(())
-}
-
-fn refused<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> LabError + 'a {
-    move |source| LabError::Io { action, path: path.to_owned(), source }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, LabError> {

@@ -1,7 +1,7 @@
 //! The engine by itself: a closed loop over UDP on a server that runs already, and what it took.
 //!
-//! `cargo run --release -p dnslab-load --example udp -- 127.0.0.1:53 4 100 5`: four clients with a
-//! hundred queries outstanding each, for five seconds.
+//! `cargo run --release -p dnslab-load --example udp -- 127.0.0.1:53 4 100 5`: four clients with a hundred
+//! queries outstanding each, for five seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,5 +1,5 @@
-//! Puts the workers' reports together while they run, in a thread that waits for the workers: what
-//! counts must not hold up what measures, on a machine with no CPU to spare either.
+//! Puts the workers' reports together while they run, in a thread that waits for the workers: counting must
+//! not delay measuring, even on a machine without a spare CPU.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -15,37 +15,34 @@ use crate::Progress;
 use crate::clock::Clock;
 use crate::network::NetworkWindow;
 
-/// Longest silence towards the observer.
+/// Longest time between two words to the observer.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A worker's end of the way to the aggregator and back.
+/// A worker's way to the aggregator and back.
 pub(crate) struct Reports {
     /// The worker's number.
     shard: u32,
-    to_gatherer: Sender<(u32, IntervalRecord)>,
-    /// Histograms that the aggregator has done with, empty. A fresh one is 220 KiB of pages that the
-    /// kernel has to find, at the end of each interval, while queries are due.
+    to_aggregator: Sender<(u32, IntervalRecord)>,
+    /// Empty histograms that the aggregator no longer needs. The kernel would have to find 220 KiB of pages
+    /// for a fresh one, at the end of each interval, while queries are due.
     spares: Receiver<Histogram>,
 }
 
 impl Reports {
-    /// Hands over an interval that has ended.
     pub(crate) fn send(&self, interval: IntervalRecord) {
         // Nobody listens any more only when the whole load is being given up.
-        self.to_gatherer.send((self.shard, interval)).ok();
+        self.to_aggregator.send((self.shard, interval)).ok();
     }
 
-    /// A histogram for the next interval.
     pub(crate) fn spare(&self) -> Histogram {
         self.spares.try_recv().unwrap_or_default()
     }
 }
 
-/// What the workers reported, put together.
 pub(crate) struct Aggregate {
-    /// The intervals in order.
+    /// In order.
     pub(crate) series: Vec<Interval>,
-    /// The same in whole seconds, or about; empty where an interval is as long.
+    /// The same in seconds, or about; empty where an interval is as long.
     pub(crate) seconds: Vec<Interval>,
     /// Open loop: how close to its schedule the load was sent, in the measured window.
     pub(crate) pacing: Option<Pacing>,
@@ -61,18 +58,18 @@ pub(crate) struct Aggregator {
     turns: Option<Turns>,
     reports: Receiver<(u32, IntervalRecord)>,
     spares: Vec<Sender<Histogram>>,
-    /// Intervals that not all workers have left behind, by number, with how many have.
+    /// Intervals that not all workers have finished, by number, with how many have.
     open: BTreeMap<u64, (usize, IntervalRecord)>,
     series: Vec<Interval>,
     seconds: Seconds,
     pacing: Option<PacingTally>,
 }
 
-/// Intervals put together to seconds: no quantile of a second follows from those of its intervals.
+/// Intervals put together to seconds: the quantiles of a second do not follow from those of its intervals.
 struct Seconds {
     /// How many intervals make a second, or about.
     intervals: u64,
-    /// The one that has not ended.
+    /// The second that has not ended.
     current: Option<IntervalRecord>,
     ended: Vec<Interval>,
 }
@@ -84,7 +81,7 @@ impl Seconds {
         Self { intervals, current: None, ended: Vec::new() }
     }
 
-    /// Adds an interval that all workers have left behind; they come in order.
+    /// Adds an interval that all workers have finished. Intervals come in order.
     fn add(&mut self, interval: &IntervalRecord, phases: &Phases, turns: Option<&Turns>) {
         if self.intervals < 2 {
             return;
@@ -101,7 +98,7 @@ impl Seconds {
         }
     }
 
-    /// Ends the second that has not.
+    /// Ends the current second.
     fn end(&mut self, phases: &Phases, turns: Option<&Turns>) {
         let ended = self.current.take();
         self.ended.extend(ended.map(|it| it.finish_over(self.intervals, phases, turns)));
@@ -109,18 +106,18 @@ impl Seconds {
 }
 
 impl Aggregator {
-    /// A aggregator of the load with this number, and the workers' ends.
+    /// An aggregator of the load with this number, and the workers' ends.
     pub(crate) fn new(
         load: usize,
         workers: u32,
         phases: Phases,
         turns: Option<Turns>,
     ) -> (Self, Vec<Reports>) {
-        let (to_gatherer, reports) = mpsc::channel();
+        let (to_aggregator, reports) = mpsc::channel();
         let (spares, ends) = (0..workers)
             .map(|shard| {
                 let (back, spares) = mpsc::channel();
-                (back, Reports { shard, to_gatherer: to_gatherer.clone(), spares })
+                (back, Reports { shard, to_aggregator: to_aggregator.clone(), spares })
             })
             .unzip();
         let (open, series, seconds) = (BTreeMap::new(), Vec::new(), Seconds::new(&phases));
@@ -128,7 +125,7 @@ impl Aggregator {
     }
 
     /// Takes reports until all workers have ended.
-    fn gather(mut self, clock: Clock, finished: &Sender<(usize, Interval)>) -> Aggregate {
+    fn run(mut self, clock: Clock, finished: &Sender<(usize, Interval)>) -> Aggregate {
         let mut network = NetworkWindow::default();
         loop {
             let wait = network.look(&self.phases, clock.now());
@@ -155,7 +152,7 @@ impl Aggregator {
         }
     }
 
-    /// Adds one worker's interval, and finishes it if it was the last.
+    /// Adds one worker's interval, and finishes the interval if all workers have reported it.
     fn add(&mut self, shard: u32, report: IntervalRecord, finished: &Sender<(usize, Interval)>) {
         let number = report.number;
         let (mut count, merged) = match self.open.remove(&number) {
@@ -180,7 +177,7 @@ impl Aggregator {
         self.series.push(interval);
     }
 
-    /// Adds the whole milliseconds of an interval that lie in the measured window and count.
+    /// Adds the whole milliseconds of an interval that lie in the measured window and in the load's turns.
     fn add_pacing(&mut self, interval: &IntervalRecord) {
         const MILLISECOND: u64 = 1_000_000;
         let Phases { measured_from, until, .. } = self.phases;
@@ -205,24 +202,24 @@ impl Aggregator {
     }
 }
 
-/// Takes the reports of all loads until their workers have ended, each in a thread of its own that
-/// runs when no other has work for its CPU, and tells the observer in the calling one.
+/// Takes the reports of all loads until their workers have ended, and tells the observer in the calling
+/// thread. Each load has a thread that runs only when no other has work for its CPU.
 pub(crate) fn observe_all(
-    gatherers: Vec<Aggregator>,
+    aggregators: Vec<Aggregator>,
     clock: Clock,
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Aggregate> {
     let (sender, intervals) = mpsc::channel();
-    let loads: Vec<usize> = gatherers.iter().map(|aggregator| aggregator.load).collect();
+    let loads: Vec<usize> = aggregators.iter().map(|aggregator| aggregator.load).collect();
     thread::scope(|scope| {
-        let gather = |aggregator: Aggregator| {
+        let start = |aggregator: Aggregator| {
             let sender = sender.clone();
             scope.spawn(move || {
                 set_idle_policy();
-                aggregator.gather(clock, &sender)
+                aggregator.run(clock, &sender)
             })
         };
-        let threads: Vec<_> = gatherers.into_iter().map(gather).collect();
+        let threads: Vec<_> = aggregators.into_iter().map(start).collect();
         drop(sender);
         loop {
             match intervals.recv_timeout(TICK) {
@@ -264,13 +261,13 @@ mod tests {
         }
         drop(ends);
         let mut told = 0;
-        let gathered = observe_all(vec![aggregator], Clock::start(), &mut |load, progress| {
+        let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |load, progress| {
             assert_eq!(load, 0);
             told += u32::from(matches!(progress, Progress::Interval(_)));
         });
-        let [gathered] = <[Aggregate; 1]>::try_from(gathered).ok().unwrap();
-        assert_eq!((gathered.series.len(), told), (2, 2));
-        let pacing = gathered.pacing.unwrap();
+        let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
+        assert_eq!((aggregate.series.len(), told), (2, 2));
+        let pacing = aggregate.pacing.unwrap();
         let millisecond = pacing.of_width(1_000_000).unwrap();
         assert_eq!((millisecond.windows, millisecond.due), (5, 15));
         assert_eq!(millisecond.max_error, 0.0);
@@ -295,9 +292,11 @@ mod tests {
             }
         }
         drop(ends);
-        let gathered = observe_all(vec![aggregator], Clock::start(), &mut |_, _| {});
-        let [gathered] = <[Aggregate; 1]>::try_from(gathered).ok().unwrap();
-        let [first, second] = gathered.seconds.as_slice() else { panic!("{:?}", gathered.seconds) };
+        let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |_, _| {});
+        let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
+        let [first, second] = aggregate.seconds.as_slice() else {
+            panic!("{:?}", aggregate.seconds)
+        };
         assert_eq!((first.at_ns, first.length_ns, first.answered), (0, 10 * TENTH, 1_000));
         assert_eq!((second.at_ns, second.length_ns, second.answered), (10 * TENTH, 5 * TENTH, 500));
         assert!(first.p50_ns.unwrap() < 1_100 && first.p95_ns.unwrap() > 8_900, "{first:?}");

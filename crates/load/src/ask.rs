@@ -1,4 +1,4 @@
-//! One query, one answer: to find out whether a server is ready and what it says.
+//! One query, one answer: whether a server is ready and what it says.
 
 use std::io;
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ pub enum AskError {
         /// What it did instead.
         reason: String,
     },
-    /// Whatever came back within the time-out is no answer to the query.
+    /// Nothing that came back within the time-out is an answer to the query.
     #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
     Mismatch {
         /// How the query travelled.
@@ -59,12 +59,12 @@ pub enum AskError {
     },
 }
 
-/// Asks one query over a connection of the engine and gives back the whole answer. Waits for `timeout`
-/// at each step (opening, answer). `http` is for the transports over it.
+/// Asks one query over a connection of the engine and returns the whole answer. Waits for `timeout` at each
+/// step (opening, answer). `http` is for the transports over HTTP.
 ///
 /// # Errors
-/// When there is no answer in time, or one to another question; over UDP, where such a message may be
-/// anybody's, only if no right one follows in time.
+/// When there is no answer in time, or one to another question. Over UDP anybody may send such a message, so
+/// there it is an error only if no right answer follows in time.
 pub fn ask(
     target: SocketAddr,
     transport: Transport,
@@ -114,16 +114,14 @@ pub fn ask(
     })
 }
 
-/// True if a message is an answer to the query.
 fn answers(octets: &[u8], query: &Query) -> bool {
     Response::parse(octets)
         .is_ok_and(|response| response.id == ID && query.is_answered_by(&response))
 }
 
-/// The message id; one query per connection needs no other.
+/// One query per connection needs no other id.
 const ID: u16 = 0x1ab1;
 
-/// Why an exchange has no message.
 enum Trouble {
     /// There was no connection, or no answer.
     Io(io::Error),
@@ -139,20 +137,18 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// A connection on which one query is asked.
 struct Asking {
     connection: Box<dyn Connection<Kernel>>,
     kernel: Kernel,
     scratch: Scratch<Kernel>,
     /// Longest time for each step.
     timeout: Nanos,
-    /// Whether a message may come from somebody else than the server (RFC 5452, section 9.1): then one
-    /// that answers another question says nothing of this query.
+    /// Somebody else than the server may send messages (RFC 5452, section 9.1). An answer to another question
+    /// then says nothing of this query.
     has_strangers: bool,
 }
 
 impl Asking {
-    /// The message that came back.
     fn exchange(mut self, query: &Query) -> Result<Vec<u8>, Trouble> {
         let mut outbox = MessageBatch::default();
         outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
@@ -213,17 +209,16 @@ impl Asking {
     }
 }
 
-/// The error that waits at a socket: connections over UDP make nothing of an ICMP message, for which a
-/// query among many is lost; here it says that nobody is there.
+/// The error that waits at a socket. Connections over UDP ignore an ICMP message, which costs one query of
+/// many. Here it says that nobody is there.
 fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
     match socket_error(socket)? {
-        // A packet was larger than the path takes: QUIC sends a smaller one.
+        // A packet was larger than the path takes. QUIC sends a smaller one.
         Ok(()) | Err(rustix::io::Errno::MSGSIZE) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The message that was delivered.
 fn content(delivery: Delivery<'_>) -> Result<Vec<u8>, Trouble> {
     let refused = |reason: &str| Err(Trouble::Refused(reason.to_owned()));
     match delivery {
@@ -244,7 +239,6 @@ fn content(delivery: Delivery<'_>) -> Result<Vec<u8>, Trouble> {
     }
 }
 
-/// The end of a connection as the error of an exchange.
 fn as_io(end: ConnectionEnd) -> io::Error {
     match end {
         ConnectionEnd::Connect(error) | ConnectionEnd::Broken(error) => error,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_client::{Nanos, ThreadTime, Timeline, nanos};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Now on the timeline of one load; copies agree with each other, across threads too.
+/// The timeline of one load. Copies agree with each other, also across threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     timeline: Timeline,
@@ -27,19 +27,18 @@ impl Clock {
         self.timeline
     }
 
-    /// Now; zero before the origin.
+    /// Zero before the origin.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
         self.timeline.nanos_at(Instant::now())
     }
 }
 
-/// The instant that comes `after` now.
 pub(crate) fn instant_in(after: Duration) -> Instant {
     Instant::now() + after
 }
 
-/// Sleeps until this instant; not at all if it is over.
+/// Does not sleep if the instant is over.
 pub(crate) fn sleep_until(instant: Instant) {
     thread::sleep(instant.saturating_duration_since(Instant::now()));
 }
@@ -49,7 +48,7 @@ pub(crate) fn wall_clock() -> u64 {
     nanos(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-/// What the kernel has booked for the calling thread so far.
+/// What the calling thread has used so far, as the kernel says.
 pub(crate) fn thread_time() -> ThreadTime {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let cpu = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;

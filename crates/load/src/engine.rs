@@ -1,4 +1,4 @@
-//! Starts the workers, gathers what they count, and adds it up.
+//! Starts the workers, collects what they count, and adds it up.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -23,7 +23,7 @@ use crate::{LoadError, LoadResult};
 /// Files that the process needs besides the sockets of the clients.
 const OTHER_FILES: u64 = 64;
 
-/// Time between the last worker's readiness and the zero of the timeline.
+/// Time from the last worker's readiness to the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
 
 /// What a load tells while it runs.
@@ -31,21 +31,21 @@ const LEAD: Duration = Duration::from_millis(2);
 pub enum Progress<'a> {
     /// Some time has passed, at most 50 ms since the last word.
     Tick,
-    /// All workers have left this interval behind.
+    /// All workers have finished this interval.
     Interval(&'a Interval),
 }
 
 /// One of several loads on one timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
-    /// The load; where it takes turns with the others, its [`Job::turns`] say when.
+    /// The load. If it takes turns with the others, its [`Job::turns`] say when.
     pub job: &'a Job,
-    /// Ends its measured window early; the queries in flight still get their outcome.
+    /// Ends its measured window early. Queries in flight still get their outcome.
     pub stop: &'a AtomicBool,
 }
 
-/// Applies a load and waits for its end. `stop` ends the measured window early; the queries in
-/// flight still get their outcome. `observe` is told of the progress.
+/// Applies a load and waits for its end. `stop` ends the measured window early; queries in flight still get
+/// their outcome. `observe` is told of the progress.
 ///
 /// # Errors
 /// When the load cannot be applied as asked, or its sums do not hold at the end.
@@ -58,11 +58,11 @@ pub fn run(
     results.pop().expect("one load has one result")
 }
 
-/// Applies several loads on one timeline, which begins when all of their workers are ready, and
-/// waits for the end of all. `observe` is told of the progress, with the number of the load.
+/// Applies several loads on one timeline, which begins when all of their workers are ready, and waits until
+/// all have ended. `observe` is told of the progress, with the number of the load.
 ///
-/// One result for each load, in order; an error where that one could not be applied as asked, or
-/// its sums do not hold at the end. The others are applied all the same.
+/// Returns one result for each load, in order. It is an error if that load could not be applied as asked, or
+/// if its sums do not hold at the end. The others are applied all the same.
 pub fn run_together(
     members: &[Member<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
@@ -75,12 +75,12 @@ pub fn run_together(
     let barrier = Barrier::new(workers as usize + 1);
     let origin = OnceLock::new();
     let (ended, zero) = thread::scope(|scope| {
-        let (mut gatherers, mut threads) = (Vec::new(), Vec::new());
+        let (mut aggregators, mut threads) = (Vec::new(), Vec::new());
         for load in &loads {
             let Member { job, stop } = members[*load];
             let (phases, workers) = (Phases::of(job), job.workers());
             let (aggregator, reports) = Aggregator::new(*load, workers, phases, job.turns.clone());
-            gatherers.push(aggregator);
+            aggregators.push(aggregator);
             let start = |(number, reports): (u32, Reports)| {
                 let start = Start { job, number, barrier: &barrier, origin: &origin };
                 scope.spawn(move || start.work(stop, reports))
@@ -91,7 +91,7 @@ pub fn run_together(
         let zero = instant_in(LEAD);
         origin.set(zero).expect("the origin is set once, here");
         barrier.wait();
-        let gathered = observe_all(gatherers, Clock::starting_at(zero), observe);
+        let aggregates = observe_all(aggregators, Clock::starting_at(zero), observe);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
             Ok(end) => end,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -99,13 +99,13 @@ pub fn run_together(
         let ends = threads
             .into_iter()
             .map(|threads| threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, _>>());
-        (ends.zip(gathered).collect::<Vec<_>>(), zero)
+        (ends.zip(aggregates).collect::<Vec<_>>(), zero)
     });
     let mut ended = ended.into_iter();
     let result = |(member, checked): (&Member<'_>, Result<(), LoadError>)| {
         checked?;
-        let (ends, gathered) = ended.next().expect("each load that was applied has ended");
-        finish(member.job, Phases::of(member.job), zero, ends?, gathered)
+        let (ends, aggregate) = ended.next().expect("each load that was applied has ended");
+        finish(member.job, Phases::of(member.job), zero, ends?, aggregate)
     };
     members.iter().zip(checked).map(result).collect()
 }
@@ -169,18 +169,16 @@ pub fn check_sockets(sockets: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Files that the process may open.
 fn file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Sockets that each worker may have open at once; at least one, so that none waits for ever.
+/// At least one, so that no worker waits for ever.
 fn max_open(workers: u32) -> usize {
     let files = file_limit().saturating_sub(OTHER_FILES) / u64::from(workers);
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
 
-/// What one worker thread starts with.
 struct Start<'a> {
     job: &'a Job,
     number: u32,
@@ -189,8 +187,8 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// The thread's whole life. All workers wait for each other, so that the timeline begins when
-    /// the slowest is ready; one that fails does not leave the others waiting.
+    /// The whole life of a worker's thread. All workers wait for each other, so the timeline begins when the
+    /// slowest is ready. A worker that fails does not leave the others waiting.
     fn work(&self, stop: &AtomicBool, reports: Reports) -> Result<WorkerEnd, LoadError> {
         let pinned = self.pin();
         self.barrier.wait();
@@ -206,8 +204,8 @@ impl Start<'_> {
     }
 
     fn pin(&self) -> Result<(), LoadError> {
-        // The kernel may round a sleep up by this much; the default of 50 us is the size of the
-        // gaps between queries here.
+        // The kernel may delay the end of a sleep by this much. The default of 50 us is the size of the gaps
+        // between queries here.
         set_current_timer_slack(NonZeroU64::new(1)).ok();
         let Some(cpu) = self.cpu() else { return Ok(()) };
         let mut set = CpuSet::new();

@@ -48,7 +48,7 @@ pub enum LoadError {
     /// A transport that the settings of TLS exclude.
     #[error("transport {0} needs TLS 1.3 (RFC 9001, section 4.2), and TLS 1.2 alone is asked for")]
     TlsTooOld(dnslab_wire::Transport),
-    /// Requests that are not safe would go as early data, which anybody can replay.
+    /// Unsafe requests would go as early data, which anybody can replay.
     #[error(
         "transport {0} with early data asks by GET: POST is no safe method (RFC 8470, section 4)"
     )]
@@ -66,7 +66,7 @@ pub enum LoadError {
         /// What the system said.
         source: io::Error,
     },
-    /// The outcomes do not add up: a fault of the engine, and the run is worthless.
+    /// The outcomes do not add up. That is a fault of the engine, and the run is worthless.
     #[error("the sums of this run do not hold: {0}; please report this fault")]
     Sums(#[from] Unbalanced),
 }

@@ -24,15 +24,14 @@ use crate::clock::{Clock, thread_time, wall_clock};
 /// Events taken from epoll in one call.
 const EVENTS: usize = 512;
 
-/// Socket buffers asked for, octets. The kernel grants at most `net.core.rmem_max`, often 208 KiB;
-/// a burst of answers that does not fit is counted as dropped.
+/// Socket buffers asked for, octets. The kernel grants at most `net.core.rmem_max`, often 208 KiB. Answers of
+/// a burst that does not fit are counted as dropped.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 
-/// The kernel, for one worker.
 pub(crate) struct Kernel {
     clock: Clock,
     poller: Poller,
-    /// Where intervals go; nowhere where a single query is asked.
+    /// Where intervals go; `None` where a single query is asked.
     reports: Option<Reports>,
 }
 
@@ -44,13 +43,10 @@ impl Kernel {
     }
 }
 
-/// A TCP connection.
 pub(crate) struct Stream(TcpStream);
 
-/// A UDP socket.
 pub(crate) struct Datagrams(Socket);
 
-/// The descriptor of a socket that is watched.
 pub(crate) fn descriptor<'a>(socket: Watched<'a, Kernel>) -> BorrowedFd<'a> {
     match socket {
         Watched::Stream(Stream(socket)) => socket.as_fd(),
@@ -84,7 +80,7 @@ impl Runtime for Kernel {
         // Batches are made above; the kernel must not hold back a small last one.
         socket.set_tcp_nodelay(true)?;
         if path.source.is_some() {
-            // The port is chosen at connecting, so that it need only be free towards the target.
+            // The port is chosen at connecting, so it need only be free towards the target.
             bind_address_without_port(socket.as_fd()).ok();
             socket.bind(&source(path).into())?;
         }
@@ -102,14 +98,14 @@ impl Runtime for Kernel {
         socket.set_send_buffer_size(SOCKET_BUFFER).ok();
         socket.bind(&source(path).into())?;
         socket.connect(&path.target.into())?;
-        // Where the kernel does not know groups, datagrams come one by one.
+        // If the kernel does not know groups, datagrams come one by one.
         enable_gro(socket.as_fd()).ok();
         if options.stamps {
-            // Where the kernel gives no stamps, our clock does.
+            // If the kernel gives no stamps, our clock does.
             enable_timestamps(socket.as_fd()).ok();
         }
         if options.probes_mtu {
-            // A kernel that does not know it decides by itself, which works on most paths.
+            // A kernel that does not know the option decides by itself, which works on most paths.
             set_pmtu_probe(socket.as_fd(), path.target.is_ipv6()).ok();
         }
         Ok(Datagrams(socket))
@@ -213,7 +209,6 @@ impl DatagramSocket for Datagrams {
     }
 }
 
-/// Datagrams as the kernel gives them.
 pub(crate) struct Received(ReceiveBatch);
 
 impl Inbox for Received {

@@ -1,7 +1,7 @@
 //! The load engine: threads, the clock and epoll around the workers of `dnslab-client`.
 //!
-//! The principal function is [`run`]: a [`Job`] goes in, a [`LoadResult`] comes out. Each worker has an OS thread of
-//! its own; workers share nothing. The sums of outcomes are asserted at the end.
+//! The principal function is [`run`]: a [`Job`] goes in, a [`LoadResult`] comes out. Each worker has an OS
+//! thread of its own; workers share nothing. The sums of outcomes are asserted at the end.
 //!
 //! **What it never does**: start a process, or decide what a difference means.
 

@@ -6,33 +6,32 @@ use dnslab_measure::{NetworkCounters, NetworkDrops};
 /// Longest time until the next look, so that the caller comes back in any case.
 const MAX_LENGTH: Nanos = 1_000_000_000;
 
-/// The counters at the two ends of the measured window, as far as it has come.
+/// The counters at the two ends of the measured window, as far as they have been read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NetworkWindow {
     began: Reading,
     ended: Reading,
 }
 
-/// One reading of the counters.
 #[derive(Clone, Debug, Default)]
 enum Reading {
     /// Its time has not come.
     #[default]
     Awaited,
-    /// Taken; `None` where the kernel does not give the counters.
+    /// `None` if the kernel does not give the counters.
     Taken(Option<NetworkCounters>),
 }
 
 impl NetworkWindow {
-    /// Reads the counters if `now` is past an end of the window that was not read yet. How long the
-    /// caller may wait until it looks again, nanoseconds.
+    /// Reads the counters if `now` is past an end of the window that was not read yet. Returns how long the
+    /// caller may wait until the next look, nanoseconds.
     pub(crate) fn look(&mut self, phases: &Phases, now: Nanos) -> Nanos {
         let began = self.began.take_from(phases.measured_from, now);
         let ended = self.ended.take_from(phases.until, now);
         began.min(ended).min(MAX_LENGTH)
     }
 
-    /// What was counted in the window; up to now, if its end was not seen.
+    /// What was counted in the window, or up to now if its end was not seen.
     pub(crate) fn drops(self) -> NetworkDrops {
         match (self.began, self.ended.or_now()) {
             (Reading::Taken(Some(before)), Some(after)) => after.since(&before),
@@ -42,7 +41,7 @@ impl NetworkWindow {
 }
 
 impl Reading {
-    /// Takes the reading if its time has come; how long it is until then else.
+    /// Takes the reading if its time has come. Otherwise returns how long it is until then.
     fn take_from(&mut self, at: Nanos, now: Nanos) -> Nanos {
         match self {
             Self::Taken(_) => Nanos::MAX,
@@ -54,7 +53,6 @@ impl Reading {
         }
     }
 
-    /// What was read, or is now.
     fn or_now(self) -> Option<NetworkCounters> {
         match self {
             Self::Taken(counters) => counters,
@@ -63,8 +61,7 @@ impl Reading {
     }
 }
 
-/// The counters of the calling thread's network namespace; `None` where the kernel does not give
-/// them.
+/// The counters of the calling thread's network namespace; `None` if the kernel does not give them.
 fn read() -> Option<NetworkCounters> {
     let text = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok();
     let counters = NetworkCounters::parse(&text("snmp")?, &text("netstat")?).ok()?;
@@ -89,7 +86,7 @@ mod tests {
 
     #[test]
     fn only_what_is_dropped_in_the_window_counts() {
-        // Tests beside this one drop datagrams too: so it is a look that is missing that shows.
+        // Tests that run beside this one drop datagrams too, so only a missing look can be seen.
         let mut window = NetworkWindow::default();
         assert_eq!(window.look(&PHASES, 40), 60);
         assert!(matches!(window.began, Reading::Awaited));

@@ -20,15 +20,14 @@ pub struct LoadResult {
     pub measured: Measured,
     /// The first answer that was not the expected one.
     pub wrong_example: Option<String>,
-    /// The first answer with a right header that was malformed when it was parsed in full, and how.
+    /// The first answer with a right header that turned out malformed when it was parsed in full, and how.
     pub malformed_example: Option<String>,
-    /// The first thing that was wrong with the signature of an answer, or that the server said of
-    /// that of a query, with the remedy.
+    /// The first thing that was wrong with an answer's signature, or that the server said of a query's, with
+    /// the remedy.
     pub signature_example: Option<String>,
     /// The last reason for which a connection ended or did not come about.
     pub last_connection_end: Option<String>,
-    /// The load was interrupted before its time, or ended itself because the server refused every
-    /// signature.
+    /// The load was interrupted, or ended itself because the server refused every signature.
     pub cut_short: bool,
 }
 
@@ -38,9 +37,9 @@ pub(crate) fn finish(
     phases: Phases,
     origin: Instant,
     ends: Vec<WorkerEnd>,
-    gathered: Aggregate,
+    aggregate: Aggregate,
 ) -> Result<LoadResult, LoadError> {
-    let Aggregate { mut series, mut seconds, pacing, network } = gathered;
+    let Aggregate { mut series, mut seconds, pacing, network } = aggregate;
     let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
     end_at(until, job, &mut series);
     end_at(until, job, &mut seconds);
@@ -109,7 +108,7 @@ pub(crate) fn finish(
     })
 }
 
-/// Ends the intervals with the load, and leaves out those in which others had their turn: there was no
+/// Ends the intervals with the load. Leaves out the intervals in which others had their turn: there was no
 /// rate.
 fn end_at(until: Nanos, job: &Job, series: &mut Vec<Interval>) {
     series.retain(|interval| interval.at_ns < until);
@@ -131,7 +130,7 @@ fn nothing_counted(job: &Job, phases: Phases, until: Nanos) -> Measured {
     }
 }
 
-/// What of the measured window was the load's own.
+/// The part of the measured window that was the load's own.
 fn taken(turns: &Turns, from: Nanos, until: Nanos) -> TurnsTaken {
     TurnsTaken {
         loads: turns.loads(),
@@ -144,7 +143,7 @@ fn taken(turns: &Turns, from: Nanos, until: Nanos) -> TurnsTaken {
     }
 }
 
-/// Queries that became due, in the warm-up too.
+/// Queries that became due, also in the warm-up.
 fn due(measured: &Measured) -> u64 {
     measured.warm_up.outcomes.due + measured.counters.outcomes.due
 }

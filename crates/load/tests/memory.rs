@@ -1,6 +1,5 @@
-//! What a simulated client costs the generator in memory, counted by its allocator. The server is a
-//! process of its own, and this is the only test here: whatever another one allocated meanwhile
-//! would count, too.
+//! What a simulated client costs the generator in memory, counted by its allocator. The server is a process
+//! of its own, and this is the only test here: whatever another test allocated would count too.
 
 #[path = "failures/applied.rs"]
 #[expect(dead_code, reason = "for other tests")]
@@ -28,7 +27,6 @@ use crate::responder::{Responder, job_with_tls};
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Serves until the parent has no more use for it.
 fn serve() {
     let server = Responder::start(|config| config.idle_timeout = Duration::from_secs(100));
     let addresses =
@@ -37,8 +35,8 @@ fn serve() {
     until_input_ends();
 }
 
-/// The most octets that were in use at the end of an interval of the measured window, and how many
-/// clients were connected when it began.
+/// The most octets in use at the end of an interval of the measured window, and how many clients were
+/// connected when it began.
 fn max_octets(job: &Job) -> (usize, u32) {
     let (before, mut most) = (ALLOCATOR.allocated(), 0);
     let result = run(job, &AtomicBool::new(false), &mut |progress| {
@@ -54,7 +52,7 @@ fn max_octets(job: &Job) -> (usize, u32) {
     (most, result.measured.workers.iter().map(|worker| worker.open_clients).sum())
 }
 
-/// A load of so many clients that ask ten times a second, all of them together.
+/// A load of so many clients that together ask ten times a second.
 fn quiet(target: SocketAddr, transport: Transport, clients: u32, connect: Connect) -> Job {
     job_with_tls(target, transport).with(|load| {
         load.clients = clients;

@@ -26,8 +26,8 @@ pub(super) fn layer(tls: &ClientTls, route: &Route<'_>) -> Result<Doh2, Connecti
     Ok(Doh2 { session: tls.session(route.client)?, http })
 }
 
-/// What names the server in requests (RFC 9110, section 7.2): the name in its certificate, with the
-/// port if it is not that of HTTPS.
+/// The authority of requests (RFC 9110, section 7.2): the name in the server's certificate, with the port if
+/// it is not that of HTTPS.
 pub(super) fn authority(name: &ServerName<'_>, port: u16) -> String {
     let host = match name {
         ServerName::IpAddress(rustls_pki_types::IpAddr::V6(_)) => {
@@ -38,9 +38,8 @@ pub(super) fn authority(name: &ServerName<'_>, port: u16) -> String {
     if port == 443 { host.into_owned() } else { format!("{host}:{port}") }
 }
 
-/// HTTP/2 over TLS. The frames of a batch share records, however messages of DNS over TLS are put into
-/// theirs ([`crate::Records`]): a query is at least two frames, and HTTP clients write those that are
-/// ready together.
+/// HTTP/2 over TLS. The frames of a batch share records, whatever [`crate::Records`] says for DNS over TLS. A
+/// query is at least two frames, and HTTP clients write those that are ready together.
 pub(crate) struct Doh2 {
     session: TlsSession,
     http: Client,
@@ -55,7 +54,6 @@ impl Doh2 {
     }
 }
 
-/// The end of a connection as connections have it.
 fn end(error: Http2Error) -> ConnectionEnd {
     match error {
         Http2Error::Closed => ConnectionEnd::Closed,

@@ -16,7 +16,6 @@ pub(super) fn layer(tls: &ClientTls, client: u32) -> Result<Framed<Dot>, Connect
     Ok(Framed::over(Dot { session: tls.session(client)?, records: tls.records() }))
 }
 
-/// TLS, and how queries are put into its records.
 pub(crate) struct Dot {
     session: TlsSession,
     records: Records,

@@ -1,5 +1,5 @@
-//! How queries reach a server: one state machine per transport, behind one interface that takes
-//! batches. A connection knows no schedule, no time-out and no outcome.
+//! How queries reach a server: one state machine for each transport, behind one interface that takes batches.
+//! A connection knows no schedule, no time-out and no outcome.
 
 mod doh2;
 mod doh3;
@@ -31,7 +31,7 @@ pub enum ConnectionEnd {
     /// The process, or the machine, has no file descriptor left.
     #[error("cannot connect: no file descriptor is left; use fewer clients, or an idle time")]
     NoFiles,
-    /// The client's address has no port left, or the host has not that address.
+    /// The client's address has no free port, or is not an address of the host.
     #[error(
         "cannot connect: the source address is not this host's, or has no port left (closed TCP \
          connections keep theirs for a minute); give more source addresses"
@@ -40,8 +40,8 @@ pub enum ConnectionEnd {
     /// The server closed the connection.
     #[error("the server closed the connection")]
     Closed,
-    /// Nothing came for longer than one of both sides lets a connection be silent (RFC 9000, section
-    /// 10.1). Without a query in flight that is an orderly end.
+    /// Nothing came for longer than one of the sides lets a connection be silent (RFC 9000, section 10.1).
+    /// Without a query in flight that is an orderly end.
     #[error("the connection was silent for longer than its idle time-out")]
     Idle,
     /// The connection broke.
@@ -75,40 +75,39 @@ pub struct Received<'a> {
     pub at: Nanos,
 }
 
-/// What came of a query on a connection.
+/// What the server did with a query.
 #[derive(Clone, Copy, Debug)]
 pub enum Delivery<'a> {
     /// A message, to be matched by id and question.
     Message(Received<'a>),
-    /// The server refused the query with this id alone, without a DNS message: an HTTP status other
-    /// than 200, a stream that was reset.
+    /// The server refused this query alone, without a DNS message: by an HTTP status other than 200, or by
+    /// resetting its stream.
     Refused {
         /// The id that the query was sent with.
         id: u16,
         /// When it was read from the kernel.
         at: Nanos,
-        /// The HTTP status; 200 where its content was no DNS message, 0 where there was none.
+        /// The HTTP status. 200 if its content was no DNS message, 0 if there was none.
         status: u16,
     },
-    /// The server said that it did not look at the query with this id (GOAWAY): it may be asked
-    /// again on the next connection, and is no loss.
+    /// The server said that it did not look at this query (GOAWAY). It may be asked again on the next
+    /// connection and is no loss.
     NotProcessed {
         /// The id that the query was sent with.
         id: u16,
     },
-    /// The server did not want to look at the query with this id because it came as early data
-    /// (status 425; RFC 8470, section 5.2): it is to be asked again after the handshake.
+    /// The server did not want to look at this query because it came as early data (status 425; RFC 8470,
+    /// section 5.2). It is to be asked again after the handshake.
     TooEarly {
         /// The id that the query was sent with.
         id: u16,
     },
 }
 
-/// The status of HTTP with which a server refuses early data.
 const TOO_EARLY: u16 = 425;
 
 impl<'a> Delivery<'a> {
-    /// What came of a request at `at`.
+    /// The result of an HTTP request that came in at `at`.
     pub fn of(exchange: Exchange<'a>, at: Nanos) -> Self {
         match exchange {
             Exchange::Answer { message, .. } => Self::Message(Received { octets: message, at }),
@@ -122,17 +121,16 @@ impl<'a> Delivery<'a> {
 /// Why nothing more may be sent on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Draining {
-    /// The server has announced its end; with an error, if it was one.
+    /// The server has announced its end, with an error if there was one.
     Announced(Option<String>),
-    /// The server is taken for gone.
+    /// The server seems to be gone.
     Silent,
-    /// The server has allowed so many queries on one connection, and allows no more. It is the client
-    /// that ends it, to go on with another.
+    /// The server allows no more queries on this connection. The client ends it and goes on with another.
     UsedUp,
 }
 
 impl Draining {
-    /// How the server ended it, in words; `None` if it is the client that does.
+    /// How the server ended it, in words; `None` if the client ends it.
     pub fn by_server(self) -> Option<String> {
         const ANNOUNCED: &str = "the server announced the end of the connection";
         const SILENT: &str =
@@ -153,7 +151,7 @@ pub struct Opened {
     pub connect: Option<Nanos>,
     /// Round trip to the server as the kernel measured it over TCP, nanoseconds.
     pub round_trip: Option<Nanos>,
-    /// The TLS handshake after it.
+    /// The TLS handshake after that.
     pub handshake: Option<Handshake>,
 }
 
@@ -164,7 +162,7 @@ pub struct Handshake {
     pub duration: Nanos,
     /// Whether a ticket of an earlier connection was used.
     pub kind: HandshakeKind,
-    /// What was agreed on.
+    /// What TLS agreed on.
     pub agreed: Tls,
 }
 
@@ -175,11 +173,11 @@ pub enum HandshakeKind {
     Full,
     /// A ticket of an earlier connection was accepted.
     Resumed,
-    /// And queries that went with the first packet were accepted, too.
+    /// A ticket was accepted, and so were the queries sent with the first packet.
     EarlyData,
 }
 
-/// Buffers of a worker that all its connections use in turn, so that an idle connection holds none.
+/// Buffers that all connections of a worker use in turn, so that an idle connection holds none.
 pub struct Scratch<R: Runtime> {
     /// Datagrams received.
     pub inbox: <R::Datagrams as DatagramSocket>::Inbox,
@@ -197,23 +195,23 @@ impl<R: Runtime> Default for Scratch<R> {
     }
 }
 
-/// A way to one server for one client.
+/// The way of one client to one server.
 pub trait Connection<R: Runtime> {
     /// The socket, for readiness.
     fn socket(&self) -> Watched<'_, R>;
 
-    /// Queries may be sent: the connection is there, or early data may go with its first packet,
-    /// and neither side has begun to close it.
+    /// Queries may be sent: the connection is there, or early data may go with its first packet. Neither side
+    /// has begun to close it.
     fn is_open(&self) -> bool;
 
-    /// Nothing more may be sent, but answers may still come: the server has announced its end
-    /// (GOAWAY, an idle time of zero in RFC 7828), or is taken for gone, or allows no further streams.
-    /// The connection is closed when its last query has its outcome.
+    /// Nothing more may be sent, but answers may still come. The server has announced its end (GOAWAY, an
+    /// idle time of zero in RFC 7828), seems to be gone, or allows no further streams. The connection is
+    /// closed when its last query has its outcome.
     fn is_draining(&self) -> bool {
         false
     }
 
-    /// Why nothing more may be sent, where nothing may be.
+    /// Why nothing more may be sent, while [`Connection::is_draining`].
     fn why_draining(&self) -> Draining {
         Draining::Announced(None)
     }
@@ -224,8 +222,8 @@ pub trait Connection<R: Runtime> {
     /// Messages that one call of [`Connection::send`] takes at most.
     fn batch_limit(&self) -> usize;
 
-    /// Hands over messages in order; how many were taken. Those not taken may be offered again
-    /// when the socket is writable.
+    /// Hands over messages in order, and returns how many were taken. The others may be offered again when
+    /// the socket is writable.
     ///
     /// # Errors
     /// When the connection is at its end.
@@ -236,8 +234,8 @@ pub trait Connection<R: Runtime> {
         scratch: &mut Scratch<R>,
     ) -> Result<usize, ConnectionEnd>;
 
-    /// Does what the socket is ready for: goes on with connecting, writes what waits, reads once
-    /// and delivers each whole message. True if more may be there to read at once.
+    /// Does what the socket is ready for: goes on with connecting, writes what waits, reads once and delivers
+    /// each whole message. True if more may be there to read at once.
     ///
     /// # Errors
     /// When the connection is at its end.
@@ -248,21 +246,21 @@ pub trait Connection<R: Runtime> {
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ConnectionEnd>;
 
-    /// When [`Connection::advance`] must be called even if the socket stays silent (QUIC's timers);
-    /// looked at after each call of `send` and `advance`.
+    /// When [`Connection::advance`] must be called even if the socket stays silent (QUIC's timers). Looked at
+    /// after each call of `send` and `advance`.
     fn next_timer(&self) -> Option<Nanos> {
         None
     }
 
-    /// Nobody waits for the answer to the query with this id any more: it has timed out. Where each
-    /// query has a stream of its own, that stream is given up, or it would be taken for ever.
+    /// The query with this id has timed out. If it has a stream of its own, that stream is given up;
+    /// otherwise it would stay in use for ever.
     fn forget(&mut self, _now: Nanos, _id: u16) {}
 
-    /// Says good-bye as the transport has it (close_notify, GOAWAY, CONNECTION_CLOSE), as far as
-    /// the socket takes it at once. The connection is dropped after it.
+    /// Says good-bye as the transport does (close_notify, GOAWAY, CONNECTION_CLOSE), as far as the socket
+    /// takes it at once. Then the connection is dropped.
     fn close(&mut self, _now: Nanos, _scratch: &mut Scratch<R>) {}
 
-    /// How the connection was opened; once, when it has been.
+    /// How the connection was opened. Returned once, after it was opened.
     fn take_opened(&mut self) -> Option<Opened>;
 
     /// Which system calls carry the messages, for the record.
@@ -274,7 +272,7 @@ pub trait Connection<R: Runtime> {
     }
 }
 
-/// The way of one client to a server: what a connection is opened with.
+/// What a connection is opened with.
 pub struct Route<'a> {
     /// From where to where.
     pub path: Path,
@@ -284,7 +282,7 @@ pub struct Route<'a> {
     pub client: u32,
     /// TLS of the worker's clients.
     pub tls: Option<&'a ClientTls>,
-    /// HTTP, where there is any.
+    /// Settings of HTTP.
     pub http: &'a HttpSettings,
     /// Whose clock says when a datagram came.
     pub receive_time: ReceiveTime,

@@ -1,4 +1,4 @@
-//! What DNS over QUIC and HTTP/3 share: a QUIC connection on a connected UDP socket.
+//! A QUIC connection on a connected UDP socket, for DNS over QUIC and HTTP/3.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,31 +20,27 @@ use crate::tls::{ClientTls, TicketStore, certificate_facts};
 /// Messages in one batch at most.
 const BATCH: usize = 512;
 
-/// How long an acknowledgement may wait for queries to travel with, when answers have come. The
-/// protocol allows 25 ms (RFC 9000, section 18.2), but a server that waits for it to send on would
-/// have to wait, too.
+/// How long an acknowledgement may wait for queries to travel with, after answers have come. The protocol
+/// allows 25 ms (RFC 9000, section 18.2), but a server may wait for it before it sends on.
 const PATIENCE: Nanos = 1_000_000;
 
-/// A handshake that takes longer has failed. Where early data is sent, nobody else looks at how long
-/// it takes.
+/// A handshake that takes longer has failed. With early data nobody else watches how long it takes.
 const HANDSHAKE: Nanos = 10_000_000_000;
 
-/// Makes the connection of one protocol, on a socket that is there.
+/// Makes the connection of one protocol on an open socket.
 pub(super) type Connect<'a> =
     &'a dyn Fn(&QuicClientSettings, SocketAddr, &str, Instant) -> Result<QuicClient, QuicError>;
 
-/// A QUIC connection of a client.
 pub(crate) struct QuicConnection<D> {
     socket: D,
     quic: QuicClient,
     timeline: Timeline,
-    /// The client's number, whose tickets are in the store.
+    /// The client whose tickets in the store are used.
     client: u32,
     tickets: Arc<TicketStore>,
     verified: bool,
     /// When the first packet was made.
     began: Nanos,
-    /// The end of the handshake has been reported.
     is_reported: bool,
     opened: Option<Opened>,
     /// When the connection wants to be looked after.
@@ -52,7 +48,7 @@ pub(crate) struct QuicConnection<D> {
     /// Packets that the kernel did not take, and the length of all but the last of them.
     unsent: Vec<u8>,
     segment: usize,
-    /// The kernel, or the path, cuts groups into datagrams for us.
+    /// The kernel, or the path, takes groups and cuts them into datagrams.
     segments: bool,
 }
 
@@ -85,8 +81,7 @@ impl<D: DatagramSocket> QuicConnection<D> {
             began: now,
             is_reported: false,
             opened: None,
-            // Where early data is possible, the first packets are made when the client has had its
-            // turn.
+            // If early data is possible, the first packets are made after the client has had its turn.
             timer: Some(now),
             unsent: Vec::new(),
             segment: 0,
@@ -98,7 +93,6 @@ impl<D: DatagramSocket> QuicConnection<D> {
         Ok(connection)
     }
 
-    /// Sends what the connection has to say, as far as the kernel takes it.
     fn flush(&mut self, now: Instant, out: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         while self.unsent.is_empty() {
             out.clear();
@@ -109,8 +103,8 @@ impl<D: DatagramSocket> QuicConnection<D> {
         Ok(())
     }
 
-    /// Offers packets to the kernel; those that it does not take now wait. What it will not take
-    /// at all is lost, as it may be in any network, and QUIC sends it again.
+    /// Offers packets to the kernel. Those that it does not take now wait. Those that it will never take are
+    /// lost, as on any network, and QUIC sends their data again.
     fn offer(&mut self, octets: &[u8], segment: usize) -> Result<(), ConnectionEnd> {
         let mut rest = octets;
         // An ICMP error about earlier packets takes the place of sending once.
@@ -131,7 +125,7 @@ impl<D: DatagramSocket> QuicConnection<D> {
                 Err(error) if is_about_an_earlier_datagram(&error) || is_for_now(&error) => {
                     return Ok(());
                 }
-                // A probe for a larger path MTU may be one that the path does not take.
+                // The path may not take a probe for a larger path MTU.
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) && length <= segment => {
                     return Ok(());
                 }
@@ -142,26 +136,25 @@ impl<D: DatagramSocket> QuicConnection<D> {
         Ok(())
     }
 
-    /// Offers again what the kernel did not take.
     fn flush_unsent(&mut self) -> Result<(), ConnectionEnd> {
         let unsent = std::mem::take(&mut self.unsent);
         self.offer(&unsent, self.segment)
     }
 
-    /// Takes the datagrams that have come; when that was, and true if more may be there.
+    /// Takes the datagrams that have come. Returns when that was, and true if more may be there.
     fn receive<R: Runtime<Datagrams = D>>(
         &mut self,
         runtime: &R,
         scratch: &mut Scratch<R>,
     ) -> Result<(Nanos, bool), ConnectionEnd> {
         let received = self.socket.receive(&mut scratch.inbox);
-        // Not before: what came last must not seem to have come earlier than it did.
+        // Not earlier: what came last must not seem to have come earlier than it did.
         let at = runtime.now();
         let more = match received {
             Ok(more) => more,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((at, false)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((at, true)),
-            // Nobody listens there: the handshake's time-out will say so, if it stays so.
+            // Nobody listens there. If it stays so, the handshake's time-out will say so.
             Err(error) if is_about_earlier_packets(&error) => return Ok((at, true)),
             Err(error) => return Err(ConnectionEnd::Broken(error)),
         };
@@ -173,7 +166,6 @@ impl<D: DatagramSocket> QuicConnection<D> {
         Ok((at, more))
     }
 
-    /// Takes note of the handshake's end.
     fn note_handshake(&mut self, now: Nanos) {
         let Some(handshake) = self.quic.handshake() else { return };
         self.is_reported = true;
@@ -195,13 +187,11 @@ impl<D: DatagramSocket> QuicConnection<D> {
     }
 }
 
-/// An ICMP error about earlier packets, also one that says that they were too large: QUIC finds that out by
-/// itself when they are not acknowledged.
+/// Also one that says that packets were too large: QUIC finds that out itself when they are not acknowledged.
 fn is_about_earlier_packets(error: &io::Error) -> bool {
     is_about_an_earlier_datagram(error) || error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-/// The end of a connection as connections have it.
 fn end(error: QuicError) -> ConnectionEnd {
     match error {
         QuicError::Closed => ConnectionEnd::Closed,
@@ -287,7 +277,7 @@ impl<R: Runtime> Connection<R> for QuicConnection<R::Datagrams> {
             }
         }
         if polled.is_ok() && has_delivered && was_established {
-            // Answers are mostly followed by queries: what there is to acknowledge goes with them.
+            // Queries usually follow answers, and acknowledgements go with them.
             let due = self.quic.next_timeout().map(|due| self.timeline.nanos_at(due));
             self.timer = Some(due.unwrap_or(Nanos::MAX).min(at + PATIENCE));
         } else {
@@ -311,7 +301,7 @@ impl<R: Runtime> Connection<R> for QuicConnection<R::Datagrams> {
     fn close(&mut self, now: Nanos, scratch: &mut Scratch<R>) {
         let now = self.timeline.instant(now);
         self.quic.close(now);
-        // The connection is dropped after it, whatever the kernel takes.
+        // The connection is dropped afterwards, whatever the kernel takes.
         self.flush(now, &mut scratch.write).ok();
     }
 

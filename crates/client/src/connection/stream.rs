@@ -1,4 +1,4 @@
-//! What the transports over TCP share: connecting, one write per batch, large reads.
+//! A TCP connection, for all transports over TCP: connecting, one write per batch, large reads.
 
 use std::io;
 
@@ -14,16 +14,16 @@ const READ: usize = 64 * 1024;
 /// Messages in one write at most.
 pub(super) const BATCH: usize = 512;
 
-/// What lies between messages and the TCP stream: length prefixes, with TLS below them or without,
-/// or HTTP/2. A state machine that is handed octets; it does no input or output.
+/// What lies between messages and the TCP stream: length prefixes, with TLS below them or without, or HTTP/2.
+/// It is given octets and does no input or output itself.
 pub(crate) trait Layer {
     /// How a batch travels, for the record.
     fn send_path(&self) -> &'static str;
 
-    /// The transport is connected: appends to `write` what must go out first.
+    /// The transport is connected. Appends what must go out first to `write`.
     fn begin(&mut self, _write: &mut Vec<u8>) {}
 
-    /// Whatever must be agreed on before is agreed on: the handshake has ended.
+    /// The handshake, if there is any, has ended.
     fn is_established(&self) -> bool;
 
     /// Messages may be sent, perhaps before the handshake has ended.
@@ -31,12 +31,11 @@ pub(crate) trait Layer {
         self.is_established()
     }
 
-    /// The server has announced its end.
     fn is_draining(&self) -> bool {
         false
     }
 
-    /// The error with which it has, if it was one.
+    /// The error with which the server announced its end, if there was one.
     fn announced(&self) -> Option<String> {
         None
     }
@@ -46,8 +45,8 @@ pub(crate) trait Layer {
         BATCH
     }
 
-    /// Appends the octets that carry the messages to `write`; how many messages were taken, in
-    /// order. `plain` is empty, and free to be used.
+    /// Appends the octets that carry the messages to `write`. Returns how many messages were taken, in order.
+    /// `plain` is empty and free to be used.
     fn seal(
         &mut self,
         outbox: &MessageBatch,
@@ -55,8 +54,8 @@ pub(crate) trait Layer {
         write: &mut Vec<u8>,
     ) -> Result<usize, ConnectionEnd>;
 
-    /// Delivers what `read` carries, and appends what must go out in return to `write`. `plain` is
-    /// empty, and free to be used.
+    /// Delivers what `read` carries, and appends what must go out in return to `write`. `plain` is empty and
+    /// free to be used.
     ///
     /// # Errors
     /// When the connection is at its end; what came before it has been delivered.
@@ -69,13 +68,13 @@ pub(crate) trait Layer {
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<(), ConnectionEnd>;
 
-    /// Nobody waits for the answer to the query with this id any more.
+    /// Nobody waits any more for the answer to the query with this id.
     fn forget(&mut self, _id: u16) {}
 
     /// Appends what says good-bye to `write`.
     fn close(&mut self, _plain: &mut Vec<u8>, _write: &mut Vec<u8>) {}
 
-    /// The handshake that established the layer, and took `duration`; `None` if there is none.
+    /// The handshake that established the layer, if there was one; it took `duration`.
     fn handshake(&self, _duration: Nanos) -> Option<Handshake> {
         None
     }
@@ -102,7 +101,6 @@ pub(crate) struct Stream<S, L> {
 }
 
 impl<S: StreamSocket, L: Layer> Stream<S, L> {
-    /// Begins to connect.
     pub(crate) fn connect<R: Runtime<Stream = S>>(
         runtime: &mut R,
         route: &Route<'_>,
@@ -156,7 +154,7 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
         Ok(())
     }
 
-    /// Offers octets to the kernel until it takes no more; how many it took.
+    /// Offers octets to the kernel until it takes no more. Returns how many it took.
     fn offer(&mut self, octets: &[u8]) -> Result<usize, ConnectionEnd> {
         let mut taken = 0;
         while taken < octets.len() {
@@ -170,7 +168,7 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
         Ok(taken)
     }
 
-    /// Reads once; the count of octets, `None` when there are none now.
+    /// Reads once. Returns the number of octets, or `None` if there are none now.
     fn read(&mut self, buffer: &mut Vec<u8>) -> Result<Option<usize>, ConnectionEnd> {
         buffer.resize(READ, 0);
         match self.socket.read(buffer) {
@@ -189,7 +187,6 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
         }
     }
 
-    /// Takes note of the end of the handshake.
     fn note_established(&mut self, now: Nanos) {
         if let State::Handshaking { connected } = self.state
             && self.layer.is_established()
@@ -202,8 +199,8 @@ impl<S: StreamSocket, L: Layer> Stream<S, L> {
     }
 }
 
-/// A server that closes with unread queries in its buffer sends a reset, and writing to a closed
-/// connection is a broken pipe: both are the server's closing.
+/// A server that closes with unread queries in its buffer sends a reset, and writing to a closed connection
+/// is a broken pipe. Both mean that the server closed.
 fn broken(error: io::Error) -> ConnectionEnd {
     match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ConnectionEnd::Closed,
@@ -244,8 +241,8 @@ impl<R: Runtime, L: Layer> Connection<R> for Stream<R::Stream, L> {
         outbox: &MessageBatch,
         scratch: &mut Scratch<R>,
     ) -> Result<usize, ConnectionEnd> {
-        // A message is taken only when all before it left: what the server does not read waits
-        // with the client, where it can time out, and memory stays bounded.
+        // A message is taken only when all before it have left. So what the server does not read waits with
+        // the client, where it can time out, and memory stays bounded.
         if !self.unsent.is_empty() {
             return Ok(0);
         }
@@ -277,8 +274,8 @@ impl<R: Runtime, L: Layer> Connection<R> for Stream<R::Stream, L> {
         plain.clear();
         write.clear();
         let opened = self.layer.open(&read[..count], at, plain, write, deliver);
-        // What came before an alert has been delivered; then the alert ends the connection, and ours
-        // in return is written as far as that goes.
+        // What came before an alert has been delivered. Then the alert ends the connection, and our own alert
+        // is written as far as possible.
         let written = self.write(write);
         opened?;
         written?;

@@ -1,4 +1,4 @@
-//! Length prefixes (RFC 1035, section 4.2.2; RFC 7766, section 8), over nothing: plain TCP.
+//! Length prefixes (RFC 1035, section 4.2.2; RFC 7766, section 8), also over nothing: plain TCP.
 
 use dnslab_wire::MessageBatch;
 use dnslab_wire::{Frames, push_frame};
@@ -24,8 +24,7 @@ pub(crate) trait Below {
     /// See [`Layer::may_send`].
     fn may_send(&self) -> bool;
 
-    /// Appends the octets that carry `plain`, which are whole messages with their prefixes, to
-    /// `write`.
+    /// Appends the octets that carry `plain`, which are whole messages with their prefixes, to `write`.
     fn seal(&mut self, plain: &[u8], write: &mut Vec<u8>) -> Result<(), ConnectionEnd>;
 
     /// Appends what `read` carries to `plain`, and what must go out in return to `write`.
@@ -43,16 +42,14 @@ pub(crate) trait Below {
     fn handshake(&self, duration: Nanos) -> Option<Handshake>;
 }
 
-/// Messages with length prefixes.
 pub(crate) struct Framed<B> {
     below: B,
-    /// The beginning of a message whose rest has not come yet: at most 65,537 octets. Empty, and
-    /// without memory, most of the time.
+    /// The beginning of a message whose rest has not come yet: at most 65,537 octets. Usually empty and
+    /// without memory.
     partial: Vec<u8>,
 }
 
 impl<B> Framed<B> {
-    /// Length prefixes over that.
     pub(super) fn over(below: B) -> Self {
         Self { below, partial: Vec::new() }
     }

@@ -13,7 +13,7 @@ pub(crate) struct UdpConnection<D> {
     socket: D,
     opened: Option<Opened>,
     blocked: bool,
-    /// So many datagrams form a group at most, which the kernel cuts for us: 1 for none.
+    /// Datagrams in one group at most, which the kernel cuts for us; 1 for no groups.
     max_segments: usize,
 }
 
@@ -37,29 +37,29 @@ impl<D: DatagramSocket> UdpConnection<D> {
     }
 }
 
-/// An ICMP error about an earlier datagram, which the kernel reports at the next call. The query
-/// it was about will time out; this call's datagrams are not concerned.
+/// An ICMP error about an earlier datagram, which the kernel reports at the next call. Its query will time
+/// out. The datagrams of this call are not concerned.
 pub(super) fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
     matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }
 
-/// There is no way to the server, says the host itself or a router.
+/// The host itself or a router says that there is no way to the server.
 fn is_unreachable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable)
 }
 
-/// The device's queue is full: the socket stays good, and the query may go out later. Where a packet
-/// filter or a full connection table forbids a datagram (`EPERM`), the socket would be writable all
-/// the while; there the connection ends, and its client comes back after a pause.
+/// The device's queue is full: the socket stays good, and the query may go out later. If a packet filter or a
+/// full connection table forbids a datagram (`EPERM`), the socket would stay writable all the time. Then the
+/// connection ends, and its client comes back after a pause.
 pub(super) fn is_for_now(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// How many datagrams are grouped: what Linux cuts since 6.9, what it cut before, none.
+/// Datagrams in a group: what Linux cuts since 6.9, what it cut before, none.
 const MAX_SEGMENTS: [usize; 3] = [MAX_BATCH, 64, 1];
 
-/// The kernel makes no such groups (`EINVAL`), nor does the device (`EIO`, where it has no checksum offload); or a
+/// The kernel makes no groups (`EINVAL`), or the device does not (`EIO`, without checksum offload), or a
 /// segment does not fit the path (`EMSGSIZE`).
 pub(super) fn refuses_segments(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE))
@@ -90,15 +90,15 @@ impl<R: Runtime> Connection<R> for UdpConnection<R::Datagrams> {
     ) -> Result<usize, ConnectionEnd> {
         self.blocked = false;
         let mut taken = 0;
-        // A server that is not there has every datagram answered by an ICMP error, which the next
-        // call reports in place of sending: one more call per message at the most.
+        // If no server is there, every datagram is answered by an ICMP error, which the next call reports
+        // instead of sending. So there is at most one more call per message.
         let mut calls_left = 2 * outbox.len();
         while taken < outbox.len() && calls_left > 0 {
             calls_left -= 1;
             match self.socket.send_batch(outbox, taken, self.max_segments) {
                 Ok(count) => taken += count,
                 Err(error) if is_about_an_earlier_datagram(&error) => {
-                    // One about this datagram, for want of a route, comes again at every call.
+                    // An error about this datagram, for want of a route, comes again at every call.
                     if calls_left == 0 && taken == 0 && is_unreachable(&error) {
                         return Err(ConnectionEnd::Broken(error));
                     }

@@ -7,8 +7,8 @@ use crate::simulation::Simulated;
 /// An OPT record that says: idle connections are closed at once (RFC 7828, section 3.1).
 const KEEPALIVE: &[u8] = &[0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 6, 0, 11, 0, 2, 0, 0];
 
-/// What a slot of this transport learns of the server's idle time from an answer, and how many
-/// queries are still in flight then.
+/// What a slot of this transport learns of the server's idle time from an answer, and how many queries are in
+/// flight after that.
 fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     let options = QueryOptions { edns: Some(Edns::default()), ..QueryOptions::default() };
     let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
@@ -58,15 +58,15 @@ fn the_servers_idle_time_is_heeded_where_it_has_a_meaning() {
     }
 }
 
-/// Whoever sent it, it was not known to be the server.
+/// It was not known to be from the server.
 #[test]
 fn an_answer_that_is_not_signed_well_says_nothing_of_idle_times() {
     let key = "a.key:c2VjcmV0".parse().unwrap();
     assert_eq!(idle_time(Transport::Tcp, Some(&key)), (Nanos::MAX, 1));
 }
 
-/// Two queries are sent on a slot, at 0 and 20 ms, and the answer to the first comes at `first_ms`, that to
-/// the second 50 us after it: how many count as overtaken, and as come at once after the next query.
+/// Sends two queries on a slot, at 0 and 20 ms. The answer to the first comes at `first_ms`, that to the
+/// second 50 us later. Returns how many count as overtaken, and as come at once after the next query.
 fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64) {
     const MILLISECOND: Nanos = 1_000_000;
     let options = QueryOptions::default();
@@ -118,7 +118,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
 fn answers_that_come_after_the_next_query_are_counted() {
     assert_eq!(overtaken(Transport::Tcp, true, 20), (1, 1));
     assert_eq!(overtaken(Transport::Dot, true, 21), (1, 0));
-    // A closed loop sends the next because the answer came; datagrams wait for nothing.
+    // A closed loop sends the next query because the answer came. Datagrams wait for nothing.
     assert_eq!(overtaken(Transport::Tcp, false, 20), (0, 0));
     assert_eq!(overtaken(Transport::Udp, true, 20), (0, 0));
     assert_eq!(overtaken(Transport::Doq, true, 20), (0, 0));

@@ -9,7 +9,7 @@ use dnslab_wire::Transport;
 
 use super::Scenario;
 
-/// So many clients that have so many turns in a second, equally spaced.
+/// So many clients with so many turns in a second, equally spaced.
 fn open(transport: Transport, clients: u32, rate: f64, settings: &Load) -> Scenario {
     Scenario::quiet(Load {
         transport,
@@ -21,7 +21,7 @@ fn open(transport: Transport, clients: u32, rate: f64, settings: &Load) -> Scena
     })
 }
 
-/// Plays it, with an answer for each query; what became of the connections.
+/// Plays it with an answer to each query. Returns what became of the connections.
 #[track_caller]
 fn connections(scenario: &Scenario) -> Connections {
     let Counters { outcomes, connections, .. } = scenario.play().end.recorder.into_counters().1;
@@ -39,9 +39,10 @@ fn connections_of_the_start_are_closed_when_idle_and_opened_again_on_demand() {
     for transport in over_connections() {
         let idle = Some(Duration::from_millis(200));
         let settings = Load { connect: Connect::AtStart, idle, ..Default::default() };
-        // Of 20 clients five get a turn.
+        // Five of 20 clients get a turn.
         let found = connections(&open(transport, 20, 5.0, &settings));
-        // The turns at 0 and at 200 ms find a connection of the start, those at 400, 600 and 800 ms none.
+        // The turns at 0 and at 200 ms find a connection of the start; those at 400, 600 and 800 ms find
+        // none.
         assert_eq!(found.opened, 23, "{transport}: {found:?}");
         // The last is idle for 200 ms at the very end.
         assert!((22..=23).contains(&found.closed), "{transport}: {found:?}");

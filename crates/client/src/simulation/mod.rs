@@ -1,9 +1,9 @@
-//! A worker played with a seeded network and a clock of its own, over every transport.
+//! A worker with a seeded network and a clock of its own, over every transport.
 //!
 //! Whatever the network, the server and the machine do, each query that became due has one outcome, and no
-//! answer is taken for another's. A seed decides all of it but the octets of TLS, whose keys are the system's:
-//! so a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-load simulation` plays it again.
-//! `DNSLAB_SEEDS=10000` plays so many over each transport.
+//! answer counts for another query. A seed decides everything but the octets of TLS, whose keys are the
+//! system's. So a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-client simulation` plays it
+//! again. `DNSLAB_SEEDS=10000` plays so many over each transport.
 
 mod idle;
 mod network;
@@ -30,7 +30,6 @@ pub(crate) use network::Simulated;
 use network::{Faults, Net};
 use server::{Manners, Server};
 
-/// A load, a network and a server.
 #[derive(Clone, Debug)]
 struct Scenario {
     job: Job,
@@ -40,7 +39,6 @@ struct Scenario {
     interrupted: bool,
 }
 
-/// What came of it.
 struct Played {
     end: WorkerEnd,
     /// Answers that the server gave, and queries that it saw.
@@ -52,7 +50,6 @@ struct Played {
 const MS: u64 = 1_000_000;
 
 impl Scenario {
-    /// The scenario of a seed, over this transport.
     fn drawn(seed: u64, transport: Transport) -> Self {
         let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
         // Half of what can go wrong does not.
@@ -96,7 +93,7 @@ impl Scenario {
                 .then_some((stall, stall + random.random_range(0..100 * MS))),
             ..manners
         };
-        // Drawn in an order that stays, so that a seed means the same load as before.
+        // The order of drawing stays, so that a seed means the same load as before.
         let connections = random.random_range(1..=2);
         let quota = random.random_bool(0.5).then(|| {
             let queries = random.random_range(1..20);
@@ -147,7 +144,7 @@ impl Scenario {
         Self { job, faults, manners, interrupted: random.random_bool(0.1) }
     }
 
-    /// One worker and these settings; nothing goes wrong.
+    /// One worker with these settings. Nothing goes wrong.
     fn quiet(settings: Load) -> Self {
         let transport = settings.transport;
         let tls = transport.is_encrypted().then(|| tls(true, false));
@@ -156,7 +153,7 @@ impl Scenario {
         Self { job, faults, manners, interrupted: false }
     }
 
-    /// The queries ask for the server's idle time-out (RFC 7828).
+    /// Makes the queries ask for the server's idle time-out (RFC 7828).
     fn keepalive(&mut self) {
         self.job.settings.keepalive = true;
         self.job.queries = queries(true);
@@ -184,7 +181,7 @@ fn target() -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 53))
 }
 
-/// Four queries; they ask for the server's idle time-out (RFC 7828) or have no EDNS.
+/// Four queries. They ask for the server's idle time-out (RFC 7828) or have no EDNS.
 fn queries(keepalive: bool) -> Arc<QueryList> {
     static MADE: [OnceLock<Arc<QueryList>>; 2] = [OnceLock::new(), OnceLock::new()];
     Arc::clone(MADE[usize::from(keepalive)].get_or_init(|| {
@@ -235,7 +232,7 @@ fn check(scenario: &Scenario, played: Played) {
     assert!(asked > 0 || all.answered == 0);
 }
 
-/// Plays seeds over a transport, `seeds` of them if no number of seeds and no seed is asked for.
+/// Plays `seeds` seeds, unless the environment asks for a number of seeds or for one seed.
 fn play_all(transport: Transport, seeds: u64) {
     let asked = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = asked("DNSLAB_SEEDS").unwrap_or(seeds);

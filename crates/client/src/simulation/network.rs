@@ -1,4 +1,4 @@
-//! A seeded network and its clock, in the place of the kernel.
+//! A seeded network and its clock, in place of the kernel.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ const DATAGRAM_BUFFER: usize = 64;
 /// How bad the network and the machine are; shares in [0, 1].
 #[derive(Clone, Debug)]
 pub(super) struct Faults {
-    /// Time from one side to the other, nanoseconds; later octets of a stream never overtake earlier ones.
+    /// Time from one side to the other, nanoseconds. Later octets of a stream never overtake earlier ones.
     pub(super) delay: Range<Nanos>,
     /// Datagrams that are lost, that come twice, that take ten times as long.
     pub(super) lost: f64,
@@ -45,7 +45,7 @@ pub(super) struct Faults {
     /// Connections that are refused, or whose SYN is lost.
     pub(super) refused: f64,
     pub(super) unheard: f64,
-    /// Connections that are reset when something is sent to them.
+    /// Connections that are reset when something is sent on them.
     pub(super) reset: f64,
     /// Readings of the clock at which the thread was away from its CPU, and for how long.
     pub(super) descheduled: f64,
@@ -71,7 +71,6 @@ impl Default for Faults {
     }
 }
 
-/// Something that happens at its time.
 #[derive(Debug)]
 enum Event {
     Connected(usize, Result<(), ErrorKind>),
@@ -90,7 +89,7 @@ struct SocketState {
     watches_writing: bool,
     is_watched: bool,
     is_dropped: bool,
-    /// The connection is there, or will never be.
+    /// Whether the connection is there or has failed; `None` while that is open.
     connected: Option<Result<(), ErrorKind>>,
     /// Octets of a stream, or datagrams, that have come.
     octets: VecDeque<u8>,
@@ -136,7 +135,7 @@ pub(crate) struct Net {
     events: BTreeMap<(Nanos, u64), Event>,
     count: u64,
     sockets: Vec<SocketState>,
-    /// Calls of the worker: one that goes on for ever is found by it.
+    /// Calls of the worker. Too many show that it goes on for ever.
     pub(super) calls: u64,
 }
 
@@ -193,7 +192,7 @@ impl Net {
         self.now
     }
 
-    /// Everything up to an instant happens.
+    /// Lets everything up to an instant happen.
     fn pass_until(&mut self, until: Nanos) {
         while let Some(entry) = self.events.first_entry()
             && entry.key().0 <= until
@@ -290,7 +289,7 @@ impl Net {
         }
     }
 
-    /// Ends what is left of a call at a socket for datagrams with an error, sometimes.
+    /// Sometimes ends the rest of a call at a socket for datagrams with an error.
     fn trouble(&mut self, number: usize) -> io::Result<()> {
         if let Some(kind) = self.sockets[number].error.take() {
             return Err(kind.into());
@@ -546,13 +545,12 @@ impl Inbox for Received {
     }
 }
 
-/// The address of a client's socket, as a server over QUIC tells them apart.
+/// Different for each socket, as a server over QUIC needs it.
 pub(super) fn address_of(number: usize) -> SocketAddr {
     let [a, b, c] = [number >> 16, number >> 8, number].map(|part| part as u8);
     SocketAddr::from(([10, a, b, c], 4_000))
 }
 
-/// The socket with this address.
 pub(super) fn socket_of(address: SocketAddr) -> usize {
     match address {
         SocketAddr::V4(address) => {

@@ -31,15 +31,16 @@ pub(super) struct Manners {
     pub(super) other_id: f64,
     pub(super) other_question: f64,
     pub(super) truncated: f64,
-    /// Of the queries that come again over TCP because the answer over UDP had TC, those that have it again.
+    /// Of the queries that come again over TCP after an answer with TC: those whose answer has TC again.
     pub(super) truncated_again: f64,
     pub(super) garbage: f64,
-    /// How long it keeps idle connections, 100 ms (RFC 7828, section 3.1): told to who asks. It does not close them.
+    /// How long it keeps idle connections, 100 ms (RFC 7828, section 3.1). It tells clients that ask, and
+    /// does not close the connections.
     pub(super) idle: Option<u8>,
-    /// Queries at which it closes the connection; those closes that are resets.
+    /// Queries at which it closes the connection, and the share of these closes that are resets.
     pub(super) closes: f64,
     pub(super) resets: f64,
-    /// Time for which it does nothing, once, and when.
+    /// The instants between which it does nothing, once.
     pub(super) stall: Option<(Nanos, Nanos)>,
 }
 
@@ -64,14 +65,12 @@ impl Default for Manners {
     }
 }
 
-/// What goes to a client.
 #[derive(Debug)]
 pub(super) enum ToClient {
     Octets(Vec<u8>),
     Close { by_reset: bool },
 }
 
-/// To whom an answer goes.
 #[derive(Clone, Copy, Debug)]
 enum Asker {
     Datagram,
@@ -99,12 +98,11 @@ struct Connection {
     is_closed: bool,
 }
 
-/// The server.
 pub(super) struct Server {
     random: Xoshiro256PlusPlus,
     manners: Manners,
     timeout: Nanos,
-    /// Of the client: queries on one connection at most, if it is exact.
+    /// The client's limit on queries per connection, if it is exact.
     pub(super) quota: Option<u32>,
     transport: Transport,
     connections: BTreeMap<usize, Connection>,
@@ -113,7 +111,7 @@ pub(super) struct Server {
     later: BTreeMap<(Nanos, u64), (usize, Asker, Vec<u8>)>,
     count: u64,
     pub(super) out: Vec<(usize, ToClient)>,
-    /// Right answers that left the server within the time-out of their query, at most.
+    /// Upper bound on right answers that left the server within the time-out of their query.
     pub(super) right: u64,
     /// Messages that came with a right header.
     pub(super) asked: u64,
@@ -187,7 +185,7 @@ impl Server {
         share > 0.0 && self.random.random_bool(share)
     }
 
-    /// A client has a socket that it did not have before. What is asked again over TCP comes on a stream.
+    /// A client has a new socket. What is asked again over TCP comes on a stream.
     pub(super) fn opened(&mut self, transport: Transport, number: usize, is_stream: bool) {
         let above = match transport {
             Transport::Udp if is_stream => Above::Plain,
@@ -211,14 +209,13 @@ impl Server {
         self.connections.insert(number, connection);
     }
 
-    /// The client has closed its socket.
     pub(super) fn forget(&mut self, number: usize) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.is_closed = true;
         }
     }
 
-    /// The client sends a query over UDP: its id is in no query that is in flight on this socket.
+    /// The client sends a query over UDP. No query in flight on this socket may have its id.
     pub(super) fn sent(&mut self, now: Nanos, number: usize, query: &[u8]) {
         let id = u16::from_be_bytes([query[0], query[1]]);
         let (timeout, quota) = (self.timeout, self.quota);
@@ -311,7 +308,7 @@ impl Server {
         connection.partial = frames.rest().to_vec();
     }
 
-    /// Puts octets into TLS, where there is any, and on the way.
+    /// Puts octets into TLS, if there is any, and on the way.
     fn seal(&mut self, number: usize, connection: &mut Connection, octets: &[u8]) {
         let mut sealed = Vec::new();
         match &mut connection.above {
@@ -328,7 +325,6 @@ impl Server {
         }
     }
 
-    /// What becomes of a query.
     fn query(
         &mut self,
         now: Nanos,
@@ -379,7 +375,7 @@ impl Server {
         }
         let mut answer = query.to_vec();
         answer[2] |= 0x80;
-        // The query ends with the empty option, whose length is that of its record, too.
+        // The query ends with the empty option. Its length is also that of its record.
         if let (Some(idle), Some(length)) = (manners.idle, answer.len().checked_sub(1)) {
             answer[length] = 2;
             answer[length - 4] += 2;
@@ -390,8 +386,8 @@ impl Server {
         }
         let mut answers = Vec::new();
         if self.chance(manners.other_id) {
-            // The question is another one, too: an answer with the id of another query that is in flight, and
-            // with its question, is that query's.
+            // The question is another one too. With the id and the question of another query in flight it
+            // would be that query's answer.
             let mut stray = stray(&answer);
             stray[1] ^= 0x55;
             stray[13] ^= 0x02;
@@ -422,7 +418,6 @@ impl Server {
         [later, quic].into_iter().flatten().min()
     }
 
-    /// Sends what was put off until now.
     pub(super) fn look_at_the_time(&mut self, now: Nanos, origin: Instant) {
         while let Some(entry) = self.later.first_entry()
             && entry.key().0 <= now
@@ -496,7 +491,7 @@ impl Server {
 }
 
 impl Connection {
-    /// Holds a query against those before it.
+    /// Checks a query against those before it.
     #[track_caller]
     fn note_query(&mut self, now: Nanos, id: Option<u16>, timeout: Nanos, quota: Option<u32>) {
         self.queries += 1;
@@ -510,14 +505,14 @@ impl Connection {
     }
 }
 
-/// An answer with the code REFUSED, by which one is known that answers something else.
+/// An answer with the code REFUSED, which marks an answer to something else.
 fn stray(answer: &[u8]) -> Vec<u8> {
     let mut stray = answer.to_vec();
     stray[3] |= 5;
     stray
 }
 
-/// The settings of TLS, made once for each transport, with the tickets that they hand out.
+/// Made once for each transport, with the tickets that they hand out.
 fn tls_once(transport: Transport) -> Arc<ServerConfig> {
     static MADE: OnceLock<[Arc<ServerConfig>; 2]> = OnceLock::new();
     let made = MADE.get_or_init(|| [tls(Transport::Dot), tls(Transport::Doh2)]);

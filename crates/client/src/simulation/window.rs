@@ -24,7 +24,7 @@ fn closed(transport: Transport, outstanding: u32, settings: Load) -> Scenario {
     scenario
 }
 
-/// Plays it; the outcomes, and the mean of the queries that were in flight (Little's law).
+/// Plays it. Returns the outcomes, and the mean number of queries in flight (Little's law).
 fn played(scenario: &Scenario) -> (Outcomes, f64) {
     let recorder = scenario.play().end.recorder;
     let mut latency = Histogram::default();
@@ -36,7 +36,7 @@ fn played(scenario: &Scenario) -> (Outcomes, f64) {
     (outcomes, in_flight)
 }
 
-/// As [`played`], where each query has an answer.
+/// As [`played`], if each query has an answer.
 #[track_caller]
 fn answered(scenario: &Scenario) -> (Outcomes, f64) {
     let (outcomes, in_flight) = played(scenario);
@@ -61,12 +61,13 @@ fn asks_again(connections: u32) -> Load {
 fn the_whole_window_is_in_flight() {
     for transport in Transport::ALL {
         let (_, in_flight) = answered(&closed(transport, 12, Load::default()));
-        // Until the connection is there nothing is; the last answers come behind the end of the window.
+        // Nothing is in flight until the connection is there, and the last answers come after the end of the
+        // window.
         assert!((11.5..=12.2).contains(&in_flight), "{transport}: {in_flight} in flight");
     }
 }
 
-/// A connection that has had its share drains while the next one goes on: always two of a client, or three.
+/// A used-up connection drains while the next one goes on. A client always has two, or three.
 #[test]
 fn a_window_is_shared_by_a_connection_and_those_that_drain() {
     for transport in Transport::ALL {
@@ -109,8 +110,8 @@ fn an_idle_time_of_zero_does_not_wait_for_the_other_answers() {
     }
 }
 
-/// Three sockets for one client, whose queries are nearly all the time on their way over TCP: the place of one
-/// is taken once, and free as soon as its answer over TCP has come.
+/// Three sockets for one client, whose queries are nearly all the time on their way over TCP. The place of a
+/// query is taken once, and free as soon as its answer over TCP has come.
 #[test]
 fn a_place_that_is_asked_again_over_tcp_is_taken_from_the_window_once() {
     let mut scenario = closed(Transport::Udp, 12, asks_again(3));
@@ -119,7 +120,7 @@ fn a_place_that_is_asked_again_over_tcp_is_taken_from_the_window_once() {
     assert!((11.5..=12.2).contains(&in_flight), "{in_flight} in flight");
 }
 
-/// Nobody is there over TCP: each place is taken as long as its query waits for that.
+/// Nobody is there over TCP. Each place is taken as long as its query waits for TCP.
 #[test]
 fn places_whose_queries_wait_for_tcp_are_taken() {
     let mut scenario = closed(Transport::Udp, 8, asks_again(2));
@@ -131,7 +132,7 @@ fn places_whose_queries_wait_for_tcp_are_taken() {
     assert_eq!(outcomes.lost(), 8, "{outcomes:?}");
 }
 
-/// A place whose query is not answered is free again at the time-out, and not sooner.
+/// The place of a query without an answer is free again at the time-out, and not sooner.
 #[test]
 fn places_of_lost_queries_are_free_after_the_time_out() {
     for transport in Transport::ALL {
@@ -139,7 +140,7 @@ fn places_of_lost_queries_are_free_after_the_time_out() {
         scenario.manners.silent = 1.0;
         let (outcomes, _) = played(&scenario);
         assert_eq!(outcomes.timed_out, outcomes.due, "{transport}: {outcomes:?}");
-        // 200 ms are 20 time-outs, the handshake comes before the first.
+        // 200 ms are 20 time-outs; the handshake comes before the first.
         assert!((19..=20).contains(&outcomes.due), "{transport}: {outcomes:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What a server's certificate is, read from its DER form (X.690; RFC 5280, section 4.1): the kind of key
-//! and of signature, which is what a handshake costs by. rustls tells neither.
+//! Reads a server's certificate from its DER form (X.690; RFC 5280, section 4.1): the kind of key and of
+//! signature, which decide what a handshake costs. rustls tells neither.
 
 use dnslab_measure::CertificateFacts;
 use rustls_pki_types::CertificateDer;
@@ -9,7 +9,7 @@ const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const OBJECT_IDENTIFIER: u8 = 0x06;
-/// `[0]`, which the version stands in.
+/// `[0]`, which holds the version.
 const VERSION: u8 = 0xa0;
 
 /// Object identifiers of parts of a name (RFC 5280, appendix A.1).
@@ -32,7 +32,7 @@ const NAMES: [(&[u8], &str); 12] = [
     (&[0x2b, 0x65, 0x70], "Ed25519"),
 ];
 
-/// What the certificates are that a server sent, its own first; `None` if there is none, or if it cannot
+/// The facts of the certificates that a server sent, its own first. `None` if there is none, or if it cannot
 /// be read.
 pub(crate) fn facts(sent: &[CertificateDer<'_>]) -> Option<CertificateFacts> {
     let (key, key_bits, signature) = read(sent.first()?)?;
@@ -40,15 +40,14 @@ pub(crate) fn facts(sent: &[CertificateDer<'_>]) -> Option<CertificateFacts> {
     Some(CertificateFacts { key, key_bits, signature, sent: sent.len() as u32, octets })
 }
 
-/// True if a certificate signed itself, as far as it says: issuer and subject are the same, or there is
-/// no subject at all, as in those that BIND makes for itself (`tls ephemeral`).
+/// True if a certificate says that it signed itself. Issuer and subject are the same, or there is no subject,
+/// as in those that BIND makes for itself (`tls ephemeral`).
 pub(super) fn is_self_issued(certificate: &[u8]) -> bool {
     let is_own = |(issuer, subject): (&[u8], &[u8])| issuer == subject || subject.is_empty();
     names_of(certificate).is_some_and(is_own)
 }
 
-/// Who signed a certificate, by the common name, or else by the organisation (RFC 5280, section
-/// 4.1.2.4).
+/// The signer's common name, or without one its organisation (RFC 5280, section 4.1.2.4).
 pub(super) fn issuer_name(certificate: &[u8]) -> Option<String> {
     let (issuer, _) = names_of(certificate)?;
     let of = |kind: &[u8]| {
@@ -63,7 +62,7 @@ pub(super) fn issuer_name(certificate: &[u8]) -> Option<String> {
     of(COMMON_NAME).or_else(|| of(ORGANISATION))
 }
 
-/// Issuer and subject of a certificate.
+/// Issuer and subject.
 fn names_of(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut body = Elements(Elements(Elements(certificate).expect(SEQUENCE)?).expect(SEQUENCE)?);
     if body.0.first() == Some(&VERSION) {
@@ -78,7 +77,7 @@ fn names_of(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((issuer, body.expect(SEQUENCE)?))
 }
 
-/// The kind of key, its length in bits, and the signature of a certificate.
+/// The kind of key, its length in bits, and the signature.
 fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
     let mut certificate = Elements(Elements(certificate).expect(SEQUENCE)?);
     let mut body = Elements(certificate.expect(SEQUENCE)?);
@@ -93,7 +92,7 @@ fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
     let mut key = Elements(body.expect(SEQUENCE)?);
     let mut algorithm = Elements(key.expect(SEQUENCE)?);
     let kind = algorithm.expect(OBJECT_IDENTIFIER)?;
-    // Elliptic curves have their curve as the parameter of one common algorithm.
+    // For elliptic curves the curve is the parameter of one common algorithm.
     let curve = algorithm.next().filter(|(tag, _)| *tag == OBJECT_IDENTIFIER);
     let kind = name(curve.map_or(kind, |(_, curve)| curve));
     // The first octet counts unused bits, of which keys have none.
@@ -112,7 +111,7 @@ fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
     Some((kind, u32::try_from(bits).ok()?, name(signature)))
 }
 
-/// The name of an object identifier; its octets in hexadecimal if it is unknown.
+/// Hexadecimal octets if it is unknown.
 fn name(identifier: &[u8]) -> String {
     match NAMES.iter().find(|(known, _)| *known == identifier) {
         Some((_, name)) => (*name).to_owned(),
@@ -120,14 +119,13 @@ fn name(identifier: &[u8]) -> String {
     }
 }
 
-/// Elements of DER, one after another.
 struct Elements<'a>(&'a [u8]);
 
 impl<'a> Elements<'a> {
-    /// Tag and content of the next element; `None` at the end, or if it is cut short.
+    /// Tag and content of the next element. `None` at the end, or if it is cut short.
     fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let (&[tag, first], rest) = self.0.split_first_chunk()?;
-        // X.690, section 8.1.3: a short length, or the number of octets that the length has.
+        // X.690, section 8.1.3: a short length, or the number of octets of the length.
         let (length, rest) = match usize::from(first) {
             short @ 0..=0x7f => (short, rest),
             long @ 0x81..=0x84 => {

@@ -14,9 +14,8 @@ use super::session::TlsSession;
 use super::tickets::TicketStore;
 use super::{Records, TlsSettings, alpn_of};
 
-/// What all clients of one worker share: settings, and a store in which each client's tickets lie
-/// apart, as those of real clients do. One for all, because a set of settings for each would be
-/// kilobytes for a client that is not even connected.
+/// What all clients of one worker share: settings, and a store that keeps the tickets of each client apart.
+/// Settings for each client would take kilobytes for a client that is not even connected.
 pub struct ClientTls {
     settings: TlsSettings,
     config: Arc<ClientConfig>,
@@ -39,8 +38,8 @@ impl ClientTls {
         Self { settings, config, alpn, tickets, idle_timeout: None, quic: OnceCell::new() }
     }
 
-    /// The same for clients that close a connection over QUIC themselves when nothing has come on it
-    /// for so long, and say so (RFC 9000, section 10.1). `None` leaves that to the server.
+    /// The same for clients that close a silent connection over QUIC after this time, and say so (RFC 9000,
+    /// section 10.1). `None` leaves that to the server.
     pub(crate) fn with_idle_timeout(self, idle_timeout: Option<Duration>) -> Self {
         Self { idle_timeout, ..self }
     }
@@ -54,13 +53,13 @@ impl ClientTls {
         TlsSession::new(self, client)
     }
 
-    /// From here on, tickets taken from and put into the store are those of this client. To be
-    /// called before a connection is opened and before octets are handed to it.
+    /// Selects the client whose tickets are taken from and put into the store. To be called before a
+    /// connection is opened and before octets are handed to it.
     pub(crate) fn enter(&self, client: u32) {
         self.tickets.enter(client);
     }
 
-    /// The settings with this name in ALPN; shared if it is the transport's own.
+    /// The settings with this name in ALPN. Those of the transport itself are shared.
     pub(crate) fn client_config(&self, alpn: &[u8]) -> Arc<ClientConfig> {
         if alpn == self.alpn {
             return Arc::clone(&self.config);
@@ -87,27 +86,23 @@ impl ClientTls {
         Ok(self.quic.get().expect("it was found filled"))
     }
 
-    /// The transport's name in ALPN.
     pub(super) fn alpn(&self) -> &'static [u8] {
         self.alpn
     }
 
-    /// The store, for connections that enter by themselves.
+    /// For connections that select their client themselves.
     pub(crate) fn tickets(&self) -> &Arc<TicketStore> {
         &self.tickets
     }
 
-    /// The name that the server's certificate must have.
     pub(crate) fn server_name(&self) -> &ServerName<'static> {
         &self.settings.server_name
     }
 
-    /// The certificate is verified.
     pub(crate) fn is_verified(&self) -> bool {
         self.settings.verified
     }
 
-    /// How queries are put into records.
     pub(crate) fn records(&self) -> Records {
         self.settings.records
     }

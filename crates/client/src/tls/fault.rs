@@ -16,20 +16,20 @@ use super::certificate;
 /// What is wrong with a server's certificate (RFC 5280, section 6; RFC 9525 for names).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateFault {
-    /// It signed itself, and no authority is this certificate.
+    /// It signed itself and is not one of the authorities.
     SelfSigned {
-        /// True if it would be accepted with itself as the authority. That of an authority is not
-        /// (`openssl req -x509` makes one), and that which BIND makes for itself is not (X.509 v1).
+        /// True if it would be accepted as its own authority. The certificate of an authority is not
+        /// (`openssl req -x509` makes one), nor is the one that BIND makes for itself (X.509 v1).
         would_do_as_authority: bool,
     },
     /// None of the authorities signed it.
     UnknownAuthority {
-        /// Who did, by the common name or the organisation; empty if it has neither.
+        /// The signer's common name or organisation; empty if it has neither.
         issuer: String,
     },
-    /// It was valid until so long ago.
+    /// It expired so long ago.
     Expired(Duration),
-    /// It will be valid after so long.
+    /// It becomes valid after this time.
     NotYetValid(Duration),
     /// It is for other names.
     WrongName {
@@ -38,12 +38,11 @@ pub enum CertificateFault {
         /// The names that it is for; empty if it has none.
         names: Vec<String>,
     },
-    /// Something else, in the words of the TLS library.
+    /// Another fault, in the words of the TLS library.
     Other(String),
 }
 
 impl CertificateFault {
-    /// What rustls found wrong with these certificates.
     fn of(
         error: &CertificateError,
         (own, others): (&CertificateDer<'_>, &[CertificateDer<'_>]),
@@ -65,7 +64,7 @@ impl CertificateFault {
             _ if certificate::is_self_issued(own) => Self::SelfSigned {
                 would_do_as_authority: is_accepted_by_itself((own, others), (name, now)),
             },
-            // With a wrong signature there is an authority of this name, but it is not the one.
+            // With a wrong signature there is an authority of this name, but it is another one.
             E::UnknownIssuer | E::BadSignature => {
                 Self::UnknownAuthority { issuer: certificate::issuer_name(own).unwrap_or_default() }
             }
@@ -74,13 +73,13 @@ impl CertificateFault {
     }
 }
 
-/// A name without the kind that rustls writes around it: `DnsName("ns.example")`.
+/// A name without what rustls writes around it: `DnsName("ns.example")`.
 fn plain_name(name: &str) -> String {
     let inside = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inside.unwrap_or(name).trim_matches('"').to_owned()
 }
 
-/// True if a certificate is accepted where it is the authority, but perhaps for its names.
+/// True if a certificate is accepted as its own authority, apart from its names.
 fn is_accepted_by_itself(
     (own, others): (&CertificateDer<'_>, &[CertificateDer<'_>]),
     (name, now): (&ServerName<'_>, UnixTime),
@@ -147,7 +146,7 @@ impl fmt::Display for CertificateFault {
     }
 }
 
-/// A verifier that keeps what was wrong: of a handshake over QUIC only an alert is left.
+/// A verifier that keeps the fault: a handshake over QUIC leaves only an alert.
 #[derive(Debug)]
 pub struct FaultWatch {
     inner: Arc<dyn ServerCertVerifier>,
@@ -155,12 +154,11 @@ pub struct FaultWatch {
 }
 
 impl FaultWatch {
-    /// Watches a verifier.
     pub(super) fn new(inner: Arc<dyn ServerCertVerifier>) -> Self {
         Self { inner, fault: Mutex::new(None) }
     }
 
-    /// What was wrong with the last certificate that was not accepted.
+    /// The fault of the last certificate that was not accepted.
     pub fn fault(&self) -> Option<CertificateFault> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -226,7 +224,7 @@ mod tests {
         params
     }
 
-    /// What is wrong with the certificate of a server, in words, for whoever trusts an authority.
+    /// The fault of a server's certificate in words, for a client that trusts an authority.
     fn words(change: impl FnOnce(&mut CertificateParams), is_signed: bool, name: &str) -> String {
         let key = KeyPair::generate().unwrap();
         let authority = params(|params| {

@@ -19,9 +19,8 @@ pub(crate) struct TlsSession {
     tickets: Arc<TicketStore>,
     client: u32,
     verified: bool,
-    /// What was sent before the handshake ended; `None` if no ticket allows it, and after it.
+    /// What was sent before the handshake ended. `None` after it, or if no ticket allows early data.
     early: Option<Box<Early>>,
-    /// The server accepted octets that were sent before the handshake ended.
     early_accepted: bool,
 }
 
@@ -29,12 +28,12 @@ pub(crate) struct TlsSession {
 #[derive(Default)]
 struct Early {
     octets: Vec<u8>,
-    /// How many of them went out; the rest was too much for the ticket and waits.
+    /// How many octets went out. The rest was too much for the ticket and waits.
     sent: usize,
 }
 
 impl TlsSession {
-    /// A connection that has not begun. The store must have been told the client.
+    /// Makes a connection that has not begun. The store must know the client ([`ClientTls::enter`]).
     ///
     /// # Errors
     /// When TLS refuses its settings.
@@ -58,12 +57,10 @@ impl TlsSession {
         self.pour(write);
     }
 
-    /// The handshake has ended.
     pub(crate) fn is_established(&self) -> bool {
         !self.connection.is_handshaking()
     }
 
-    /// This name was chosen in ALPN.
     pub(crate) fn agreed_on(&self, alpn: &[u8]) -> bool {
         self.connection.alpn_protocol() == Some(alpn)
     }
@@ -76,7 +73,7 @@ impl TlsSession {
         }
     }
 
-    /// Appends the records that carry `plain`, which are as few as can be, to `write`.
+    /// Appends the records that carry `plain`, as few as possible, to `write`.
     ///
     /// # Errors
     /// When the connection is at its end.
@@ -99,8 +96,7 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Appends what the records in `read` carry to `plain`, and what must go out in return to
-    /// `write`.
+    /// Appends what the records in `read` carry to `plain`, and what must go out in return to `write`.
     ///
     /// # Errors
     /// When the connection is at its end; `plain` and `write` then hold what came before it.
@@ -165,8 +161,7 @@ impl TlsSession {
         Handshake { duration, kind, agreed }
     }
 
-    /// At the end of the handshake: sends again what the server did not accept, and what was too
-    /// much before.
+    /// At the end of the handshake, sends again what the server did not accept and what was too much before.
     fn settle_early_data(&mut self, write: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         let Some(early) = self.early.take() else { return Ok(()) };
         let accepted = self.connection.is_early_data_accepted();

@@ -1,5 +1,5 @@
-//! Sessions against a server in memory: tickets of each client apart, early data taken, refused, and
-//! too much of it.
+//! Sessions against a server in memory: tickets of each client apart, early data taken, refused, and too much
+//! of it.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -34,14 +34,13 @@ fn clients(change: impl Fn(TlsSettings) -> TlsSettings) -> ClientTls {
     ClientTls::new(&change(settings), Transport::Dot)
 }
 
-/// What the server read, and how the handshake went.
 struct Talk {
     kind: HandshakeKind,
     read: Vec<u8>,
     answer: Vec<u8>,
 }
 
-/// Opens a connection, writes `plain` as soon as that may be, and reads the answer `pong`.
+/// Opens a connection, writes `plain` as soon as possible, and reads the answer `pong`.
 fn talk(mut session: TlsSession, config: &Arc<ServerConfig>, plain: &[&[u8]]) -> Talk {
     let mut server = ServerConnection::new(Arc::clone(config)).unwrap();
     let (mut to_server, mut answer, mut read) = (Vec::new(), Vec::new(), Vec::new());
@@ -114,7 +113,7 @@ fn early_data_is_never_lost_and_never_doubled() {
     use HandshakeKind::{EarlyData, Full, Resumed};
     let parts: Vec<Vec<u8>> = (0..40).map(|number| vec![number; 100]).collect();
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    // More than the server takes is kept for after the handshake.
+    // What the server does not take is kept for after the handshake.
     for (taken, kind) in [(16_384, EarlyData), (1_050, EarlyData), (0, Resumed)] {
         let config = server(taken);
         let tls = clients(|settings| settings.with_early_data(true));

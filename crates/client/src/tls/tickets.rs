@@ -1,5 +1,5 @@
-//! What a client keeps of its connections for the next one, each client's apart: session tickets, and
-//! over QUIC tokens.
+//! What a client keeps of its connections for the next one, apart for each client: session tickets, and over
+//! QUIC tokens.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,43 +10,41 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls_pki_types::ServerName;
 
-/// The tickets of a worker's clients. `rustls` asks for them by the server's name, which is the
-/// same for all; whose they are is said by [`TicketStore::enter`] before.
+/// The tickets of a worker's clients. `rustls` asks for them by the server's name, which is the same for all.
+/// [`TicketStore::enter`] says before whose they are.
 ///
-/// A client without tickets takes no memory. What a server's preference for a key exchange group
-/// was is not kept: each handshake offers what the first one did.
+/// A client without tickets takes no memory. The server's preference for a key exchange group is not kept:
+/// each handshake offers what the first one did.
 #[derive(Debug, Default)]
 pub(crate) struct TicketStore {
     current: AtomicU32,
-    /// Locked by one thread alone, so never waited for: `rustls` wants a store that could be shared.
+    /// Used by one thread alone, so never waited for. `rustls` wants a store that could be shared.
     clients: Mutex<HashMap<u32, Box<Tickets>>>,
-    /// A handshake with a token of the server came to its end: one that does not has another reason.
+    /// A handshake with a token of the server succeeded. Later failures have another reason.
     has_good_tokens: AtomicBool,
-    /// The first handshake with a token of the server has failed: no more of them are used, by no client.
+    /// The first handshake with a token of the server failed. No client uses tokens any more.
     has_bad_tokens: AtomicBool,
 }
 
-/// The tickets of one client.
 #[derive(Debug, Default)]
 struct Tickets {
     /// Of TLS 1.2: the latest, to be used as often as it is accepted (RFC 5077).
     v12: Option<Tls12ClientSessionValue>,
-    /// Of TLS 1.3: the latest two, to be used once each (RFC 8446, appendix C.4). Two, because a
-    /// client may open its next connection before its last one has brought a new ticket.
+    /// Of TLS 1.3: the latest two, to be used once each (RFC 8446, appendix C.4). Two, because a client may
+    /// open its next connection before its last one has brought a new ticket.
     v13: [Option<Tls13ClientSessionValue>; 2],
     /// Of QUIC: the latest token, to be used once (RFC 9000, section 8.1.3).
     token: Option<Vec<u8>>,
 }
 
 impl Tickets {
-    /// Nothing is kept.
     fn is_empty(&self) -> bool {
         self.v12.is_none() && self.token.is_none() && self.v13.iter().all(Option::is_none)
     }
 }
 
 impl TicketStore {
-    /// From here on, tickets are those of this client.
+    /// Selects the client whose tickets are used from here on.
     pub(crate) fn enter(&self, client: u32) {
         self.current.store(client, Ordering::Relaxed);
     }
@@ -62,13 +60,11 @@ impl TicketStore {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the tickets of the current client.
     fn change<T>(&self, change: impl FnOnce(&mut Tickets) -> T) -> T {
         let client = self.current.load(Ordering::Relaxed);
         change(self.clients().entry(client).or_default())
     }
 
-    /// Takes something from the tickets of the current client, if it has any.
     fn take<T>(&self, take: impl FnOnce(&mut Tickets) -> Option<T>) -> Option<T> {
         let client = self.current.load(Ordering::Relaxed);
         let mut clients = self.clients();
@@ -152,7 +148,7 @@ mod tests {
         store.enter(1);
         assert_eq!((take(), take()), (Some(b"of one".to_vec()), None));
         assert_eq!(store.len(), 1);
-        // One fails: none is used any more, and none is kept.
+        // After one failure no token is used or kept any more.
         store.refuse();
         store.keep(b"later".to_vec());
         store.enter(2);

@@ -21,8 +21,6 @@ pub enum Verification {
     Off,
 }
 
-/// What verifies certificates in this way.
-///
 /// # Errors
 /// When the authorities cannot be read or used.
 pub(super) fn verifier(
@@ -44,7 +42,6 @@ pub(super) fn verifier(
     }
 }
 
-/// The certificates in a PEM file.
 fn authorities(path: &Path) -> Result<RootCertStore, TlsSettingsError> {
     let error = |source| TlsSettingsError::Authority { path: path.to_owned(), source };
     let mut store = RootCertStore::empty();
@@ -59,8 +56,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsSettingsError> {
     Ok(store)
 }
 
-/// Accepts every certificate, but still checks that the server holds its key: the handshake costs
-/// what it costs with verification, less the chain.
+/// Accepts every certificate, but still checks that the server holds its key. So the handshake costs what it
+/// costs with verification, less the chain.
 #[derive(Debug)]
 struct AcceptAny {
     provider: Arc<CryptoProvider>,

@@ -10,8 +10,8 @@ use crate::time::Nanos;
 use dnslab_settings::ReceiveTime;
 
 impl<R: Runtime> Worker<'_, R> {
-    /// Looks after a slot at `at` at the latest. A slot has one alarm, for whatever it waits for;
-    /// what is armed for later than that is found again when the alarm goes off.
+    /// Looks after a slot at `at` at the latest. A slot has one alarm for everything that it waits for. When
+    /// the alarm goes off, later times are found again.
     #[inline]
     pub(super) fn arm(&mut self, number: u32, at: Nanos) {
         let slot = &mut self.slots[number as usize];
@@ -21,7 +21,6 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Serves the slots whose alarm has gone off.
     pub(super) fn serve_alarms(&mut self, now: Nanos) {
         while let Some(Reverse((at, number))) = self.alarms.peek().copied()
             && at <= now
@@ -35,19 +34,19 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Gives up what has waited for the time-out, sends what a connection's timer wants sent, and arms
-    /// the next alarm.
+    /// Gives up what has waited for the time-out, sends what a connection's timer wants sent, and arms the
+    /// next alarm.
     fn look_at_the_time(&mut self, number: u32, now: Nanos) {
         let timeout = self.shard.timeout;
         if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
-            // This thread may have been away from its CPU, and what it waits for be there.
+            // This thread may have been away from its CPU, so what the slot waits for may be there.
             self.advance(number);
         }
         if self.is_attempt_late(number, now) {
-            // A lost SYN would keep its client away for seconds, and nobody would be told. Queries
-            // that went as early data end with the attempt.
+            // A lost SYN would keep its client away for seconds without a word. Queries that went as early
+            // data end with the attempt.
             if let Some(connection) = &mut self.slots[number as usize].connection {
-                // Over QUIC the server may have what it takes for a connection.
+                // Over QUIC the server may have taken the connection for open.
                 connection.close(now, &mut self.scratch);
             }
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
@@ -71,21 +70,20 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let idle = idle.filter(|end| *end > now);
         for at in [connecting, sent, unsent, timer, idle].into_iter().flatten() {
-            // A timer that is overdue all the same is served in the next round.
+            // If a timer is overdue all the same, the next round serves it.
             self.arm(number, at.max(now + 1));
         }
         self.list(number);
         self.list_client_of_retry(number);
     }
 
-    /// The slot's attempt to connect has taken the whole time-out.
     fn is_attempt_late(&self, number: u32, now: Nanos) -> bool {
         let slot = &self.slots[number as usize];
         slot.is_new && slot.connecting_since + self.shard.timeout <= now
     }
 
-    /// A query in flight has waited for the time-out, but the kernel, whose clock counts, may have
-    /// had its answer before.
+    /// A query in flight has waited for the time-out. But the kernel's clock counts, and the kernel may have
+    /// had its answer in time.
     fn may_have_come_in_time(&mut self, number: u32, now: Nanos) -> bool {
         if self.shard.job.settings.receive_time == ReceiveTime::User {
             return false;
@@ -101,7 +99,7 @@ impl<R: Runtime> Worker<'_, R> {
             .and_then(|connection| connection.next_timer())
     }
 
-    /// Ends the queries in flight that have waited for the time-out; when the oldest of the others
+    /// Ends the queries in flight that have waited for the time-out. Returns when the oldest of the others
     /// was sent.
     fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
         let slot = &mut self.slots[number as usize];
@@ -141,7 +139,7 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// When an idle slot is to be closed; `None` if it is not idle, or is never closed for it.
+    /// `None` if the slot is not idle, or is never closed for being idle.
     fn idle_end(&self, number: u32) -> Option<Nanos> {
         let slot = &self.slots[number as usize];
         let limit = slot.longest_idle(self.shard.idle);
@@ -149,7 +147,7 @@ impl<R: Runtime> Worker<'_, R> {
         (is_idle && limit < Nanos::MAX).then(|| slot.active_at.saturating_add(limit))
     }
 
-    /// Notes that a slot is idle, if it is one that is closed for it.
+    /// Notes that a slot is idle, if idle slots of its kind are closed.
     pub(super) fn note_idle(&mut self, number: u32) {
         let Some(end) = self.idle_end(number) else { return };
         self.arm(number, end);
@@ -160,7 +158,7 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Closes the slot that has been idle for longest; false if none is idle.
+    /// False if none is idle.
     pub(super) fn close_longest_idle(&mut self, now: Nanos) -> bool {
         while let Some((since, number)) = self.idle.pop_front() {
             self.slots[number as usize].idle_listed = false;
@@ -171,7 +169,7 @@ impl<R: Runtime> Worker<'_, R> {
                 self.close(number, now);
                 return true;
             }
-            // It was busy meanwhile.
+            // It was busy in the meantime.
             self.note_idle(number);
         }
         false

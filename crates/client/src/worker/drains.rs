@@ -1,10 +1,10 @@
-//! Connections that take no more queries, and wait for the answers to their last.
+//! Connections that take no more queries and wait for their last answers.
 //!
-//! A client that may send no more on a connection sends on a new one, whatever the old one still
-//! owes it: else one lost datagram would keep it from sending for a whole time-out. The old connection
-//! moves with its table of queries in flight into a slot of its own, which nothing is sent on, and
-//! which closes when the last of them has its outcome. Its place in the lists, in epoll and among
-//! the alarms is that of any slot.
+//! A client that may send no more on a connection goes on with a new one, even if answers are still to come
+//! on the old one. Otherwise one lost datagram would keep it from sending for a whole time-out. The old
+//! connection moves with its table of queries in flight into a slot of its own, a drain. Nothing is sent on a
+//! drain, and it closes when its last query has its outcome. In the lists, in epoll and among the alarms it
+//! is like any other slot.
 
 use super::Worker;
 use crate::connection_slot::ConnectionSlot;
@@ -12,13 +12,13 @@ use crate::runtime::Runtime;
 use crate::time::Nanos;
 
 impl<R: Runtime> Worker<'_, R> {
-    /// The slot that a slot's queries belong to: itself, or the one whose connection it drains.
+    /// The slot that a slot's queries belong to: itself, or for a drain the slot that it drains for.
     #[inline]
     pub(super) fn home(&self, number: u32) -> u32 {
         self.slots[number as usize].drains_for.unwrap_or(number)
     }
 
-    /// Moves a slot's connection, with what is in flight on it, to a drain; the slot is then without a
+    /// Moves a slot's connection, with the queries in flight on it, to a drain. The slot then has no
     /// connection.
     pub(super) fn drain(&mut self, number: u32, now: Nanos) {
         let drain = self.free_drain(number);
@@ -32,8 +32,8 @@ impl<R: Runtime> Worker<'_, R> {
             self.back_off(number, now);
         }
         self.register_again(drain);
-        // Nothing on the connection is to be looked after before the slot itself was. An alarm that the
-        // drain has from its last connection goes off sooner, and finds this one.
+        // Nothing on the connection needs attention before the slot itself did. If the drain still has an
+        // earlier alarm of its last connection, that alarm finds this one.
         self.arm(drain, alarm);
     }
 
@@ -48,8 +48,8 @@ impl<R: Runtime> Worker<'_, R> {
         drain
     }
 
-    /// Notes that so many queries in flight on a slot have their outcome: if it is a drain, their
-    /// places in the window of the slot that it drains for are free.
+    /// Notes that `ended` queries in flight on a slot have their outcome. If the slot is a drain, this frees
+    /// their places in the window of the slot that it drains for.
     #[inline]
     pub(super) fn note_ended(&mut self, number: u32, ended: usize) {
         if ended > 0
@@ -60,15 +60,14 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Closes places of a window that are free because the queries in them ended without an answer:
-    /// they open again step by step. The window is that of the slot which they belong to.
+    /// Closes window places whose queries ended without an answer. They open again step by step. The window
+    /// is that of the slot that the queries belong to.
     pub(super) fn close_places(&mut self, number: u32, count: usize) {
         let home = self.home(number);
         let window = &mut self.slots[home as usize].window;
         *window = window.saturating_sub(count as u32);
     }
 
-    /// Closes a drain that nothing is in flight on.
     pub(super) fn rest_drain(&mut self, number: u32, now: Nanos) {
         let slot = &self.slots[number as usize];
         if slot.connection.is_some() && slot.table.len() == 0 {

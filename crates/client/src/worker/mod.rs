@@ -25,28 +25,28 @@ use dnslab_wire::MessageBatch;
 pub struct WorkerEnd {
     /// What it counted.
     pub recorder: Recorder,
-    /// CPU time used in its turns of the measured window, and time waited for a CPU in them.
+    /// CPU time, and time waited for a CPU, in its turns of the measured window.
     pub time: ThreadTime,
     /// Length of the measured window as this thread saw it.
     pub elapsed: Nanos,
     /// End of the measured window.
     pub until: Nanos,
-    /// Its clients.
+    /// Its clients, connected or not.
     pub clients: u32,
     /// Clients that could send when the measured window began.
     pub open_clients: u32,
-    /// Clients that were connected when it ended, and had an answer if they had asked; `None` where
-    /// clients connect on query_source.
+    /// Clients that were connected at its end and, if they had asked, had an answer; `None` where clients
+    /// connect on demand.
     pub served_clients: Option<u32>,
-    /// Clients whose last queries all timed out, more than chance explains.
+    /// Clients whose last queries all timed out, beyond chance.
     pub forsaken_clients: u32,
-    /// Time in the measured window in which slots waited to be opened while as many as may be were on
-    /// their way.
+    /// Time in the measured window in which slots could not be opened because as many connections as allowed
+    /// were being opened.
     pub held: Nanos,
-    /// Answers that its UDP sockets dropped, from at most an interval before the measured window
-    /// on: what was dropped is asked of each socket, and that takes its time.
+    /// Answers that its UDP sockets dropped, counted from at most one interval before the measured window:
+    /// reading the count of each socket takes time.
     pub drops: u64,
-    /// Slept to gather in the measured window.
+    /// Batching sleeps in the measured window.
     pub pauses: Pauses,
     /// Which system calls carried the messages; `None` if no connection was ever opened.
     pub send_path: Option<&'static str>,
@@ -62,49 +62,48 @@ pub struct WorkerEnd {
     pub last_end: Option<String>,
 }
 
-/// Sleeps to gather.
+/// Sleeps that let more answers and arrivals come together in one batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pauses {
-    /// How many there were.
+    /// Their number.
     pub count: u64,
-    /// How long they were together.
+    /// Their length together.
     pub time: Nanos,
 }
 
 /// Longest sleep, so that an interrupt is noticed soon.
 const MAX_WAIT: Nanos = 50_000_000;
 
-/// One worker: the clients of a [`Shard`], on one thread.
+/// The clients of a [`Shard`], on one thread.
 pub struct Worker<'a, R: Runtime> {
     runtime: R,
     shard: Shard<'a>,
     matcher: ResponseMatcher<'a>,
     query_source: QuerySource,
-    /// For each client its connections, the first ones of all clients first; then, if truncated
-    /// answers are asked again over TCP, one more of each client for that. Behind them, those that
-    /// wait for the last answers of connections that have had their share.
+    /// First the connections of the clients: the first one of each client, then the second one of each, and
+    /// so on. Then, if truncated answers are asked again over TCP, one more slot for each client. Last the
+    /// drains, which wait for the last answers of used-up connections.
     slots: Vec<ConnectionSlot<R>>,
-    /// How many belong to clients; the others are drains.
+    /// How many slots belong to clients; the rest are drains.
     regular: usize,
-    /// Drains that wait for nothing any more.
+    /// Drains without a connection.
     free_drains: Vec<u32>,
-    /// Lanes that must be looked after.
+    /// Slots that must be looked after.
     listed: Vec<u32>,
-    /// When to look after which slot because of the time; those that are not the alarm of their
-    /// slot any more are passed over.
+    /// When to look after which slot. Entries that are no longer the alarm of their slot are skipped.
     alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Lanes to open, the first that wanted it first.
+    /// Slots to open, in the order in which they asked.
     to_open: VecDeque<u32>,
-    /// The last round began then and left slots waiting to be opened, since as many as may be were on
-    /// their way.
+    /// When the last round began, if it left slots unopened because as many connections as allowed were being
+    /// opened.
     held_since: Option<Nanos>,
-    /// For how long slots waited for that in the measured window.
+    /// How long slots waited for that in the measured window.
     held: Nanos,
-    /// Idle slots, the longest idle first, with the instant since when.
+    /// Idle slots with the instant since when, longest idle first.
     idle: VecDeque<(Nanos, u32)>,
-    /// Connections that are there.
+    /// Connections, being opened or open.
     open: usize,
-    /// Connections that are there and were not open yet.
+    /// Connections that are being opened.
     connecting: usize,
     /// Clients that could send when the measured window began.
     open_clients: u32,
@@ -112,7 +111,6 @@ pub struct Worker<'a, R: Runtime> {
     left: u64,
     /// Queries that became due and have no outcome yet.
     unsettled: usize,
-    /// The lengths of the queries differ.
     mixed_lengths: bool,
     recorder: Recorder,
     outbox: MessageBatch,
@@ -120,13 +118,12 @@ pub struct Worker<'a, R: Runtime> {
     unsigned: Vec<u8>,
     scratch: Scratch<R>,
     until: Nanos,
-    /// When the last wait ended.
     woke: Nanos,
     /// By how much a sleep is longer than asked.
     oversleep: Nanos,
-    /// The longest time for which a client whose queries timed out was not answered, and then was.
+    /// The longest time without an answer after which a client with timed-out queries was answered again.
     max_silence: Nanos,
-    /// How often that befell a client, and the queries that timed out then.
+    /// How often that happened, and how many queries timed out in these times.
     silences: u64,
     timed_out_in_silences: u64,
     /// Those in the measured window.
@@ -138,7 +135,7 @@ pub struct Worker<'a, R: Runtime> {
     /// Beginning and end of the measured window, as this thread saw them.
     begins: Option<Nanos>,
     ends: Option<Nanos>,
-    /// The thread's time at the beginning of the turn that goes on, and that of all turns before.
+    /// The thread's time at the beginning of the current turn, and that of all turns before.
     turn_since: Option<ThreadTime>,
     time: ThreadTime,
     send_path: Option<&'static str>,
@@ -147,7 +144,7 @@ pub struct Worker<'a, R: Runtime> {
 }
 
 impl<'a, R: Runtime> Worker<'a, R> {
-    /// The worker of this part of a load.
+    /// A worker for this part of a load.
     #[must_use]
     pub fn new(runtime: R, shard: Shard<'a>) -> Self {
         let job = shard.job;
@@ -229,8 +226,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         loop {
             let now = self.runtime.now();
             self.note_phase(now);
-            // Before the end is looked for: what was due before it has an outcome, however late this
-            // thread is.
+            // First of all: what was due before the end has an outcome, however late this thread is.
             self.take_arrivals(now);
             if now >= self.until && self.unsettled == 0 {
                 self.note_held(now);
@@ -242,8 +238,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.open_queued(now);
             self.note_held(now);
             self.wait(now, &mut ready)?;
-            // What became due during the wait belongs to the intervals before now, and what comes
-            // now to that of now.
+            // What became due during the wait belongs to earlier intervals. What comes now belongs to the
+            // current one.
             let now = self.runtime.now();
             self.woke = now;
             self.take_arrivals(now);
@@ -255,7 +251,6 @@ impl<'a, R: Runtime> Worker<'a, R> {
         Ok(self.finish())
     }
 
-    /// The slot on which a client asks again over TCP.
     fn retry_slot(&self, client: u32) -> u32 {
         self.regular as u32 - self.shard.clients + client
     }
@@ -277,7 +272,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.begins = Some(now);
             self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
             let firsts = &self.slots[..self.shard.clients as usize];
-            // A client that connects on query_source, or is between two connections, is where it wants to be.
+            // A client that connects on demand, or is between two connections, is where it wants to be.
             let keeps_open = self.shard.keeps_open && self.shard.quota.is_none();
             let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
             let open = firsts.iter().filter(could_send).count();
@@ -290,16 +285,16 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
     }
 
-    /// Adds up the thread's time in its own turns of the measured window. In those of others it answers
-    /// for late answers only, and waits for their threads.
+    /// Adds the thread's time in its own turns of the measured window. In the turns of others the thread only
+    /// waits, for them and for late answers.
     fn end_turn(&mut self) {
         if let Some(since) = self.turn_since.take() {
             self.time = self.time.plus(self.runtime.thread_time().since(since));
         }
     }
 
-    /// Closed loop: looks after all slots when a turn of this load begins, since their windows are to
-    /// be filled.
+    /// Closed loop: looks after all slots when a turn of this load begins, because their windows are to be
+    /// filled.
     fn note_turn(&mut self, now: Nanos) {
         let has_turn = self.shard.has_turn(now);
         let is_closed = matches!(self.query_source, QuerySource::Closed { .. });
@@ -316,14 +311,12 @@ impl<'a, R: Runtime> Worker<'a, R> {
         self.had_turn = has_turn;
     }
 
-    /// Every query that this worker was to send has its outcome.
     fn has_done_its_part(&self) -> bool {
         self.left == 0
             && self.unsettled == 0
             && self.slots.iter().all(|slot| slot.pending.is_empty())
     }
 
-    /// Answers that the sockets have dropped so far.
     fn drops(&self) -> u64 {
         let open = |slot: &ConnectionSlot<R>| {
             slot.connection.as_ref().map_or(0, |connection| connection.drops())
@@ -331,7 +324,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         self.slots.iter().map(|slot| slot.drops + open(slot)).sum()
     }
 
-    /// Sees to it that a slot is looked after in this round, or the next.
+    /// Has a slot looked after in this round, or the next.
     fn list(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         if !slot.listed {
@@ -356,8 +349,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
     fn wait(&mut self, now: Nanos, ready: &mut Vec<u32>) -> std::io::Result<()> {
         // While others have their turn, what is left comes one by one.
         if self.shard.batch_delay > 0 && self.unsettled > 0 && self.had_turn {
-            // Gather what comes meanwhile into fewer, larger calls; unless so much came that the
-            // round itself took as long, and more has gathered already.
+            // Let more come together for fewer, larger calls. But if the round itself took as long, enough
+            // has come already.
             let batch_delay = self.shard.batch_delay;
             let taken = self.runtime.now().saturating_sub(self.woke);
             let pause = match &self.query_source {
@@ -365,8 +358,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
                     batch_delay - self.oversleep.min(batch_delay)
                 }
                 QuerySource::Closed { .. } => 0,
-                // What becomes due meanwhile, from the last wake-up on, waits for no more than one
-                // batch delay.
+                // What has become due since the last wake-up waits for no more than one batch delay.
                 QuerySource::Open { .. } => batch_delay.saturating_sub(taken + self.oversleep),
             };
             self.pause(pause);
@@ -382,11 +374,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
         self.runtime.wait(wake, ready)
     }
 
-    /// Sleeps, and learns by how much longer than asked: some microseconds, or tens of them on a
-    /// virtual machine whose timers are its host's.
+    /// Sleeps, and learns how much longer than asked that takes: some microseconds, or tens of them on a
+    /// virtual machine with the timers of its host.
     fn pause(&mut self, pause: Nanos) {
         if pause == 0 {
-            // The next sleep may be asked for again, with what was learnt before half forgotten.
+            // Forget half of what was learnt: the next sleep may be asked for again.
             self.oversleep /= 2;
             return;
         }
@@ -398,7 +390,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.pauses.time += slept;
         }
         let over = slept.saturating_sub(pause);
-        // A moving mean over about eight sleeps; one long wait for the CPU must not weigh more.
+        // A moving mean over about eight sleeps. One long wait for the CPU must not weigh more.
         let over = over.min(self.shard.batch_delay);
         self.oversleep = self.oversleep - self.oversleep / 8 + over / 8;
     }

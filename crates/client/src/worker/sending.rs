@@ -14,10 +14,9 @@ use crate::time::Nanos;
 /// Messages in one batch at most, whatever the connection would take.
 const BATCH_LIMIT: usize = 512;
 
-/// Places by which a slot's window opens in one round of the loop. An answer frees its place at
-/// once; a place that was never open, or whose query timed out, opens in these steps. Else the
-/// whole window, at the start and one time-out after a loss, would come as one burst, be lost in a
-/// full socket buffer, and come again.
+/// Places by which a slot's window opens in one round of the loop. An answer frees its place at once. A place
+/// that was never open, or whose query timed out, opens in these steps. Otherwise the whole window would go
+/// out as one burst at the start and one time-out after a loss, overflow a socket buffer, and do so again.
 const STEP: u32 = 8;
 
 impl<R: Runtime> Worker<'_, R> {
@@ -41,8 +40,7 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Does what is to be done for every slot where something changed: opens it, fills its window,
-    /// sends what is due, closes it.
+    /// Opens, fills, sends and closes where something changed.
     pub(super) fn look_after_listed(&mut self, now: Nanos) {
         let mut listed = std::mem::take(&mut self.listed);
         for number in listed.drain(..) {
@@ -51,13 +49,13 @@ impl<R: Runtime> Worker<'_, R> {
             self.send_pending(number);
             self.rest(number, now);
         }
-        // The list keeps its memory, and what was listed meanwhile.
+        // The list keeps its memory and what was listed in the meantime.
         listed.append(&mut self.listed);
         self.listed = listed;
     }
 
-    /// Closed loop: what is missing in the slot's window is to be sent. It becomes due when it is
-    /// sent; what has not been sent when the measured window ends never does.
+    /// Closed loop: fills the slot's window. A query becomes due when it is sent. What is not sent before the
+    /// measured window ends never becomes due.
     fn fill_window(&mut self, number: u32, now: Nanos) {
         if !matches!(self.query_source, QuerySource::Closed { .. }) {
             return;
@@ -90,8 +88,8 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Places in the window of a slot's client that no query is in, neither on the slots that share
-    /// the window nor on the one for what is asked again over TCP.
+    /// Free places in the window of a slot's client, after the queries on all slots that share the window and
+    /// on the slot for asking again over TCP.
     fn free_places_of_client(&self, number: u32) -> usize {
         let (client, clients) = (self.slots[number as usize].client, self.shard.clients as usize);
         let (mut widest, mut outstanding) = (0, 0);
@@ -121,29 +119,28 @@ impl<R: Runtime> Worker<'_, R> {
         self.watch(number);
     }
 
-    /// Something waits, and the connection takes it.
     #[inline]
     fn may_send(&self, number: u32) -> bool {
         let slot = &self.slots[number as usize];
         !slot.pending.is_empty() && !self.has_had_its_share(number) && slot.is_open()
     }
 
-    /// The connection has carried all queries that it may: its client's quota, or the server wants it
-    /// closed (an idle time of zero, RFC 7828, section 3.2.2).
+    /// The connection has carried all queries that it may: the client's quota is used up, or the server wants
+    /// it closed (an idle time of zero, RFC 7828, section 3.2.2).
     #[inline]
     fn has_had_its_share(&self, number: u32) -> bool {
         let slot = &self.slots[number as usize];
         slot.sent >= slot.quota || slot.server_idle == 0
     }
 
-    /// Sends one batch; true if the connection took all of it.
+    /// True if the connection took all of the batch.
     fn send_batch(&mut self, number: u32) -> Result<bool, ConnectionEnd> {
         let sent = self.runtime.now();
         let has_turn = self.shard.has_turn(sent);
         let slot = &mut self.slots[number as usize];
         if sent >= self.until || !has_turn {
-            // A round may last beyond the end of the window, or of a turn: what is due when it is
-            // sent is not due any more.
+            // A round may last beyond the end of the window or of a turn. What would be due when it is sent
+            // is not due any more then.
             slot.pending.retain(|pending| pending.due.is_some());
         }
         let connection = slot.connection.as_mut().expect("the connection was found open");
@@ -155,7 +152,7 @@ impl<R: Runtime> Worker<'_, R> {
         let mut ids = [0u16; BATCH_LIMIT];
         let is_grouped = self.group(number, limit);
         let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
-        // To sign a batch takes its time, which is not the server's.
+        // Signing a batch takes time, which is not the server's.
         let sent = match &self.shard.job.settings.tsig {
             Some(_) => self.stamp_again(number, &ids[..offered]),
             None => sent,
@@ -183,10 +180,9 @@ impl<R: Runtime> Worker<'_, R> {
         result.map(|taken| taken == offered)
     }
 
-    /// Puts the first `count` queries that wait in order of their lengths, where that makes groups;
-    /// whether it does. Neighbours of one length can go down as one segmented datagram. All of them
-    /// are due, so nothing moves by more than this batch; while a socket is blocked the order stays,
-    /// so that no length waits for ever.
+    /// Sorts the first `count` waiting queries by length, if that makes groups; returns whether it did.
+    /// Neighbours of one length can go as one segmented datagram. All of them are due, so nothing moves by
+    /// more than this batch. While a socket is blocked the order stays, so that no length waits for ever.
     fn group(&mut self, number: u32, count: usize) -> bool {
         let slot = &mut self.slots[number as usize];
         let in_groups = slot.transport == Transport::Udp && self.mixed_lengths;
@@ -199,7 +195,7 @@ impl<R: Runtime> Worker<'_, R> {
         true
     }
 
-    /// Puts the first queries that wait into the outbox, each with an id of its own; how many.
+    /// Puts the first waiting queries into the outbox, each with an id of its own. Returns how many.
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
         let slot = &mut self.slots[number as usize];
         let queries = self.matcher.queries;
@@ -233,8 +229,8 @@ impl<R: Runtime> Worker<'_, R> {
         offered
     }
 
-    /// Sets the instant at which the first queries that wait, with these ids, are sent to now. In a
-    /// closed loop they are due then, which they could not be after the end of the window.
+    /// Sets the instant at which the first waiting queries, with these ids, are sent to now. In a closed loop
+    /// they are also due now, but not after the end of the window.
     fn stamp_again(&mut self, number: u32, ids: &[u16]) -> Nanos {
         let now = self.runtime.now();
         let sent = match self.query_source {
@@ -248,7 +244,7 @@ impl<R: Runtime> Worker<'_, R> {
         sent
     }
 
-    /// Books the first `taken` queries that wait as sent.
+    /// Books the first `taken` waiting queries as sent.
     fn book_sent(&mut self, number: u32, sent: Nanos, taken: usize) {
         if taken == 0 {
             return;
@@ -266,7 +262,7 @@ impl<R: Runtime> Worker<'_, R> {
         self.arm(number, sent + self.shard.timeout);
     }
 
-    /// Books a query that was due and will not be sent.
+    /// Books a query that will not be sent, if it was due.
     pub(super) fn give_up(&mut self, pending: Pending, now: Nanos) {
         if let Some(due) = pending.due {
             // One that waits to be asked again was sent.
@@ -276,8 +272,8 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// What a slot does when it has sent what it could: closes at the end of its quota or because
-    /// the server has announced its own end, or is opened, or is idle.
+    /// What a slot does after sending: it closes at the end of its quota or because the server has announced
+    /// its end, or it is opened, or it is idle.
     fn rest(&mut self, number: u32, now: Nanos) {
         let slot = &self.slots[number as usize];
         if slot.drains_for.is_some() {
@@ -297,8 +293,8 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Whether a slot without a connection is to have one: when it has something to send, or when its
-    /// client keeps it open.
+    /// Whether a slot without a connection is to have one: it has something to send, or its client keeps it
+    /// open.
     pub(super) fn wants_connection(&self, number: u32, now: Nanos) -> bool {
         let slot = &self.slots[number as usize];
         let sends_at_once = slot.widest > 0;
@@ -309,18 +305,16 @@ impl<R: Runtime> Worker<'_, R> {
     }
 }
 
-/// Puts queries in order of their lengths, those of one length in order of their age.
+/// Those of one length in order of their age.
 fn put_by_length(pending: &mut [Pending], length: impl Fn(u32) -> usize) {
     pending.sort_unstable_by_key(|pending| (length(pending.query), pending.due));
 }
 
-/// Puts queries in order of their age again. What is not due before it is sent waits behind what is
-/// asked again.
+/// What is due only when it is sent waits behind what is asked again.
 fn put_by_age(pending: &mut [Pending]) {
     pending.sort_unstable_by_key(|pending| pending.due.unwrap_or(Nanos::MAX));
 }
 
-/// The lengths of a list of queries differ.
 pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> bool {
     let first = queries.next().map(|query| query.octets().len());
     queries.any(|query| Some(query.octets().len()) != first)
@@ -330,7 +324,7 @@ pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> boo
 mod tests {
     use super::*;
 
-    /// Queries by their age, put in order of their lengths and then of their age again.
+    /// The waiting queries have a due instant and a length, and are sorted by length, then by age again.
     #[track_caller]
     fn check(waiting: &[(Option<Nanos>, u32)], by_length: &[u32]) {
         let pending = |(due, query): &(Option<Nanos>, u32)| Pending {

@@ -7,27 +7,27 @@ use crate::recorder::Loss;
 use crate::runtime::{Path, Runtime, Watch};
 use crate::time::Nanos;
 
-/// What befalls one of all clients in fewer loads than this is no chance.
+/// What happens to one of all clients in less than this share of loads is no accident.
 const CHANCE: f64 = 1e-4;
 
 /// Reads of one connection in one round at most, so that none starves the others.
 const READS_PER_ROUND: usize = 16;
 
-/// First pause after a failed connection attempt; it doubles up to [`MAX_PAUSE`].
+/// First pause after a failed attempt to connect; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Nanos = 10_000_000;
 const MAX_PAUSE: Nanos = 1_000_000_000;
 
-/// Connections that a worker has on their way at most. Thousands at once overflow the queue of a
-/// listening socket (`net.core.somaxconn`, 4096 by default, and servers ask for less), and each
-/// that does waits a second for its next SYN.
+/// Connections that a worker opens at the same time. Thousands at once overflow the queue of a listening
+/// socket (`net.core.somaxconn`, 4096 by default, and servers ask for less). Each connection that does not
+/// fit waits a second for its next SYN.
 const MAX_CONNECTING: usize = 256;
 
-/// Connections that are opened in one round at most. A UDP socket is open at once, but it takes some
-/// ten system calls; a thousand in a row would keep answers waiting that have come.
+/// Connections that one round begins to open. A UDP socket is open at once, but takes some ten system calls.
+/// A thousand in a row would delay answers that have come.
 const OPENED_PER_ROUND: usize = 64;
 
 impl<R: Runtime> Worker<'_, R> {
-    /// Lets one slot's connection do what its socket is ready for, and books what came.
+    /// Does what a slot's socket is ready for, and books what came.
     pub(super) fn advance(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         let before = slot.table.len();
@@ -84,8 +84,8 @@ impl<R: Runtime> Worker<'_, R> {
         self.list_client_of_retry(number);
     }
 
-    /// Queues the queries that are to be asked again: over TCP behind those that wait for that
-    /// already, else in front of those that wait, since they are older.
+    /// Queues the queries that are to be asked again. Over TCP they go behind those that wait there already.
+    /// On the same transport they go to the front, since they are older.
     fn take_up_again(&mut self, number: u32) {
         if self.matcher.again.is_empty() {
             return;
@@ -105,8 +105,7 @@ impl<R: Runtime> Worker<'_, R> {
         self.matcher.again = again;
     }
 
-    /// Looks after all slots of a client whose query over TCP has ended: its place in a window is
-    /// free.
+    /// Looks after all slots of a client whose query over TCP has ended: its place in a window is free.
     pub(super) fn list_client_of_retry(&mut self, number: u32) {
         let slot = &self.slots[number as usize];
         if !self.matcher.retries_over_tcp || slot.transport == self.shard.job.settings.transport {
@@ -119,7 +118,6 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Wants a slot opened, as soon as there is room for it.
     pub(super) fn queue_opening(&mut self, number: u32, now: Nanos) {
         let slot = &mut self.slots[number as usize];
         if slot.queued || slot.connection.is_some() {
@@ -133,16 +131,16 @@ impl<R: Runtime> Worker<'_, R> {
         self.to_open.push_back(number);
     }
 
-    /// Opens slots that wait for it, as many as a round has time for, as may be on their way at once
-    /// and as the process may have open; for a client that wants to send, the one that is idle for
-    /// longest makes room. Where none is idle, the slot waits until a connection ends.
+    /// Opens slots that wait for it, within three limits: per round, at the same time, and open sockets of
+    /// the process. If a client wants to send, the connection that has been idle for longest makes room. If
+    /// none is idle, the slot waits until a connection ends.
     pub(super) fn open_queued(&mut self, now: Nanos) {
         let mut left = OPENED_PER_ROUND;
         while left > 0
             && self.may_open()
             && let Some(number) = self.to_open.front().copied()
         {
-            // What it was to send may have timed out meanwhile.
+            // What it was to send may have timed out in the meantime.
             let is_wanted = self.wants_connection(number, now);
             let is_full = self.open >= self.shard.max_open;
             if is_wanted && is_full && !self.close_longest_idle(now) {
@@ -158,13 +156,12 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// A slot that waits to be opened need not wait for any other's end.
+    /// A waiting slot need not wait for another's end.
     pub(super) fn may_open(&self) -> bool {
         let has_room = self.open < self.shard.max_open || !self.idle.is_empty();
         !self.to_open.is_empty() && self.connecting < MAX_CONNECTING && has_room
     }
 
-    /// Begins to open a slot's connection.
     fn open(&mut self, number: u32, now: Nanos) {
         let slot = &mut self.slots[number as usize];
         let (shard, job) = (&self.shard, self.shard.job);
@@ -215,7 +212,6 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Books that a connection is open, and how long that took.
     fn note_opened(&mut self, number: u32, opened: &Opened) {
         self.list(number);
         self.no_longer_new(number);
@@ -252,18 +248,18 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Closes a connection on which sending has failed. What the server sent before it ended the
-    /// connection may still lie in the socket, and is read first.
+    /// Closes a connection on which sending has failed. The socket may still hold what the server sent
+    /// before, so it is read first.
     pub(super) fn end_after_reading(&mut self, number: u32, end: &ConnectionEnd) {
         self.advance(number);
-        // Mostly reading has come to the same end.
+        // Usually reading has come to the same end.
         if self.slots[number as usize].connection.is_some() {
             self.end_connection(number, end);
         }
     }
 
-    /// Closes a connection that is at its end: what was in flight on it is lost, what was not sent
-    /// waits for the next one. One that has merely been idle for too long is closed, not lost.
+    /// Closes a connection that is at its end. Queries in flight on it are lost; unsent ones wait for the
+    /// next connection. A connection that was only idle for too long is closed, not lost.
     pub(super) fn end_connection(&mut self, number: u32, end: &ConnectionEnd) {
         let now = self.runtime.now();
         let slot = &self.slots[number as usize];
@@ -271,7 +267,7 @@ impl<R: Runtime> Worker<'_, R> {
         if matches!(end, ConnectionEnd::Idle) && !was_new && slot.table.len() == 0 {
             return self.close(number, now);
         }
-        // The announcement was reckoned with when the connection became a drain.
+        // The announcement was counted when the connection became a drain.
         let is_known = slot.drains_for.is_some() && slot.is_draining();
         self.drop_connection(number);
         let slot = &mut self.slots[number as usize];
@@ -301,8 +297,8 @@ impl<R: Runtime> Worker<'_, R> {
         self.list_client_of_retry(number);
     }
 
-    /// Sets when the slot may be opened again, now that the server has ended a connection of it: at
-    /// once if it has answered since it did so last.
+    /// Sets when the slot may be opened again after the server has ended its connection: at once if the
+    /// server has answered since the last time.
     pub(super) fn back_off(&mut self, number: u32, now: Nanos) {
         let home = self.home(number);
         let slot = &mut self.slots[home as usize];
@@ -314,8 +310,8 @@ impl<R: Runtime> Worker<'_, R> {
         slot.reconnect_at = now + pause;
     }
 
-    /// Closes a slot in good order, with nothing in flight on it: by its client's habit, or because
-    /// the server has announced its own end.
+    /// Closes a slot in good order, without queries in flight: by its client's habit, or because the server
+    /// has announced its end.
     pub(super) fn close(&mut self, number: u32, now: Nanos) {
         let slot = &mut self.slots[number as usize];
         let is_connection = slot.transport.is_connection();
@@ -330,7 +326,7 @@ impl<R: Runtime> Worker<'_, R> {
         if is_connection {
             let counts = self.recorder.connections(now);
             if was_new {
-                // Early data was all that it carried; it never was more than an attempt.
+                // It carried only early data, so it never was more than an attempt.
                 counts.failed += 1;
             } else if by_server.is_some() {
                 counts.lost += 1;
@@ -348,8 +344,8 @@ impl<R: Runtime> Worker<'_, R> {
         self.list(number);
     }
 
-    /// Says good-bye on all connections that are there when the load is over. A server that is not told
-    /// keeps them until they have been idle for too long, and they count against its bounds meanwhile.
+    /// Says good-bye on all connections when the load is over. A server that is not told keeps them until
+    /// they have been idle for too long, and they count against its limits.
     pub(super) fn say_good_bye(&mut self) {
         let now = self.runtime.now();
         for connection in self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut()) {
@@ -357,7 +353,6 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Takes the connection away, and what belongs to it.
     fn drop_connection(&mut self, number: u32) {
         self.no_longer_new(number);
         let slot = &mut self.slots[number as usize];
@@ -398,28 +393,28 @@ impl<R: Runtime> Worker<'_, R> {
         watched.expect("the socket is open and watched");
     }
 
-    /// Notes which clients are connected, at the end of the measured window.
     pub(super) fn note_open_at_end(&mut self) {
         for slot in &mut self.slots[..self.shard.clients as usize] {
             slot.note_end();
         }
     }
 
-    /// Clients that were connected at the end of the measured window and had an answer if they had
-    /// asked, now that all queries have their outcome.
+    /// Clients that were connected at the end of the measured window and, if they had asked, had an answer.
+    /// Called when all queries have their outcome.
     pub(super) fn served_clients(&self) -> u32 {
         let firsts = &self.slots[..self.shard.clients as usize];
         firsts.iter().filter(|slot| slot.was_served()).count() as u32
     }
 
-    /// Clients that had no answer at all, or none any more, for three time-outs at least and for twice as long
-    /// as any client that was answered again had to wait; and whose queries that timed out are no chance.
+    /// Clients that the server never answered, or no longer. They had no answer for at least three time-outs,
+    /// and for twice as long as any client that was answered again had to wait. And their timed-out queries
+    /// are no accident.
     ///
-    /// One time-out alone says nothing: in a closed loop a lost query keeps its place for that long, so at any
-    /// instant the last query of most clients may be a lost one. Two may be those of a socket buffer that is
-    /// too small for the window: the places that it cost come back all at once, and overflow it again. So the
-    /// chance of a loss is the share of queries that were lost, or, where it is larger, that of those that
-    /// followed a lost one of clients which were answered again.
+    /// One time-out alone says nothing. In a closed loop a lost query keeps its place for that long, so at
+    /// any instant the last query of most clients may be lost. Two time-outs may come from a socket buffer
+    /// that is too small for the window: the places come back all at once and overflow it again. So the
+    /// chance of a loss is the share of all queries that were lost. If it is larger, it is the share among
+    /// the queries that followed a lost one, of clients that were answered again.
     pub(super) fn forsaken_clients(&self) -> u32 {
         let clients = &self.slots[..self.shard.clients as usize];
         let followed = self.timed_out_in_silences - self.silences;
@@ -434,8 +429,8 @@ impl<R: Runtime> Worker<'_, R> {
         clients.iter().filter(is_forsaken).count() as u32
     }
 
-    /// Counts the time for which slots wait to be opened because so many are on their way, as far as
-    /// it lies in the measured window.
+    /// Counts the time in the measured window for which slots wait because as many connections as allowed are
+    /// being opened.
     pub(super) fn note_held(&mut self, now: Nanos) {
         if let Some(since) = self.held_since.take() {
             let window = self.shard.phases.measured_from..self.until;

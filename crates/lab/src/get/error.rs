@@ -1,6 +1,5 @@
 //! Why a server was not fetched.
 
-use std::io;
 use std::path::PathBuf;
 
 use crate::LabError;
@@ -42,16 +41,6 @@ pub enum GetError {
     NotUtf8 {
         /// The path.
         path: PathBuf,
-    },
-    /// A file of the cache could not be read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// `create`, `lock`, `remove`, `rename`.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
     },
     /// There is something else in its place.
     #[error(
@@ -107,7 +96,7 @@ pub enum GetError {
         /// What was to be fetched.
         name: &'static str,
     },
-    /// The guard or the program that was made failed.
+    /// The guard, the program that was made, or a file of the cache failed.
     #[error(transparent)]
     Lab(#[from] LabError),
 }

@@ -190,18 +190,12 @@ fn run(
     place: &Place,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), GetError> {
-    let has_rights = missing_rights().is_empty();
-    let spec = GuardSpec {
-        command: tool.command.clone(),
-        directory: request.cache.to_owned(),
-        log: place.log().to_owned(),
-        network: None,
-        cpus: Vec::new(),
-        // A build as an ordinary user mounts nothing.
-        standard_error: None,
-        file_system: if has_rights { FileSystem::OwnMounts } else { FileSystem::Shared },
-        run_as: None,
-    };
+    let (directory, log) = (request.cache.to_owned(), place.log().to_owned());
+    let mut spec = GuardSpec::new(tool.command.clone(), directory, log);
+    // A build as an ordinary user mounts nothing.
+    if missing_rights().is_empty() {
+        spec.file_system = FileSystem::OwnMounts;
+    }
     let process = RunningProcess::start(request.guard, &spec)?;
     let report = loop {
         if let Some(report) = process.exited() {

@@ -2,7 +2,7 @@
 //! log.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use rustix::fs::FlockOperation;
 
 use super::GetError;
 use crate::cache::{self, Entry, EntryFacts, FACTS};
+use crate::error::refused;
 
 const TRY_EVERY: Duration = Duration::from_millis(200);
 
@@ -161,7 +162,7 @@ fn lock(
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(rustix::io::Errno::WOULDBLOCK) => {}
-            Err(error) => return Err(refused("lock", path)(error.into())),
+            Err(error) => return Err(refused("lock", path)(error.into()).into()),
         }
         if stop.load(Ordering::Relaxed) {
             return Err(GetError::Interrupted { name });
@@ -184,16 +185,12 @@ fn remove_left_over(cache: &Path, name: &str) -> Result<(), GetError> {
                 break;
             }
             if Instant::now() > deadline {
-                return Err(refused("remove", &path)(error));
+                return Err(refused("remove", &path)(error).into());
             }
             thread::sleep(TRY_EVERY);
         }
     }
     Ok(())
-}
-
-fn refused<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> GetError + 'a {
-    move |source| GetError::Io { action, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ use self::ip::{ip, run_ip};
 use self::link::{LINK, LinkSpec};
 use self::netem::carries_netem;
 pub use self::possible::possible;
+use crate::error::refused;
 use crate::network::Visit;
-use crate::root::FileSystem;
 use crate::{GuardProgram, GuardSpec, LabError, RunningProcess};
 
 /// How long a namespace or a device may take to appear; it takes milliseconds.
@@ -119,11 +119,7 @@ impl Hosts {
     ) -> Result<Self, LabError> {
         possible().map_err(|reason| LabError::Hosts { what: "make hosts".to_owned(), reason })?;
         sweep();
-        std::fs::create_dir_all(folder).map_err(|source| LabError::Io {
-            action: "create",
-            path: folder.to_owned(),
-            source,
-        })?;
+        std::fs::create_dir_all(folder).map_err(refused("create", folder))?;
         let hosts: Vec<Host> =
             names.iter().map(|name| Host::make(name, folder, guard)).collect::<Result<_, _>>()?;
         let mut made = Self { hosts, links: Vec::new(), folder: folder.to_owned() };
@@ -387,21 +383,9 @@ fn link_log(number: usize) -> String {
 }
 
 fn guarded(command: Vec<String>, folder: &Path, log: &str) -> Result<GuardSpec, LabError> {
-    let directory = std::path::absolute(folder).map_err(|source| LabError::Io {
-        action: "find",
-        path: folder.to_owned(),
-        source,
-    })?;
-    Ok(GuardSpec {
-        command,
-        log: directory.join(log),
-        directory,
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    })
+    let directory = std::path::absolute(folder).map_err(refused("find", folder))?;
+    let log = directory.join(log);
+    Ok(GuardSpec::new(command, directory, log))
 }
 
 fn comm_is(pid: u32, name: &str) -> bool {

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, DNSTAP_LOG, IDLE_SECONDS, Logging, Rendered, RenderedFile, ServerSpec,
+    Access, Adapter, DNSTAP_LOG, Facts, IDLE_SECONDS, Logging, Rendered, ServerSpec,
     UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics, named_conf,
     trust_anchor_words,
 };
@@ -26,20 +26,14 @@ const HTTP_STREAMS: u32 = 1_000;
 pub(super) struct Bind;
 
 impl Adapter for Bind {
-    fn title(&self) -> &'static str {
-        "BIND"
-    }
-
-    fn program(&self) -> &'static str {
-        "named"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install bind9".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "-v"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "BIND",
+            program: "named",
+            remedy: "on Debian: apt-get install bind9",
+            version_argument: "-v",
+            counter_source: Some("BIND's statistics channel"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -77,22 +71,13 @@ impl Adapter for Bind {
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
-        let content = configuration(spec);
         let threads = spec.threads.to_string();
         // `-f -L` and not `-g`, which would ignore a `logging` statement in the extra text.
         let arguments = [program, "-f", "-c", CONFIGURATION, "-L", LOG, "-n", &threads];
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content }],
-            command: arguments.map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        Rendered::one(CONFIGURATION, configuration(spec), &arguments, notes(spec))
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("BIND's statistics channel")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         bind_statistics::read(access.address)
     }
 }

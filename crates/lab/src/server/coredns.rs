@@ -11,8 +11,8 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, has_usual_http_path, http,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+    Version, counts_found, has_usual_http_path, http,
 };
 use crate::certificate;
 
@@ -33,20 +33,14 @@ const SCHEMES: [(Transport, &str); 4] = [
 pub(super) struct CoreDns;
 
 impl Adapter for CoreDns {
-    fn title(&self) -> &'static str {
-        "CoreDNS"
-    }
-
-    fn program(&self) -> &'static str {
-        "coredns"
-    }
-
-    fn remedy(&self) -> String {
-        "`dnslab lab get coredns` fetches it".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "-version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "CoreDNS",
+            program: "coredns",
+            remedy: "`dnslab lab get coredns` fetches it",
+            version_argument: "-version",
+            counter_source: Some("the plugin prometheus of CoreDNS"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -64,7 +58,7 @@ impl Adapter for CoreDns {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        has_usual_http_path(self.title(), spec)
+        has_usual_http_path(self.facts().title, spec)
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -81,18 +75,10 @@ impl Adapter for CoreDns {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let threads = format!("GOMAXPROCS={}", spec.threads);
         let command = ["/usr/bin/env", &threads, program, "-conf", CONFIGURATION];
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: command.map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("the plugin prometheus of CoreDNS")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let page = http::get(access.address, "/metrics")?;
         Ok(read_metrics(&Metrics::new(&page)))
     }
@@ -238,29 +224,25 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
 }
 
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
     let requests = "coredns_dns_requests_total";
     let plain = "server=\"dns://";
-    for (name, metric, labels) in [
-        (counter::QUERIES, requests, &[] as &[&str]),
-        (counter::QUERIES_UDP, requests, &[plain, "proto=\"udp\""]),
-        (counter::QUERIES_TCP, requests, &[plain, "proto=\"tcp\""]),
-        (counter::QUERIES_DOT, requests, &["server=\"tls://"]),
-        (counter::QUERIES_DOH, requests, &["server=\"https"]),
-        ("queries.doq", requests, &["server=\"quic://"]),
-        (counter::RESPONSES, "coredns_dns_responses_total", &[]),
-        ("answers.servfail", "coredns_dns_responses_total", &["rcode=\"SERVFAIL\""]),
-        (counter::CACHE_HITS, "coredns_cache_hits_total", &[]),
-        (counter::CACHE_MISSES, "coredns_cache_misses_total", &[]),
-        (counter::UPSTREAM_QUERIES, "coredns_proxy_request_duration_seconds_count", &[]),
-        ("upstream.connections.opened", "coredns_proxy_conn_cache_misses_total", &[]),
-        ("upstream.connections.reused", "coredns_proxy_conn_cache_hits_total", &[]),
-        ("panics", "coredns_panics_total", &[]),
-    ] {
-        if let Some(count) = metrics.sum(metric, labels) {
-            counts.insert(name.to_owned(), count);
-        }
-    }
+    let table = [
+        (counter::QUERIES, (requests, &[] as &[&str])),
+        (counter::QUERIES_UDP, (requests, &[plain, "proto=\"udp\""])),
+        (counter::QUERIES_TCP, (requests, &[plain, "proto=\"tcp\""])),
+        (counter::QUERIES_DOT, (requests, &["server=\"tls://"])),
+        (counter::QUERIES_DOH, (requests, &["server=\"https"])),
+        ("queries.doq", (requests, &["server=\"quic://"])),
+        (counter::RESPONSES, ("coredns_dns_responses_total", &[])),
+        ("answers.servfail", ("coredns_dns_responses_total", &["rcode=\"SERVFAIL\""])),
+        (counter::CACHE_HITS, ("coredns_cache_hits_total", &[])),
+        (counter::CACHE_MISSES, ("coredns_cache_misses_total", &[])),
+        (counter::UPSTREAM_QUERIES, ("coredns_proxy_request_duration_seconds_count", &[])),
+        ("upstream.connections.opened", ("coredns_proxy_conn_cache_misses_total", &[])),
+        ("upstream.connections.reused", ("coredns_proxy_conn_cache_hits_total", &[])),
+        ("panics", ("coredns_panics_total", &[])),
+    ];
+    let mut counts = counts_found(table, |(metric, labels)| metrics.sum(metric, labels));
     if let Some(ns) = metrics.sum_of_seconds_ns("coredns_proxy_request_duration_seconds_sum") {
         counts.insert(counter::UPSTREAM_WAITED_NS.to_owned(), ns);
     }

@@ -10,8 +10,8 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, http,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+    Version, counts_found, http,
 };
 use crate::certificate;
 
@@ -24,20 +24,14 @@ const IN_FLIGHT: u32 = 1_000;
 pub(super) struct Dnsdist;
 
 impl Adapter for Dnsdist {
-    fn title(&self) -> &'static str {
-        "dnsdist"
-    }
-
-    fn program(&self) -> &'static str {
-        "dnsdist"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install dnsdist".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "--version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "dnsdist",
+            program: "dnsdist",
+            remedy: "on Debian: apt-get install dnsdist",
+            version_argument: "--version",
+            counter_source: Some("/metrics of dnsdist's web server"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -63,18 +57,10 @@ impl Adapter for Dnsdist {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let arguments = [program, "--supervised", "--disable-syslog", "-C", CONFIGURATION];
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: arguments.map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        Rendered::one(CONFIGURATION, configuration(spec), &arguments, notes(spec))
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("/metrics of dnsdist's web server")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let page = http::get(access.address, "/metrics")?;
         Ok(read_metrics(&Metrics::new(&page)))
     }
@@ -196,32 +182,27 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
 }
 
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
     let frontend = "dnsdist_frontend_queries";
-    for (name, metric, labels) in [
-        (counter::QUERIES, "dnsdist_queries", &[] as &[&str]),
-        (counter::QUERIES_UDP, frontend, &["proto=\"UDP\""]),
-        (counter::QUERIES_TCP, frontend, &["proto=\"TCP\""]),
-        (counter::QUERIES_DOT, frontend, &["proto=\"TCP (DNS over TLS)\""]),
-        (counter::QUERIES_DOH, frontend, &["proto=\"TCP (DNS over HTTPS)\""]),
-        (counter::RESPONSES, "dnsdist_responses", &[]),
-        ("answers.servfail", "dnsdist_servfail_responses", &[]),
-        (counter::CACHE_HITS, "dnsdist_cache_hits", &[]),
-        (counter::CACHE_MISSES, "dnsdist_cache_misses", &[]),
-        (counter::UPSTREAM_QUERIES, "dnsdist_server_queries", &[]),
-        (counter::UPSTREAM_TIMEOUTS, "dnsdist_downstream_timeouts", &[]),
-        ("upstream.connections.opened", "dnsdist_server_tcpnewconnections", &[]),
-        ("upstream.connections.reused", "dnsdist_server_tcpreusedconnections", &[]),
-        ("upstream.handshakes.resumed", "dnsdist_server_tlsresumptions", &[]),
-        (counter::HANDSHAKES_FULL, "dnsdist_frontend_tlsnewsessions", &[]),
-        (counter::HANDSHAKES_RESUMED, "dnsdist_frontend_tlsresumptions", &[]),
-        ("noncompliant-queries", "dnsdist_noncompliant_queries", &[]),
-    ] {
-        if let Some(count) = metrics.sum(metric, labels) {
-            counts.insert(name.to_owned(), count);
-        }
-    }
-    counts
+    let table = [
+        (counter::QUERIES, ("dnsdist_queries", &[] as &[&str])),
+        (counter::QUERIES_UDP, (frontend, &["proto=\"UDP\""])),
+        (counter::QUERIES_TCP, (frontend, &["proto=\"TCP\""])),
+        (counter::QUERIES_DOT, (frontend, &["proto=\"TCP (DNS over TLS)\""])),
+        (counter::QUERIES_DOH, (frontend, &["proto=\"TCP (DNS over HTTPS)\""])),
+        (counter::RESPONSES, ("dnsdist_responses", &[])),
+        ("answers.servfail", ("dnsdist_servfail_responses", &[])),
+        (counter::CACHE_HITS, ("dnsdist_cache_hits", &[])),
+        (counter::CACHE_MISSES, ("dnsdist_cache_misses", &[])),
+        (counter::UPSTREAM_QUERIES, ("dnsdist_server_queries", &[])),
+        (counter::UPSTREAM_TIMEOUTS, ("dnsdist_downstream_timeouts", &[])),
+        ("upstream.connections.opened", ("dnsdist_server_tcpnewconnections", &[])),
+        ("upstream.connections.reused", ("dnsdist_server_tcpreusedconnections", &[])),
+        ("upstream.handshakes.resumed", ("dnsdist_server_tlsresumptions", &[])),
+        (counter::HANDSHAKES_FULL, ("dnsdist_frontend_tlsnewsessions", &[])),
+        (counter::HANDSHAKES_RESUMED, ("dnsdist_frontend_tlsresumptions", &[])),
+        ("noncompliant-queries", ("dnsdist_noncompliant_queries", &[])),
+    ];
+    counts_found(table, |(metric, labels)| metrics.sum(metric, labels))
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{
-    Access, Adapter, Rendered, RenderedFile, ServerSpec, Version, chaos, trust_anchor_words,
-};
+use super::{Access, Adapter, Facts, Rendered, ServerSpec, Version, chaos, trust_anchor_words};
 
 const CONFIGURATION: &str = "dnsmasq.conf";
 
@@ -21,20 +19,16 @@ const NAMES: [&str; 4] = ["hits.bind.", "misses.bind.", "auth.bind.", "servers.b
 pub(super) struct Dnsmasq;
 
 impl Adapter for Dnsmasq {
-    fn title(&self) -> &'static str {
-        "dnsmasq"
-    }
-
-    fn program(&self) -> &'static str {
-        "dnsmasq"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install dnsmasq-base".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "--version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "dnsmasq",
+            program: "dnsmasq",
+            remedy: "on Debian: apt-get install dnsmasq-base",
+            version_argument: "--version",
+            counter_source: Some(
+                "hits.bind, misses.bind, auth.bind and servers.bind (CH TXT) of dnsmasq",
+            ),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -78,18 +72,11 @@ impl Adapter for Dnsmasq {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let file = format!("--conf-file={CONFIGURATION}");
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: [program, "--keep-in-foreground", &file].map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        let command = [program, "--keep-in-foreground", &file];
+        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("hits.bind, misses.bind, auth.bind and servers.bind (CH TXT) of dnsmasq")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let mut answers = Vec::new();
         for name in NAMES {
             answers.push(chaos::texts(access.service, name)?);

@@ -10,7 +10,7 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
-use super::{Access, Adapter, Rendered, ServerSpec, Version};
+use super::{Access, Adapter, Facts, Rendered, ServerSpec, Version};
 use crate::certificate;
 use crate::regular::open_regular;
 
@@ -26,20 +26,14 @@ const MAX_SIZE: u64 = 1 << 20;
 pub(super) struct Embedded;
 
 impl Adapter for Embedded {
-    fn title(&self) -> &'static str {
-        "dnslab"
-    }
-
-    fn program(&self) -> &'static str {
-        "dnslab"
-    }
-
-    fn remedy(&self) -> String {
-        "it is a part of dnslab: build it with `cargo build --release`".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "--version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "dnslab",
+            program: "dnslab",
+            remedy: "it is a part of dnslab: build it with `cargo build --release`",
+            version_argument: "--version",
+            counter_source: Some("dnslab serve --counters"),
+        }
     }
 
     fn supports(&self, _version: &Version, _transport: Transport) -> Result<(), String> {
@@ -110,11 +104,7 @@ impl Adapter for Embedded {
         Rendered { files: Vec::new(), command, notes: notes(spec) }
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("dnslab serve --counters")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let path = access.directory.join(COUNTERS);
         let mut text = String::new();
         open_regular(&path, File::options().read(true))

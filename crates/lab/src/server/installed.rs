@@ -8,7 +8,8 @@ use std::process::Command;
 
 use dnslab_wire::Transport;
 
-use super::{Logging, ServerKind, ServerSpec, adapter};
+use super::{Facts, Logging, ServerKind, ServerSpec, adapter};
+use crate::error::refused;
 use crate::users::User;
 use crate::{LabError, NotInstalled, asked, cache, privileges};
 
@@ -127,10 +128,8 @@ impl Installed {
             adapter.validates(&self.version)?;
         }
         if needs.without_cache && !adapter.runs_without_cache() {
-            return Err(format!(
-                "dnslab does not know how {} runs without a cache",
-                adapter.title()
-            ));
+            let title = adapter.facts().title;
+            return Err(format!("dnslab does not know how {title} runs without a cache"));
         }
         adapter.logs(&self.version, &needs.logging)?;
         needs.logging.is_possible(needs.is_in_root)
@@ -143,17 +142,12 @@ impl Installed {
 /// # Errors
 /// When there is none (with the package to install), or it does not say its version.
 pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabError> {
-    let adapter = adapter(kind);
     let binary = match (binary, kind) {
         (Some(path), _) => named_program(kind, path)?,
         (None, ServerKind::Embedded) => {
             let version = Version::find(env!("CARGO_PKG_VERSION")).expect("cargo checks versions");
             let this = Path::new("/proc/self/exe");
-            let named = env::current_exe().map_err(|source| LabError::Io {
-                action: "find",
-                path: this.to_owned(),
-                source,
-            })?;
+            let named = env::current_exe().map_err(refused("find", this))?;
             // A build or an upgrade has meanwhile removed this name or given it to another program. The
             // guard, which starts the server, is still this program.
             let is_there = named.exists();
@@ -164,7 +158,8 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
     };
     let user = privileges::to_ask_as(&binary, None);
     let command = Command::new(&binary);
-    let version = ask_version(command, user.as_ref(), &binary, adapter.version_argument())?;
+    let argument = adapter(kind).facts().version_argument;
+    let version = ask_version(command, user.as_ref(), &binary, argument)?;
     Ok(Installed { kind, binary, version })
 }
 
@@ -204,13 +199,13 @@ fn looked_in() -> Vec<String> {
 }
 
 fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
-    let adapter = adapter(kind);
-    look_up(adapter.program().as_ref()).ok_or_else(|| {
+    let Facts { program, remedy, .. } = adapter(kind).facts();
+    look_up(program.as_ref()).ok_or_else(|| {
         LabError::NotInstalled(NotInstalled {
             kind: kind.name(),
-            program: adapter.program().to_owned(),
+            program: program.to_owned(),
             looked_in: looked_in(),
-            hint: adapter.remedy(),
+            hint: remedy.to_owned(),
         })
     })
 }

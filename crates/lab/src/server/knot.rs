@@ -14,7 +14,7 @@ use std::process::Command;
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version};
+use super::{Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, Version};
 use crate::{asked, certificate};
 
 const CONFIGURATION: &str = "knot.conf";
@@ -47,20 +47,14 @@ mod-stats:
 pub(super) struct Knot;
 
 impl Adapter for Knot {
-    fn title(&self) -> &'static str {
-        "Knot DNS"
-    }
-
-    fn program(&self) -> &'static str {
-        "knotd"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install knot".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "--version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "Knot DNS",
+            program: "knotd",
+            remedy: "on Debian: apt-get install knot",
+            version_argument: "--version",
+            counter_source: Some("knotc stats"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -77,27 +71,20 @@ impl Adapter for Knot {
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: [program, "-c", CONFIGURATION].map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        let command = [program, "-c", CONFIGURATION];
+        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("knotc stats")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let beside = access.binary.with_file_name("knotc");
         let program = if beside.exists() { beside } else { PathBuf::from("knotc") };
         // Through a file descriptor: the server's user may not enter all folders above it.
         let folder =
-            File::open(access.directory).map_err(|error| format!("its folder: {error}"))?;
+            File::open(&access.directory).map_err(|error| format!("its folder: {error}"))?;
         let mut command = Command::new(&program);
         command.args(["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"]);
         command.current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        let said = asked::ask(command, access.user)
+        let said = asked::ask(command, access.user.as_ref())
             .map_err(|error| format!("{}: {error}", program.display()))?;
         match said.succeeded {
             true => Ok(read_statistics(&said.output)),

@@ -17,7 +17,7 @@ use dnslab_wire::Transport;
 use serde_json::Value;
 
 use super::{
-    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
     Upstream, Version, control, has_usual_http_path,
 };
 use crate::certificate;
@@ -38,20 +38,14 @@ const PIPELINE: u32 = 1_000;
 pub(super) struct KnotResolver;
 
 impl Adapter for KnotResolver {
-    fn title(&self) -> &'static str {
-        "Knot Resolver"
-    }
-
-    fn program(&self) -> &'static str {
-        "kresd"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install knot-resolver".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "-V"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "Knot Resolver",
+            program: "kresd",
+            remedy: "on Debian: apt-get install knot-resolver",
+            version_argument: "-V",
+            counter_source: Some("worker.stats() and stats.list() at kresd's control sockets"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -65,7 +59,7 @@ impl Adapter for KnotResolver {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        has_usual_http_path(self.title(), spec)
+        has_usual_http_path(self.facts().title, spec)
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -93,14 +87,10 @@ impl Adapter for KnotResolver {
         }
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("worker.stats() and stats.list() at kresd's control sockets")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let mut sum = BTreeMap::new();
-        for socket in sockets(access.directory)? {
-            for (name, count) in read_statistics(&ask(access.directory, &socket)?)? {
+        for socket in sockets(&access.directory)? {
+            for (name, count) in read_statistics(&ask(&access.directory, &socket)?)? {
                 *sum.entry(name).or_insert(0) += count;
             }
         }

@@ -28,7 +28,7 @@ mod unbound;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 
 pub(crate) use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
@@ -48,7 +48,7 @@ pub use spec::{
 /// The name of a server as its makers write it.
 #[must_use]
 pub fn title(kind: ServerKind) -> &'static str {
-    adapter(kind).title()
+    adapter(kind).facts().title
 }
 
 pub(crate) fn adapter(kind: ServerKind) -> &'static dyn Adapter {
@@ -80,6 +80,14 @@ pub struct Rendered {
     pub notes: Vec<String>,
 }
 
+impl Rendered {
+    /// The configuration in one file.
+    fn one(name: &'static str, content: String, command: &[&str], notes: Vec<String>) -> Self {
+        let command = command.iter().map(|&word| word.to_owned()).collect();
+        Self { files: vec![RenderedFile { name, content }], command, notes }
+    }
+}
+
 /// One file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedFile {
@@ -89,15 +97,22 @@ pub struct RenderedFile {
     pub content: String,
 }
 
+/// What is the same for every version of a server.
+pub(crate) struct Facts {
+    /// Its name as its makers write it.
+    pub(crate) title: &'static str,
+    pub(crate) program: &'static str,
+    /// How to install it.
+    pub(crate) remedy: &'static str,
+    /// The argument that makes it say its version.
+    pub(crate) version_argument: &'static str,
+    /// Where it publishes its counters, for the record; `None` if it publishes none.
+    pub(crate) counter_source: Option<&'static str>,
+}
+
 /// What dnslab knows of one server.
 pub(crate) trait Adapter: Sync {
-    fn title(&self) -> &'static str;
-
-    fn program(&self) -> &'static str;
-
-    fn remedy(&self) -> String;
-
-    fn version_argument(&self) -> &'static str;
+    fn facts(&self) -> Facts;
 
     /// Whether this version serves `transport`; if not, why, as a sentence.
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String>;
@@ -113,13 +128,13 @@ pub(crate) trait Adapter: Sync {
     /// started with an upstream, any other with a zone.
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
         let _ = (version, transport);
-        Err(format!("{} is authoritative here: it forwards nothing", self.title()))
+        Err(format!("{} is authoritative here: it forwards nothing", self.facts().title))
     }
 
     /// Whether this version validates signatures (RFC 4035); if not, why, as a sentence.
     fn validates(&self, version: &Version) -> Result<(), String> {
         let _ = version;
-        Err(format!("{} does not validate signatures", self.title()))
+        Err(format!("{} does not validate signatures", self.facts().title))
     }
 
     fn runs_without_cache(&self) -> bool {
@@ -132,21 +147,16 @@ pub(crate) trait Adapter: Sync {
         match logging {
             Logging { query_log: None, dnstap: false } => Ok(()),
             Logging { query_log: Some(_), .. } => {
-                Err(format!("dnslab does not know how {} logs queries", self.title()))
+                Err(format!("dnslab does not know how {} logs queries", self.facts().title))
             }
             Logging { dnstap: true, .. } => {
-                Err(format!("dnslab does not know how {} writes dnstap", self.title()))
+                Err(format!("dnslab does not know how {} writes dnstap", self.facts().title))
             }
         }
     }
 
     /// `spec` was checked.
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered;
-
-    /// Where the server publishes its counters, for the record; `None` if it publishes none.
-    fn counter_source(&self) -> Option<&'static str> {
-        None
-    }
 
     /// Whether asking this version for its counters disturbs its clients. Then it is asked only before and
     /// after the load.
@@ -158,24 +168,33 @@ pub(crate) trait Adapter: Sync {
     /// What the server counted since it started, by the names of [`dnslab_measure::counter`] where one fits,
     /// otherwise by the server's own. Called on a thread inside the server's network. Fails with half a
     /// sentence.
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let _ = access;
         Ok(BTreeMap::new())
     }
 }
 
+/// The counts of `table` that `find` finds, by the names of the table.
+fn counts_found<K, const N: usize>(
+    table: [(&str, K); N],
+    find: impl Fn(K) -> Option<u64>,
+) -> BTreeMap<String, u64> {
+    let found = table.into_iter().filter_map(|(name, key)| Some((name.to_owned(), find(key)?)));
+    found.collect()
+}
+
 /// How a running server is asked for its counters.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Access<'a> {
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
     /// Its folder, with its Unix sockets.
-    pub(crate) directory: &'a Path,
+    pub(crate) directory: PathBuf,
     /// Where it publishes its counters on the loopback interface, [`Ports::control`].
     pub(crate) address: SocketAddr,
     pub(crate) service: SocketAddr,
     /// Its program; its control program is in the same folder.
-    pub(crate) binary: &'a Path,
+    pub(crate) binary: PathBuf,
     /// `None` for the user of this process.
-    pub(crate) user: Option<&'a User>,
+    pub(crate) user: Option<User>,
     /// How often it has been asked before, for a server that also counts these queries.
     pub(crate) earlier: u64,
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, control};
+use super::{
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, Version, control, counts_found,
+};
 use crate::certificate;
 
 const CONFIGURATION: &str = "nsd.conf";
@@ -18,20 +20,14 @@ const CONTROL: &str = "nsd.ctl";
 pub(super) struct Nsd;
 
 impl Adapter for Nsd {
-    fn title(&self) -> &'static str {
-        "NSD"
-    }
-
-    fn program(&self) -> &'static str {
-        "nsd"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install nsd".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "-v"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "NSD",
+            program: "nsd",
+            remedy: "on Debian: apt-get install nsd",
+            version_argument: "-v",
+            counter_source: Some("nsd-control stats_noreset"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -46,24 +42,17 @@ impl Adapter for Nsd {
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: [program, "-d", "-c", CONFIGURATION].map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
-    }
-
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("nsd-control stats_noreset")
+        let command = [program, "-d", "-c", CONFIGURATION];
+        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 
     fn counting_disturbs(&self, version: &Version) -> bool {
         !version.is_at_least(4, 8)
     }
 
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         // What `nsd-control` sends, in the first version of its protocol.
-        let text = control::ask(access.directory, CONTROL, "NSDCT1 stats_noreset\n")?;
+        let text = control::ask(&access.directory, CONTROL, "NSDCT1 stats_noreset\n")?;
         Ok(read_statistics(&text))
     }
 }
@@ -126,24 +115,20 @@ fn listeners(spec: &ServerSpec) -> String {
 
 fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     let lines = control::numbers(text);
-    let mut counts = BTreeMap::new();
-    for (names, common) in [
-        (&["num.queries"] as &[&str], counter::QUERIES),
-        (&["num.udp", "num.udp6"], counter::QUERIES_UDP),
-        (&["num.tcp", "num.tcp6"], counter::QUERIES_TCP),
-        (&["num.tls", "num.tls6"], counter::QUERIES_DOT),
-        (&["num.rcode.SERVFAIL"], "answers.servfail"),
-        (&["num.truncated"], "answers.truncated"),
-        (&["num.dropped"], "dropped"),
-        (&["num.rxerr"], "receive-errors"),
-        (&["num.txerr"], "send-errors"),
-    ] {
-        let found = names.iter().filter_map(|name| lines.get(name));
-        if let Some(count) = found.copied().reduce(|sum, count| sum + count) {
-            counts.insert(common.to_owned(), count);
-        }
-    }
-    counts
+    let table = [
+        (counter::QUERIES, &["num.queries"] as &[&str]),
+        (counter::QUERIES_UDP, &["num.udp", "num.udp6"]),
+        (counter::QUERIES_TCP, &["num.tcp", "num.tcp6"]),
+        (counter::QUERIES_DOT, &["num.tls", "num.tls6"]),
+        ("answers.servfail", &["num.rcode.SERVFAIL"]),
+        ("answers.truncated", &["num.truncated"]),
+        ("dropped", &["num.dropped"]),
+        ("receive-errors", &["num.rxerr"]),
+        ("send-errors", &["num.txerr"]),
+    ];
+    counts_found(table, |names| {
+        names.iter().filter_map(|name| lines.get(name).copied()).reduce(|sum, count| sum + count)
+    })
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

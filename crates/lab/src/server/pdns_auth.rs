@@ -10,7 +10,10 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
-use super::{Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, http};
+use super::{
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version,
+    counts_found, http,
+};
 
 /// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "pdns.conf";
@@ -21,20 +24,14 @@ const ZONES: &str = "named.conf";
 pub(super) struct PowerDnsAuthoritative;
 
 impl Adapter for PowerDnsAuthoritative {
-    fn title(&self) -> &'static str {
-        "PowerDNS Authoritative Server"
-    }
-
-    fn program(&self) -> &'static str {
-        "pdns_server"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install pdns-server pdns-backend-bind".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "--version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "PowerDNS Authoritative Server",
+            program: "pdns_server",
+            remedy: "on Debian: apt-get install pdns-server pdns-backend-bind",
+            version_argument: "--version",
+            counter_source: Some("/metrics of PowerDNS Authoritative Server's web server"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -63,11 +60,7 @@ impl Adapter for PowerDnsAuthoritative {
         }
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("/metrics of PowerDNS Authoritative Server's web server")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let page = http::get(access.address, "/metrics")?;
         Ok(read_metrics(&Metrics::new(&page)))
     }
@@ -146,21 +139,17 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
 
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let of = |name: &str| metrics.sum(&format!("pdns_auth_{name}"), &[]);
-    let mut counts = BTreeMap::new();
-    for (name, common) in [
-        ("udp_queries", counter::QUERIES_UDP),
-        ("tcp_queries", counter::QUERIES_TCP),
-        ("packetcache_hit", counter::CACHE_HITS),
-        ("packetcache_miss", counter::CACHE_MISSES),
-        ("servfail_packets", "answers.servfail"),
-        ("overload_drops", "dropped"),
-        ("timedout_packets", "dropped.late"),
-        ("corrupt_packets", "corrupt"),
-    ] {
-        if let Some(count) = of(name) {
-            counts.insert(common.to_owned(), count);
-        }
-    }
+    let table = [
+        (counter::QUERIES_UDP, "udp_queries"),
+        (counter::QUERIES_TCP, "tcp_queries"),
+        (counter::CACHE_HITS, "packetcache_hit"),
+        (counter::CACHE_MISSES, "packetcache_miss"),
+        ("answers.servfail", "servfail_packets"),
+        ("dropped", "overload_drops"),
+        ("dropped.late", "timedout_packets"),
+        ("corrupt", "corrupt_packets"),
+    ];
+    let mut counts = counts_found(table, of);
     if let (Some(udp), Some(tcp)) = (of("udp_queries"), of("tcp_queries")) {
         counts.insert(counter::QUERIES.to_owned(), udp + tcp);
     }

@@ -11,8 +11,8 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version, http,
-    trust_anchor_words,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version,
+    counts_found, http, trust_anchor_words,
 };
 
 /// The name that the program looks for in its folder.
@@ -31,20 +31,14 @@ const TLS_PORT: u16 = 853;
 pub(super) struct PowerDnsRecursor;
 
 impl Adapter for PowerDnsRecursor {
-    fn title(&self) -> &'static str {
-        "PowerDNS Recursor"
-    }
-
-    fn program(&self) -> &'static str {
-        "pdns_recursor"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install pdns-recursor".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "--version"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "PowerDNS Recursor",
+            program: "pdns_recursor",
+            remedy: "on Debian: apt-get install pdns-recursor",
+            version_argument: "--version",
+            counter_source: Some("/metrics of PowerDNS Recursor's web server"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -107,11 +101,7 @@ impl Adapter for PowerDnsRecursor {
         }
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("/metrics of PowerDNS Recursor's web server")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         let page = http::get(access.address, "/metrics")?;
         Ok(read_metrics(&Metrics::new(&page)))
     }
@@ -219,22 +209,18 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
 
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let of = |name: &str| metrics.sum(&format!("pdns_recursor_{name}"), &[]);
-    let mut counts = BTreeMap::new();
-    for (name, common) in [
-        ("questions", counter::QUERIES),
-        ("tcp_questions", counter::QUERIES_TCP),
-        ("servfail_answers", "answers.servfail"),
-        ("cache_misses", counter::CACHE_MISSES),
-        ("all_outqueries", counter::UPSTREAM_QUERIES),
-        ("tcp_outqueries", "upstream.queries.tcp"),
-        ("dot_outqueries", "upstream.queries.dot"),
-        ("outgoing_timeouts", counter::UPSTREAM_TIMEOUTS),
-        ("over_capacity_drops", "dropped"),
-    ] {
-        if let Some(count) = of(name) {
-            counts.insert(common.to_owned(), count);
-        }
-    }
+    let table = [
+        (counter::QUERIES, "questions"),
+        (counter::QUERIES_TCP, "tcp_questions"),
+        ("answers.servfail", "servfail_answers"),
+        (counter::CACHE_MISSES, "cache_misses"),
+        (counter::UPSTREAM_QUERIES, "all_outqueries"),
+        ("upstream.queries.tcp", "tcp_outqueries"),
+        ("upstream.queries.dot", "dot_outqueries"),
+        (counter::UPSTREAM_TIMEOUTS, "outgoing_timeouts"),
+        ("dropped", "over_capacity_drops"),
+    ];
+    let mut counts = counts_found(table, of);
     // A query is answered from the packet cache, or otherwise from the record cache.
     if let (Some(packets), Some(records)) = (of("packetcache_hits"), of("cache_hits")) {
         counts.insert(counter::CACHE_HITS.to_owned(), packets + records);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version};
+use super::{Adapter, Facts, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version};
 
 /// The ending makes it YAML.
 const CONFIGURATION: &str = "stubby.yml";
@@ -13,20 +13,14 @@ const CONFIGURATION: &str = "stubby.yml";
 pub(super) struct Stubby;
 
 impl Adapter for Stubby {
-    fn title(&self) -> &'static str {
-        "Stubby"
-    }
-
-    fn program(&self) -> &'static str {
-        "stubby"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install stubby".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "-V"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "Stubby",
+            program: "stubby",
+            remedy: "on Debian: apt-get install stubby",
+            version_argument: "-V",
+            counter_source: None,
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -55,11 +49,8 @@ impl Adapter for Stubby {
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: [program, "-C", CONFIGURATION].map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        let command = [program, "-C", CONFIGURATION];
+        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 }
 

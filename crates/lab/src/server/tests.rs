@@ -3,31 +3,17 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::CertificateKind;
 
 pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
+    let address = "127.0.0.1".parse().unwrap();
+    let ports = Ports { plain: 5300, dot: 8530, doh2: 4430, doq: 8531, doh3: 4431, control: 8053 };
+    let directory = PathBuf::from("/results/runs/udp-1/server");
     ServerSpec {
-        kind,
-        directory: PathBuf::from("/results/runs/udp-1/server"),
         zone: Some(melmac()),
-        address: "127.0.0.1".parse().unwrap(),
-        ports: Ports { plain: 5300, dot: 8530, doh2: 4430, doq: 8531, doh3: 4431, control: 8053 },
-        transports: transports.to_vec(),
         threads: 2,
         connections: 4,
-        http_path: "/dns-query".to_owned(),
         cpus: vec![0],
-        binary: None,
-        root: None,
-        extra: None,
-        embedded: EmbeddedSettings::default(),
-        upstream: None,
-        trust_anchor: None,
-        logging: Logging::default(),
-        without_cache: false,
-        counts: true,
-        certificate: CertificateKind::default(),
-        network: None,
+        ..ServerSpec::new(kind, directory, (address, ports), transports)
     }
 }
 
@@ -58,7 +44,7 @@ fn named(spec: &mut ServerSpec, origin: &str) {
 
 /// All files, the command and the notes, for snapshots.
 pub(crate) fn shown(spec: &ServerSpec) -> String {
-    let program = format!("/usr/sbin/{}", adapter(spec.kind).program());
+    let program = format!("/usr/sbin/{}", adapter(spec.kind).facts().program);
     let rendered = render(spec, program.as_ref()).unwrap();
     let mut text = format!("$ {}\n", rendered.command.join(" "));
     for file in &rendered.files {

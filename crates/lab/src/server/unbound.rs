@@ -9,8 +9,8 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, control,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+    Version, control, counts_found,
 };
 use crate::{certificate, launch};
 
@@ -31,20 +31,14 @@ const OTHER_FILES_OF_A_THREAD: u64 = 50;
 pub(super) struct Unbound;
 
 impl Adapter for Unbound {
-    fn title(&self) -> &'static str {
-        "Unbound"
-    }
-
-    fn program(&self) -> &'static str {
-        "unbound"
-    }
-
-    fn remedy(&self) -> String {
-        "on Debian: apt-get install unbound".to_owned()
-    }
-
-    fn version_argument(&self) -> &'static str {
-        "-V"
+    fn facts(&self) -> Facts {
+        Facts {
+            title: "Unbound",
+            program: "unbound",
+            remedy: "on Debian: apt-get install unbound",
+            version_argument: "-V",
+            counter_source: Some("unbound-control stats_noreset"),
+        }
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -74,20 +68,13 @@ impl Adapter for Unbound {
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
-        Rendered {
-            files: vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }],
-            command: [program, "-d", "-p", "-c", CONFIGURATION].map(str::to_owned).to_vec(),
-            notes: notes(spec),
-        }
+        let command = [program, "-d", "-p", "-c", CONFIGURATION];
+        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 
-    fn counter_source(&self) -> Option<&'static str> {
-        Some("unbound-control stats_noreset")
-    }
-
-    fn counters(&self, access: &Access<'_>) -> Result<BTreeMap<String, u64>, String> {
+    fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
         // What `unbound-control` sends, in the first version of its protocol.
-        let text = control::ask(access.directory, CONTROL, "UBCT1 stats_noreset\n")?;
+        let text = control::ask(&access.directory, CONTROL, "UBCT1 stats_noreset\n")?;
         Ok(read_statistics(&text))
     }
 }
@@ -272,24 +259,20 @@ fn way_to(upstream: &Upstream) -> String {
 
 fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     let lines = control::numbers(text);
-    let mut counts = BTreeMap::new();
-    for (name, common) in [
-        ("total.num.queries", counter::QUERIES),
-        ("num.query.udpout", "upstream.queries.udp"),
-        ("num.query.tcpout", "upstream.connections.opened"),
-        ("total.num.cachehits", counter::CACHE_HITS),
-        ("total.num.cachemiss", counter::CACHE_MISSES),
-        ("total.num.recursivereplies", "recursive-replies"),
-        ("num.query.tls", counter::QUERIES_DOT),
-        ("num.query.https", counter::QUERIES_DOH),
-        ("num.answer.secure", "answers.secure"),
-        ("num.answer.bogus", "answers.bogus"),
-        ("num.answer.rcode.SERVFAIL", "answers.servfail"),
-    ] {
-        if let Some(count) = lines.get(name) {
-            counts.insert(common.to_owned(), *count);
-        }
-    }
+    let table = [
+        (counter::QUERIES, "total.num.queries"),
+        ("upstream.queries.udp", "num.query.udpout"),
+        ("upstream.connections.opened", "num.query.tcpout"),
+        (counter::CACHE_HITS, "total.num.cachehits"),
+        (counter::CACHE_MISSES, "total.num.cachemiss"),
+        ("recursive-replies", "total.num.recursivereplies"),
+        (counter::QUERIES_DOT, "num.query.tls"),
+        (counter::QUERIES_DOH, "num.query.https"),
+        ("answers.secure", "num.answer.secure"),
+        ("answers.bogus", "num.answer.bogus"),
+        ("answers.servfail", "num.answer.rcode.SERVFAIL"),
+    ];
+    let mut counts = counts_found(table, |name| lines.get(name).copied());
     // Queries on an existing connection are not counted.
     if let (Some(sent), Some(0)) = (lines.get("num.query.udpout"), lines.get("num.query.tcpout")) {
         counts.insert(counter::UPSTREAM_QUERIES.to_owned(), *sent);

@@ -3,11 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::program::guard;
-use crate::support::{PATIENCE, ask, spec, wait_until};
-use dnslab_lab::{
-    ExternalServer, FileSystem, GuardSpec, Identity, RunningProcess, RunningServer, Sampler,
-    ServerKind, Watched,
-};
+use crate::support::{ask, guarded, spec, started, wait_until};
+use dnslab_lab::{ExternalServer, Identity, RunningProcess, Sampler, ServerKind, Watched};
 use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
 
 #[track_caller]
@@ -15,9 +12,7 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport], least_proces
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(kind, folder.path(), address, transports);
     spec.threads = 2;
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server =
-        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let server = started(&spec, folder.path());
     for &transport in transports {
         let address = server.address(transport).unwrap();
         let found = ExternalServer::find(&Identity::Address, transport, address)
@@ -64,16 +59,7 @@ fn all_processes_of_one_port_are_found() {
 #[test]
 fn the_busiest_thread_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = GuardSpec {
-        standard_error: None,
-        command: ["sh", "-c", "sleep 1000 & while :; do :; done"].map(str::to_owned).to_vec(),
-        directory: folder.path().to_owned(),
-        log: folder.path().join("server.log"),
-        cpus: Vec::new(),
-        network: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    };
+    let spec = guarded(folder.path(), &["sh", "-c", "sleep 1000 & while :; do :; done"]);
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     let stat = || std::fs::read_to_string(format!("/proc/{}/schedstat", process.pid())).unwrap();
     let used_ns = || stat().split(' ').next().unwrap().parse::<u64>().unwrap();

@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::program::guard;
 use crate::support::{
     PATIENCE, ask, ask_for, copy_program, groups_of, nobody, parent, spec as authoritative,
-    wait_until,
+    started, wait_until,
 };
 use dnslab_lab::{
     DNSTAP_LOG, LabError, Logging, QUERY_LOG, QueryLog, RunningServer, ServerKind, ServerSpec,
@@ -123,7 +123,7 @@ impl Authority {
         fs::write(path, zone).unwrap();
         spec.threads = 1;
         let probe = |transport, address| ask(folder.path(), transport, address);
-        let server = started(&spec, &probe);
+        let server = probed(&spec, &probe);
         Self { server, folder }
     }
 
@@ -141,7 +141,7 @@ impl Authority {
 }
 
 #[track_caller]
-fn started(spec: &ServerSpec, probe: &dnslab_lab::Probe<'_>) -> RunningServer {
+fn probed(spec: &ServerSpec, probe: &dnslab_lab::Probe<'_>) -> RunningServer {
     RunningServer::start(spec, &guard(), probe, PATIENCE).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -186,7 +186,7 @@ fn check(case: &Case, upstream: Upstream, address: &str) {
     let mut spec = forwarder(case.kind, folder.path(), (address, case.clients), upstream);
     spec.threads = 2;
     let probe = |transport, address| ask(folder.path(), transport, address);
-    let server = started(&spec, &probe);
+    let server = probed(&spec, &probe);
     let watch = server.count();
     assert_eq!(watch.is_some(), case.counted.is_some(), "{}", case.kind);
     let asked: Vec<(Transport, u64)> =
@@ -255,7 +255,7 @@ fn queries_are_logged() {
                 forwarder(spec.kind, folder.path(), ("127.0.0.1", &[Udp]), authority.upstream(Udp));
         }
         spec.logging = Logging { query_log: Some(QueryLog::default()), dnstap: true };
-        let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+        let server = started(&spec, folder.path());
         let asked = server.count().unwrap().finish(Instant::now());
         let tapped = [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED].map(|it| asked.total(it));
         let asked = asked.total(counter::QUERIES).unwrap();
@@ -280,10 +280,10 @@ fn a_chain_of_forwarders() {
     let (near, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let local = ("127.0.0.1", &[Udp, Tcp] as &[_]);
     let stubby = forwarder(ServerKind::Stubby, far.path(), local, authority.upstream(Dot));
-    let stubby = started(&stubby, &|transport, address| ask(far.path(), transport, address));
+    let stubby = started(&stubby, far.path());
     let upstream = Upstream { address: stubby.address(Udp).unwrap(), transport: Udp, tls: None };
     let dnsmasq = forwarder(ServerKind::Dnsmasq, near.path(), local, upstream);
-    let dnsmasq = started(&dnsmasq, &|transport, address| ask(near.path(), transport, address));
+    let dnsmasq = started(&dnsmasq, near.path());
     ask_for_all(&dnsmasq, near.path(), Udp);
     stop(dnsmasq);
     stop(stubby);
@@ -321,8 +321,7 @@ fn forwarders_answer_without_counting() {
         let mut spec =
             forwarder(kind, folder.path(), ("127.0.0.1", &[Udp]), authority.upstream(Udp));
         spec.counts = false;
-        let probe = |transport, address| ask(folder.path(), transport, address);
-        stop(started(&spec, &probe));
+        stop(started(&spec, folder.path()));
     }
     stop(authority.server);
 }
@@ -336,7 +335,7 @@ fn the_name_of_a_forwarders_folder_does_not_matter() {
         let upstream = authority.upstream(*case.upstreams.last().unwrap());
         let mut spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
         spec.directory = folder.path().join("a \"b\" {c}; #".repeat(15));
-        let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+        let server = started(&spec, folder.path());
         if let Some(watch) = server.count() {
             assert_eq!(watch.finish(Instant::now()).failure, None, "{}", case.kind);
         }
@@ -381,7 +380,7 @@ fn a_process_of_knot_resolver_that_dies_is_noticed() {
     let mut spec =
         forwarder(ServerKind::KnotResolver, folder.path(), ("127.0.0.1", &[Udp]), upstream);
     spec.threads = 2;
-    let server = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+    let server = started(&spec, folder.path());
     let process = || {
         let entries = fs::read_dir(&spec.directory).unwrap().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

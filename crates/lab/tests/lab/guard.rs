@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::program::{guard, program};
-use crate::support::{alive, groups_of, parent, wait_until};
+use crate::support::{alive, groups_of, guarded, parent, wait_until};
 use dnslab_lab::users::User;
-use dnslab_lab::{Ending, FileSystem, GuardSpec, LabError, RunAs, RunningProcess};
+use dnslab_lab::{Ending, LabError, RunAs, RunningProcess};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn signal(pid: u32, signal: Signal) {
@@ -17,17 +17,7 @@ fn signal(pid: u32, signal: Signal) {
 }
 
 fn start(folder: &Path, command: &[&str]) -> RunningProcess {
-    let spec = GuardSpec {
-        command: command.iter().map(|&word| word.to_owned()).collect(),
-        directory: folder.to_owned(),
-        log: folder.join("server.log"),
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    };
-    RunningProcess::start(&guard(), &spec).unwrap()
+    RunningProcess::start(&guard(), &guarded(folder, command)).unwrap()
 }
 
 /// Starts another dnslab that holds a guarded process. Returns it and the process's id.
@@ -164,16 +154,8 @@ fn killing_the_guard_kills_a_server_that_gave_up_root_too() {
     let user = User { uid: 65_534, gid: 65_534 };
     for low_ports in [false, true] {
         let run_as = RunAs { user: user.clone(), low_ports, closed: None, logs: None };
-        let spec = GuardSpec {
-            command: ["sleep", "1000"].map(str::to_owned).to_vec(),
-            directory: folder.path().to_owned(),
-            log: folder.path().join("server.log"),
-            cpus: Vec::new(),
-            network: None,
-            standard_error: None,
-            file_system: FileSystem::Shared,
-            run_as: Some(run_as),
-        };
+        let mut spec = guarded(folder.path(), &["sleep", "1000"]);
+        spec.run_as = Some(run_as);
         let process = RunningProcess::start(&guard(), &spec).unwrap();
         let read = |name: &str| {
             std::fs::read_to_string(format!("/proc/{}/{name}", process.pid())).unwrap()
@@ -226,18 +208,9 @@ fn signals_of_the_terminal_do_not_end_the_server() {
 fn cpus_are_taken() {
     let folder = tempfile::tempdir().unwrap();
     let last = *dnslab_lab::cpus::allowed().last().unwrap();
-    let spec = GuardSpec {
-        command: ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
-            .map(str::to_owned)
-            .to_vec(),
-        directory: folder.path().to_owned(),
-        log: folder.path().join("server.log"),
-        cpus: vec![last],
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    };
+    let command = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"];
+    let mut spec = guarded(folder.path(), &command);
+    spec.cpus = vec![last];
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("the end is reported", || process.exited().is_some());
     let log = std::fs::read_to_string(&spec.log).unwrap();
@@ -247,17 +220,7 @@ fn cpus_are_taken() {
 #[test]
 fn a_guard_that_cannot_work_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let absent = folder.path().join("absent");
-    let spec = GuardSpec {
-        command: vec!["true".to_owned()],
-        log: absent.join("server.log"),
-        directory: absent,
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    };
+    let spec = guarded(&folder.path().join("absent"), &["true"]);
     let error = RunningProcess::start(&guard(), &spec).unwrap_err();
     assert!(matches!(error, LabError::Guard { .. }), "{error}");
     assert!(error.to_string().contains("No such file"), "{error}");

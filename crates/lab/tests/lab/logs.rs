@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use dnslab_lab::{
-    LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, RunningServer, SYSLOG_SOCKET, ServerKind,
+    LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, SYSLOG_SOCKET, ServerKind,
 };
 use dnslab_wire::Transport;
 
-use crate::program::guard;
-use crate::support::{PATIENCE, ask, spec, wait_until};
+use crate::support::{ask, refused, spec, started, wait_until};
 
 const LINE: &str = "query: alf.melmac.univ IN A";
 
@@ -19,9 +18,7 @@ fn logged(to: LogDestination, look: impl FnOnce(&Path, usize)) {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Transport::Udp]);
     spec.logging.query_log = Some(QueryLog { to, ..QueryLog::default() });
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let server = started(&spec, folder.path());
     let address = server.address(Transport::Udp).unwrap();
     for _ in 0..10 {
         ask(folder.path(), Transport::Udp, address).unwrap();
@@ -122,7 +119,7 @@ fn syslog_needs_somebody_who_reads() {
     let folder = tempfile::tempdir().unwrap();
     let mut unread = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Transport::Udp]);
     unread.logging = logging;
-    let error = RunningServer::start(&unread, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    let error = refused(&unread);
     let text = error.to_string();
     assert!(text.contains("no syslog daemon reads /dev/log") && text.contains("hint:"), "{text}");
     let daemon = Rsyslogd::start(folder.path());

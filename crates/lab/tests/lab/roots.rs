@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::program::{guard, program};
-use crate::support::{PATIENCE, alive, ask, groups_of, parent, spec, wait_until};
-use dnslab_lab::{LabError, RootError, RunningServer, ServerKind, find_in_root, sockets};
+use crate::program::program;
+use crate::support::{alive, ask, groups_of, parent, refused, spec, started, wait_until};
+use dnslab_lab::{LabError, RootError, ServerKind, find_in_root, sockets};
 use dnslab_wire::Transport::{Doh2, Dot, Tcp, Udp};
 
 fn root(name: &str) -> PathBuf {
@@ -32,9 +32,7 @@ fn bind_of_an_older_release_answers_from_its_root() {
     let (folder, root, before) = (tempfile::tempdir().unwrap(), root("bind-9.16"), mounts());
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
     spec.root = Some(root.clone());
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server =
-        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let server = started(&spec, folder.path());
     let facts = server.facts().clone();
     assert!(facts.version.starts_with("9.16."), "{facts:?}");
     assert_eq!(facts.command[0], "/usr/sbin/named");
@@ -68,16 +66,14 @@ fn the_release_decides_which_transports_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Dot]);
     spec.root = Some(old);
-    let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    let error = refused(&spec);
     let text = error.to_string();
     assert!(matches!(error, LabError::Unsupported(_)), "{text}");
     assert!(text.starts_with("BIND 9.16."), "{text}");
     assert!(text.ends_with(" has no DNS over TLS: it came with 9.18"), "{text}");
 
     (spec.root, spec.transports) = (Some(new), vec![Udp, Dot, Doh2]);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server =
-        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let server = started(&spec, folder.path());
     assert!(server.facts().version.starts_with("9.20."), "{:?}", server.facts());
     server.stop().unwrap();
 }
@@ -88,9 +84,7 @@ fn knot_of_a_newer_release_speaks_tls() {
     let (folder, root) = (tempfile::tempdir().unwrap(), root("knot-3.4"));
     let mut spec = spec(ServerKind::Knot, folder.path(), "127.0.0.1", &[Udp, Dot]);
     spec.root = Some(root);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server =
-        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let server = started(&spec, folder.path());
     assert!(server.facts().version.starts_with("3.4."), "{:?}", server.facts());
     server.stop().unwrap();
 }
@@ -133,7 +127,7 @@ fn what_is_not_in_a_root_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Udp]);
     (spec.root, spec.binary) = (Some(root), Some("named".into()));
-    let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    let error = refused(&spec);
     assert!(error.to_string().contains("the root has its own program"), "{error}");
 }
 

@@ -4,23 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::program::{guard, program};
-use crate::support::wait_until;
-use dnslab_lab::{CpuSource, FileSystem, GuardSpec, RunningProcess, Sampler, Watched};
+use crate::support::{guarded, wait_until};
+use dnslab_lab::{CpuSource, RunningProcess, Sampler, Watched};
 use dnslab_measure::ResourceSeries;
 
 /// One busy thread (a new one every 50 ms).
 fn spin(folder: &std::path::Path) -> RunningProcess {
     let program = program();
-    let spec = GuardSpec {
-        command: vec![program.to_str().unwrap().to_owned(), "spin".to_owned(), "1".to_owned()],
-        directory: folder.to_owned(),
-        log: folder.join("server.log"),
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    };
+    let spec = guarded(folder, &[program.to_str().unwrap(), "spin", "1"]);
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("it spins", || user_and_system_s(process.pid()) > 0.05);
     process
@@ -73,16 +64,7 @@ fn both_sources_agree_with_the_kernel_on_a_busy_process() {
 #[test]
 fn an_idle_process_uses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = GuardSpec {
-        command: ["sleep", "1000"].map(str::to_owned).to_vec(),
-        directory: folder.path().to_owned(),
-        log: folder.path().join("server.log"),
-        cpus: Vec::new(),
-        network: None,
-        standard_error: None,
-        file_system: FileSystem::Shared,
-        run_as: None,
-    };
+    let spec = guarded(folder.path(), &["sleep", "1000"]);
     let process = RunningProcess::start(&guard(), &spec).unwrap();
     wait_until("sleep runs", || {
         std::fs::read_to_string(format!("/proc/{}/comm", process.pid())).unwrap() == "sleep\n"

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::program::guard;
 use crate::support::{
-    PATIENCE, alive, ask, copy_program, groups_of, nobody, parent, spec, wait_until,
+    PATIENCE, alive, ask, copy_program, groups_of, nobody, parent, refused, spec, start, started,
+    wait_until,
 };
 use dnslab_lab::{
     CertificateKind, LabError, RunningServer, Sampler, ServerKind, ServerSpec, find, ports, sockets,
@@ -21,9 +22,7 @@ use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(kind, folder.path(), address, transports);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server =
-        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let server = started(&spec, folder.path());
     let (pid, guard) = (server.process().pid(), parent(server.process().pid()));
     let sampler = Sampler::start(server.watched());
     let counters = server.count().unwrap();
@@ -111,8 +110,7 @@ fn servers_show_each_kind_of_certificate() {
             let folder = tempfile::tempdir().unwrap();
             let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Dot]);
             spec.certificate = certificate;
-            let probe = |transport, address| ask(folder.path(), transport, address);
-            let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
+            let server = start(&spec, folder.path())
                 .unwrap_or_else(|it| panic!("{kind} with {certificate}: {it}"));
             let found = &server.facts().tls_library;
             assert!(found.starts_with(library), "{kind}: {found}");
@@ -121,8 +119,7 @@ fn servers_show_each_kind_of_certificate() {
     }
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Udp]);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+    let server = started(&spec, folder.path());
     assert_eq!(server.facts().tls_library, "", "nothing is encrypted");
     server.stop().unwrap();
 }
@@ -134,9 +131,7 @@ fn several_threads_or_processes_are_ready_together() {
         let folder = tempfile::tempdir().unwrap();
         let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
         spec.threads = 2;
-        let probe = |transport, address| ask(folder.path(), transport, address);
-        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
-            .unwrap_or_else(|it| panic!("{it}"));
+        let server = started(&spec, folder.path());
         // The kernel may choose any of them.
         for transport in [Udp, Tcp].into_iter().cycle().take(8) {
             ask(folder.path(), transport, server.address(transport).unwrap()).unwrap();
@@ -153,8 +148,7 @@ fn clients_that_do_not_fit_are_refused_where_they_need_files() {
         let mut spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[transport]);
         // More than `launch` ever gives to a server.
         spec.connections = 70_000;
-        let probe = |transport, address| ask(folder.path(), transport, address);
-        let started = RunningServer::start(&spec, &guard(), &probe, PATIENCE);
+        let started = start(&spec, folder.path());
         let error = started.err().map(|error| error.to_string());
         assert_eq!(error.is_some(), refused, "{error:?}");
         assert!(
@@ -171,21 +165,17 @@ fn the_name_of_the_folder_does_not_matter() {
         // Longer than the path of a Unix socket may be, and with letters that mean something in every
         // configuration language.
         spec.directory = folder.path().join("a \"b\" {c}; #".repeat(15));
-        let probe = |transport, address| ask(folder.path(), transport, address);
-        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE)
-            .unwrap_or_else(|it| panic!("{it}"));
+        let server = started(&spec, folder.path());
         server.stop().unwrap();
     }
 }
 
 #[track_caller]
-fn started(kind: ServerKind, change: impl Fn(&mut ServerSpec), asked: impl Fn(SocketAddr)) {
+fn changed(kind: ServerKind, change: impl Fn(&mut ServerSpec), asked: impl Fn(SocketAddr)) {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Udp]);
     change(&mut spec);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server =
-        RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap_or_else(|it| panic!("{it}"));
+    let server = started(&spec, folder.path());
     asked(server.address(Udp).unwrap());
     server.stop().unwrap();
 }
@@ -195,7 +185,7 @@ fn options_of_the_user_are_options_of_bind() {
     let change = |spec: &mut ServerSpec| {
         spec.extra = Some("options {\n    version \"ours\"; # of the user\n};\n".to_owned());
     };
-    started(ServerKind::Bind, change, |address| {
+    changed(ServerKind::Bind, change, |address| {
         let (ip, port) = (address.ip(), address.port());
         let question = format!("@{ip} -p {port} +short CH TXT version.bind");
         let output = Command::new("kdig").args(question.split(' ')).output().unwrap();
@@ -205,7 +195,7 @@ fn options_of_the_user_are_options_of_bind() {
 
 #[test]
 fn knot_answers_without_counting() {
-    started(ServerKind::Knot, |spec| spec.counts = false, |_| {});
+    changed(ServerKind::Knot, |spec| spec.counts = false, |_| {});
 }
 
 #[track_caller]
@@ -255,7 +245,7 @@ fn the_owner_of_a_taken_port_is_named() {
         })
         .unwrap();
     spec.ports.plain = ours.local_addr().unwrap().port();
-    let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    let error = refused(&spec);
     let text = error.to_string();
     assert!(matches!(error, LabError::AddressTaken(_)), "{text}");
     let ours = format!("another process owns the address: {} ", std::process::id());
@@ -269,7 +259,7 @@ fn what_a_version_cannot_do_is_refused() {
     let Err(reason) = installed.supports(Dot) else { return };
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(ServerKind::Knot, folder.path(), "127.0.0.1", &[Udp, Dot]);
-    let error = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err();
+    let error = refused(&spec);
     assert_eq!(error.to_string(), reason);
 }
 
@@ -277,8 +267,7 @@ fn what_a_version_cannot_do_is_refused() {
 fn a_server_that_dies_in_the_middle_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[Udp]);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+    let server = started(&spec, folder.path());
     let pid = i32::try_from(server.process().pid()).ok().and_then(rustix::process::Pid::from_raw);
     rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::KILL).unwrap();
     wait_until("the end is known", || server.exited().is_some());
@@ -295,8 +284,7 @@ fn servers_give_up_root() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
-        let probe = |transport, address| ask(folder.path(), transport, address);
-        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+        let server = started(&spec, folder.path());
         let user = server.facts().user.clone();
         assert!(user.parse::<u32>().is_ok_and(|it| it >= 61_184), "{:?}", server.facts());
         assert!(users.insert(user), "each has its own");
@@ -320,8 +308,7 @@ fn servers_give_up_root() {
     let copy = folder.path().join("nsd");
     copy_program(&dnslab_lab::find(ServerKind::Nsd, None).unwrap().binary, &copy);
     spec.binary = Some(copy);
-    let probe = |transport, address| ask(folder.path(), transport, address);
-    let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE).unwrap();
+    let server = started(&spec, folder.path());
     let facts = server.facts();
     assert_eq!(facts.user, "root");
     let says = |note: &String| {

@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::{
-    CertificateKind, EmbeddedSettings, GuardProgram, Logging, ServerKind, ServerSpec, ZoneFile,
+    GuardProgram, GuardSpec, LabError, RunningServer, ServerKind, ServerSpec, ZoneFile,
     certificate, ports,
 };
 use dnslab_wire::Transport;
 
-use crate::program::program;
+use crate::program::{guard, program};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -56,29 +56,32 @@ pub(crate) fn spec(
     transports: &[Transport],
 ) -> ServerSpec {
     let address = address.parse().expect("the tests write addresses rightly");
-    ServerSpec {
-        kind,
-        directory: folder.join("server"),
-        zone: Some(zone(folder)),
-        address,
-        ports: ports::free(address).expect("loopback has free ports"),
-        transports: transports.to_vec(),
-        threads: 1,
-        connections: 4,
-        certificate: CertificateKind::default(),
-        http_path: "/dns-query".to_owned(),
-        cpus: Vec::new(),
-        binary: None,
-        root: None,
-        extra: None,
-        embedded: EmbeddedSettings::default(),
-        upstream: None,
-        trust_anchor: None,
-        logging: Logging::default(),
-        without_cache: false,
-        counts: true,
-        network: None,
-    }
+    let ports = ports::free(address).expect("loopback has free ports");
+    let spec = ServerSpec::new(kind, folder.join("server"), (address, ports), transports);
+    ServerSpec { zone: Some(zone(folder)), connections: 4, ..spec }
+}
+
+/// A server that answers [`ask`] over each of its transports; or why there is none.
+pub(crate) fn start(spec: &ServerSpec, folder: &Path) -> Result<RunningServer, LabError> {
+    let probe = |transport, address| ask(folder, transport, address);
+    RunningServer::start(spec, &guard(), &probe, PATIENCE)
+}
+
+#[track_caller]
+pub(crate) fn started(spec: &ServerSpec, folder: &Path) -> RunningServer {
+    start(spec, folder).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Why a server does not start, even if its probe would be content with anything.
+#[track_caller]
+pub(crate) fn refused(spec: &ServerSpec) -> LabError {
+    RunningServer::start(spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap_err()
+}
+
+/// A command for the guard, with `server.log` in `folder`.
+pub(crate) fn guarded(folder: &Path, command: &[&str]) -> GuardSpec {
+    let command = command.iter().map(|&word| word.to_owned()).collect();
+    GuardSpec::new(command, folder.to_owned(), folder.join("server.log"))
 }
 
 /// Asks for `alf.melmac.univ A` with `kdig`, encrypted with the run's own authority. (Not with `dig`: its

@@ -10,7 +10,6 @@ use crate::one_port;
 /// Patience with things that take milliseconds on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// BIND as a process of its own.
 pub(crate) struct Bind {
     pub(crate) address: SocketAddr,
     folder: tempfile::TempDir,
@@ -55,7 +54,6 @@ zone "example" {{ type primary; file "example.zone"; }};
         server
     }
 
-    /// Waits until it serves.
     fn wait(&mut self) {
         let until = Instant::now() + PATIENCE;
         let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap();

@@ -1,4 +1,4 @@
-//! Cookies (RFC 7873): whose are kept, and what becomes of queries whose cookie is refused.
+//! Cookies (RFC 7873): which ones are kept, and what becomes of queries whose cookie is refused.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -58,7 +58,7 @@ fn a_forged_cookie_is_not_kept() {
     }
 }
 
-/// A server that wants cookies gets one after its first refusal, and the query is over then.
+/// A server that wants cookies gets one after its first refusal. That ends the query.
 #[test]
 fn bind_wants_cookies() {
     let server = Bind::start("", "require-server-cookie yes;");
@@ -72,8 +72,7 @@ fn bind_wants_cookies() {
 /// Queries as they came, each with its transport.
 type Asked = Arc<Mutex<Vec<(Transport, Vec<u8>)>>>;
 
-/// A server that refuses every cookie over UDP, with a new one each time, or with none; over TCP it
-/// answers.
+/// A server that refuses every cookie over UDP, with a new one each time or with none. Over TCP it answers.
 fn refuses_cookies(gives_one: bool) -> (SocketAddr, Asked) {
     let (listener, socket) = one_port::bind("127.0.0.1");
     let address = listener.local_addr().unwrap();
@@ -111,10 +110,10 @@ fn refuses_cookies(gives_one: bool) -> (SocketAddr, Asked) {
     (address, asked)
 }
 
-/// The query given back with BADCOOKIE and another cookie, or with none.
+/// The query sent back with BADCOOKIE and another cookie, or with none.
 fn refuse(query: &[u8], cookie: Option<u64>) -> Vec<u8> {
     let question = 12 + query[12..].iter().position(|octet| *octet == 0).unwrap() + 5;
-    // Behind the question and the head of the OPT record.
+    // After the question and the fixed part of the OPT record.
     let option = question + 11;
     assert_eq!(query[option..option + 2], [0, 10], "the only option is the cookie");
     let mut answer = query[..question].to_vec();
@@ -152,8 +151,8 @@ fn check_refused(gives_one: bool, truncated: Truncated, rcode: &str, udp: u64, t
     assert_eq!(counters.answers.truncated, 0, "{counters:?}");
 }
 
-/// The second refusal in a row is the end over UDP: TCP is next, if the client asks over TCP at all
-/// (RFC 7873, section 5.3).
+/// The second refusal in a row ends it over UDP. TCP is next, if the client asks over TCP (RFC 7873, section
+/// 5.3).
 #[test]
 fn a_cookie_that_is_refused_twice() {
     check_refused(true, Truncated::AskOverTcp, "NOERROR", 2, 1);

@@ -1,5 +1,5 @@
-//! Which messages are answers, and what is learnt from them: signatures (RFC 8945) and cookies (RFC
-//! 7873), against BIND, and with somebody on the path who forges.
+//! Which messages are answers, and what is learnt from them: signatures (RFC 8945) and cookies (RFC 7873),
+//! against BIND, and with a forger on the path.
 
 mod bind;
 mod cookies;

@@ -1,4 +1,4 @@
-//! Somebody on the path between client and server, who reads datagrams and forges some.
+//! Somebody on the path between client and server who reads datagrams and forges some.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ pub(crate) struct Seen {
     pub(crate) forged: u64,
 }
 
-/// Passes datagrams on to the server; `forge` says what the client gets in place of each answer.
+/// Passes datagrams on to the server. `forge` says what the client gets in place of each answer.
 pub(crate) fn relay(
     server: SocketAddr,
     forge: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + Sync + 'static,

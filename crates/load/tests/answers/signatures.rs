@@ -22,8 +22,8 @@ pub(crate) const OF_BIND: &str =
 /// The same key for the load.
 pub(crate) const OF_LOAD: &str = "a.key:c2VjcmV0LW9mLXRlc3Q=";
 
-/// Octets of the TSIG record that a signed answer ends with (RFC 8945, section 4.2): the key's name,
-/// the fixed part, the algorithm's name, the rest of the fixed data, the signature.
+/// Octets of the TSIG record that a signed answer ends with (RFC 8945, section 4.2): the key's name, the
+/// fixed part, the algorithm's name, the rest of the fixed data, the signature.
 const RECORD: usize = 7 + 10 + 13 + 16 + 32;
 
 pub(crate) fn key(text: &str) -> Option<TsigKey> {
@@ -37,12 +37,11 @@ pub(crate) fn unsigned(answer: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// A load that signs its queries with this key.
 fn signed(target: SocketAddr, transport: Transport, text: &str) -> Job {
     job(target, transport).with(|load| load.tsig = key(text))
 }
 
-/// Makes a forged answer of the right one.
+/// Turns the right answer into a forged one.
 type Forger = fn(&[u8]) -> Vec<u8>;
 
 /// An answer that is not signed well does not count, and the right one after it does (RFC 8945, section 5.4).
@@ -77,7 +76,7 @@ fn the_wait_goes_on_after_an_answer_that_is_not_signed_well() {
     }
 }
 
-/// A server that signs nothing, and says nothing about it, has not answered.
+/// A server that does not sign, and does not say why, has not answered.
 #[test]
 fn without_a_signature_queries_time_out() {
     let server = Bind::start(OF_BIND, "");

@@ -1,5 +1,5 @@
-//! How simulated clients behave: when they connect, how long they stay, where they come from, and
-//! what they do with truncated answers, cookies and the server's idle time.
+//! How simulated clients behave: when they connect, how long they stay, where they come from, and what they
+//! do with truncated answers, cookies and the server's idle time.
 
 mod count;
 mod idle;
@@ -177,7 +177,7 @@ fn extended_response_codes_are_read_wherever_queries_have_edns() {
     assert_eq!(rcodes.keys().collect::<Vec<_>>(), ["BADVERS"]);
 }
 
-/// The data of the COOKIE option, which is the query's last; the server's half is empty or 8 octets long.
+/// The data of the COOKIE option, which is the query's last. The server's half is empty or 8 octets long.
 fn cookie_of(query: &[u8]) -> &[u8] {
     for length in [8, 16] {
         let header = [0, 10, 0, length as u8];
@@ -191,7 +191,7 @@ fn cookie_of(query: &[u8]) -> &[u8] {
 
 #[test]
 fn each_client_keeps_the_cookie_that_the_server_gave_it() {
-    // BADCOOKIE (23) to who has no server cookie, with the right one in the answer.
+    // BADCOOKIE (23) to clients without a server cookie, with the right one in the answer.
     let (target, seen) = server("127.0.0.1", |_, query| {
         let client: [u8; 8] = cookie_of(query)[..8].try_into().unwrap();
         let is_known = cookie_of(query).len() == 16;

@@ -36,8 +36,8 @@ fn server_in_two_parts() -> SocketAddr {
     address
 }
 
-/// `open-loop` is never in a closed loop. A busy machine makes answers later, and none earlier: some must be
-/// early where the client acknowledges at once, and most late where it does not.
+/// `open-loop` is never in a closed loop. A busy machine makes answers later, and none earlier. So some must
+/// be early where the client acknowledges at once, and most late where it does not.
 #[test]
 fn answers_do_not_wait_for_an_acknowledgement_that_is_sent_at_once() {
     /// Linux holds an acknowledgement back for 40 ms at least (TCP_DELACK_MIN).

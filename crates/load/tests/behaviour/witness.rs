@@ -1,4 +1,4 @@
-//! A server that notes who asks what, and answers what it is told.
+//! A server that records who asks what, and answers what it is told.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -30,7 +30,6 @@ impl Seen {
     }
 }
 
-/// Shared by the server's threads and the test.
 pub(crate) type Shared = Arc<Mutex<Seen>>;
 
 pub(crate) fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {
@@ -66,7 +65,6 @@ pub(crate) fn server(
     (bound, seen)
 }
 
-/// Serves one TCP connection until the client closes it.
 fn serve(mut stream: TcpStream, seen: &Shared, answer: &dyn Fn(Transport, &[u8]) -> Vec<u8>) {
     let peer = stream.peer_addr().unwrap();
     {
@@ -91,7 +89,7 @@ fn serve(mut stream: TcpStream, seen: &Shared, answer: &dyn Fn(Transport, &[u8])
     lock(seen).open -= 1;
 }
 
-/// The query given back as an answer with these bits and this code.
+/// The query sent back as an answer with these bits and this code.
 pub(crate) fn echo(query: &[u8], bits: u8, rcode: u8) -> Vec<u8> {
     let mut answer = query.to_vec();
     answer[2] |= 0x80 | bits;

@@ -11,7 +11,7 @@ use dnslab_settings::{Load, Mode, QuotaKind};
 use dnslab_traffic::{Pace, QueryList, Rate, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};
 
-/// How much longer than the load says a busy machine may take.
+/// How much longer than stated a load may take on a busy machine.
 const SLACK: Duration = Duration::from_secs(20);
 
 /// A small zone, which [`crate::responder`] serves.
@@ -50,7 +50,7 @@ pub(crate) fn closed_and_open(job: Job) -> [Job; 2] {
     [job.clone(), job.with(|load| open(load, 400.0))]
 }
 
-/// Has each connection closed after exactly so many queries.
+/// Closes each connection after exactly so many queries.
 pub(crate) fn exact_quota(load: &mut Load, queries: u32) {
     load.queries_per_connection = Some(queries);
     load.connection_quota = QuotaKind::Exact;
@@ -113,7 +113,8 @@ fn check(job: &Job, result: &LoadResult) {
     check_connections(&both(result).connections);
 }
 
-/// Connections add up: those that failed and those that opened were attempted, those that ended were open.
+/// Connections add up: those that failed and those that opened were attempted, and those that ended were
+/// open.
 #[track_caller]
 fn check_connections(connections: &Connections) {
     let Connections { attempted, opened, failed, lost, closed, .. } = *connections;

@@ -1,4 +1,4 @@
-//! Connections that break: at random, in mid-frame, in mid-handshake, at once, spoilt on the way.
+//! Connections that break: at random, in mid-frame, in mid-handshake, at once, corrupted on the way.
 
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -29,8 +29,8 @@ enum Shown {
     Either,
 }
 
-/// Applies a closed and an open loop through a relay with this fault over each of `transports`; the
-/// result must show what happened, and give one of `reasons`.
+/// Applies a closed and an open loop through a relay with this fault, over each of `transports`. The result
+/// must show what happened, and give one of `reasons`.
 #[track_caller]
 fn check(transports: &[Transport], fault: Fault, shown: Shown, reasons: &[&str]) {
     for transport in transports {
@@ -100,7 +100,7 @@ fn closed_at_random() {
 
 #[test]
 fn a_tls_alert_in_mid_stream() {
-    // The server finds a record spoilt, and says so.
+    // The server finds a record corrupted, and says so.
     let transports = [Transport::Dot, Transport::Doh2];
     check(&transports, Fault::SpoilQueries(1_200), Shown::Either, &["alert"]);
 }
@@ -115,7 +115,7 @@ fn records_that_are_garbage() {
 
 #[test]
 fn octets_that_are_no_messages_end_no_connection() {
-    // Neither the lengths nor the messages are any: only the answers that do not come show it.
+    // Neither lengths nor messages can be read, so only missing answers show it.
     let server = Responder::start(|_| {});
     for fault in [Fault::Garbage(300), Fault::Garbage(0), Fault::SpoilAnswers(333)] {
         let target = relay(server.address(Transport::Tcp), fault);
@@ -148,8 +148,8 @@ fn closed_connections_lose_what_was_in_flight_and_are_opened_again() {
 
 #[test]
 fn answers_that_came_before_the_end_are_answers() {
-    // The server answers some queries, leaves others unread and closes, which resets the
-    // connection: what it wrote before is in the client's kernel.
+    // The server answers some queries, leaves others unread and closes, which resets the connection: what it
+    // wrote before is in the client's kernel.
     let written = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&written);
     let target = tcp_server(move |mut stream| {
@@ -217,8 +217,8 @@ fn a_server_that_writes_nothing_more_is_one_that_closed() {
     assert_eq!(last_end(&result), CLOSED);
 }
 
-/// Applies half a second of load to a server that ends each connection without an answer. Attempts
-/// come at once, then after 10, 20, 40, 80, 160 and 320 ms.
+/// Applies half a second of load to a server that ends each connection without an answer. Attempts come at
+/// once, then after 10, 20, 40, 80, 160 and 320 ms.
 #[track_caller]
 fn check_pauses(target: SocketAddr, quota: Option<u32>) {
     let job = job(target, Transport::Tcp).with(|load| {
@@ -232,8 +232,8 @@ fn check_pauses(target: SocketAddr, quota: Option<u32>) {
     for job in closed_and_open(job) {
         let result = apply(&job);
         let attempted = both(&result).connections.attempted;
-        // After a quota, further ones are opened before the end of the first is known: but not one for
-        // each of the two hundred queries.
+        // After a quota, further ones are opened before the end of the first is known, but not one for each
+        // of the two hundred queries.
         let most = if quota.is_some() { 100 } else { 12 };
         assert!((3..=most).contains(&attempted), "{quota:?}: {}", summary(&result));
     }

@@ -1,4 +1,4 @@
-//! A hundred thousand clients, each with a life of its own, on fewer descriptors than that.
+//! A hundred thousand clients, each on its own, with fewer descriptors than clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use crate::responder::Responder;
 
 const CLIENTS: u32 = 100_000;
 
-/// Serves over UDP and TCP until the parent has no more use for it.
 fn serve() {
     let server = Responder::start(|config| {
         config.max_connections = 15_000.try_into().unwrap();

@@ -10,8 +10,8 @@ use crate::applied::{apply, both, job};
 use crate::process::{alone, status_kib};
 use crate::server::{answer, frame, read_query, tcp_server, udp_server};
 
-/// Unexpected answers among right ones, a quarter each: the answer twice, and three that were not
-/// asked for.
+/// Unexpected messages among right answers, a quarter each: the answer twice, and three that were not asked
+/// for.
 fn strays(number: u64, query: &[u8]) -> Vec<Vec<u8>> {
     let right = answer(query, 0);
     let mut other_question = right.clone();
@@ -75,7 +75,7 @@ fn garbage_of_any_length_is_no_answer() {
     assert!(counters.answers.unexpected > 0, "{counters:?}");
 }
 
-/// A thousand answers to each query: the right one, its duplicates, and answers to others.
+/// A thousand messages for each query: the right answer, its duplicates, and answers to others.
 fn flood(query: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let right = answer(query, 0);
     let mut other = right.clone();
@@ -118,7 +118,7 @@ fn check_flood(target: std::net::SocketAddr, transport: Transport) {
     let grown = status_kib("VmRSS").saturating_sub(before);
     let counters = both(&result);
     assert!(counters.outcomes.answered > 0, "{counters:?}");
-    // The duplicates of the last use of an id are told apart; those of earlier ones are unexpected.
+    // The duplicates of the last use of an id are recognised; those of earlier uses are unexpected.
     let strays = counters.answers.duplicate + counters.answers.unexpected + counters.answers.late;
     assert!(counters.answers.duplicate > 0 && counters.answers.unexpected > 0, "{counters:?}");
     assert!(strays > 20 * counters.outcomes.answered, "{counters:?}");

@@ -1,5 +1,5 @@
-//! Peers that vanish without a word: the link between two network namespaces carries nothing any more, under
-//! connections that are open.
+//! Peers that vanish without a word: the link between two network namespaces carries nothing any more while
+//! connections are open.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -15,13 +15,13 @@ use crate::responder::{Responder, job_with_tls};
 
 const ALL: [Transport; 6] = Transport::ALL;
 
-/// The link-layer address of the far end, and a foreign one: with that it takes no frame, and nobody is told.
-/// (A link that is down would say so: sending fails, and TCP waits with what it could not send instead of
-/// sending it again.)
+/// The link-layer address of the far end, and a foreign one. With the foreign one it takes no frame, and
+/// nobody is told. (A link that is down would say so: sending fails, and TCP waits with what it could not
+/// send instead of sending it again.)
 const OWN: &str = "02:00:00:00:00:02";
 const FOREIGN: &str = "02:00:00:00:00:99";
 
-/// A responder in a network namespace of its own, and a link to it from this process's.
+/// A responder in a network namespace of its own, and a link to it from this process's namespace.
 struct Far {
     serving: Serving,
 }
@@ -68,7 +68,6 @@ fn run(program: &str, arguments: &str) {
     assert!(status.success(), "{program} {arguments}: {status}");
 }
 
-/// Serves on every transport until the parent has no more use for it.
 fn serve() {
     let server = Responder::start(|config| {
         let all: SocketAddr = "0.0.0.0:0".parse().unwrap();

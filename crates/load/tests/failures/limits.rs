@@ -20,7 +20,6 @@ fn limit_files(count: u64) {
     setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum }).unwrap();
 }
 
-/// Serves over UDP and TCP until the parent has no more use for it.
 fn serve() {
     let server = Responder::start(|_| {});
     println!("serving: {}", server.address(Transport::Udp));
@@ -45,7 +44,7 @@ fn ports_run_out() {
         let addresses = ["127.0.0.1:5300", "127.0.0.2:5300"].map(|text| text.parse().unwrap());
         let _server = Responder::start(|config| {
             config.listen = addresses.into();
-            // Else these would take ports of the twenty.
+            // Otherwise these would take ports of the twenty.
             config.dot_listen = vec!["127.0.0.1:5301".parse().unwrap()];
             config.doh2_listen = vec!["127.0.0.1:5302".parse().unwrap()];
             config.doq_listen = vec!["127.0.0.1:5303".parse().unwrap()];
@@ -103,7 +102,7 @@ fn too_few_descriptors_are_found_out_before_the_start() {
             let error = run(&with(150), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
             let LoadError::TooManySockets { sockets, limit } = error else { panic!("{error}") };
             assert_eq!((sockets, limit), (150, 200));
-            // The server's connections are in this process, too.
+            // The server's connections are in this process too.
             let result = apply(&with(60));
             assert!(both(&result).outcomes.answered > 0);
         }
@@ -121,8 +120,8 @@ fn without_descriptors_for_a_while(transport: Transport, target: SocketAddr) -> 
     });
     apply_while(&job, &mut || {
         calls += 1;
-        // The observer is called every 50 ms, and at each interval's end. While connections come
-        // and go, descriptors are taken as they become free.
+        // The observer is called every 50 ms, and at each interval's end. While connections come and go,
+        // descriptors are taken as they become free.
         if (20..40).contains(&calls) {
             while let Ok(file) = File::open("/dev/null") {
                 taken.push(file);

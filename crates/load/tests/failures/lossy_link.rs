@@ -1,4 +1,4 @@
-//! A relay between clients and a server over datagrams that loses, doubles, delays and spoils them.
+//! A relay between clients and a server over datagrams that loses, doubles, delays and corrupts them.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -98,7 +98,7 @@ fn datagrams_that_are_lost_doubled_late_and_spoilt() {
                 let context = format!("{transport} {fate:?}: {counters:?} {}", last_end(&result));
                 assert!(counters.outcomes.answered > 0, "{context}");
                 if transport != Transport::Udp {
-                    // QUIC makes good for all of it (RFC 9000, section 13), unless time runs out.
+                    // QUIC repairs all of it (RFC 9000, section 13), unless time runs out.
                     assert_eq!(counters.connections.lost, 0, "{context}");
                     assert_eq!(counters.answers.duplicate, 0, "{context}");
                     continue;

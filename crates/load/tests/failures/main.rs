@@ -1,6 +1,5 @@
-//! Servers, networks and limits that fail while a load runs. Whatever they do, every due query has
-//! exactly one outcome, the load ends in time, memory stays bounded, and the result says what
-//! happened.
+//! Servers, networks and limits that fail while a load runs. Whatever they do, every due query has exactly
+//! one outcome, the load ends in time, memory stays bounded, and the result says what happened.
 
 mod applied;
 mod connections;

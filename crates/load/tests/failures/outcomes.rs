@@ -36,7 +36,7 @@ fn wrong_answers_are_counted_with_an_example() {
     assert!(result.wrong_example.unwrap().ends_with("A was answered with SERVFAIL, 0 records"));
 }
 
-/// The query given back with a header that promises a record that is not there.
+/// The query sent back with a header that promises a record that is not there.
 fn lie(query: &[u8]) -> Vec<u8> {
     let mut lie = answer(query, 0);
     lie[7] = 1;
@@ -72,7 +72,7 @@ fn a_header_that_promises_a_record_is_not_believed() {
     }
 }
 
-/// The query given back with an alias of its name that leads elsewhere.
+/// The query sent back with an alias of its name that leads elsewhere.
 fn alias(query: &[u8]) -> Vec<u8> {
     let mut alias = lie(query);
     alias.extend_from_slice(b"\xc0\x0c\0\x05\0\x01\0\0\0\x09\0\x03\x01x\0");

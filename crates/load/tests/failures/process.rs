@@ -1,5 +1,4 @@
-//! A test in a process of its own: where limits are per process, and where what is measured is the
-//! process.
+//! A test in a process of its own: where limits are per process, and where the process itself is measured.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -10,13 +9,13 @@ const ROLE: &str = "DNSLAB_TEST_ROLE";
 /// Starts a command in a network namespace of its own, in which it is root, whoever it is outside.
 pub(crate) const IN_NAMESPACE: [&str; 3] = ["unshare", "--map-root-user", "--net"];
 
-/// What this process was started to be, by a test of this program; `None` in the first process.
+/// The role in which a test of this program started this process; `None` in the first process.
 pub(crate) fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// This program, running the one test `test` (its path in the program) in the role `role`, started
-/// by `starter` if there is one (`unshare --net`, say).
+/// This program, running the one test `test` (its path in the program) in the role `role`. `starter` starts
+/// it, if there is one (`unshare --net`, for example).
 fn command(starter: &[&str], test: &str, role: &str) -> Command {
     let own = std::env::current_exe().unwrap();
     let mut command = match starter {
@@ -31,8 +30,8 @@ fn command(starter: &[&str], test: &str, role: &str) -> Command {
     command
 }
 
-/// Runs `body` in a child process that runs nothing else: this process, with the name of the
-/// calling test, starts it and waits for it. With `starter` the child is started by that command.
+/// Runs `body` in a child process that runs nothing else. This process starts the child with the name of the
+/// calling test, by `starter` if there is one, and waits for it.
 #[track_caller]
 pub(crate) fn alone(starter: &[&str], test: &str, body: impl FnOnce()) {
     if role().is_some() {
@@ -43,12 +42,12 @@ pub(crate) fn alone(starter: &[&str], test: &str, body: impl FnOnce()) {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test} failed in its own process:\n{out}\n{error}");
     assert!(out.contains("1 passed"), "{test} is no test of this program:\n{out}");
-    // What the child found out, for who looks.
+    // What the child found out.
     let found = out.lines().filter_map(|line| line.split_once("found: "));
     found.for_each(|(_, what)| println!("{test}: {what}"));
 }
 
-/// A child process that serves until its standard input ends, as it does when this is dropped.
+/// A child process that serves until its standard input ends, which happens when this is dropped.
 pub(crate) struct Serving {
     child: Child,
     input: Option<ChildStdin>,
@@ -57,8 +56,8 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Starts the test `test` of this program in the role `serve`, by the command `starter` if there
-    /// is one, and waits until it has said what it serves.
+    /// Starts the test `test` of this program in the role `serve`, by the command `starter` if there is one.
+    /// Waits until it has said what it serves.
     pub(crate) fn start(starter: &[&str], test: &str) -> Self {
         let mut command = command(starter, test, "serve");
         let mut child = command

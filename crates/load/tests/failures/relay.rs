@@ -1,5 +1,5 @@
-//! A relay between clients and a server over TCP that breaks connections in stated ways, so that
-//! every transport over TCP meets the same faults, encrypted or not.
+//! A relay between clients and a server over TCP that breaks connections in stated ways. So every transport
+//! over TCP meets the same faults, encrypted or not.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -36,11 +36,11 @@ pub(crate) enum Fault {
     SpoilQueries(usize),
     /// The same on the way to the client.
     SpoilAnswers(usize),
-    /// Puts octets of its own in place of all of the server's after so many.
+    /// Replaces all of the server's octets after so many by octets of its own.
     Garbage(usize),
 }
 
-/// Starts a relay to a server, and gives its address; each connection meets the fault.
+/// Starts a relay to a server, and returns its address. Each connection meets the fault.
 pub(crate) fn relay(server: SocketAddr, fault: Fault) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -58,7 +58,6 @@ pub(crate) fn relay(server: SocketAddr, fault: Fault) -> SocketAddr {
     address
 }
 
-/// Passes one connection on until it ends, or until it is made to end.
 fn pass(client: TcpStream, server: SocketAddr, fault: Fault, number: u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
     let (last, end) = match fault {
@@ -147,8 +146,8 @@ fn pass_answers(
     }
 }
 
-/// Changes a bit of every octet whose number is a multiple of `every`, but not of the first; `passed`
-/// came before.
+/// Changes a bit of every octet whose number is a multiple of `every`, except the first. `passed` octets came
+/// before.
 fn spoil(octets: &mut [u8], passed: usize, every: usize) {
     for (number, octet) in (passed..).zip(octets) {
         if number > 0 && number % every == 0 {

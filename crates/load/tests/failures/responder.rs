@@ -1,4 +1,4 @@
-//! Our responder with the zone of the queries, on every transport: on a thread, or as a process.
+//! Our responder with the zone of the queries, on every transport, on a thread or as a process.
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;

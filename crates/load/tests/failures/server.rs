@@ -4,8 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 
-/// A UDP server that answers each query with what `answers` makes of it, datagram by datagram; it is
-/// told the number of the query.
+/// A UDP server that answers each query with the datagrams that `answers` makes of it and of its number.
 pub(crate) fn udp_server(
     mut answers: impl FnMut(u64, &[u8]) -> Vec<Vec<u8>> + Send + 'static,
 ) -> SocketAddr {
@@ -57,7 +56,7 @@ pub(crate) fn send(stream: &mut TcpStream, message: &[u8]) -> bool {
     stream.write_all(&frame(message)).is_ok()
 }
 
-/// The query given back as an answer with this code and no record.
+/// The query sent back as an answer with this code and no record.
 pub(crate) fn answer(query: &[u8], rcode: u8) -> Vec<u8> {
     let mut answer = query.to_vec();
     answer[2] |= 0x80;

@@ -1,4 +1,4 @@
-//! A generator that is itself away from its CPU: what came meanwhile is no fault of the server.
+//! A generator that is itself away from its CPU. What came in the meantime is no fault of the server.
 
 use std::process::{Command, id};
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn what_came_while_the_generator_was_stopped_counts() {
         let outcomes = both(&result).outcomes;
         assert!(outcomes.answered > 0);
         assert_eq!(outcomes.timed_out, 0, "{outcomes:?}");
-        // A connection for each query: those that came about meanwhile did not fail.
+        // A connection for each query: those that opened in the meantime did not fail.
         let result = apply_stopped(job(target, Transport::Tcp).with(|load| {
             exact_quota(load, 1);
             load.sources = Some("127.0.1.0/24".parse().unwrap());

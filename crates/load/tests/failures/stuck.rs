@@ -70,9 +70,9 @@ fn a_server_that_accepts_and_says_nothing() {
 
 #[test]
 fn a_server_that_takes_early_data_and_says_nothing() {
-    // More clients than may be connecting at the same time, each with a ticket from its first
-    // connection. What follows goes unanswered: a handshake that early data has begun must end,
-    // too, or those clients would keep all others away.
+    // More clients than may be connecting at the same time, each with a ticket from its first connection.
+    // What follows goes unanswered. A handshake that early data has begun must end too, or those clients
+    // would keep all others away.
     let server = Responder::start(|config| config.early_data = true);
     let target = first_connections_only(server.address(Transport::Dot), 400);
     let job = job_with_tls(target, Transport::Dot).with(|load| {
@@ -96,7 +96,7 @@ fn a_server_that_takes_early_data_and_says_nothing() {
     assert_eq!(last_end(&result), "cannot connect: timed out");
 }
 
-/// Passes the first `count` connections on to a server, and keeps all others without a word.
+/// Passes the first `count` connections on to a server, and holds all others without a word.
 fn first_connections_only(server: SocketAddr, count: usize) -> SocketAddr {
     let whole = relay(server, Fault::EndAfter(usize::MAX, crate::relay::End::Fin));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -159,10 +159,10 @@ fn a_server_that_stops_reading_and_goes_on() {
         let outcomes = counters.outcomes;
         assert!(outcomes.answered > 0, "{transport}: {outcomes:?}");
         assert!(outcomes.timed_out + outcomes.not_sent > 0, "{transport}: {outcomes:?}");
-        // The connections last, and what had waited in them was answered too late; over HTTP/2 the streams of
-        // such queries are reset meanwhile.
+        // The connections last, and what had waited in them was answered too late. Over HTTP/2 the streams of
+        // such queries are reset in the meantime.
         if transport == Transport::Doh2 {
-            // The server may take so many of them for an attack (CVE-2023-44487).
+            // The server may take many of them for an attack (CVE-2023-44487).
             let announced = last_end(&result) == "the server announced the end of the connection";
             assert_eq!(announced, counters.connections.lost > 0, "{}", last_end(&result));
         } else {

@@ -1,4 +1,4 @@
-//! CoreDNS, whose QUIC and HTTP others wrote (quic-go).
+//! CoreDNS, whose QUIC and HTTP come from others (quic-go).
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -115,8 +115,7 @@ fn every_encrypted_transport() {
     }
 }
 
-/// More queries outstanding than it allows streams, and connections of a few queries, which it lets
-/// resume.
+/// More queries outstanding than it allows streams, and short connections, which it lets resume.
 #[test]
 fn stream_limits_and_tickets() {
     let server = CoreDns::start();
@@ -133,8 +132,8 @@ fn stream_limits_and_tickets() {
     }
 }
 
-/// CoreDNS serves 200 connections of each transport at a time, and keeps those that nobody closes until they
-/// have been idle for long: a load is served only if the one before has closed its own.
+/// CoreDNS serves 200 connections of each transport at a time. Connections that nobody closes stay until they
+/// have been idle for long. So a load is served only if the one before has closed its own.
 #[test]
 fn loads_one_after_another() {
     let server = CoreDns::start();
@@ -144,8 +143,8 @@ fn loads_one_after_another() {
             let result = go(&job.with(|load| {
                 load.clients = 150;
                 load.outstanding = Some(1);
-                // quic-go refuses some connections for the moment where more than 32 wait to be accepted:
-                // they are opened one after the other in the warm-up, and again where that was not enough.
+                // quic-go refuses some connections for the moment if more than 32 wait to be accepted. They
+                // are opened one after the other in the warm-up, and again where that was not enough.
                 load.warm_up = Duration::from_secs(1);
             }));
             let workers = &result.measured.workers;

@@ -14,7 +14,7 @@ use dnslab_wire::Transport;
 use crate::load::{Identity, go, go_well, job};
 use crate::responder::Responder;
 
-/// A server that is stopped closes its connections with a word; then nobody is there.
+/// A server that is stopped says so when it closes its connections. Then nobody is there.
 #[test]
 fn a_server_that_is_stopped() {
     for transport in [Transport::Doq, Transport::Doh3] {
@@ -85,7 +85,7 @@ fn handshakes_that_fail() {
     check_refused(doh3, Transport::Doh3, Identity::new().settings(), "certificate");
 }
 
-/// The server lets connections be idle for a short time only: they end in good order, and nothing is lost.
+/// The server lets connections be idle only briefly. They end in good order, and nothing is lost.
 #[test]
 fn a_connection_that_was_idle_is_closed_and_not_lost() {
     for transport in [Transport::Doq, Transport::Doh3] {
@@ -144,8 +144,8 @@ fn switch(server: SocketAddr) -> (SocketAddr, Arc<Mutex<SocketAddr>>) {
     (address, current)
 }
 
-/// A server that is killed and started anew on its address knows no connection, and nobody can believe what
-/// it says of them (RFC 9000, section 10.3). Queries time out; then their clients connect again.
+/// A server that is killed and started anew on its address knows no connection, and what it says of them
+/// cannot be believed (RFC 9000, section 10.3). Queries time out. Then their clients connect again.
 #[test]
 fn a_server_that_is_started_anew() {
     for transport in [Transport::Doq, Transport::Doh3] {

@@ -1,5 +1,5 @@
-//! DNS over QUIC and over HTTP/3 against our own responder, against CoreDNS, and against servers
-//! that fail; CoreDNS also with the encrypted transports over TCP.
+//! DNS over QUIC and over HTTP/3 against our own responder, against CoreDNS, and against servers that fail.
+//! CoreDNS is also tested with the encrypted transports over TCP.
 
 mod coredns;
 mod failures;

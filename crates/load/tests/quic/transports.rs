@@ -56,7 +56,7 @@ fn wide_windows_and_schedules() {
     }
 }
 
-/// The engine sees the responder's program: delays in the latency, losses as time-outs, whose streams are
+/// The engine sees the responder's program: delays in the latency, and losses as time-outs, whose streams are
 /// given up.
 #[test]
 fn programs_are_played() {

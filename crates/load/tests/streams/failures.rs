@@ -1,5 +1,5 @@
-//! Servers that break TLS or HTTP/2 in the middle: every query keeps its one outcome, the load goes
-//! on, and the last fault is named.
+//! Servers that break TLS or HTTP/2 in the middle. Every query keeps its one outcome, the load goes on, and
+//! the last fault is named.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,8 +18,8 @@ use crate::servers::Identity;
 
 type Tls = StreamOwned<ServerConnection, TcpStream>;
 
-/// A TLS server that does `serve` on each connection, in a thread of its own; the number of the
-/// connection comes with it.
+/// A TLS server that does `serve` on each connection, in a thread of its own. `serve` is told the number of
+/// the connection.
 fn server(
     identity: &Identity,
     alpn: &str,
@@ -95,9 +95,9 @@ fn answer_requests(stream: &mut Tls, mut count: usize) -> io::Result<bool> {
 /// What a server does after some answers.
 type Fault = fn(&mut Tls) -> io::Result<()>;
 
-/// Applies a load to a server that answers some queries on each connection and then fails like
-/// this. More than the first connections must be opened, some queries answered, and those in flight
-/// be lost with the connection; in the end the fault is named.
+/// Applies a load to a server that answers some queries on each connection and then fails like this. More
+/// than the first connections must be opened, some queries answered, and those in flight lost with the
+/// connection. In the end the fault is named.
 fn check(transport: Transport, fault: Fault, expected: &[&str]) {
     let identity = Identity::new();
     let alpn = if transport == Transport::Dot { "dot" } else { "h2" };
@@ -129,8 +129,8 @@ fn check_outcomes(result: &LoadResult) {
     assert_eq!((counters.answers.unexpected, counters.answers.duplicate), (0, 0));
 }
 
-/// A server that closes with unread queries in its buffer resets the connection, and that may
-/// overtake what it said before.
+/// A server that closes with unread queries in its buffer resets the connection. The reset may overtake what
+/// it said before.
 const CLOSED: &str = "the server closed the connection";
 
 #[test]
@@ -178,8 +178,8 @@ fn octets_that_are_no_http() {
     check(Transport::Doh2, data_for_nobody, &["HTTP/2", CLOSED]);
 }
 
-/// A server that announces its end leaves what it did not look at to be asked again: nothing is
-/// lost, although every connection ends early.
+/// A server that announces its end leaves what it did not look at to be asked again. Nothing is lost,
+/// although every connection ends early.
 #[test]
 fn an_announced_end_loses_nothing() {
     let identity = Identity::new();
@@ -213,8 +213,8 @@ fn an_announced_end_loses_nothing() {
     assert_eq!(counters.outcomes.answered, counters.outcomes.due, "{counters:?}");
 }
 
-/// A server that announces its end while it owes answers: the client goes on with the next connection
-/// at once, and the answers still count.
+/// A server announces its end while answers are still to come. The client goes on with the next connection at
+/// once, and the answers still count.
 #[test]
 fn an_announced_end_does_not_wait_for_answers() {
     let identity = Identity::new();
@@ -263,7 +263,7 @@ fn an_announced_end_does_not_wait_for_answers() {
     assert!(in_vain.load(Ordering::Relaxed) <= 1, "{in_vain:?} {counters:?}");
 }
 
-/// A server announces its end on every connection before it looks at a query: clients connect again after 10,
+/// A server announces its end on every connection before it looks at a query. Clients connect again after 10,
 /// 20, 40, 80 and 160 ms, and not at once.
 #[test]
 fn a_server_that_looks_at_nothing_has_rest() {

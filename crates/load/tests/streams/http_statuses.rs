@@ -1,5 +1,5 @@
 //! A server that refuses requests with a status of HTTP: those in early data, which it does not want to look
-//! at (RFC 8470, section 5.2), or those from some time on.
+//! at (RFC 8470, section 5.2), or all after a while.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,8 +22,8 @@ struct Counts {
     refused: AtomicU64,
 }
 
-/// Answers so many requests over HTTP/2, and then refuses them with 503; those that came as early data it
-/// refuses with 425.
+/// Answers so many requests over HTTP/2, and then refuses them with 503. Requests that came as early data are
+/// refused with 425.
 fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
     let mut config = identity.server_config("h2");
     config.max_early_data_size = 16_384;
@@ -42,7 +42,6 @@ fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
     (address, counts)
 }
 
-/// Serves one connection until the client closes it.
 fn serve(
     mut tls: ServerConnection,
     mut socket: TcpStream,

@@ -1,5 +1,5 @@
-//! The encrypted transports over TCP, against our own responder, against BIND, and against servers
-//! that misbehave.
+//! The encrypted transports over TCP, against our own responder, against BIND, and against servers that
+//! misbehave.
 
 mod failures;
 mod http_statuses;

@@ -110,7 +110,6 @@ impl Drop for Responder {
     }
 }
 
-/// BIND as a process of its own.
 pub(crate) struct Bind {
     pub(crate) identity: Identity,
     pub(crate) dot: SocketAddr,
@@ -162,7 +161,6 @@ zone "example" {{ type primary; file "example.zone"; }};
         server
     }
 
-    /// Waits until it listens.
     fn wait(&mut self) {
         let until = Instant::now() + PATIENCE;
         while [self.dot, self.doh2].iter().any(|address| TcpStream::connect(address).is_err()) {

@@ -49,7 +49,7 @@ fn versions_are_those_offered_and_those_spoken() {
 #[test]
 fn groups_are_those_offered_and_those_spoken() {
     let own = Responder::start(|_| {});
-    // OpenSSL before 3.5 has no ML-KEM, and takes the half that it knows.
+    // OpenSSL before 3.5 has no ML-KEM, and takes the part of the group that it knows.
     let bind = Bind::start("", 100);
     use TlsGroup::{Secp256r1, Secp384r1, X25519, X25519MlKem768};
     for group in TlsGroup::ALL {
@@ -104,7 +104,7 @@ fn the_second_connection_is_resumed() {
     let none = Responder::start(|config| config.tickets = false);
     let check = |target, transport, tls: TlsSettings, is_resumed| {
         let job = with_quota(job(target, transport, tls), 40);
-        // Time for a second connection of each client on a busy machine, too.
+        // Time for a second connection of each client on a busy machine too.
         let job = job.with(|load| load.duration = Duration::from_millis(1_200));
         check_resumed(&go_well(&job), is_resumed);
     };

@@ -47,8 +47,8 @@ fn messages_in_records_of_their_own_and_together() {
     }
 }
 
-/// A stream whose answer never comes is given up at the time-out, so that others can be opened: the
-/// responder loses more answers here than it allows streams.
+/// A stream whose answer never comes is given up at the time-out, so that others can be opened. The responder
+/// loses more answers here than it allows streams.
 #[test]
 fn lost_answers_do_not_use_up_the_streams() {
     let server = Responder::start(|config| config.program.loss = "50%".parse().unwrap());

@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
-use super::{Authority, CASES, forwarder, started, stop};
-use crate::support::{ask, spec as authoritative};
+use super::{Authority, CASES, forwarder, probed, stop};
+use crate::support::{ask, spec as authoritative, started};
 use dnslab_lab::{
     CertificateKind, ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
 };
@@ -32,7 +32,7 @@ fn a_certificate_of_another_authority_is_refused() {
             let tls = UpstreamTls { authority: file.clone(), name: name.to_owned() };
             let upstream = Upstream { tls: Some(tls), ..authority.upstream(Dot) };
             let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
-            let server = started(&spec, &|_, _| Ok(()));
+            let server = probed(&spec, &|_, _| Ok(()));
             // More than once: the first query may come before it is ready.
             for _ in 0..3 {
                 let answer = ask(folder.path(), Udp, server.address(Udp).unwrap());
@@ -55,7 +55,7 @@ fn tls_without_a_name_at_its_own_port() {
         // An ordinary user may not bind it; then only the rendered configuration is tested.
         return;
     }
-    let server = started(&upstream, &|transport, address| ask(far.path(), transport, address));
+    let server = started(&upstream, far.path());
     let tls = UpstreamTls {
         authority: server.authority().unwrap().to_owned(),
         name: certificate::NAME.to_owned(),
@@ -64,7 +64,7 @@ fn tls_without_a_name_at_its_own_port() {
         Upstream { address: server.address(Dot).unwrap(), transport: Dot, tls: Some(tls) };
     let clients = ("127.0.0.1", &[Udp, Tcp] as &[_]);
     let spec = forwarder(ServerKind::PowerDnsRecursor, folder.path(), clients, upstream);
-    let recursor = started(&spec, &|transport, address| ask(folder.path(), transport, address));
+    let recursor = started(&spec, folder.path());
     let watch = recursor.count().unwrap().finish(Instant::now());
     let sent = watch.total("upstream.queries.dot");
     assert!(sent > Some(0) && sent == watch.total(counter::UPSTREAM_QUERIES), "{watch:?}");
@@ -84,7 +84,7 @@ fn validation_believes_the_trust_anchor_alone() {
     root.zone = Some(ZoneFile { origin: ".".to_owned(), path });
     // The zone is at the end of the configuration.
     root.extra = Some("    dnssec-signing: on".to_owned());
-    let server = started(&root, &|transport, address| ask(far.path(), transport, address));
+    let server = started(&root, far.path());
     let output = Command::new("keymgr")
         .args(["-c", "knot.conf", ".", "ds"])
         .current_dir(&root.directory)
@@ -108,9 +108,9 @@ fn validation_believes_the_trust_anchor_alone() {
             assert!(words.iter().any(|end| reason.ends_with(end)), "{reason}");
             continue;
         }
-        stop(started(&spec, &|transport, address| ask(folder.path(), transport, address)));
+        stop(started(&spec, folder.path()));
         spec.trust_anchor = wrong.clone();
-        let validator = started(&spec, &|_, _| Ok(()));
+        let validator = probed(&spec, &|_, _| Ok(()));
         for _ in 0..3 {
             let answer = ask(folder.path(), Udp, validator.address(Udp).unwrap());
             assert!(answer.is_err(), "{} believes without a reason", case.kind);
