@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    ExperimentError, FirstQueryError, OptionForm, Plan, Session, SessionError, SessionOptions,
-    Source, Untrusted,
+    FirstQueryError, OptionForm, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
@@ -125,13 +124,10 @@ pub(crate) fn guard() -> GuardProgram {
 /// Wrong input has its own exit code.
 pub(crate) fn failure(error: SessionError) -> Failure {
     match error {
-        SessionError::Experiment(
-            ExperimentError::Invalid { .. } | ExperimentError::UnknownName { .. },
-        )
+        SessionError::Experiment(_)
         | SessionError::Untrusted(_)
         | SessionError::Queries(_)
-        | SessionError::Variant { .. } => Failure::bad_input(error),
-        SessionError::Experiment(ExperimentError::Unreadable { .. })
+        | SessionError::Variant { .. }
         | SessionError::Results(ResultsError::NotResults { .. }) => Failure::bad_input(error),
         _ => error.into(),
     }

@@ -33,7 +33,7 @@ fn a_load_of_a_known_length_is_estimated_by_it() {
              [[variant]]\nname = \"a\"\nrepeat.runs = 1\n"
         )
         .replace("repeat.runs = 1\n", "");
-        let experiment = check_text(&text, &["repeat.runs=1".to_owned()]).unwrap();
+        let experiment = check_text(&text, &["repeat.runs=1"]).unwrap();
         Plan::new(&experiment, &[]).estimated.as_secs()
     };
     assert!(estimated("") >= 3_600);

@@ -130,7 +130,7 @@ impl Document {
         };
         let place = Place { span: from..text.len(), origin: Origin::Option(text) };
         let read = read(key, value, Syntax::Option(&option));
-        let entry = self.entry(read, place, Layer::File);
+        let entry = Entry::of(read, place, Layer::File, &mut self.problems);
         self.entries.insert(key.path, entry);
     }
 
@@ -167,18 +167,14 @@ impl Document {
             return Err(not_overridable(key, key_place).help(help));
         }
         let layer = variant.map_or(Layer::CommandLine, |_| Layer::VariantCommandLine);
-        let entry = self.entry(read(key, text, Syntax::Set(full_path)), value_place, layer);
+        let read = read(key, text, Syntax::Set(full_path));
+        let entry = Entry::of(read, value_place, layer, &mut self.problems);
         let entries = match variant {
             Some(at) => &mut self.variants[at].entries,
             None => &mut self.entries,
         };
         entries.insert(key.path, entry);
         Ok(())
-    }
-
-    fn entry(&mut self, read: Result<Value, Fault>, place: Place, layer: Layer) -> Entry {
-        let value = read.map_err(|fault| self.problems.push(fault.at(&place))).ok();
-        Entry { value, place, layer }
     }
 
     fn variant_at(&self, name: &str, place: &Place) -> Result<usize, Problem> {
@@ -213,9 +209,17 @@ impl Document {
     }
 }
 
-impl Fault {
-    fn at(self, place: &Place) -> Problem {
-        Problem::new(self.message, place.mark(self.label)).help(self.help)
+impl Entry {
+    /// A value that could not be read is a problem.
+    fn of(
+        read: Result<Value, Fault>,
+        place: Place,
+        layer: Layer,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let problem = |it: Fault| Problem::new(it.message, place.mark(it.label)).help(it.help);
+        let value = read.map_err(|fault| problems.push(problem(fault))).ok();
+        Self { value, place, layer }
     }
 }
 
@@ -262,7 +266,8 @@ fn not_toml(error: &toml::de::Error, text: &str) -> Problem {
     }
 }
 
-fn floor(text: &str, at: usize) -> usize {
+/// The border of characters at or before this place, within the text.
+pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
@@ -367,10 +372,8 @@ impl Walk {
     }
 
     fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Entry {
-        let place = in_file(value.span());
         let read = key.read(value.get_ref(), Syntax::File);
-        let value = read.map_err(|fault| self.problems.push(fault.at(&place))).ok();
-        Entry { value, place, layer: self.scope }
+        Entry::of(read, in_file(value.span()), self.scope, &mut self.problems)
     }
 }
 

@@ -18,7 +18,7 @@
 //!     name = "many"
 //!     load.clients = 400
 //! "#;
-//! let experiment = check_text(text, &["load.duration=5s".to_owned()]).unwrap();
+//! let experiment = check_text(text, &["load.duration=5s"]).unwrap();
 //! assert_eq!(experiment.baseline, "few");
 //! assert_eq!(experiment.variants[1].load.clients, 400);
 //!

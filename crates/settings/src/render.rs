@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::document::floor;
 use crate::{Mark, Origin, Problem};
 
 /// Renders problems without colour. `source` is the text of the experiment file and `file_name` its name.
@@ -130,8 +131,7 @@ fn annotation<'a>(is_culprit: bool, mark: &'a Mark, text: &str) -> Annotation<'a
 ///
 /// A value of many lines would fill the screen. A place outside the text would make the renderer panic.
 fn within(span: &Range<usize>, text: &str) -> Range<usize> {
-    let border = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    let (start, end) = (border(span.start).unwrap_or(0), border(span.end).unwrap_or(0));
+    let (start, end) = (floor(text, span.start), floor(text, span.end));
     let end = end.max(start);
     let line_end = text[start..end].find(['\n', '\r']).map_or(end, |length| start + length);
     start..line_end

@@ -97,16 +97,21 @@ macro_rules! counts {
 
 counts!(u16, u32);
 
+/// A value of a type that is read from text.
+fn parsed<T: FromStr>(value: &Value) -> Option<T> {
+    match value {
+        Value::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
 macro_rules! choices {
     ($($type:ty),+ $(,)?) => {$(
         impl Setting for $type {
             const KIND: Kind = Kind::Choice(&Self::NAMES);
 
             fn of(value: &Value) -> Option<Self> {
-                match value {
-                    Value::Text(word) => word.parse().ok(),
-                    _ => None,
-                }
+                parsed(value)
             }
 
             fn value(&self) -> Option<Value> {
@@ -129,10 +134,7 @@ macro_rules! texts {
             const KIND: Kind = Kind::Parsed(read::<$type>);
 
             fn of(value: &Value) -> Option<Self> {
-                match value {
-                    Value::Text(text) => text.parse().ok(),
-                    _ => None,
-                }
+                parsed(value)
             }
 
             fn value(&self) -> Option<Value> {
@@ -366,10 +368,7 @@ impl Setting for TsigKey {
     });
 
     fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::Text(text) => text.parse().ok(),
-            _ => None,
-        }
+        parsed(value)
     }
 
     fn value(&self) -> Option<Value> {

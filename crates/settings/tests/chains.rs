@@ -123,9 +123,8 @@ fn what_cannot_stand_in_a_chain_is_told() {
 #[test]
 fn a_query_log_is_a_file_unless_it_is_told_otherwise() {
     let logs = |lines: &str, sets: &[&str]| {
-        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let text = text(&format!("server.kind = \"bind\"\n{lines}"));
-        let experiment = check_text(&text, &sets).unwrap();
+        let experiment = check_text(&text, sets).unwrap();
         experiment.variants[0].log.clone()
     };
     let file = logs("server.query_log = true", &[]);

@@ -11,8 +11,7 @@ use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
 use dnslab_wire::{Edns, EdnsOption, Method, TlsGroup, Transport};
 
 fn checked(text: &str, sets: &[&str]) -> Experiment {
-    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    check_text(text, &sets).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+    check_text(text, sets).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
 const DESIGN: &str = r#"
@@ -253,10 +252,7 @@ fn transports_take_what_they_have() {
 fn secrets_stay_where_they_are() {
     let sets = ["server.kind=bind", "load.tsig=a.key:c2VjcmV0", "load.clients=0"];
     let text = "name = \"x\"\n[[variant]]\nname = \"a\"\n";
-    let shown = |sets: &[&str]| match check_text(
-        text,
-        &sets.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(),
-    ) {
+    let shown = |sets: &[&str]| match check_text(text, sets) {
         Ok(experiment) => format!("{experiment:?}{}", experiment.to_toml()),
         Err(problems) => render(problems.as_slice(), text, "x.toml"),
     };

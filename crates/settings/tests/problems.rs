@@ -5,8 +5,7 @@
 use dnslab_settings::{check_text, render};
 
 fn check(name: &str, text: &str, sets: &[&str]) {
-    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    let problems = check_text(text, &sets).expect_err(name);
+    let problems = check_text(text, sets).expect_err(name);
     let rendered = render(problems.as_slice(), text, "experiment.toml");
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(name, rendered);
@@ -331,7 +330,7 @@ fn no_toml() {
 #[test]
 fn lines_are_counted() {
     let text = "name = \"x\"\n\nlaod.x = 1\n[[variant]]\nname = \"a\"\nload.clients = 0\n";
-    let problems = check_text(text, &["x=1".to_owned()]).unwrap_err();
+    let problems = check_text(text, &["x=1"]).unwrap_err();
     let lines: Vec<_> = problems.as_slice().iter().map(|problem| problem.line(text)).collect();
     assert_eq!(lines, [Some(3), Some(6), None]);
 }

@@ -171,7 +171,8 @@ fn grown(
 /// Whatever the text, the check ends with an experiment or with problems that can be shown. An experiment
 /// that is written and read again is the same.
 fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
-    let checked = check_text(text, sets);
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    let checked = check_text(text, &sets);
     match &checked {
         Ok(experiment) => {
             // The secret of a key is not written out, so this one cannot be read again.

@@ -115,7 +115,7 @@ pub(crate) struct Options {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// One thing that is measured.
+/// One thing that is measured, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Work {
@@ -138,38 +138,17 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// In the order in which they run.
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Udp,
-        Self::Streams,
-        Self::Clients,
-        Self::Quic,
-        Self::Generator,
-        Self::Pacing,
-        Self::Horizon,
-        Self::ReceiveTime,
-    ];
-
     /// On the command line and in the tables.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Streams => "streams",
-            Self::Clients => "clients",
-            Self::Quic => "quic",
-            Self::Generator => "generator",
-            Self::Pacing => "pacing",
-            Self::Horizon => "horizon",
-            Self::ReceiveTime => "receive-time",
-        }
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
 impl Options {
-    /// In the order of [`Work::ALL`].
+    /// In the order of their declarations.
     pub(crate) fn works(&self) -> Vec<Work> {
         let asked = |work: &Work| self.only.is_empty() || self.only.contains(work);
-        Work::ALL.into_iter().filter(asked).collect()
+        Work::value_variants().iter().copied().filter(asked).collect()
     }
 
     pub(crate) fn rounds(&self) -> u32 {

@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use tempfile::TempDir;
 
 use crate::sys;
 
@@ -125,6 +126,33 @@ pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
+/// A folder for everything that a subcommand writes for itself; removed with this value.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn scratch(subcommand: &str) -> Result<TempDir> {
+    let prefix = format!("dnslab-{subcommand}-");
+    tempfile::Builder::new().prefix(&prefix).tempdir().context("cannot make a temporary folder")
+}
+
+/// # Errors
+/// When it cannot be written: with its path.
+pub(crate) fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
+    fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes the page of a subcommand to a folder, or prints it.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn publish(page: &str, folder: Option<&Path>, name: &str) -> Result<()> {
+    match folder {
+        Some(folder) => write(&folder.join(name), page)?,
+        None => println!("{page}"),
+    }
+    Ok(())
+}
+
 /// A process that ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -162,6 +190,27 @@ impl Running {
         if let Some(ended) = self.collect()? {
             let log = fs::read(&self.log).unwrap_or_default();
             bail!("it ended ({}): {}", ended.status, tail(&String::from_utf8_lossy(&log)));
+        }
+        Ok(())
+    }
+
+    /// Waits until it `is_ready`.
+    ///
+    /// # Errors
+    /// If it ends first, or is not ready after `limit`: with `complaint`.
+    pub(crate) fn wait_until(
+        &mut self,
+        is_ready: impl Fn() -> bool,
+        limit: Duration,
+        complaint: &str,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        while !is_ready() {
+            self.check()?;
+            if begun.elapsed() > limit {
+                bail!("{complaint} after {limit:?}");
+            }
+            thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }

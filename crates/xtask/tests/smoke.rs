@@ -32,12 +32,9 @@ fn every_work_leaves_figures_and_nothing_else() {
         println!("not root: the works `udp`, `pacing` and `receive-time` are not tried");
         command.args(["--only", "streams,quic,generator,horizon"]);
     }
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = child.id();
-    let output = child.wait_with_output().unwrap();
+    let output = whole(&mut command, &temporary);
     let shown = shown(&output);
     assert!(output.status.success(), "{shown}");
-    assert_nothing_left(pid, &temporary);
 
     let text = fs::read_to_string(&json).unwrap();
     let file: Value = serde_json::from_str(&text).unwrap();
@@ -96,11 +93,7 @@ fn kills_full_disks_and_what_is_too_much_are_survived() {
     let folder = tempfile::tempdir().unwrap();
     let temporary = temporary(folder.path());
     let mut command = xtask(&temporary, "attack", &dnslab());
-    let child =
-        command.arg("--smoke").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = child.id();
-    let output = child.wait_with_output().unwrap();
-    assert_nothing_left(pid, &temporary);
+    let output = whole(command.arg("--smoke"), &temporary);
     let shown = shown(&output);
     assert!(output.status.success() && shown.contains("\n0 faults were found."), "{shown}");
 }
@@ -120,10 +113,7 @@ fn every_server_answers_over_every_transport() {
     let path = std::env::split_paths(&path).chain([tools.clone()]);
     command.env("PATH", std::env::join_paths(path).unwrap());
     command.env("DNSLAB_CACHE", tools.join("cache"));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = child.id();
-    let output = child.wait_with_output().unwrap();
-    assert_nothing_left(pid, &temporary);
+    let output = whole(&mut command, &temporary);
     let page = fs::read_to_string(folder.path().join("MATRIX.md")).unwrap_or_default();
     assert!(output.status.success(), "{}", shown(&output));
     // The installed servers, and the two programs that ask or answer besides.
@@ -160,24 +150,9 @@ fn an_interrupted_benchmark_leaves_nothing() {
     let work = if may_reflect() { "udp" } else { "horizon" };
     let mut command = versus(&temporary, &dnslab());
     command.args(["--only", work, "--seconds", "30"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = child.id();
-    // A load is on its way when its results have a folder.
-    let begun = Instant::now();
-    while !has_results(&temporary) {
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "{}",
-            shown(&child.wait_with_output().unwrap())
-        );
-        assert!(begun.elapsed() < PATIENCE, "no load began");
-        thread::sleep(Duration::from_millis(50));
-    }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let output = end_of(child);
+    let output = interrupted(&mut command, &temporary);
     assert!(!output.status.success(), "{}", shown(&output));
     assert!(shown(&output).contains("interrupted"), "{}", shown(&output));
-    assert_nothing_left(pid, &temporary);
 }
 
 #[test]
@@ -213,11 +188,8 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
     let truth = |arguments: &[&str]| {
         let mut command = xtask(&temporary, "truth", &dnslab);
         command.arg("--folder").arg(folder.path()).args(arguments);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let pid = child.id();
-        let output = child.wait_with_output().unwrap();
+        let output = whole(&mut command, &temporary);
         assert!(output.status.success(), "{}", shown(&output));
-        assert_nothing_left(pid, &temporary);
         fs::read_to_string(folder.path().join("TRUTH.md")).unwrap()
     };
     let page = truth(&["--smoke"]);
@@ -255,18 +227,8 @@ fn interrupted_portions_end_after_their_experiment_and_add_up() {
     for portion in 1..=2 {
         let mut command = xtask(&temporary, "truth", &dnslab());
         command.args(["--smoke", "--folder"]).arg(folder.path());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let pid = child.id();
-        let begun = Instant::now();
-        while !has_results(&temporary) {
-            assert!(child.try_wait().unwrap().is_none(), "{}", shown(&end_of(child)));
-            assert!(begun.elapsed() < PATIENCE, "no experiment began");
-            thread::sleep(Duration::from_millis(50));
-        }
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let output = end_of(child);
+        let output = interrupted(&mut command, &temporary);
         assert!(output.status.success(), "{}", shown(&output));
-        assert_nothing_left(pid, &temporary);
         let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
         let before = count;
         count = log.lines().count();
@@ -313,7 +275,34 @@ fn has_results(temporary: &Path) -> bool {
     folders.into_iter().any(|folder| folder.path().join("results").exists())
 }
 
-fn end_of(mut child: Child) -> Output {
+fn started(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Runs it to its end, after which nothing is left.
+#[track_caller]
+fn whole(command: &mut Command, temporary: &Path) -> Output {
+    let child = started(command);
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_nothing_left(pid, temporary, &output);
+    output
+}
+
+/// Interrupts it when a load or an experiment is on its way: its results have a folder. Nothing is left then.
+#[track_caller]
+fn interrupted(command: &mut Command, temporary: &Path) -> Output {
+    let mut child = started(command);
+    let pid = child.id();
+    let begun = Instant::now();
+    while !has_results(temporary) {
+        if child.try_wait().unwrap().is_some() {
+            panic!("{}", shown(&child.wait_with_output().unwrap()));
+        }
+        assert!(begun.elapsed() < PATIENCE, "no load began");
+        thread::sleep(Duration::from_millis(50));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if begun.elapsed() > PATIENCE {
@@ -322,16 +311,18 @@ fn end_of(mut child: Child) -> Output {
         }
         thread::sleep(Duration::from_millis(50));
     }
-    child.wait_with_output().unwrap()
+    let output = child.wait_with_output().unwrap();
+    assert_nothing_left(pid, temporary, &output);
+    output
 }
 
 /// No namespace, no file and no process of the benchmark with this process id.
 #[track_caller]
-fn assert_nothing_left(pid: u32, temporary: &Path) {
+fn assert_nothing_left(pid: u32, temporary: &Path, output: &Output) {
     let namespace = Path::new("/run/netns").join(format!("dnslab-versus-{pid}"));
-    assert!(!namespace.exists(), "{} is left", namespace.display());
+    assert!(!namespace.exists(), "{} is left: {}", namespace.display(), shown(output));
     let files: Vec<_> = fs::read_dir(temporary).unwrap().flatten().collect();
-    assert!(files.is_empty(), "left: {files:?}");
+    assert!(files.is_empty(), "left: {files:?}: {}", shown(output));
     // Everything that it starts has a path below its folder among its arguments.
     let path = temporary.to_str().unwrap();
     for process in fs::read_dir("/proc").unwrap().flatten() {

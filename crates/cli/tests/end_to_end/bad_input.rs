@@ -4,7 +4,7 @@ use dnslab_measure::{RECORD_FORMAT, SESSION_FORMAT};
 
 use crate::command::Done;
 use crate::evidence::valid_records;
-use crate::room::{Room, SHORT, UDP_AND_TCP};
+use crate::room::Room;
 
 /// Calls the command, which must exit with 2, show one error for each fault, and say all of `texts`. It must
 /// not begin an experiment.
@@ -157,9 +157,7 @@ fn a_folder_that_is_no_experiment_cannot_be_resumed() {
 #[test]
 fn results_of_a_newer_format_are_refused() {
     let room = Room::with_load();
-    room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
-    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let results = room.results();
+    let results = room.short_results(1);
     valid_records(&results, 2);
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     let files = [("runs/udp-1/record.json", RECORD_FORMAT), ("session.json", SESSION_FORMAT)];

@@ -17,12 +17,40 @@ pub(crate) fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_dnslab").into()
 }
 
+/// Begins a command line with namespaces of its own, as any user may have them.
+pub(crate) fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command
+}
+
+/// `./test` builds it.
+#[track_caller]
+pub(crate) fn coredns() -> PathBuf {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
+    assert!(program.exists(), "{} is missing; ./test builds it", program.display());
+    program.canonicalize().expect("it is there")
+}
+
+/// The cache that `./test` has filled, with these root folders.
+#[track_caller]
+pub(crate) fn cache(names: &[&str]) -> PathBuf {
+    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/cache");
+    for name in names {
+        let what = "./test fetches it as root; or: DNSLAB_CACHE=target/tools/cache dnslab lab get";
+        assert!(cache.join(name).is_dir(), "{name} is missing in {}: {what}", cache.display());
+    }
+    cache.canonicalize().expect("it is there")
+}
+
 /// A call under way. Dropping it kills the command.
 pub(crate) struct Running {
     /// For messages.
     line: String,
     folder: PathBuf,
-    child: Child,
+    child: Guarded,
     stdout: PathBuf,
     stderr: PathBuf,
 }
@@ -54,22 +82,22 @@ impl Running {
             .stdout(create(&stdout))
             .stderr(create(&stderr));
         let line = format!("{command:?}");
-        let child = command.spawn().unwrap_or_else(|error| panic!("{line}: {error}"));
+        let child = Guarded(command.spawn().unwrap_or_else(|error| panic!("{line}: {error}")));
         Self { line, folder: folder.to_owned(), child, stdout, stderr }
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("our own child can be waited for").is_none()
+        self.child.0.try_wait().expect("our own child can be waited for").is_none()
     }
 
     #[track_caller]
     pub(crate) fn signal(&mut self, signal: Signal) {
         assert!(self.is_running(), "it has ended already: {}", self.so_far());
-        let pid = Pid::from_child(&self.child);
+        let pid = Pid::from_child(&self.child.0);
         rustix::process::kill_process(pid, signal).expect("our own child takes signals");
     }
 
@@ -77,7 +105,7 @@ impl Running {
     #[track_caller]
     pub(crate) fn press_ctrl_c(&mut self) {
         assert!(self.is_running(), "it has ended already: {}", self.so_far());
-        rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::INT)
+        rustix::process::kill_process_group(Pid::from_child(&self.child.0), Signal::INT)
             .expect("our own job takes signals");
     }
 
@@ -98,17 +126,20 @@ impl Running {
             assert!(Instant::now() < deadline, "it hangs: {}", self.so_far());
             thread::sleep(Duration::from_millis(5));
         }
-        let status = self.child.wait().expect("our own child can be waited for");
+        let status = self.child.0.wait().expect("our own child can be waited for");
         let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
         Done { status, stdout, stderr, line: self.line.clone(), folder: self.folder.clone() }
     }
 }
 
-impl Drop for Running {
+/// A process that ends with this value.
+pub(crate) struct Guarded(pub(crate) Child);
+
+impl Drop for Guarded {
     fn drop(&mut self) {
         // Both fail after its end, which is the usual case.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 

@@ -1,11 +1,10 @@
 //! A full disk: one clear error, and everything that was finished is still there.
 
 use std::fs;
-use std::process::Command;
 
 use dnslab_measure::{ResultsDirectory, RunStatus};
 
-use crate::command::{Done, Running, program};
+use crate::command::{Done, Running, program, unshare};
 use crate::evidence::{files, is_intact, records, report_is_whole, valid_records};
 use crate::processes::processes_of;
 use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
@@ -14,11 +13,8 @@ use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
 /// command. Its content is copied into `kept` first.
 #[track_caller]
 fn run_on(room: &Room, size: &str) -> Done {
-    run_this_on(
-        room,
-        size,
-        &format!("repeat = {{ runs = 2, alternate = \"runs\" }}\n{SHORT}{UDP_AND_TCP}"),
-    )
+    let repeat = "repeat = { runs = 2, alternate = \"runs\" }\n";
+    run_this_on(room, size, &format!("{repeat}{SHORT}{UDP_AND_TCP}"))
 }
 
 /// [`run_on`] with an experiment of these lines.
@@ -28,10 +24,7 @@ fn run_this_on(room: &Room, size: &str, lines: &str) -> Done {
     for folder in ["disk", "kept"] {
         fs::create_dir(room.path().join(folder)).unwrap();
     }
-    let mut command = Command::new("unshare");
-    if !rustix::process::geteuid().is_root() {
-        command.args(["--user", "--map-root-user"]);
-    }
+    let mut command = unshare();
     let script = "mount -t tmpfs -o size=$0 tmpfs disk || exit 99
         \"$@\"; code=$?; cp -a disk/. kept || exit 98; exit $code";
     command.args(["--mount", "sh", "-c", script, size]).arg(program());

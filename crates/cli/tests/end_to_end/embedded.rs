@@ -9,7 +9,7 @@ use dnslab_measure::Summary;
 use crate::command::{Done, Running, program};
 use crate::evidence::{label, measured, report_is_whole, valid_records};
 use crate::processes::{orphaned_groups, ports_are_free, processes_of};
-use crate::room::{Room, SHORT, UDP_AND_TCP};
+use crate::room::{Room, SHORT, UDP_AND_TCP, copy_program};
 
 /// Shortened to seconds.
 const SHORTENED: [&str; 9] = [
@@ -160,9 +160,7 @@ fn the_program_may_lie_where_only_root_may_go() {
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     let copy = closed.join("dnslab");
-    // `cp` copies, not this process: a child of another test would inherit the file open for writing, and
-    // such a program cannot be executed.
-    assert!(Command::new("cp").arg(program()).arg(&copy).status().unwrap().success());
+    copy_program(&copy);
     room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
     let mut command = Command::new(copy);
     command.args(["run", "./experiment.toml"]);

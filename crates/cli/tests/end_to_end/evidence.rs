@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dnslab_measure::{Measured, ResultsDirectory, RunRecord, RunStatus};
+use dnslab_measure::{Caveat, Measured, ResultsDirectory, RunRecord, RunStatus};
 
 pub(crate) const REPORT: [&str; 5] =
     ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
@@ -45,6 +45,19 @@ pub(crate) fn valid_records(results: &ResultsDirectory, count: usize) -> Vec<Run
 pub(crate) fn measured(record: &RunRecord) -> &Measured {
     let measured = record.measured.as_ref();
     measured.unwrap_or_else(|| panic!("{} measured nothing: {:?}", label(record), record.status))
+}
+
+/// Why a run failed, and the log that it kept.
+#[track_caller]
+pub(crate) fn failure(record: &RunRecord) -> (&str, &[String]) {
+    match &record.status {
+        RunStatus::Failed { reason, log_tail } => (reason, log_tail),
+        other => panic!("{} did not fail: {other:?}", label(record)),
+    }
+}
+
+pub(crate) fn is_cut(record: &RunRecord) -> bool {
+    record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
 }
 
 /// `udp-1`.

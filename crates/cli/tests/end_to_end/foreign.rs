@@ -1,12 +1,11 @@
 //! Servers that others wrote, over transports where each has its peculiarities. Answers are counted on both
 //! sides, if the server counts.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dnslab_measure::{RunRecord, counter};
 
-use crate::command::{Done, Running, program};
+use crate::command::{Done, Running, cache, program};
 use crate::evidence::{measured, valid_records};
 use crate::room::Room;
 
@@ -16,14 +15,6 @@ const UPSTREAM: &str = "upstream.kind = \"embedded\"\n";
 /// Knot DNS 3.4, which `./test` has fetched.
 const KNOT: &str = "server.kind = \"knot\"\nserver.root = \"knot-3.4\"\n";
 
-/// The cache that `./test` has filled.
-fn cache() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/cache");
-    let what = "./test fetches it as root; or: DNSLAB_CACHE=target/tools/cache dnslab lab get";
-    assert!(cache.join("knot-3.4").is_dir(), "knot-3.4 is missing in {}: {what}", cache.display());
-    cache.canonicalize().expect("it is there")
-}
-
 /// `load` are further keys of the load.
 fn run(room: &Room, server: &str, transport: &str, load: &str) -> Done {
     let load = format!(
@@ -32,7 +23,7 @@ fn run(room: &Room, server: &str, transport: &str, load: &str) -> Done {
     let variant = "repeat.runs = 1\n[[variant]]\nname = \"one\"\n";
     room.experiment(&format!("{server}{load}{variant}"));
     let mut command = Command::new(program());
-    command.args(["run", "./experiment.toml"]).env("DNSLAB_CACHE", cache());
+    command.args(["run", "./experiment.toml"]).env("DNSLAB_CACHE", cache(&["knot-3.4"]));
     Running::start(command, room.path()).finish()
 }
 

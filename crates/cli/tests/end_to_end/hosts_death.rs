@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use dnslab_measure::{RunRecord, RunStatus};
+use dnslab_measure::RunStatus;
 
 use crate::command::Running;
-use crate::evidence::{label, records, report_is_whole};
+use crate::evidence::{failure, records, report_is_whole};
 use crate::laboratory::{CHAIN, HOSTS, LIGHT, Traces, marked, marked_processes};
-use crate::processes::{guard_of, kill, wait_for, working_server};
+use crate::processes::{guard_of, kill};
 use crate::room::Room;
 
 /// The first one in the plan lasts until something happens.
@@ -36,15 +36,6 @@ impl Victim {
     }
 }
 
-/// Why a run failed, and the log that it kept.
-#[track_caller]
-fn failure(record: &RunRecord) -> (&str, &[String]) {
-    match &record.status {
-        RunStatus::Failed { reason, log_tail } => (reason, log_tail),
-        other => panic!("{} did not fail: {other:?}", label(record)),
-    }
-}
-
 /// Kills a part of the first run under load. `has_log` if that part writes a log.
 #[track_caller]
 fn check(victim: Victim, what: &str, has_log: bool) {
@@ -53,16 +44,11 @@ fn check(victim: Victim, what: &str, has_log: bool) {
     // With this seed the variant that dies comes first.
     room.experiment(&format!("repeat.seed = 2\n{HOSTS}{CHAIN}{LIGHT}{VARIANTS}"));
     let running = marked(&room, &["run", "./experiment.toml"]);
-    wait_for(
-        "the first run is under load",
-        || running.so_far(),
-        || {
-            let results = room.results_so_far()?;
-            let case = results.session().ok()?.plan.first()?.clone();
-            assert_eq!(case.variant, "dies", "another seed is needed");
-            working_server(&results.run_path(&case))
-        },
-    );
+    room.wait_for_load(&running, |plan| {
+        let case = plan.first()?;
+        assert_eq!(case.variant, "dies", "another seed is needed");
+        Some(case)
+    });
     let traces = Traces::of(&room);
     kill(victim.pid(&room, &running));
     let done = running.finish().exits_with(3).prints("[1/2]").prints("FAILED");

@@ -1,14 +1,14 @@
 //! A laboratory is interrupted in each of its phases: nothing of it is left, and the next run is whole.
 
-use dnslab_measure::{Caveat, ResultsDirectory};
+use dnslab_measure::ResultsDirectory;
 use rustix::process::Signal;
 
 use crate::command::Running;
-use crate::evidence::{is_intact, records, valid_records};
+use crate::evidence::{is_cut, is_intact, records, valid_records};
 use crate::laboratory::{
     CHAIN, Gate, HOSTS, LIGHT, ONE, Traces, gate, marked, marked_processes, open, wait_at,
 };
-use crate::processes::{wait_for, working_server};
+use crate::processes::wait_for;
 use crate::room::{Room, folders};
 
 /// What the laboratory is doing when it is interrupted.
@@ -69,12 +69,7 @@ impl Phase {
         if self != Self::Load {
             return wait_at(room, self.gate(), running);
         }
-        let works = || {
-            let results = room.results_so_far()?;
-            let case = results.session().ok()?.plan.first()?.clone();
-            working_server(&results.run_path(&case))
-        };
-        wait_for("the chain is under load", || running.so_far(), works);
+        room.wait_for_load(running, |plan| plan.first());
     }
 }
 
@@ -132,12 +127,14 @@ fn check(phase: Phase, way: Way) {
     traces.are_gone(&room);
     let results = room.results();
     is_intact(&results);
-    let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
     // Its load was whole. Whether its record reached the disk is a race with the signal.
     let is_over = phase == Phase::End;
     for record in records(&results) {
-        let cut = record.caveats.iter().any(is_cut);
-        assert!(cut || is_over, "{phase:?} {way:?}: not to be repeated: {:?}", record.status);
+        assert!(
+            is_cut(&record) || is_over,
+            "{phase:?} {way:?}: not to be repeated: {:?}",
+            record.status
+        );
     }
     open(&room, phase.gate());
     go_on(&room, phase, &results);

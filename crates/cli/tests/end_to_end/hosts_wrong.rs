@@ -1,22 +1,13 @@
 //! Laboratories with faults: wrong configuration, a missing program, a user without the right.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use dnslab_measure::RunStatus;
 
-use crate::command::{Done, Running, program};
+use crate::command::{Done, Running, coredns, program, unshare};
 use crate::evidence::{records, report_is_whole, valid_records};
 use crate::laboratory::{CHAIN, LIGHT, Traces, marked};
 use crate::room::Room;
-
-/// `./test` builds it.
-fn coredns() -> String {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
-    assert!(program.exists(), "{} is missing; ./test builds it", program.display());
-    program.canonicalize().expect("it is there").display().to_string()
-}
 
 /// Runs two variants, one of them wrong. The server at `place`, of `kind`, must fail, and its log must say
 /// `words`.
@@ -70,10 +61,7 @@ fn without_unbound(room: &Room, baseline: &str) -> Done {
     room.experiment(&format!(
         "baseline = \"{baseline}\"\nupstream.kind = \"bind\"\n{LIGHT}{variants}"
     ));
-    let mut command = Command::new("unshare");
-    if !rustix::process::geteuid().is_root() {
-        command.args(["--user", "--map-root-user"]);
-    }
+    let mut command = unshare();
     let script = "mount --bind /dev/null /usr/sbin/unbound && exec \"$@\"";
     command.args(["--mount", "sh", "-c", script, "sh"]).arg(program());
     command.args(["run", "./experiment.toml"]);

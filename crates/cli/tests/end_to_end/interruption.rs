@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 
-use dnslab_measure::{Caveat, ResultsDirectory, RunStatus};
+use dnslab_measure::{ResultsDirectory, RunStatus};
 use rustix::process::Signal;
 
 use crate::command::Running;
-use crate::evidence::{files, is_intact, label, measured, records, report_is_whole, valid_records};
-use crate::processes::{guard_of, kill, processes_of, wait_for, working_server};
+use crate::evidence::{
+    files, is_cut, is_intact, label, measured, records, report_is_whole, valid_records,
+};
+use crate::processes::{guard_of, kill, processes_of};
 use crate::room::{Room, UDP_AND_TCP};
 
 /// Starts four runs of `kind`, 1 s each, one after another.
@@ -30,27 +32,6 @@ fn write_experiment(room: &Room, kind: &str, alternate: &str) {
          [load]\nduration = \"1s\"\nwarm_up = \"0s\"\n{UDP_AND_TCP}"
     );
     room.experiment(&lines);
-}
-
-/// Waits until run number `number`, from 0, is under load. Returns its folder and its server.
-#[track_caller]
-fn wait_for_load(room: &Room, running: &Running, number: usize) -> (PathBuf, u32) {
-    wait_for(
-        "a run is under load",
-        || running.so_far(),
-        || {
-            let results = room.results_so_far()?;
-            let case = results.session().ok()?.plan.get(number)?.clone();
-            let run = results.run_path(&case);
-            Some((run.clone(), working_server(&run)?))
-        },
-    )
-}
-
-#[track_caller]
-fn wait_for_silence(room: &Room) {
-    let left = || format!("{:?}", processes_of(room.path()));
-    wait_for("no process is left", left, || processes_of(room.path()).is_empty().then_some(()));
 }
 
 fn finished(results: &ResultsDirectory) -> Vec<(PathBuf, Vec<u8>)> {
@@ -84,7 +65,7 @@ fn resume(room: &Room, before: &[(PathBuf, Vec<u8>)], missing: usize) {
 fn ctrl_c_keeps_and_reports_what_was_measured() {
     let room = Room::with_load();
     let mut running = start(&room, "bind");
-    wait_for_load(&room, &running, 1);
+    room.wait_for_load(&running, |plan| plan.get(1));
     running.press_ctrl_c();
     let done =
         running.finish().exits_with(130).prints("interrupted; to go on: dnslab run --resume");
@@ -96,8 +77,7 @@ fn ctrl_c_keeps_and_reports_what_was_measured() {
     let first = found.first().unwrap_or_else(|| panic!("no record: {done}"));
     assert_eq!(first.status, RunStatus::Valid, "{done}");
     assert_eq!(found.len(), 2, "the run that was cut short is kept: {done}");
-    let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
-    assert!(found[1].caveats.iter().any(is_cut), "{:?}{done}", found[1].caveats);
+    assert!(is_cut(&found[1]), "{:?}{done}", found[1].caveats);
     assert!(done.stdout.contains("queries/s"), "no table: {done}");
     assert!(done.stdout.contains("report: "), "no report: {done}");
 }
@@ -107,7 +87,7 @@ fn json_is_json_after_ctrl_c_too() {
     let room = Room::with_load();
     write_experiment(&room, "embedded", "runs");
     let mut running = room.start(&["run", "./experiment.toml", "--json", "--limit", "qps=50%"]);
-    wait_for_load(&room, &running, 1);
+    room.wait_for_load(&running, |plan| plan.get(1));
     running.press_ctrl_c();
     let done =
         running.finish().exits_with(130).complains("interrupted; to go on: dnslab run --resume");
@@ -124,7 +104,7 @@ fn json_is_json_after_ctrl_c_too() {
 fn what_ctrl_c_left_out_is_resumed() {
     let room = Room::with_load();
     let mut running = start(&room, "embedded");
-    wait_for_load(&room, &running, 1);
+    room.wait_for_load(&running, |plan| plan.get(1));
     running.press_ctrl_c();
     running.finish().exits_with(130);
     let results = room.results();
@@ -134,9 +114,8 @@ fn what_ctrl_c_left_out_is_resumed() {
     assert!(!before.is_empty());
     // The report says of the run that was cut short: resume the experiment to repeat it.
     resume(&room, &before, 3);
-    let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
     for record in records(&results) {
-        assert!(!record.caveats.iter().any(is_cut), "{}: {:?}", label(&record), record.caveats);
+        assert!(!is_cut(&record), "{}: {:?}", label(&record), record.caveats);
     }
 }
 
@@ -145,7 +124,7 @@ fn what_ctrl_c_left_out_is_resumed() {
 fn a_round_that_ctrl_c_cut_short_is_made_again() {
     let room = Room::with_load();
     let mut running = start_alternating(&room, "embedded", "slices");
-    wait_for_load(&room, &running, 2);
+    room.wait_for_load(&running, |plan| plan.get(2));
     running.press_ctrl_c();
     running.finish().exits_with(130);
     let results = room.results();
@@ -163,12 +142,12 @@ fn a_round_that_ctrl_c_cut_short_is_made_again() {
 fn a_second_signal_ends_it_at_once() {
     let room = Room::with_load();
     let mut running = start(&room, "bind");
-    wait_for_load(&room, &running, 1);
+    room.wait_for_load(&running, |plan| plan.get(1));
     // Two different signals: of two equal ones the kernel may deliver one.
     running.signal(Signal::INT);
     running.signal(Signal::TERM);
     running.finish().exits_with(130);
-    wait_for_silence(&room);
+    room.wait_for_silence();
     is_intact(&room.results());
     assert!(!finished(&room.results()).is_empty());
 }
@@ -178,7 +157,7 @@ fn a_second_signal_ends_it_at_once() {
 fn check_kill(kind: &str, guard_too: bool) {
     let room = Room::with_load();
     let mut running = start(&room, kind);
-    let (run, server) = wait_for_load(&room, &running, 2);
+    let (run, server) = room.wait_for_load(&running, |plan| plan.get(2));
     let guard = guard_of(server, running.pid());
     let there: Vec<u32> = processes_of(room.path()).into_iter().map(|(pid, _)| pid).collect();
     assert!([server, guard, running.pid()].iter().all(|pid| there.contains(pid)), "{there:?}");
@@ -186,7 +165,7 @@ fn check_kill(kind: &str, guard_too: bool) {
     if guard_too {
         kill(guard);
     }
-    wait_for_silence(&room);
+    room.wait_for_silence();
     drop(running);
     let results = room.results();
     assert!(!run.join("record.json").exists(), "{run:?} was not over");
@@ -221,7 +200,7 @@ fn is_kept_out(room: &Room, running: &Running, path: &str) {
 fn two_sessions_do_not_write_into_one_directory() {
     let room = Room::with_load();
     let mut running = start(&room, "embedded");
-    wait_for_load(&room, &running, 1);
+    room.wait_for_load(&running, |plan| plan.get(1));
     let results = room.results();
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     is_kept_out(&room, &running, path);
@@ -231,7 +210,7 @@ fn two_sessions_do_not_write_into_one_directory() {
     running.finish().exits_with(130);
     assert!(!results.path().join("session.lock").exists());
     let first = room.start(&["run", "--resume", path]);
-    wait_for_load(&room, &first, 2);
+    room.wait_for_load(&first, |plan| plan.get(2));
     is_kept_out(&room, &first, path);
     first.finish().exits_with(0).prints("3 runs of 2 variants");
     valid_records(&results, 4);
@@ -241,9 +220,7 @@ fn two_sessions_do_not_write_into_one_directory() {
 #[test]
 fn a_record_that_is_none_is_made_anew_by_the_commands_that_are_named() {
     let room = Room::with_load();
-    room.experiment(&format!("repeat.runs = 1\n{}{UDP_AND_TCP}", crate::room::SHORT));
-    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let results = room.results();
+    let results = room.short_results(1);
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     let record = |run: &str| results.path().join("runs").join(run).join("record.json");
     let whole = fs::read(record("udp-1")).unwrap();
@@ -267,9 +244,7 @@ fn a_record_that_is_none_is_made_anew_by_the_commands_that_are_named() {
 #[test]
 fn a_complete_experiment_is_not_repeated() {
     let room = Room::with_load();
-    room.experiment(&format!("repeat.runs = 1\n{}{UDP_AND_TCP}", crate::room::SHORT));
-    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let results = room.results();
+    let results = room.short_results(1);
     let before = files(results.path());
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     room.dnslab(&["run", "--resume", path]).exits_with(0).prints("queries/s");

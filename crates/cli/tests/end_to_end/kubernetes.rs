@@ -6,13 +6,14 @@
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use dnslab_lab::{certificate, ports};
 use dnslab_measure::RunStatus;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
+use crate::command::{Guarded, coredns};
 use crate::evidence::{records, valid_records};
 use crate::processes::wait_for;
 use crate::room::Room;
@@ -73,7 +74,7 @@ fn arguments(path: &str, name: &str, replaced: &[(&str, &str)]) -> Vec<String> {
 /// Runs the Corefile of one of the paths. Dropping it ends it.
 struct CoreDns {
     address: SocketAddr,
-    child: Child,
+    child: Guarded,
 }
 
 impl CoreDns {
@@ -108,8 +109,7 @@ impl CoreDns {
         }
         fs::write(folder.join("Corefile"), &own).unwrap();
         let log = File::create(folder.join("log")).unwrap();
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
-        let child = Command::new(program)
+        let child = Command::new(coredns())
             .args(["-conf", "Corefile"])
             .current_dir(folder)
             .stdin(Stdio::null())
@@ -117,21 +117,15 @@ impl CoreDns {
             .stderr(log)
             .spawn()
             .unwrap_or_else(|error| panic!("cannot run coredns: {error}; ./test installs it"));
-        let mut own = Self { address: SocketAddr::new(localhost, free.plain), child };
+        let mut own =
+            Self { address: SocketAddr::new(localhost, free.plain), child: Guarded(child) };
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
         wait_for("coredns listens", log, || {
-            let ended = own.child.try_wait().unwrap();
+            let ended = own.child.0.try_wait().unwrap();
             assert!(ended.is_none(), "coredns ended with {ended:?}: {}", log());
             log().contains("CoreDNS-").then_some(())
         });
         own
-    }
-}
-
-impl Drop for CoreDns {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }
 

@@ -9,9 +9,7 @@ use crate::room::{Room, SHORT, UDP_AND_TCP};
 #[test]
 fn the_report_is_made_again_from_the_results_alone() {
     let room = Room::with_load();
-    room.experiment(&format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"));
-    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let results = room.results();
+    let results = room.short_results(2);
     let before = files(results.path());
     // In another place, under another name, without the files of a report.
     let moved = room.path().join("moved");
@@ -30,9 +28,7 @@ fn the_report_is_made_again_from_the_results_alone() {
 #[test]
 fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
     let room = Room::with_load();
-    room.experiment(&format!("repeat.runs = 2\n{SHORT}{UDP_AND_TCP}"));
-    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let results = room.results();
+    let results = room.short_results(2);
     let (own, secret) = (results.path().to_owned(), room.write("secret", "of somebody else\n"));
     let path = own.to_str().expect("a temporary folder has a plain name");
     let is_untouched = || {
@@ -97,9 +93,7 @@ fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
 #[test]
 fn what_a_stranger_wrote_acts_on_no_terminal_and_takes_no_time() {
     let room = Room::with_load();
-    room.experiment(&format!("repeat.runs = 1\n{SHORT}{UDP_AND_TCP}"));
-    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let results = room.results();
+    let results = room.short_results(1);
     let path = results.path().to_str().expect("a temporary folder has a plain name");
     let file = results.path().join("session.json");
     let read = || -> serde_json::Value {

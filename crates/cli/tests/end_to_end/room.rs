@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dnslab_measure::ResultsDirectory;
+use dnslab_measure::{CaseId, ResultsDirectory};
 use tempfile::TempDir;
 
 use crate::command::{Done, Running, program};
+use crate::processes::{processes_of, wait_for, working_server};
 
 /// Held by the one test that puts load on the machine.
 static LOAD: Mutex<()> = Mutex::new(());
@@ -79,10 +80,7 @@ impl Room {
         self.open_to_all();
         let copy = self.path().join("dnslab");
         if !copy.exists() {
-            // `cp` copies, not this process: a child of another test would inherit the file open for writing,
-            // and such a program cannot be executed.
-            let copied = Command::new("cp").arg(program()).arg(&copy).status();
-            assert!(copied.is_ok_and(|status| status.success()), "cannot copy to {copy:?}");
+            copy_program(&copy);
         }
         if !rustix::process::geteuid().is_root() {
             return Command::new(copy);
@@ -102,6 +100,35 @@ impl Room {
     #[track_caller]
     pub(crate) fn dnslab<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Done {
         self.start(arguments).finish()
+    }
+
+    /// Runs UDP and TCP shortly, this often, and opens the results.
+    #[track_caller]
+    pub(crate) fn short_results(&self, runs: u32) -> ResultsDirectory {
+        self.experiment(&format!("repeat.runs = {runs}\n{SHORT}{UDP_AND_TCP}"));
+        self.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+        self.results()
+    }
+
+    /// Waits until this run of the plan is under load. Returns its folder and its server.
+    #[track_caller]
+    pub(crate) fn wait_for_load(
+        &self,
+        running: &Running,
+        run: impl Fn(&[CaseId]) -> Option<&CaseId>,
+    ) -> (PathBuf, u32) {
+        let works = || {
+            let results = self.results_so_far()?;
+            let folder = results.run_path(run(&results.session().ok()?.plan)?);
+            Some((folder.clone(), working_server(&folder)?))
+        };
+        wait_for("the run is under load", || running.so_far(), works)
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for_silence(&self) {
+        let left = || format!("{:?}", processes_of(self.path()));
+        wait_for("no process is left", left, || processes_of(self.path()).is_empty().then_some(()));
     }
 
     /// The only one under `results`, complete or not; `None` if there is none yet.
@@ -127,6 +154,14 @@ impl Drop for Room {
             eprintln!("the folder stays: {}", self.path().display());
         }
     }
+}
+
+/// `cp` copies, not this process: a child of another test would inherit the file open for writing, and such a
+/// program cannot be executed.
+#[track_caller]
+pub(crate) fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(program()).arg(to).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cannot copy to {to:?}");
 }
 
 /// Sorted; empty if there is no such folder.

@@ -5,13 +5,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use dnslab_lab::{ServerKind, find};
 use rustix::process::Signal;
 
-use crate::command::{Running, program};
+use crate::command::{Running, cache, program};
 use crate::evidence::{report_is_whole, valid_records};
 use crate::processes::{kill, orphaned_groups, ports_are_free, processes_of, wait_for};
 use crate::room::{Room, SHORT};
@@ -29,16 +29,6 @@ const FAILING: &str = r#"mkdir -p "$target/debootstrap"
 echo "the last line of its own log" > "$target/debootstrap/debootstrap.log"
 echo "E: Failed getting release file"
 exit 1"#;
-
-/// The cache that `./test` has filled.
-fn real_cache() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/cache");
-    for name in ["bind-9.16", "bind-9.20"] {
-        let what = "./test fetches it as root; or: DNSLAB_CACHE=target/tools/cache dnslab lab get";
-        assert!(cache.join(name).is_dir(), "{name} is missing in {}: {what}", cache.display());
-    }
-    cache.canonicalize().expect("it is there")
-}
 
 fn dnslab(cache: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
@@ -84,14 +74,9 @@ fn wait_for_mount(room: &Room, running: &Running) {
     assert!(!mounts().contains(".bind-9.16.part-"), "it is mounted for everybody: {}", mounts());
 }
 
-fn wait_for_silence(room: &Room) {
-    let left = || format!("{:?}", processes_of(room.path()));
-    wait_for("no process is left", left, || processes_of(room.path()).is_empty().then_some(()));
-}
-
 #[test]
 fn two_releases_of_bind_are_compared() {
-    let (room, cache, before) = (Room::with_load(), real_cache(), mounts());
+    let (room, cache, before) = (Room::with_load(), cache(&["bind-9.16", "bind-9.20"]), mounts());
     let groups = orphaned_groups();
     let variants = "[[variant]]\nname = \"bind-9-16\"\nserver.root = \"bind-9.16\"\n\
                     [[variant]]\nname = \"bind-9-20\"\n";
@@ -170,7 +155,8 @@ fn the_example_of_the_document_is_right() {
     let (example, _) = example.split_once("```").expect("and it ends");
     let room = Room::quiet();
     room.write("experiment.toml", example);
-    let plan = dnslab(&real_cache(), &["run", "./experiment.toml", "--dry-run"]);
+    let plan =
+        dnslab(&cache(&["bind-9.16", "bind-9.20"]), &["run", "./experiment.toml", "--dry-run"]);
     let done = Running::start(plan, room.path()).finish().exits_with(0);
     done.prints("10 runs, about ");
 }
@@ -222,7 +208,7 @@ fn what_a_killed_call_leaves_the_next_one_removes() {
     let running = get(&room, LINGERING);
     wait_for_mount(&room, &running);
     kill(running.pid());
-    wait_for_silence(&room);
+    room.wait_for_silence();
     assert_eq!(mounts(), before);
     assert!(in_cache(&room).iter().any(|name| name.starts_with(".bind-9.16.part-")));
     get(&room, FAILING).finish().exits_with(1);
@@ -255,7 +241,7 @@ fn only_root_can_fetch_a_root() {
 #[test]
 fn the_list_shows_what_there_is_and_what_is_there() {
     let room = Room::quiet();
-    let list = dnslab(&real_cache(), &["lab", "list"]);
+    let list = dnslab(&cache(&["bind-9.16", "bind-9.20"]), &["lab", "list"]);
     let done = Running::start(list, room.path()).finish().exits_with(0);
     let line = |name: &str| {
         let found = done.stdout.lines().find(|line| line.trim_start().starts_with(name));

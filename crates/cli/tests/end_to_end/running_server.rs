@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use dnslab_lab::{CertificateKind, certificate, ports};
 use dnslab_wire::Transport;
 
-use crate::command::Running;
+use crate::command::{Guarded, Running};
 use crate::processes::wait_for;
 use crate::room::Room;
 
@@ -46,7 +46,7 @@ pub(crate) struct RunningBind {
     pub(crate) doh2: SocketAddr,
     /// The authority that signed its certificate.
     pub(crate) authority: PathBuf,
-    child: Child,
+    child: Guarded,
 }
 
 impl RunningBind {
@@ -95,16 +95,7 @@ impl RunningBind {
             certificate::CERTIFICATE,
             certificate::KEY,
         );
-        fs::write(folder.join("named.conf"), configuration).unwrap();
-        let log = File::create(folder.join("log")).unwrap();
-        let child = Command::new("/usr/sbin/named")
-            .args(["-g", "-n", "1", "-c", "named.conf"])
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap_or_else(|error| panic!("named: {error}: apt-get install bind9"));
+        let child = named(folder, &configuration);
         let [plain, dot, doh2] = [plain, dot, doh2].map(|port| SocketAddr::new(address, port));
         let own = Self { plain, dot, doh2, authority: certificate.authority, child };
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
@@ -120,7 +111,7 @@ impl RunningBind {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     pub(crate) fn target(&self, transport: &str) -> String {
@@ -132,11 +123,19 @@ impl RunningBind {
     }
 }
 
-impl Drop for RunningBind {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
+/// Starts `named` in `folder` with this configuration. Its log is the file `log` there.
+#[track_caller]
+pub(crate) fn named(folder: &Path, configuration: &str) -> Guarded {
+    fs::write(folder.join("named.conf"), configuration).unwrap();
+    let log = File::create(folder.join("log")).unwrap();
+    let child = Command::new("/usr/sbin/named")
+        .args(["-g", "-n", "1", "-c", "named.conf"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn();
+    Guarded(child.unwrap_or_else(|error| panic!("named: {error}: apt-get install bind9")))
 }
 
 /// Starts the responder on free ports of `address`, over all transports. Returns its address by transport.

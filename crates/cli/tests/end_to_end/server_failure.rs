@@ -1,23 +1,13 @@
 //! Servers that are missing, cannot start, or die in the middle.
 
 use std::fs;
-use std::process::Command;
 
-use dnslab_measure::{RunRecord, RunStatus};
+use dnslab_measure::RunStatus;
 
-use crate::command::{Running, program};
-use crate::evidence::{label, records, report_is_whole};
-use crate::processes::{guard_of, kill, processes_of, wait_for, working_server};
+use crate::command::{Running, program, unshare};
+use crate::evidence::{failure, label, records, report_is_whole};
+use crate::processes::{guard_of, kill, processes_of};
 use crate::room::{Room, SHORT, UDP_AND_TCP};
-
-/// Why a run failed, and the log that it kept.
-#[track_caller]
-fn failure(record: &RunRecord) -> (&str, &[String]) {
-    match &record.status {
-        RunStatus::Failed { reason, log_tail } => (reason, log_tail),
-        other => panic!("{} did not fail: {other:?}", label(record)),
-    }
-}
 
 #[derive(Clone, Copy)]
 enum Victim {
@@ -35,15 +25,7 @@ fn check_death(kind: &str, victim: Victim) {
          {UDP_AND_TCP}"
     ));
     let running = room.start(&["run", "./experiment.toml"]);
-    let server = wait_for(
-        "the second run is under load",
-        || running.so_far(),
-        || {
-            let results = room.results_so_far()?;
-            let case = results.session().ok()?.plan.get(1)?.clone();
-            working_server(&results.run_path(&case))
-        },
-    );
+    let (_, server) = room.wait_for_load(&running, |plan| plan.get(1));
     kill(match victim {
         Victim::Server => server,
         Victim::Guard => guard_of(server, running.pid()),
@@ -125,10 +107,7 @@ fn a_server_that_is_not_installed_is_named_with_its_package() {
         [("bind", "named", "bind9"), ("knot", "knotd", "knot"), ("nsd", "nsd", "nsd")]
     {
         let room = Room::quiet();
-        let mut command = Command::new("unshare");
-        if !rustix::process::geteuid().is_root() {
-            command.args(["--user", "--map-root-user"]);
-        }
+        let mut command = unshare();
         let script = "mount -t tmpfs tmpfs /usr/sbin && PATH=/nonexistent exec \"$@\"";
         command.args(["--mount", "sh", "-c", script, "sh"]).arg(program());
         command.args(["run", "--set", &format!("server.kind={kind}")]);

@@ -8,7 +8,7 @@ use dnslab_report::invalid_text;
 use rustix::process::Signal;
 
 use crate::evidence::{label, records, report_is_whole};
-use crate::processes::{processes_of, signal, wait_for, working, working_server};
+use crate::processes::{processes_of, signal, wait_for, working};
 use crate::room::{Room, with_few_clients};
 use crate::running_server::{RunningBind, queries};
 
@@ -29,15 +29,7 @@ fn stopped(lines: &str) -> Vec<RunRecord> {
     let room = Room::with_load();
     room.experiment(lines);
     let running = room.start(&["run", "./experiment.toml"]);
-    let server = wait_for(
-        "the server is under load",
-        || running.so_far(),
-        || {
-            let results = room.results_so_far()?;
-            let case = results.session().ok()?.plan.last()?.clone();
-            working_server(&results.run_path(&case))
-        },
-    );
+    let (_, server) = room.wait_for_load(&running, |plan| plan.last());
     signal(server, Signal::STOP);
     let done = running.finish().exits_with(3).prints("fell silent");
     assert!(processes_of(room.path()).is_empty(), "{:?}{done}", processes_of(room.path()));

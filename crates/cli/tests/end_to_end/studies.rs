@@ -5,6 +5,7 @@ use std::path::Path;
 use dnslab_measure::{ChainPart, CounterSeries, RunRecord, ServerFigures, counter};
 use rustix::process::Signal;
 
+use crate::command::coredns;
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::processes::{processes_of, wait_for};
 use crate::room::Room;
@@ -203,8 +204,7 @@ fn counted_by_upstream<'a>(records: &'a [RunRecord], variant: &str) -> Option<&'
 #[test]
 fn both_legs_of_a_forwarder_are_measured() {
     let room = Room::with_load();
-    let coredns = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/coredns");
-    let program = format!("server.binary={}", coredns.display());
+    let program = format!("server.binary={}", coredns().display());
     let settings = [&program, "load.duration=500ms", "load.warm_up=200ms", "repeat.runs=1"];
     let records = study(&room, "forwarding", &settings, 4);
     // BIND counts queries over TLS as queries over TCP.

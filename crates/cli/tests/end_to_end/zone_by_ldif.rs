@@ -7,7 +7,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::command::{Done, Running};
+use crate::command::{Done, Running, unshare};
 use crate::room::Room;
 
 /// The classes and attributes, with the object identifiers of FreeIPA's `60ipadns.ldif`.
@@ -73,10 +73,7 @@ fn in_directory(zone: &str, records: &str, then: &str) -> Done {
     ] {
         fs::write(room.path().join(name), text).unwrap();
     }
-    let mut command = Command::new("unshare");
-    if !rustix::process::geteuid().is_root() {
-        command.args(["--user", "--map-root-user"]);
-    }
+    let mut command = unshare();
     command.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "script"]);
     Running::start(command, room.path()).finish()
 }

@@ -1,16 +1,17 @@
 //! `nsupdate` fills a zone in a BIND that had only SOA and NS records.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use dnslab_lab::ports;
 
-use crate::command::{Done, Running};
+use crate::command::{Done, Guarded, Running};
 use crate::evidence::{measured, valid_records};
 use crate::processes::wait_for;
 use crate::room::Room;
+use crate::running_server::named;
 
 /// A key as `nsupdate -y` takes it, and its secret.
 const KEY: [&str; 2] = ["hmac-sha256:updater", "c2VjcmV0LW9mLXRoZS10ZXN0"];
@@ -18,7 +19,8 @@ const KEY: [&str; 2] = ["hmac-sha256:updater", "c2VjcmV0LW9mLXRoZS10ZXN0"];
 /// A `named` with one zone that takes updates. Dropping it ends it.
 struct UpdatedBind {
     port: u16,
-    child: Child,
+    /// Ends it.
+    _child: Guarded,
 }
 
 impl UpdatedBind {
@@ -39,17 +41,8 @@ impl UpdatedBind {
              controls {{ }};
              zone \"{name}\" {{ type primary; file \"zone\"; {statement} }};"
         );
-        fs::write(folder.join("named.conf"), configuration).unwrap();
-        let log = File::create(folder.join("log")).unwrap();
-        let child = Command::new("/usr/sbin/named")
-            .args(["-g", "-n", "1", "-c", "named.conf"])
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap_or_else(|error| panic!("named: {error}: apt-get install bind9"));
-        let own = Self { port, child };
+        let child = named(folder, &configuration);
+        let own = Self { port, _child: child };
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
         wait_for("named is running", log, || log().contains("running\n").then_some(()));
         own
@@ -69,13 +62,6 @@ impl UpdatedBind {
         let fields = done.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let addresses = fields.filter(|fields| fields.get(3) == Some(&"A"));
         addresses.map(|it| format!("{} {} {}", it[0], it[1], it[4])).collect()
-    }
-}
-
-impl Drop for UpdatedBind {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::command::{Running, program};
+use crate::command::{Running, program, unshare};
 use crate::room::Room;
 
 /// The arguments are one text.
@@ -63,10 +63,7 @@ fn a_file_is_replaced_only_with_force_and_only_by_a_whole_one() {
 #[test]
 fn a_disk_without_room_keeps_what_was_there() {
     let room = Room::quiet();
-    let mut command = Command::new("unshare");
-    if !rustix::process::geteuid().is_root() {
-        command.args(["--user", "--map-root-user"]);
-    }
+    let mut command = unshare();
     let script = "mkdir disk; mount -t tmpfs -o size=64k tmpfs disk || exit 99
         echo mine > disk/z; \"$0\" make zone x --records 100000 --output disk/z --force; code=$?
         cat disk/z; ls -A disk; exit $code";

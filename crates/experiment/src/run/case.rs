@@ -401,8 +401,7 @@ impl Prepared<'_> {
             ),
             Err(error) => case.failed(started, error, end.log),
         };
-        let is_cut = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
-        if !is_whole && !record.caveats.iter().any(is_cut) {
+        if !is_whole && !is_cut_short(&record) {
             let measured_ns = record.measured.as_ref().map_or(0, |measured| measured.window_ns);
             record.caveats.push(Caveat::CutShort { measured_ns });
         }
@@ -410,6 +409,10 @@ impl Prepared<'_> {
         leftovers::clear(case.folder);
         record
     }
+}
+
+pub(super) fn is_cut_short(record: &RunRecord) -> bool {
+    record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
 }
 
 /// What ended a load early.

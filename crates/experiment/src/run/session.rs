@@ -16,11 +16,12 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    CaseId, Caveat, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
+    CaseId, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
     RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
 use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
 
+use super::case::is_cut_short;
 use super::first_query::{self, FirstQueryError};
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
@@ -299,12 +300,9 @@ impl Session {
     /// When a record on disk cannot be read.
     pub fn remaining(&self) -> Result<Plan, SessionError> {
         let records = self.results.runs()?;
-        let whole = |record: &&RunRecord| {
-            !record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
-        };
         let done: BTreeSet<(&str, u32)> = records
             .iter()
-            .filter(whole)
+            .filter(|record| !is_cut_short(record))
             .map(|record| (record.variant.as_str(), record.repetition))
             .collect();
         let whole = rounds::whole_repetitions(&self.facts.plan, &done);
@@ -385,13 +383,15 @@ impl Session {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<Vec<RunRecord>, SessionError> {
-        let variant = |id: &CaseId| {
-            self.experiment.variant(&id.variant).ok_or_else(|| SessionError::Variant {
+        let mut runs = Vec::new();
+        for id in ids {
+            let variant = self.experiment.variant(&id.variant);
+            let variant = variant.ok_or_else(|| SessionError::Variant {
                 variant: id.variant.clone(),
                 reason: "it is in the plan but not in experiment.toml".to_owned(),
-            })
-        };
-        let variants = ids.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
+            })?;
+            runs.push((variant, id));
+        }
         for id in ids {
             self.results.begin_run(id)?;
         }
@@ -402,7 +402,8 @@ impl Session {
             warm_up,
         });
         let folder = |id: &CaseId| self.results.run_path(id);
-        self.play(&variants, ids, &folder, common, stop, &mut |place, interval| {
+        let seed = seed_of(self.experiment.repeat.seed, ids.first().map_or(0, |id| id.repetition));
+        self.play(&runs, seed, &folder, common, stop, &mut |place, interval| {
             observer.interval(&ids[place], interval);
         })
     }
@@ -437,8 +438,7 @@ fn ask_first(
 /// load could not begin. `None` if something was measured, or if the run was interrupted.
 fn came_to_nothing(record: &RunRecord) -> Option<SessionError> {
     let RunStatus::Failed { reason, .. } = &record.status else { return None };
-    let is_cut = record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }));
-    (record.measured.is_none() && !is_cut).then(|| SessionError::NotMeasured {
+    (record.measured.is_none() && !is_cut_short(record)).then(|| SessionError::NotMeasured {
         variant: record.variant.clone(),
         reason: reason.clone(),
     })

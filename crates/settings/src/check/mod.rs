@@ -70,7 +70,7 @@ impl Machine for AnyMachine {}
 ///
 /// # Errors
 /// Everything that is wrong, at once.
-pub fn check_text(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
+pub fn check_text(text: &str, sets: &[&str]) -> Result<Experiment, Problems> {
     let mut document = Document::of_file(text)?;
     sets.iter().for_each(|set| document.set(set));
     document.check(&AnyMachine)
@@ -215,13 +215,12 @@ impl Check<'_> {
     fn exclusives(&mut self, draft: &mut VariantDraft) {
         let (server, load) = (&mut draft.server, &mut draft.load);
         let has_rate = load.rate.is_written();
-        if exclude(&mut load.outstanding, &mut load.rate) {
-            self.problem(
-                "`load.outstanding` and `load.rate` exclude each other",
-                [load.rate.mark("open loop"), load.outstanding.mark("closed loop")],
-                "keep `outstanding` to send when an answer comes, or `rate` to send by the clock",
-            );
-        }
+        self.exclude(
+            "`load.outstanding` and `load.rate` exclude each other",
+            (&mut load.rate, "open loop"),
+            (&mut load.outstanding, "closed loop"),
+            "keep `outstanding` to send when an answer comes, or `rate` to send by the clock",
+        );
         if load.rate.is_written() {
             load.outstanding.value = None;
             load.pace.value.get_or_insert_default();
@@ -229,45 +228,57 @@ impl Check<'_> {
             // This pace belongs to a rate that another layer displaced.
             load.pace.forget();
         }
-        if exclude(&mut load.queries, &mut load.popular_names) {
-            self.problem(
-                "`load.queries` and `load.popular_names` exclude each other",
-                [load.popular_names.mark("made-up names"), load.queries.mark("a query file")],
-                "remove one of them",
-            );
-        }
-        if exclude(&mut load.tsig, &mut load.tsig_file) {
-            self.problem(
-                "`load.tsig` and `load.tsig_file` exclude each other",
-                [load.tsig_file.mark("a file with a key"), load.tsig.mark("a key")],
-                "keep one of them",
-            );
-        }
-        if exclude(&mut server.binary, &mut server.root) {
-            let root = server.root.mark("has the server's program in it");
-            self.problem(
-                "`server.binary` and `server.root` exclude each other",
-                [server.binary.mark("a program of this system"), root],
-                "remove one of them",
-            );
-        }
-        if exclude(&mut server.pid, &mut server.unit) {
-            self.problem(
-                "`server.pid` and `server.unit` exclude each other",
-                [server.pid.mark("one process"), server.unit.mark("all processes of a unit")],
-                "remove one of them",
-            );
-        }
-        if exclude(&mut server.query_log, &mut draft.log.to) {
-            let switch = server.query_log.mark("into a file, or not at all");
-            self.problem(
-                "`server.query_log` and `server.log.to` say the same",
-                [switch, draft.log.to.mark("where to")],
-                "remove `server.query_log`",
-            );
-        }
+        self.exclude(
+            "`load.queries` and `load.popular_names` exclude each other",
+            (&mut load.popular_names, "made-up names"),
+            (&mut load.queries, "a query file"),
+            "remove one of them",
+        );
+        self.exclude(
+            "`load.tsig` and `load.tsig_file` exclude each other",
+            (&mut load.tsig_file, "a file with a key"),
+            (&mut load.tsig, "a key"),
+            "keep one of them",
+        );
+        self.exclude(
+            "`server.binary` and `server.root` exclude each other",
+            (&mut server.binary, "a program of this system"),
+            (&mut server.root, "has the server's program in it"),
+            "remove one of them",
+        );
+        self.exclude(
+            "`server.pid` and `server.unit` exclude each other",
+            (&mut server.pid, "one process"),
+            (&mut server.unit, "all processes of a unit"),
+            "remove one of them",
+        );
+        self.exclude(
+            "`server.query_log` and `server.log.to` say the same",
+            (&mut server.query_log, "into a file, or not at all"),
+            (&mut draft.log.to, "where to"),
+            "remove `server.query_log`",
+        );
         if server.query_log.value && draft.log.to.value == LogTarget::None {
             draft.log.to.value = LogTarget::File;
+        }
+    }
+
+    /// Of two keys that exclude each other, the later layer holds, and the other key is forgotten. If both were
+    /// written in the same layer, it is a problem with these marks.
+    fn exclude<A: Setting, B: Setting>(
+        &mut self,
+        message: &str,
+        (first, of_first): (&mut Written<A>, &str),
+        (second, of_second): (&mut Written<B>, &str),
+        help: &str,
+    ) {
+        match (first.layer(), second.layer()) {
+            (Some(a), Some(b)) if a == b => {
+                self.problem(message, [first.mark(of_first), second.mark(of_second)], help);
+            }
+            (Some(a), Some(b)) if a > b => second.forget(),
+            (Some(_), Some(_)) => first.forget(),
+            _ => {}
         }
     }
 
@@ -482,18 +493,6 @@ impl Check<'_> {
         }
         whole
     }
-}
-
-/// Of two keys that exclude each other, the later layer holds, and the other key is forgotten. True if both
-/// were written in the same layer.
-fn exclude<A: Setting, B: Setting>(first: &mut Written<A>, second: &mut Written<B>) -> bool {
-    match (first.layer(), second.layer()) {
-        (Some(a), Some(b)) if a == b => return true,
-        (Some(a), Some(b)) if a > b => second.forget(),
-        (Some(_), Some(_)) => first.forget(),
-        _ => {}
-    }
-    false
 }
 
 /// Help for a name that no variant has.

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::arguments::AttackOptions;
-use crate::process::{Finished, Stop, run};
+use crate::process::{Finished, Stop, publish, run, scratch};
 use crate::versus::dnslab::Dnslab;
 
 const PAGE: &str = "ATTACKS.md";
@@ -44,10 +44,7 @@ impl Room<'_> {
 /// When dnslab cannot be run, or a file cannot be written.
 pub(crate) fn attack(options: &AttackOptions) -> Result<bool> {
     let stop = Stop::listen()?;
-    let scratch = tempfile::Builder::new()
-        .prefix("dnslab-attack-")
-        .tempdir()
-        .context("cannot make a temporary folder")?;
+    let scratch = scratch("attack")?;
     let dnslab = Dnslab::find(options.dnslab.as_deref())?;
     let room = Room { dnslab: &dnslab, folder: scratch.path(), stop: &stop };
     let (instants, disks, runs) =
@@ -58,13 +55,7 @@ pub(crate) fn attack(options: &AttackOptions) -> Result<bool> {
         sizes: sizes::grow(runs, &room)?,
     };
     let page = page::page(&found, &dnslab.version);
-    match &options.folder {
-        Some(folder) => {
-            let path = folder.join(PAGE);
-            fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        None => println!("{page}"),
-    }
+    publish(&page, options.folder.as_deref(), PAGE)?;
     found.faults().for_each(|fault| println!("{fault}"));
     Ok(found.faults().next().is_none())
 }

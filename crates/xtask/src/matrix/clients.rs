@@ -3,17 +3,16 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use dnslab_lab::{CertificateKind, certificate, ports};
 use dnslab_wire::Transport;
 use serde_json::Value;
 
 use super::table::{Cell, Counts, Row};
 use super::{Room, Window};
-use crate::process::{Finished, Running, output, run};
+use crate::process::{Finished, Running, output, run, write};
 
 /// In the table.
 pub(super) const NAME: &str = "dnsperf";
@@ -40,26 +39,19 @@ pub(super) fn serve(room: &Room<'_>, further: &[String]) -> Result<(SocketAddr, 
         "is it a dnslab that runs on this machine?",
     )?;
     let file = room.folder.join("melmac.univ.zone");
-    fs::write(&file, zone).with_context(|| format!("cannot write {}", file.display()))?;
+    write(&file, zone)?;
     let plain = SocketAddr::new(address, ports::free(address).context("no free ports")?.plain);
     let log = room.folder.join("serve.log");
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL"]).arg(&room.dnslab.path).current_dir(room.folder);
     command.args(["serve", "--listen", &plain.to_string(), "--zone"]).arg(&file).args(further);
     let mut running = Running::start(&mut command, &log)?;
-    let begun = Instant::now();
     let wanted = 1 + further.iter().filter(|word| word.ends_with("-listen")).count();
-    let listening = || {
+    let is_listening = || {
         let said = fs::read_to_string(&log).unwrap_or_default();
-        said.lines().filter(|line| line.starts_with("serving ")).count()
+        said.lines().filter(|line| line.starts_with("serving ")).count() >= wanted
     };
-    while listening() < wanted {
-        running.check()?;
-        if begun.elapsed() > SLACK {
-            bail!("dnslab serve does not listen after {SLACK:?}");
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
+    running.wait_until(is_listening, SLACK, "dnslab serve does not listen")?;
     Ok((plain, running))
 }
 
@@ -92,7 +84,7 @@ fn asked(transport: Transport, mode: &str, window: Window, room: &Room<'_>) -> R
     let queries = room.folder.join("queries");
     let names: String =
         (1..=100).map(|number| format!("host-{number:06}.melmac.univ A\n")).collect();
-    fs::write(&queries, names).with_context(|| format!("cannot write {}", queries.display()))?;
+    write(&queries, names)?;
     let port = match transport {
         Transport::Dot => free.dot,
         Transport::Doh2 => free.doh2,

@@ -3,10 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use dnslab_lab::{CertificateKind, certificate, ports};
 use dnslab_wire::Transport;
 
@@ -44,16 +43,10 @@ pub(super) fn ask(program: &Path, window: Window, room: &Room<'_>) -> Result<Vec
     command.args(["--tls-crt", certificate::CERTIFICATE, "--tls-key", certificate::KEY]);
     command.args(["--upstream", &upstream.to_string()]);
     let mut running = Running::start(&mut command, &room.folder.join("dnsproxy.log"))?;
-    let begun = Instant::now();
     // It opens its listeners one after the other, DoQ last.
     let last = SocketAddr::new(address, free.doq);
-    while ports::check(Transport::Doq, last).is_ok() {
-        running.check()?;
-        if begun.elapsed() > PATIENCE {
-            bail!("dnsproxy has not opened {last} after {PATIENCE:?}");
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
+    let is_open = || ports::check(Transport::Doq, last).is_err();
+    running.wait_until(is_open, PATIENCE, &format!("dnsproxy has not opened {last}"))?;
     // HTTP/2 and HTTP/3 share one port, over TCP and UDP.
     let keys = format!(
         "[server]\nkind = \"external\"\naddress = \"127.0.0.1\"\nport = {}\ndot_port = {}\n\

@@ -6,7 +6,6 @@ mod dnsproxy;
 mod servers;
 mod table;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use anyhow::{Context as _, Result};
 
 use crate::arguments::MatrixOptions;
 use crate::machine;
-use crate::process::Stop;
+use crate::process::{Stop, publish, scratch};
 use crate::versus::dnslab::Dnslab;
 use servers::SUBJECTS;
 use table::Row;
@@ -55,10 +54,7 @@ struct Room<'a> {
 /// When dnslab cannot be run, or a file cannot be written.
 pub(crate) fn matrix(options: &MatrixOptions) -> Result<bool> {
     let stop = Stop::listen()?;
-    let scratch = tempfile::Builder::new()
-        .prefix("dnslab-matrix-")
-        .tempdir()
-        .context("cannot make a temporary folder")?;
+    let scratch = scratch("matrix")?;
     let dnslab = Dnslab::find(options.dnslab.as_deref())?;
     // It is started from another folder.
     let whole = |path: &PathBuf| {
@@ -90,12 +86,10 @@ pub(crate) fn matrix(options: &MatrixOptions) -> Result<bool> {
     }
     let is_right = rows.iter().all(Row::is_right);
     let page = table::page(&rows, &machine::facts(), &dnslab.version);
-    match &options.folder {
-        Some(folder) => {
-            let path: PathBuf = folder.join(PAGE);
-            fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        None => println!("\n{page}"),
+    if options.folder.is_none() {
+        // Below the rows that were printed as they came.
+        println!();
     }
+    publish(&page, options.folder.as_deref(), PAGE)?;
     Ok(is_right)
 }

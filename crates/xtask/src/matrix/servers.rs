@@ -1,11 +1,8 @@
 //! The servers that dnslab starts, each over every transport of the installed version.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use dnslab_lab::ServerKind;
 use dnslab_measure::{Agreement, ResultsDirectory, RunRecord, RunStatus};
 use dnslab_report::invalid_text;
@@ -14,6 +11,7 @@ use dnslab_wire::Transport;
 use super::table::{Cell, Counts, Row};
 use super::{Room, Window};
 use crate::process::{Finished, run};
+use crate::versus::dnslab::only_folder;
 
 /// Time to start and stop the servers of all transports.
 const SLACK: Duration = Duration::from_secs(240);
@@ -169,21 +167,10 @@ pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> R
 
 /// Returns what dnslab wrote, and its results if there are any.
 fn experiment(file: &str, room: &Room<'_>) -> Result<(Finished, Option<ResultsDirectory>)> {
-    let (path, results) = (room.folder.join("experiment.toml"), room.folder.join("results"));
-    fs::write(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
-    if results.exists() {
-        fs::remove_dir_all(&results).context("cannot remove the last results")?;
-    }
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM"]).arg(&room.dnslab.path).arg("run").arg(&path);
-    command.arg("--results").arg(&results);
+    let (mut command, results) = room.dnslab.experiment(file, room.folder)?;
     let finished = run(&mut command, room.folder, SLACK, room.stop)?;
-    let directory = first_folder(&results).map(|path| ResultsDirectory::open(&path)).transpose()?;
+    let directory = only_folder(&results).map(|path| ResultsDirectory::open(&path)).transpose()?;
     Ok((finished, directory))
-}
-
-fn first_folder(folder: &Path) -> Option<PathBuf> {
-    fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).next()
 }
 
 fn cell(record: &RunRecord) -> Cell {

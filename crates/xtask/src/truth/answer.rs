@@ -6,7 +6,7 @@ use super::experiment::default_size;
 use super::figures::{Share, clustered};
 use super::log::Played;
 use super::page::{percent, shown_in};
-use super::plan::{Kind, TARGETS};
+use super::plan::Kind;
 use super::tables::{self, COSTS, EQUAL, UNMOVED};
 
 /// A difference counts as found in time if its experiment took no longer.
@@ -109,7 +109,7 @@ impl Row {
 
 /// Experiments that are wanted of these kinds together.
 fn target(kinds: &[Kind]) -> u32 {
-    TARGETS.iter().filter(|(kind, _)| kinds.contains(kind)).map(|(_, target)| target).sum()
+    kinds.iter().map(|kind| kind.target()).sum()
 }
 
 pub(crate) fn answer(played: &[&Played]) -> String {

@@ -1,5 +1,7 @@
 //! The statistics of the page.
 
+pub(crate) use crate::versus::figures::median;
+
 /// Quantile 0.975 of the standard normal distribution.
 const Z: f64 = 1.959_963_985;
 /// From this many experiments on, a bootstrap is used.
@@ -109,15 +111,6 @@ fn student(freedom: f64) -> f64 {
     Z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
 }
 
-/// `None` of nothing.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,12 +169,5 @@ mod tests {
         let (mean, low, high) = mean(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!(mean, 3.0);
         assert!((low - 1.037).abs() < 0.01 && (high - 4.963).abs() < 0.01, "{low} {high}");
-    }
-
-    #[test]
-    fn medians_of_even_and_odd_counts() {
-        assert_eq!(median([]), None);
-        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
     }
 }

@@ -14,18 +14,17 @@ mod plan;
 mod play;
 mod tables;
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
 use log::{Log, Played};
-use plan::{Kind, TARGETS};
+use plan::{KINDS, Kind};
 use play::Player;
 
 use crate::arguments::TruthOptions;
-use crate::process::Stop;
+use crate::process::{Stop, scratch, write};
 use crate::versus::dnslab::Dnslab;
 
 /// Raised when something changes that can move a figure of the page: the load engine, the schedule of a
@@ -44,10 +43,7 @@ const PAGE: &str = "TRUTH.md";
 /// or the page cannot be read or written.
 pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
     let stop = Stop::listen()?;
-    let scratch = tempfile::Builder::new()
-        .prefix("dnslab-truth-")
-        .tempdir()
-        .context("cannot make a temporary folder")?;
+    let scratch = scratch("truth")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let default = root.context("xtask has no workspace around it")?.join("docs");
     let folder = match &options.folder {
@@ -61,7 +57,7 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
     let (begun, mut failed_before) = (Instant::now(), false);
     for number in 0.. {
         let kind = if options.smoke {
-            let Some((kind, _)) = TARGETS.get(number) else { break };
+            let Some((kind, ..)) = KINDS.get(number) else { break };
             *kind
         } else {
             let Some(kind) = plan::next(|kind| count(&played, kind)) else {
@@ -89,8 +85,7 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
         played.push(line);
     }
     let log = Log { played, earlier };
-    fs::write(&page_path, page::page(&log))
-        .with_context(|| format!("cannot write {}", page_path.display()))?;
+    write(&page_path, page::page(&log))?;
     println!("{} experiments in all: {}", log.played.len(), page_path.display());
     Ok(())
 }
@@ -118,12 +113,14 @@ fn said(played: &Played) -> String {
         (None, None) if marks.is_empty() => "no marks".to_owned(),
         (None, None) => marks.join(", "),
     };
-    let name = page::name(played.kind);
+    let name = played.kind.name();
     format!("{name}, {}, {:.0} s: {found}", played.transport, played.seconds)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

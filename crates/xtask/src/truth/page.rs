@@ -8,7 +8,7 @@ use super::answer::answer;
 use super::earlier::earlier;
 use super::figures::{Share, median};
 use super::log::{Log, Played};
-use super::plan::{self, Kind};
+use super::plan;
 use super::tables;
 
 const HEAD: &str = "\
@@ -120,29 +120,10 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{text} %")
 }
 
-/// As a person says it.
-pub(crate) fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Same => "equal variants, default length",
-        Kind::SameQuarter => "equal variants, a quarter of it",
-        Kind::Cost3 => "+3 % CPU time",
-        Kind::Cost5 => "+5 % CPU time",
-        Kind::Cost10 => "+10 % CPU time",
-        Kind::Delay => "0.1 ms later",
-        Kind::Loss => "0.5 % lost",
-        Kind::LimitServerCpu => "server's CPU",
-        Kind::LimitWindow => "window",
-        Kind::LimitNetwork => "network",
-        Kind::LimitRate => "offered rate",
-        Kind::LimitGenerator => "load generator",
-        Kind::LimitSharedCpu => "shared CPU",
-        Kind::LimitServerThread => "one thread of the server",
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::super::log::{Compared, Estimate};
+    use super::super::plan::Kind;
     use super::*;
 
     /// An experiment whose differences are all `percent` % +- 1 %, and marked if that is not 0. The

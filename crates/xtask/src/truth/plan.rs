@@ -43,80 +43,90 @@ pub(crate) enum Kind {
     LimitServerThread,
 }
 
-/// All kinds, with the number of experiments that are wanted.
-pub(crate) const TARGETS: [(Kind, u32); 14] = [
-    (Kind::Same, 100),
-    (Kind::SameQuarter, 100),
-    (Kind::Cost3, 25),
-    (Kind::Cost5, 50),
-    (Kind::Cost10, 25),
-    (Kind::Delay, 20),
-    (Kind::Loss, 10),
-    (Kind::LimitServerCpu, 5),
-    (Kind::LimitWindow, 5),
-    (Kind::LimitNetwork, 5),
-    (Kind::LimitRate, 5),
-    (Kind::LimitGenerator, 5),
-    (Kind::LimitSharedCpu, 5),
-    (Kind::LimitServerThread, 5),
+/// What is planted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Truth {
+    /// Further CPU time of the server, as a share of that per answer.
+    Cost(f64),
+    /// The limit, by its name in records.
+    Limit(&'static str),
+    /// Anything else, or nothing.
+    Other,
+}
+
+use Truth::{Cost, Limit, Other};
+
+const UDP: &[&str] = &["udp"];
+const DOT: &[&str] = &["dot"];
+const TURNS: &[&str] = &["udp", "tcp", "dot"];
+
+/// A kind, the number of its experiments that are wanted, the transports that take turns, what a person calls
+/// it, and what is planted.
+type Row = (Kind, u32, &'static [&'static str], &'static str, Truth);
+
+/// In the order of their declarations.
+pub(crate) const KINDS: [Row; 14] = [
+    (Kind::Same, 100, TURNS, "equal variants, default length", Other),
+    (Kind::SameQuarter, 100, TURNS, "equal variants, a quarter of it", Other),
+    (Kind::Cost3, 25, TURNS, "+3 % CPU time", Cost(0.03)),
+    (Kind::Cost5, 50, TURNS, "+5 % CPU time", Cost(0.05)),
+    (Kind::Cost10, 25, TURNS, "+10 % CPU time", Cost(0.1)),
+    (Kind::Delay, 20, UDP, "0.1 ms later", Other),
+    (Kind::Loss, 10, UDP, "0.5 % lost", Other),
+    (Kind::LimitServerCpu, 5, UDP, "server's CPU", Limit("server-cpu")),
+    (Kind::LimitWindow, 5, UDP, "window", Limit("window")),
+    (Kind::LimitNetwork, 5, UDP, "network", Limit("network")),
+    (Kind::LimitRate, 5, UDP, "offered rate", Limit("rate")),
+    (Kind::LimitGenerator, 5, DOT, "load generator", Limit("generator")),
+    (Kind::LimitSharedCpu, 5, UDP, "shared CPU", Limit("shared-cpu")),
+    (Kind::LimitServerThread, 5, UDP, "one thread of the server", Limit("server-thread")),
 ];
 
 impl Kind {
+    fn row(self) -> Row {
+        KINDS[self as usize]
+    }
+
     pub(crate) fn target(self) -> u32 {
-        TARGETS.iter().find(|(kind, _)| *kind == self).map_or(0, |(_, target)| *target)
+        self.row().1
+    }
+
+    /// The transport of experiment number `done`, from 0.
+    pub(crate) fn transport(self, done: u32) -> &'static str {
+        let transports = self.row().2;
+        transports[done as usize % transports.len()]
+    }
+
+    /// As a person says it.
+    pub(crate) fn name(self) -> &'static str {
+        self.row().3
     }
 
     /// As a share of the server's CPU time per answer.
     pub(crate) fn cost(self) -> Option<f64> {
-        match self {
-            Self::Cost3 => Some(0.03),
-            Self::Cost5 => Some(0.05),
-            Self::Cost10 => Some(0.1),
-            _ => None,
-        }
+        if let Cost(share) = self.row().4 { Some(share) } else { None }
     }
 
     /// By its name in records.
     pub(crate) fn limit(self) -> Option<&'static str> {
-        match self {
-            Self::LimitServerCpu => Some("server-cpu"),
-            Self::LimitWindow => Some("window"),
-            Self::LimitNetwork => Some("network"),
-            Self::LimitRate => Some("rate"),
-            Self::LimitGenerator => Some("generator"),
-            Self::LimitSharedCpu => Some("shared-cpu"),
-            Self::LimitServerThread => Some("server-thread"),
-            _ => None,
-        }
-    }
-
-    /// The transport of experiment number `done`, from 0. Kinds that make sense over all three take turns.
-    pub(crate) fn transport(self, done: u32) -> &'static str {
-        match self {
-            Self::LimitGenerator => "dot",
-            Self::Same | Self::SameQuarter | Self::Cost3 | Self::Cost5 | Self::Cost10 => {
-                ["udp", "tcp", "dot"][done as usize % 3]
-            }
-            _ => "udp",
-        }
+        if let Limit(name) = self.row().4 { Some(name) } else { None }
     }
 
     /// Of experiment number `done`, from 0. No two experiments share a seed.
     pub(crate) fn seed(self, done: u32) -> u64 {
-        let place = TARGETS.iter().position(|(kind, _)| *kind == self).unwrap_or(0);
-        place as u64 * 10_000 + u64::from(done) + 1
+        self as u64 * 10_000 + u64::from(done) + 1
     }
 }
 
 /// The kind with the lowest share of its target, the first of several. `done` gives the experiments of a
 /// kind. `None` once all kinds have reached their targets.
 pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Option<Kind> {
-    let lacking = TARGETS.into_iter().filter(|(kind, target)| done(*kind) < *target);
-    let (kind, _) = lacking.reduce(|lowest, (kind, target)| {
-        let share = |kind, other_target| u64::from(done(kind)) * u64::from(other_target);
-        if share(kind, lowest.1) < share(lowest.0, target) { (kind, target) } else { lowest }
-    })?;
-    Some(kind)
+    let lacking =
+        KINDS.into_iter().map(|(kind, ..)| kind).filter(|kind| done(*kind) < kind.target());
+    lacking.reduce(|lowest, kind| {
+        let share = |kind, other: Kind| u64::from(done(kind)) * u64::from(other.target());
+        if share(kind, lowest) < share(lowest, kind) { kind } else { lowest }
+    })
 }
 
 /// The experiments that count: the first of each kind in the log, up to its target.
@@ -136,17 +146,24 @@ mod tests {
     use crate::truth::page::tests::played;
 
     #[test]
+    fn every_kind_has_its_row() {
+        for (place, (kind, ..)) in KINDS.into_iter().enumerate() {
+            assert_eq!(kind as usize, place, "{kind:?}");
+        }
+    }
+
+    #[test]
     fn all_kinds_reach_their_targets_together() {
         let mut done: HashMap<Kind, u32> = HashMap::new();
-        let all: u32 = TARGETS.iter().map(|(_, target)| target).sum();
+        let all: u32 = KINDS.iter().map(|(_, target, ..)| target).sum();
         // One of each comes first, so the kind with most falls behind by as much.
-        let most = TARGETS.iter().map(|(_, target)| *target).max().unwrap_or_default();
-        let behind = TARGETS.len() as f64 * f64::from(most) / f64::from(all);
+        let most = KINDS.iter().map(|(_, target, ..)| *target).max().unwrap_or_default();
+        let behind = KINDS.len() as f64 * f64::from(most) / f64::from(all);
         for played in 0..all {
-            if played == TARGETS.len() as u32 {
-                assert_eq!(done.len(), TARGETS.len(), "one of each comes first");
+            if played == KINDS.len() as u32 {
+                assert_eq!(done.len(), KINDS.len(), "one of each comes first");
             }
-            for (kind, target) in TARGETS {
+            for (kind, target, ..) in KINDS {
                 let due = f64::from(played) / f64::from(all) * f64::from(target);
                 let count = f64::from(done.get(&kind).copied().unwrap_or(0));
                 assert!((count - due).abs() <= behind, "{kind:?}: {count} of {due} after {played}");
@@ -154,7 +171,7 @@ mod tests {
             let kind = next(|kind| done.get(&kind).copied().unwrap_or(0)).unwrap();
             *done.entry(kind).or_default() += 1;
         }
-        for (kind, target) in TARGETS {
+        for (kind, target, ..) in KINDS {
             assert_eq!(done[&kind], target, "{kind:?}");
         }
         assert_eq!(next(|kind| done[&kind]), None, "play ends at the targets");
@@ -173,9 +190,9 @@ mod tests {
 
     #[test]
     fn no_two_experiments_share_a_seed() {
-        let mut seeds: Vec<u64> = TARGETS
+        let mut seeds: Vec<u64> = KINDS
             .iter()
-            .flat_map(|(kind, target)| (0..2 * target).map(|done| kind.seed(done)))
+            .flat_map(|(kind, target, ..)| (0..2 * target).map(|done| kind.seed(done)))
             .collect();
         let count = seeds.len();
         seeds.sort_unstable();

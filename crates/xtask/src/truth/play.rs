@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use super::log::{Compared, Estimate, Played};
 use super::plan::Kind;
 use crate::machine::{self, CpuTime};
 use crate::process::Running;
-use crate::versus::dnslab::Dnslab;
+use crate::versus::dnslab::{Dnslab, only_folder};
 
 /// Limit of an experiment. The default one takes less than a minute.
 const MAX_LENGTH: Duration = Duration::from_secs(600);
@@ -142,15 +141,7 @@ impl Player {
     /// said if it left none.
     fn run(&self, experiment: Experiment, seed: u64) -> Result<Result<PathBuf, String>> {
         let experiment = if self.smoke { experiment.tiny() } else { experiment };
-        let (file, results) = (self.folder.join("experiment.toml"), self.folder.join("results"));
-        fs::write(&file, &experiment.file)
-            .with_context(|| format!("cannot write {}", file.display()))?;
-        if results.exists() {
-            fs::remove_dir_all(&results).context("cannot remove the last results")?;
-        }
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "TERM"]).arg(&self.dnslab.path).arg("run").arg(&file);
-        command.arg("--results").arg(&results);
+        let (mut command, results) = self.dnslab.experiment(&experiment.file, &self.folder)?;
         command.args(["--set", &format!("repeat.seed={seed}")]);
         for setting in &experiment.settings {
             command.args(["--set", setting]);
@@ -174,8 +165,7 @@ impl Player {
         if ended.status.code() == Some(BAD_INPUT) {
             bail!("dnslab does not understand an experiment; is it of another version? {said}");
         }
-        let entry = fs::read_dir(&results).ok().and_then(|mut entries| entries.next()?.ok());
-        let path = entry.map(|entry| entry.path()).filter(|it| it.join("summary.json").exists());
+        let path = only_folder(&results).filter(|it| it.join("summary.json").exists());
         let last = || said.lines().last().unwrap_or("it said nothing").to_owned();
         Ok(path.ok_or_else(last))
     }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::experiment::{PLANTED_DELAY_NS, PLANTED_LOSS};
 use super::figures::{Share, clustered, mean, median};
 use super::log::{Compared, Estimate, Played};
-use super::page::{counts, name, percent, shown, shown_in};
-use super::plan::{Kind, TARGETS};
+use super::page::{counts, percent, shown, shown_in};
+use super::plan::{KINDS, Kind};
 pub(crate) use super::play::CPU;
 
 const RATE: &str = "answered-qps";
@@ -160,7 +160,7 @@ pub(crate) fn same(played: &[&Played]) -> String {
     text += "| length | reports | with a false mark | 95 % interval |\n| --- | --- | --- | --- |\n";
     for (kind, of_kind) in &lengths {
         let count = format!("{} of {}", of_kind.len(), kind.target());
-        let _ = writeln!(text, "| {} | {count} | {} |", name(*kind), shown(false_marks(of_kind)));
+        let _ = writeln!(text, "| {} | {count} | {} |", kind.name(), shown(false_marks(of_kind)));
     }
     let both = of(played, &EQUAL);
     let mut metrics: Vec<&str> = Vec::new();
@@ -185,7 +185,7 @@ pub(crate) fn same(played: &[&Played]) -> String {
                 continue;
             }
             let [rate, cpu, latency] = [RATE, CPU, MEDIAN].map(|metric| width(&over, metric));
-            let (length, time) = (name(*kind), seconds(&over));
+            let (length, time) = (kind.name(), seconds(&over));
             let _ =
                 writeln!(text, "| {length} | {transport} | {time} | {rate} | {cpu} | {latency} |");
         }
@@ -217,7 +217,7 @@ pub(crate) fn costs(played: &[&Played]) -> String {
         let _ = writeln!(
             text,
             "| {} | {} of {} | {} | {} | {none} | {} | {} | {} |",
-            name(kind),
+            kind.name(),
             of_kind.len(),
             kind.target(),
             shown(found(&of_kind, &[CPU])),
@@ -292,7 +292,7 @@ pub(crate) fn limits(played: &[&Played]) -> String {
             .to_owned();
     text += "| limit | runs that name it | 95 % interval | named instead |\n";
     text += "| --- | --- | --- | --- |\n";
-    for (kind, limit) in TARGETS.iter().filter_map(|(kind, _)| Some((*kind, kind.limit()?))) {
+    for (kind, limit) in KINDS.iter().filter_map(|(kind, ..)| Some((*kind, kind.limit()?))) {
         let of_kind = of(played, &[kind]);
         let named = || of_kind.iter().flat_map(|it| &it.limits);
         let mut others: BTreeMap<&str, u32> = BTreeMap::new();
@@ -304,7 +304,7 @@ pub(crate) fn limits(played: &[&Played]) -> String {
         let others = if others.is_empty() { "-".to_owned() } else { others.join(", ") };
         let right = |it: &&Played| Share::of(it.limits.iter().map(|it| it == limit));
         let right: Vec<Share> = of_kind.iter().map(right).collect();
-        let _ = writeln!(text, "| {} | {} | {others} |", name(kind), held(&right));
+        let _ = writeln!(text, "| {} | {} | {others} |", kind.name(), held(&right));
     }
     text
 }

@@ -1,6 +1,7 @@
 //! Runs in alternation, and their samples.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,11 @@ use dnslab_wire::Transport;
 
 use super::dnslab::{Dnslab, Length, Room};
 use super::dnsperf::Dnsperf;
-use super::figures::median;
+use super::figures::{Ratio, median};
 use super::reflector::Reflector;
 use super::sample::{Finding, Load, Mode, Sample};
 use super::server::Server;
+use super::table::Comparison;
 use super::windows::judge;
 use super::zone::ZoneFiles;
 use crate::arguments::{Options, Work};
@@ -220,12 +222,52 @@ pub(crate) fn figures(
         .ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
 }
 
+/// The most common figure.
+pub(crate) fn answered(sample: &Sample) -> Option<f64> {
+    Some(sample.finding.answered_qps)
+}
+
+/// What held dnslab or a peer back in the rounds of a case, each once.
+pub(crate) fn limits(samples: &[Sample], case: &str, program: &str) -> String {
+    let of_it = samples.iter().filter(|it| it.case == case && it.program == program);
+    let limits: BTreeSet<&str> = of_it.filter_map(|it| it.finding.limit.as_deref()).collect();
+    limits.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Compares a named figure of dnslab in the first case with that of `peer` in the second, without an aim.
+/// `None` if they have no ratio.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn compare(
+    work: Work,
+    samples: &[Sample],
+    cases: (&str, &str),
+    peer: &str,
+    (name, figure): (&'static str, fn(&Sample) -> Option<f64>),
+) -> Result<Option<Comparison>> {
+    let ours = figures(samples, cases.0, "dnslab", figure)?;
+    let theirs = figures(samples, cases.1, peer, figure)?;
+    let Some(ratio) = Ratio::new(&ours, &theirs) else { return Ok(None) };
+    Ok(Some(Comparison {
+        work,
+        case: cases.0.to_owned(),
+        figure: name,
+        ours: ("dnslab".to_owned(), median_of(samples, cases.0, "dnslab", figure)?),
+        theirs: (peer.to_owned(), median_of(samples, cases.1, peer, figure)?),
+        ratio,
+        lost: lost(samples, cases, peer)?,
+        aim: None,
+        beside: None,
+    }))
+}
+
 /// Shares of the queries without an answer in the worst round: of dnslab in the first case, of `program` in
 /// the second.
 ///
 /// # Errors
 /// When there is none.
-pub(crate) fn lost(samples: &[Sample], cases: (&str, &str), program: &str) -> Result<(f64, f64)> {
+fn lost(samples: &[Sample], cases: (&str, &str), program: &str) -> Result<(f64, f64)> {
     let share = |sample: &Sample| {
         let Finding { answered, lost, .. } = sample.finding;
         Some(lost as f64 / (answered + lost).max(1) as f64)
@@ -247,5 +289,5 @@ pub(crate) fn median_of(
     figure: impl Fn(&Sample) -> Option<f64>,
 ) -> Result<f64> {
     let values = figures(samples, case, program, figure)?;
-    median(&values).ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
+    median(values).ok_or_else(|| anyhow!("{program} left no such figure for {case}"))
 }

@@ -10,7 +10,7 @@ use dnslab_measure::{ResultsDirectory, RunRecord, RunStatus};
 use dnslab_wire::Transport;
 
 use super::sample::{Finding, Load, Mode};
-use crate::process::{Finished, Place, Stop, output, run};
+use crate::process::{Finished, Place, Stop, output, run, write};
 
 /// Exit code for a command line that dnslab does not understand.
 const BAD_INPUT: i32 = 2;
@@ -117,20 +117,30 @@ impl Dnslab {
         Ok((finished, finding))
     }
 
+    /// `dnslab run` of an experiment that is written to `folder`, and the folder of its results, which is empty.
+    ///
+    /// # Errors
+    /// When a file cannot be written or removed.
+    pub(crate) fn experiment(&self, file: &str, folder: &Path) -> Result<(Command, PathBuf)> {
+        let (path, results) = (folder.join("experiment.toml"), folder.join("results"));
+        write(&path, file)?;
+        if results.exists() {
+            fs::remove_dir_all(&results).context("cannot remove the last results")?;
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(&self.path).arg("run").arg(&path);
+        command.arg("--results").arg(&results);
+        Ok((command, results))
+    }
+
     /// Without the folder of the results.
     fn command(&self, load: &Load<'_>, length: Length, room: &Room<'_>) -> Command {
         let place = Place { cpu: room.cpu, namespace: load.namespace };
         let mut command = place.command(&[&self.path]);
         let target = load.target.to_string();
         let clients = load.clients.to_string();
-        command.args([
-            "load",
-            &target,
-            "--transport",
-            load.transport.name(),
-            "--clients",
-            &clients,
-        ]);
+        command.args(["load", &target, "--transport", load.transport.name()]);
+        command.args(["--clients", &clients]);
         let (option, value) = match load.mode {
             Mode::Window(window) => ("--outstanding", window / load.clients),
             Mode::Rate(rate) => ("--rate", rate),
@@ -176,6 +186,11 @@ fn build() -> Result<PathBuf> {
         Some(PathBuf::from(message.get("executable")?.as_str()?))
     });
     executable.context("cargo built dnslab, but did not say where")
+}
+
+/// The only folder of results in `results`; `None` if there is none.
+pub(crate) fn only_folder(results: &Path) -> Option<PathBuf> {
+    Some(fs::read_dir(results).ok()?.flatten().next()?.path())
 }
 
 /// The record of the only run below `results`.

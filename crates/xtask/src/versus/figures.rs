@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 /// The mean of the two middle values if their number is even; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
     let upper = *sorted.get(middle)?;
@@ -35,7 +35,7 @@ impl Ratio {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ratio| {
                 (low.min(ratio), high.max(ratio))
             });
-        let of_medians = median(ours)? / median(theirs)?;
+        let of_medians = median(ours.iter().copied())? / median(theirs.iter().copied())?;
         [of_medians, lowest, highest].iter().all(|ratio| ratio.is_finite()).then_some(Self {
             of_medians,
             lowest,
@@ -88,11 +88,15 @@ mod tests {
 
     #[test]
     fn medians() {
-        let check = |values: &[f64], expected| assert_eq!(median(values), expected, "{values:?}");
+        let check = |values: &[f64], expected| {
+            assert_eq!(median(values.iter().copied()), expected, "{values:?}");
+        };
         check(&[], None);
         check(&[3.0], Some(3.0));
         check(&[9.0, 1.0, 5.0], Some(5.0));
+        check(&[3.0, 1.0, 2.0], Some(2.0));
         check(&[9.0, 1.0, 5.0, 3.0], Some(4.0));
+        check(&[4.0, 1.0, 2.0, 3.0], Some(2.5));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod bench;
 pub(crate) mod dnslab;
 mod dnsperf;
-mod figures;
+pub(crate) mod figures;
 mod reflector;
 mod sample;
 mod server;
@@ -14,7 +14,6 @@ mod works;
 mod zone;
 
 use std::cell::RefCell;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -23,7 +22,7 @@ use dnslab_measure::Fact;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 
-use crate::process::Stop;
+use crate::process::{Stop, scratch, write};
 use bench::Bench;
 use dnslab::Dnslab;
 use dnsperf::Dnsperf;
@@ -78,10 +77,7 @@ pub(crate) fn versus(options: &Options) -> Result<bool> {
     let stop = Stop::listen()?;
     let allowed = cpus::allowed();
     let (server_cpu, load_cpu) = choose(&allowed);
-    let folder = tempfile::Builder::new()
-        .prefix("dnslab-versus-")
-        .tempdir()
-        .context("cannot make a temporary folder")?;
+    let folder = scratch("versus")?;
     let (dnslab, mut outcome) = (Dnslab::find(options.dnslab.as_deref())?, Outcome::default());
     let peers = Dnsperf::find(&options.dnsperf).unwrap_or_else(|error| {
         outcome.notes.push(format!("{error:#}"));
@@ -224,7 +220,7 @@ fn write_json(
     let seconds = options.duration().as_secs_f64();
     let file = File { machine, rounds: options.rounds(), seconds, outcome, failures };
     let text = serde_json::to_string_pretty(&file).context("cannot write the figures as JSON")?;
-    fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+    write(path, text + "\n")
 }
 
 #[cfg(test)]

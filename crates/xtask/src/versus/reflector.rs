@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
 use anyhow::{Context as _, Result, bail};
+use dnslab_wire::Transport;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::sample::{Load, Mode};
 use super::windows::KEPT_MS;
-use crate::process::output;
+use crate::arguments::Work;
+use crate::process::{output, write};
 use crate::sys::BpfArray;
 
 /// Prefix of our namespaces; the process id follows.
@@ -101,13 +104,17 @@ impl Reflector {
     }
 
     /// The namespace for its clients.
-    pub(crate) fn namespace(&self) -> &str {
+    fn namespace(&self) -> &str {
         &self.namespace.name
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        SocketAddr::from((FAR, 53))
+    /// Over UDP, from the near end.
+    pub(crate) fn load(&self, work: Work, clients: u32, mode: Mode) -> Load<'_> {
+        let address = SocketAddr::from((FAR, 53));
+        let load = Load::new(work, Transport::Udp, address, clients, mode);
+        Load { namespace: Some(self.namespace()), ..load }
     }
+
     /// # Errors
     /// When it does not count.
     pub(crate) fn counts(&self) -> Result<Counts> {
@@ -187,8 +194,7 @@ impl Drop for Namespace {
 fn compile(folder: &Path, name: &str, source: &str, defines: &[&str]) -> Result<PathBuf> {
     let source_path = folder.join(name).with_extension("c");
     let object = folder.join(name).with_extension("o");
-    fs::write(&source_path, source)
-        .with_context(|| format!("cannot write {}", source_path.display()))?;
+    write(&source_path, source)?;
     // Debian keeps `asm/` per architecture, where clang does not look when it compiles for BPF.
     let headers = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
     let mut command = Command::new("clang");

@@ -40,6 +40,28 @@ pub(crate) enum Mode {
 }
 
 impl Load<'_> {
+    /// In this network namespace, without an authority, and with dnslab's defaults.
+    pub(crate) fn new(
+        work: Work,
+        transport: Transport,
+        target: SocketAddr,
+        clients: u32,
+        mode: Mode,
+    ) -> Self {
+        Self {
+            work,
+            transport,
+            target,
+            authority: None,
+            namespace: None,
+            clients,
+            mode,
+            horizon: None,
+            receive_time: None,
+            shared_records: false,
+        }
+    }
+
     /// What distinguishes it from the other loads of its work.
     pub(crate) fn case(&self) -> String {
         let (transport, clients) = (self.transport.name(), self.clients);

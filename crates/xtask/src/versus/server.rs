@@ -13,7 +13,7 @@ use dnslab_wire::Transport;
 use super::sample::{Load, Mode};
 use super::zone::{ORIGIN, ZoneFiles};
 use crate::arguments::Work;
-use crate::process::{Place, Running};
+use crate::process::{Place, Running, write};
 
 /// Both servers use the loopback device: `named` listens only on addresses that a device has.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -36,18 +36,9 @@ impl Server {
         clients: u32,
         mode: Mode,
     ) -> Load<'a> {
-        Load {
-            work,
-            transport,
-            target: target(&self.ports, transport),
-            authority: transport.is_encrypted().then_some(&self.certificate.authority),
-            namespace: None,
-            clients,
-            mode,
-            horizon: None,
-            receive_time: None,
-            shared_records: false,
-        }
+        let authority = transport.is_encrypted().then_some(&self.certificate.authority);
+        let target = target(&self.ports, transport);
+        Load { authority, ..Load::new(work, transport, target, clients, mode) }
     }
     /// # Errors
     /// If it has ended.
@@ -65,8 +56,7 @@ pub(crate) fn bind(folder: &Path, zone: &ZoneFiles, cpu: usize) -> Result<Server
     let ports = free_ports()?;
     let certificate = certificate::create(&folder, ADDRESS, CertificateKind::default())?;
     let configuration = folder.join("named.conf");
-    fs::write(&configuration, named_conf(&folder, &ports, zone, &certificate))
-        .with_context(|| format!("cannot write {}", configuration.display()))?;
+    write(&configuration, named_conf(&folder, &ports, zone, &certificate))?;
     let place = Place { cpu, namespace: None };
     let mut command = place.command(&["named", "-f", "-n", "1", "-L"]);
     command.arg(folder.join("named.log")).arg("-c").arg(&configuration);

@@ -91,7 +91,7 @@ pub(crate) fn comparisons(rows: &[Comparison]) -> String {
             .map_or_else(Default::default, |aim| (aim.to_string(), aim.verdict(&ratio).to_owned()));
         let percent = |share: f64| format!("{:.2}", share * 100.0);
         table.add_row(cells(&[
-            row.work.name().to_owned(),
+            row.work.name(),
             row.case.clone(),
             row.figure.to_owned(),
             row.ours.0.clone(),

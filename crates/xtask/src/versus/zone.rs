@@ -1,10 +1,11 @@
 //! The zone of all queries, as zone file and as query file.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+
+use crate::process;
 
 /// Name of the zone; `.test` is never delegated (RFC 6761, section 6.2).
 pub(crate) const ORIGIN: &str = "versus.test";
@@ -23,7 +24,7 @@ pub(crate) struct ZoneFiles {
 pub(crate) fn write(folder: &Path) -> Result<ZoneFiles> {
     let files = ZoneFiles { zone: folder.join("versus.zone"), queries: folder.join("queries") };
     for (path, text) in [(&files.zone, zone()), (&files.queries, queries())] {
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        process::write(path, text)?;
     }
     Ok(files)
 }

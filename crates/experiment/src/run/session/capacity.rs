@@ -1,12 +1,10 @@
 //! The runs of a search for the capacity: each step is a run of a session whose plan grows.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::{
-    CAPACITY_FORMAT, Capacity, CaseId, Caveat, End, Interval, Judged, Objective, Phase, RateSearch,
+    CAPACITY_FORMAT, Capacity, CaseId, End, Interval, Judged, Objective, Phase, RateSearch,
     ResultsDirectory, RunRecord, Sought, Step, StepFigures, Threshold,
 };
 use dnslab_settings::{Draft, Experiment, Variant};
@@ -14,8 +12,7 @@ use dnslab_traffic::Rate;
 
 use super::{Session, SessionError, SessionOptions, seed_of};
 use crate::capacity::{Next, Search, Spread, Sweep};
-use crate::run::case::Case;
-use crate::run::round::Round;
+use crate::run::case::is_cut_short;
 use crate::{ExperimentError, Here, Source};
 
 /// What is searched for, and on which experiment.
@@ -181,8 +178,7 @@ impl CapacitySession {
         self.write()?;
         let record = self.run_case(variant, &case, stop, observer)?;
         self.session.results.write_run(&record).map_err(SessionError::from)?;
-        let cut_short = |caveat: &Caveat| matches!(caveat, Caveat::CutShort { .. });
-        if stop.load(Ordering::Relaxed) && record.caveats.iter().any(cut_short) {
+        if stop.load(Ordering::Relaxed) && is_cut_short(&record) {
             return Ok(None);
         }
         Ok(Some(Step {
@@ -218,19 +214,9 @@ impl CapacitySession {
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
         // No two runs get the same arrivals: an oddity of one set would be in all runs.
         let seed = seed_of(session.experiment.repeat.seed, number);
-        let queries = session.lists.borrow_mut().of(variant, seed).map_err(SessionError::from)?;
-        let case = Case {
-            variant,
-            id,
-            position: number - 1,
-            seed,
-            queries: &Arc::clone(&queries),
-            folder: Path::new(&folder),
-            guard: &session.guard,
-        };
-        let slices = session.experiment.slices();
-        let round = Round { cases: vec![case], slices, common: None, seed };
-        let mut records = round.run(stop, &mut |_, interval| observer.interval(interval));
+        let mut observe = |_, interval: &_| observer.interval(interval);
+        let mut records =
+            session.play(&[(variant, id)], seed, &|_| folder.clone(), None, stop, &mut observe)?;
         Ok(records.pop().expect("one case has one record"))
     }
 

@@ -1,7 +1,5 @@
 //! The laboratory of a variant, left up for a user who wants to look around.
 
-use std::sync::Arc;
-
 use dnslab_lab::hosts::NamedHosts;
 use dnslab_measure::CaseId;
 
@@ -40,7 +38,7 @@ impl Session {
             id: &id,
             position: 0,
             seed,
-            queries: &Arc::clone(&queries),
+            queries: &queries,
             folder: &folder,
             guard: &self.guard,
         };

@@ -162,14 +162,13 @@ impl Session {
             .map(|variant| CaseId { variant: variant.name.clone(), repetition: 0 })
             .collect();
         let folder = self.results.begin_scratch(SCRATCH)?;
+        let seed = seed_of(self.experiment.repeat.seed, 0);
         let mut answered = Vec::new();
         for together in rounds(ids, self.facts.slice_ns.is_some()) {
-            let members: Vec<&Variant> = variants
-                .iter()
-                .filter(|variant| together.iter().any(|id| id.variant == variant.name))
-                .collect();
+            let of = |id: &CaseId| variants.iter().find(|variant| variant.name == id.variant);
+            let runs: Vec<_> = together.iter().filter_map(|id| Some((of(id)?, id))).collect();
             let folders = |id: &CaseId| folder.join(id.folder());
-            let records = self.play(&members, &together, &folders, None, stop, &mut |_, _| {})?;
+            let records = self.play(&runs, seed, &folders, None, stop, &mut |_, _| {})?;
             // What cannot be tried cannot be measured.
             if let Some(error) = records.iter().find_map(came_to_nothing) {
                 return Err(error);
@@ -182,27 +181,26 @@ impl Session {
         Ok(answered.into_iter().filter(|qps| *qps > 0.0).reduce(f64::min))
     }
 
+    /// Makes runs together, each in its folder.
     pub(super) fn play(
         &self,
-        variants: &[&Variant],
-        ids: &[CaseId],
+        runs: &[(&Variant, &CaseId)],
+        seed: u64,
         folder: &dyn Fn(&CaseId) -> std::path::PathBuf,
         common: Option<CommonRate>,
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &Interval),
     ) -> Result<Vec<RunRecord>, SessionError> {
-        let repetition = ids.first().map_or(0, |id| id.repetition);
-        let seed = seed_of(self.experiment.repeat.seed, repetition);
-        let queries: Vec<_> = variants
+        let queries: Vec<_> = runs
             .iter()
-            .map(|variant| Ok(self.lists.borrow_mut().of(variant, seed)?))
+            .map(|(variant, _)| Ok(self.lists.borrow_mut().of(variant, seed)?))
             .collect::<Result<_, SessionError>>()?;
-        let folders: Vec<_> = ids.iter().map(folder).collect();
+        let folders: Vec<_> = runs.iter().map(|(_, id)| folder(id)).collect();
         let case = |place: usize| {
-            let id = &ids[place];
+            let (variant, id) = runs[place];
             let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
             Case {
-                variant: variants[place],
+                variant,
                 id,
                 position: u32::try_from(position).unwrap_or(u32::MAX),
                 seed,
@@ -211,7 +209,7 @@ impl Session {
                 guard: &self.guard,
             }
         };
-        let cases = (0..ids.len()).map(case).collect();
+        let cases = (0..runs.len()).map(case).collect();
         let slices = self.experiment.slices();
         let round = Round { cases, slices, common, seed };
         Ok(round.run(stop, observe))

@@ -32,6 +32,10 @@ fn guard() -> GuardProgram {
     GuardProgram { path: "/nonexistent/guard".into(), arguments: Vec::new() }
 }
 
+fn options(results: PathBuf) -> SessionOptions {
+    SessionOptions { results, guard: guard(), command: Vec::new(), limits: Vec::new() }
+}
+
 /// Begins an experiment of one variant that asks what is in the query file of `folder`.
 fn begin(folder: &Path) -> Session {
     let queries = folder.join("queries");
@@ -41,13 +45,7 @@ fn begin(folder: &Path) -> Session {
         "name = \"x\"\nload.queries = \"queries\"\nrepeat.runs = 2\n[[variant]]\nname = \"udp\"\n";
     fs::write(&file, text).unwrap();
     let (experiment, _) = crate::load(&file.to_string_lossy(), &[]).unwrap();
-    let options = SessionOptions {
-        results: folder.join("results"),
-        guard: guard(),
-        command: Vec::new(),
-        limits: Vec::new(),
-    };
-    Session::begin(experiment, options).unwrap()
+    Session::begin(experiment, options(folder.join("results"))).unwrap()
 }
 
 /// Begins, changes something in the folder of the test or the results, and resumes. Returns the error, if
@@ -165,13 +163,7 @@ fn a_query_file_that_is_gone_ends_it_before_anything_is_written() {
     let mut experiment = begin(folder.path()).experiment().clone();
     experiment.variants[0].load.queries = Some(folder.path().join("none"));
     let results = folder.path().join("other");
-    let options = SessionOptions {
-        results: results.clone(),
-        guard: guard(),
-        command: Vec::new(),
-        limits: Vec::new(),
-    };
-    let error = Session::begin(experiment, options).unwrap_err().to_string();
+    let error = Session::begin(experiment, options(results.clone())).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the query file /"), "{error}");
     assert!(!results.exists());
 }

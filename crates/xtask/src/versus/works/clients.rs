@@ -6,8 +6,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, lost, median_of};
-use crate::versus::figures::Ratio;
+use crate::versus::bench::{self, Bench, answered, limits, median_of};
 use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::Comparison;
@@ -40,10 +39,6 @@ pub(crate) fn clients(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn answered(sample: &Sample) -> Option<f64> {
-    Some(sample.finding.answered_qps)
-}
-
 /// Share of its CPU that a program used, in percent, if an answer took it as long in the window as in the
 /// whole run.
 fn busy(sample: &Sample) -> Option<f64> {
@@ -51,25 +46,14 @@ fn busy(sample: &Sample) -> Option<f64> {
 }
 
 fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<Comparison> {
-    let ours = figures(samples, case, "dnslab", answered)?;
-    let theirs = figures(samples, case, peer, answered)?;
+    let cases = (case, case);
+    let row = bench::compare(Work::Clients, samples, cases, peer, ("answered qps", answered))?
+        .context("no ratio of the answered rates")?;
     let own = median_of(samples, case, "dnslab", busy)?;
     let other = median_of(samples, case, peer, busy)?;
-    let limits = samples.iter().filter(|it| it.case == case && it.program == "dnslab");
-    let mut limits: Vec<&str> = limits.filter_map(|it| it.finding.limit.as_deref()).collect();
-    limits.sort_unstable();
-    limits.dedup();
-    Ok(Comparison {
-        work: Work::Clients,
-        case: case.to_owned(),
-        figure: "answered qps",
-        ours: ("dnslab".to_owned(), median_of(samples, case, "dnslab", answered)?),
-        theirs: (peer.to_owned(), median_of(samples, case, peer, answered)?),
-        ratio: Ratio::new(&ours, &theirs).context("no ratio of the answered rates")?,
-        lost: lost(samples, (case, case), peer)?,
-        aim: None,
-        beside: Some(format!("CPU {own:.0} and {other:.0} %; limit: {}", limits.join(", "))),
-    })
+    let limits = limits(samples, case, "dnslab");
+    let beside = Some(format!("CPU {own:.0} and {other:.0} %; limit: {limits}"));
+    Ok(Comparison { beside, ..row })
 }
 
 /// What each transport costs by the medians of one program.

@@ -6,7 +6,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, Program, figures, median_of};
+use crate::versus::bench::{Bench, Program, answered, figures, limits, median_of};
 use crate::versus::figures::Ratio;
 use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
@@ -57,10 +57,6 @@ fn measure(
     Ok(())
 }
 
-fn answered(sample: &Sample) -> Option<f64> {
-    Some(sample.finding.answered_qps)
-}
-
 /// All rounds of one program.
 fn row(samples: &[Sample], case: String, program: &str) -> Result<GeneratorRow> {
     let ratio = (program != "dnslab")
@@ -70,10 +66,7 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<GeneratorRow> 
             Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))
         })
         .transpose()?;
-    let of_program = || samples.iter().filter(|it| it.program == program);
-    let mut limits: Vec<&str> = of_program().filter_map(|it| it.finding.limit.as_deref()).collect();
-    limits.sort_unstable();
-    limits.dedup();
+    let of_program = samples.iter().filter(|it| it.program == program);
     let lost =
         |it: &Sample| it.finding.lost as f64 / (it.finding.answered + it.finding.lost) as f64;
     Ok(GeneratorRow {
@@ -83,8 +76,8 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<GeneratorRow> 
             Some(it.finding.answered_qps * it.cpu_us_per_answer / 1e6)
         })?,
         ratio,
-        lost: of_program().map(lost).fold(0.0, f64::max),
-        limits: limits.join(", "),
+        lost: of_program.map(lost).fold(0.0, f64::max),
+        limits: limits(samples, &case, program),
         program: program.to_owned(),
         case,
     })

@@ -5,7 +5,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, median_of};
+use crate::versus::bench::{Bench, answered, median_of};
 use crate::versus::sample::{Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::HorizonRow;
@@ -45,7 +45,7 @@ pub(crate) fn horizon(bench: &Bench<'_>) -> Result<Outcome> {
 pub(super) fn row(samples: &[Sample], case: String) -> Result<HorizonRow> {
     let median = |figure: fn(&Sample) -> Option<f64>| median_of(samples, &case, "dnslab", figure);
     Ok(HorizonRow {
-        answered_qps: median(|sample| Some(sample.finding.answered_qps))?,
+        answered_qps: median(answered)?,
         p50_us: median(|sample| sample.finding.p50_us)?,
         p99_us: median(|sample| sample.finding.p99_us)?,
         cpu_us_per_answer: median(|sample| Some(sample.cpu_us_per_answer))?,

@@ -1,7 +1,6 @@
 //! How even an open loop is, counted where the queries arrive.
 
 use anyhow::Result;
-use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
@@ -21,18 +20,7 @@ const AIMS: (Aim, Aim) = (Aim::AtLeast(0.99), Aim::AtMost(50.0));
 pub(crate) fn pacing(bench: &Bench<'_>) -> Result<Outcome> {
     let reflector = Reflector::start(&bench.folder, Counting::ByMillisecond)?;
     let rates = if bench.options.smoke { &RATES_QPS[..1] } else { &RATES_QPS[..] };
-    let load = |rate: &u32| Load {
-        work: Work::Pacing,
-        transport: Transport::Udp,
-        target: reflector.address(),
-        authority: None,
-        namespace: Some(reflector.namespace()),
-        clients: CLIENTS,
-        mode: Mode::Rate(*rate),
-        horizon: None,
-        receive_time: None,
-        shared_records: false,
-    };
+    let load = |rate: &u32| reflector.load(Work::Pacing, CLIENTS, Mode::Rate(*rate));
     let loads: Vec<Load<'_>> = rates.iter().map(load).collect();
     let programs = bench.programs()?;
     let samples = bench.alternate(&loads, &programs, Some(&reflector))?;
@@ -53,7 +41,7 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<PacingRow> {
     };
     let middle = |figure: fn(&PacingError) -> f64| -> Result<f64> {
         // `figures` gives at least one value.
-        Ok(median(&all(figure)?).unwrap_or(f64::NAN))
+        Ok(median(all(figure)?).unwrap_or(f64::NAN))
     };
     let sum = |figure| all(figure).map(|values| values.iter().sum::<f64>());
     let windows = sum(|error| error.windows as f64)?;

@@ -6,8 +6,8 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, lost, median_of};
-use crate::versus::figures::{Aim, Ratio};
+use crate::versus::bench::{self, Bench, median_of};
+use crate::versus::figures::Aim;
 use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::Comparison;
@@ -62,25 +62,18 @@ pub(crate) fn quic(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 fn compare(samples: &[Sample], ours: &Load<'_>, theirs: &Load<'_>) -> Result<Comparison> {
-    let cpu = |sample: &Sample| Some(sample.cpu_us_per_answer);
     let (our_case, their_case) = (ours.case(), theirs.case());
-    let our_figures = figures(samples, &our_case, "dnslab", cpu)?;
-    let their_figures = figures(samples, &their_case, "dnslab", cpu)?;
+    let cases = (&*our_case, &*their_case);
+    let cpu = |sample: &Sample| Some(sample.cpu_us_per_answer);
+    let row = bench::compare(Work::Quic, samples, cases, "dnslab", ("CPU us/answer", cpu))?
+        .with_context(|| format!("no ratio for {our_case}"))?;
     let workers =
         median_of(samples, &our_case, "dnslab", |sample| sample.finding.worker_us_per_answer)?;
     Ok(Comparison {
-        work: Work::Quic,
-        figure: "CPU us/answer",
-        ours: (ours.transport.name().to_owned(), median_of(samples, &our_case, "dnslab", cpu)?),
-        theirs: (
-            theirs.transport.name().to_owned(),
-            median_of(samples, &their_case, "dnslab", cpu)?,
-        ),
-        ratio: Ratio::new(&our_figures, &their_figures)
-            .with_context(|| format!("no ratio for {our_case}"))?,
-        lost: lost(samples, (&our_case, &their_case), "dnslab")?,
+        ours: (ours.transport.name().to_owned(), row.ours.1),
+        theirs: (theirs.transport.name().to_owned(), row.theirs.1),
         aim: Some(AIM),
         beside: Some(format!("worker {workers:.2} us")),
-        case: our_case,
+        ..row
     })
 }

@@ -25,18 +25,8 @@ const RATE_QPS: u32 = 50_000;
 pub(crate) fn receive_time(bench: &Bench<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let reflector = Reflector::start(&bench.folder, Counting::No)?;
-    let cost = |clock| Load {
-        work: Work::ReceiveTime,
-        transport: Transport::Udp,
-        target: reflector.address(),
-        authority: None,
-        namespace: Some(reflector.namespace()),
-        clients: CLIENTS,
-        mode: Mode::Window(WINDOW),
-        horizon: None,
-        receive_time: Some(clock),
-        shared_records: false,
-    };
+    let load = reflector.load(Work::ReceiveTime, CLIENTS, Mode::Window(WINDOW));
+    let cost = |clock| Load { receive_time: Some(clock), ..load };
     measure(bench, &CLOCKS.map(cost), &mut outcome)?;
     let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
     bench.await_ready(&mut server, &[Transport::Udp])?;

@@ -5,8 +5,8 @@ use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, lost, median_of};
-use crate::versus::figures::{Aim, Ratio};
+use crate::versus::bench::{self, Bench, answered, median_of};
+use crate::versus::figures::Aim;
 use crate::versus::sample::{Mode, Sample};
 use crate::versus::server;
 use crate::versus::table::Comparison;
@@ -54,28 +54,14 @@ pub(crate) fn streams(bench: &Bench<'_>) -> Result<Outcome> {
 
 fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<[Comparison; 2]> {
     let row = |figure, of: fn(&Sample) -> Option<f64>, aim, beside| -> Result<Comparison> {
-        let ours = figures(samples, case, "dnslab", of)?;
-        let theirs = figures(samples, case, peer, of)?;
-        Ok(Comparison {
-            work: Work::Streams,
-            case: case.to_owned(),
-            figure,
-            ours: ("dnslab".to_owned(), median_of(samples, case, "dnslab", of)?),
-            theirs: (peer.to_owned(), median_of(samples, case, peer, of)?),
-            ratio: Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))?,
-            lost: lost(samples, (case, case), peer)?,
-            aim: Some(aim),
-            beside,
-        })
+        let row = bench::compare(Work::Streams, samples, (case, case), peer, (figure, of))?
+            .with_context(|| format!("no ratio for {case}"))?;
+        Ok(Comparison { aim: Some(aim), beside, ..row })
     };
     let workers = median_of(samples, case, "dnslab", |sample| sample.finding.worker_us_per_answer)?;
+    let workers = Some(format!("worker {workers:.2} us"));
     Ok([
-        row(
-            "CPU us/answer",
-            |sample| Some(sample.cpu_us_per_answer),
-            CPU_AIM,
-            Some(format!("worker {workers:.2} us")),
-        )?,
-        row("answered qps", |sample| Some(sample.finding.answered_qps), RATE_AIM, None)?,
+        row("CPU us/answer", |sample| Some(sample.cpu_us_per_answer), CPU_AIM, workers)?,
+        row("answered qps", answered, RATE_AIM, None)?,
     ])
 }

@@ -1,12 +1,11 @@
 //! Answered UDP queries per second of one core, against the reflector.
 
 use anyhow::{Context as _, Result};
-use dnslab_wire::Transport;
 
 use crate::arguments::Work;
 use crate::versus::Outcome;
-use crate::versus::bench::{Bench, figures, lost, median_of};
-use crate::versus::figures::{Aim, Ratio};
+use crate::versus::bench::{self, Bench, answered, median_of};
+use crate::versus::figures::Aim;
 use crate::versus::reflector::{Counting, Reflector};
 use crate::versus::sample::{Load, Mode, Sample};
 use crate::versus::table::Comparison;
@@ -21,18 +20,7 @@ const AIM: Aim = Aim::AtLeast(5.5);
 pub(crate) fn udp(bench: &Bench<'_>) -> Result<Outcome> {
     let reflector = Reflector::start(&bench.folder, Counting::No)?;
     let windows = if bench.options.smoke { &WINDOWS[..1] } else { &WINDOWS[..] };
-    let load = |window: &u32| Load {
-        work: Work::Udp,
-        transport: Transport::Udp,
-        target: reflector.address(),
-        authority: None,
-        namespace: Some(reflector.namespace()),
-        clients: CLIENTS,
-        mode: Mode::Window(*window),
-        horizon: None,
-        receive_time: None,
-        shared_records: false,
-    };
+    let load = |window: &u32| reflector.load(Work::Udp, CLIENTS, Mode::Window(*window));
     let loads: Vec<Load<'_>> = windows.iter().map(load).collect();
     let samples = bench.alternate(&loads, &bench.programs()?, None)?;
     let cases: Vec<String> = loads.iter().map(Load::case).collect();
@@ -54,10 +42,6 @@ pub(crate) fn udp(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn answered(sample: &Sample) -> Option<f64> {
-    Some(sample.finding.answered_qps)
-}
-
 /// The case in which a program answers most.
 fn best(samples: &[Sample], cases: &[String], program: &str) -> Result<String> {
     let mut rates = Vec::new();
@@ -75,22 +59,11 @@ fn compare(
     peer: &str,
     aim: Option<Aim>,
 ) -> Result<Comparison> {
-    let ours = figures(samples, cases.0, "dnslab", answered)?;
-    let theirs = figures(samples, cases.1, peer, answered)?;
-    let case = match aim {
-        None => cases.0.to_owned(),
-        Some(_) => format!("best: {} and {}", cases.0, cases.1),
-    };
+    let mut row = bench::compare(Work::Udp, samples, cases, peer, ("answered qps", answered))?
+        .context("no ratio of the answered rates")?;
+    if aim.is_some() {
+        row.case = format!("best: {} and {}", cases.0, cases.1);
+    }
     let p50 = median_of(samples, cases.0, "dnslab", |sample| sample.finding.p50_us)?;
-    Ok(Comparison {
-        work: Work::Udp,
-        case,
-        figure: "answered qps",
-        ours: ("dnslab".to_owned(), median_of(samples, cases.0, "dnslab", answered)?),
-        theirs: (peer.to_owned(), median_of(samples, cases.1, peer, answered)?),
-        ratio: Ratio::new(&ours, &theirs).context("no ratio of the answered rates")?,
-        lost: lost(samples, cases, peer)?,
-        aim,
-        beside: Some(format!("p50 {p50:.0} us")),
-    })
+    Ok(Comparison { aim, beside: Some(format!("p50 {p50:.0} us")), ..row })
 }
