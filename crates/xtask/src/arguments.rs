@@ -131,8 +131,8 @@ pub(crate) enum Work {
     Generator,
     /// Pacing of an open loop, counted at the far end of the wire
     Pacing,
-    /// What the horizon changes, against BIND
-    Horizon,
+    /// What the batch delay changes, against BIND
+    BatchDelay,
     /// What time stamps of the kernel cost and change, against the reflector and BIND
     ReceiveTime,
 }

@@ -30,7 +30,7 @@ fn every_work_leaves_figures_and_nothing_else() {
     let may_all = may_reflect();
     if !may_all {
         println!("not root: the works `udp`, `pacing` and `receive-time` are not tried");
-        command.args(["--only", "streams,quic,generator,horizon"]);
+        command.args(["--only", "streams,quic,generator,batch-delay"]);
     }
     let output = whole(&mut command, &temporary);
     let shown = shown(&output);
@@ -64,8 +64,8 @@ fn every_work_leaves_figures_and_nothing_else() {
         assert!(row["busy_share"].as_f64().is_some_and(|share| share > 0.0), "{row}");
         assert_eq!(row["program"] == "dnslab", row["ratio"].is_null(), "{row}");
     }
-    // Two horizons; two clocks at two loads, of which one needs the reflector.
-    assert_eq!(rows("horizons", "").len(), if may_all { 6 } else { 2 }, "{shown}");
+    // Two batch delays; two clocks at two loads, of which one needs the reflector.
+    assert_eq!(rows("batch_delays", "").len(), if may_all { 6 } else { 2 }, "{shown}");
     for row in rows("comparisons", "") {
         for figure in [&row["ours"][1], &row["theirs"][1], &row["ratio"]["of_medians"]] {
             assert!(figure.as_f64().is_some_and(|figure| figure > 0.0), "{row}");
@@ -76,7 +76,7 @@ fn every_work_leaves_figures_and_nothing_else() {
         assert!(row["error"]["qps"].as_f64().is_some_and(|qps| qps > 0.0), "{row}");
         assert!(row["error"]["windows"].as_u64().is_some_and(|windows| windows > 0), "{row}");
     }
-    for row in rows("horizons", "") {
+    for row in rows("batch_delays", "") {
         for figure in ["answered_qps", "p50_us", "p99_us", "cpu_us_per_answer"] {
             assert!(row[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure} of {row}");
         }
@@ -147,7 +147,7 @@ fn an_interrupted_benchmark_leaves_nothing() {
     let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let temporary = temporary(folder.path());
-    let work = if may_reflect() { "udp" } else { "horizon" };
+    let work = if may_reflect() { "udp" } else { "batch-delay" };
     let mut command = versus(&temporary, &dnslab());
     command.args(["--only", work, "--seconds", "30"]);
     let output = interrupted(&mut command, &temporary);

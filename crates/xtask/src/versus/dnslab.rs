@@ -153,8 +153,8 @@ impl Dnslab {
         command.arg("--queries").arg(room.queries);
         // As dnsperf always does, so that every server gets the same octets.
         command.args(["--set", "load.recursion_desired=true"]);
-        if let Some(horizon) = load.horizon {
-            command.args(["--set", &format!("load.horizon={horizon}")]);
+        if let Some(batch_delay) = load.batch_delay {
+            command.args(["--set", &format!("load.batch_delay={batch_delay}")]);
         }
         if let Some(clock) = load.receive_time {
             command.args(["--receive-time", clock]);

@@ -27,7 +27,7 @@ use bench::Bench;
 use dnslab::Dnslab;
 use dnsperf::Dnsperf;
 use sample::Sample;
-use table::{Comparison, GeneratorRow, HorizonRow, PacingRow};
+use table::{BatchDelayRow, Comparison, GeneratorRow, PacingRow};
 
 use crate::arguments::{Options, Work};
 use crate::machine;
@@ -38,7 +38,7 @@ pub(crate) struct Outcome {
     pub(crate) comparisons: Vec<Comparison>,
     pub(crate) pacing: Vec<PacingRow>,
     pub(crate) generators: Vec<GeneratorRow>,
-    pub(crate) horizons: Vec<HorizonRow>,
+    pub(crate) batch_delays: Vec<BatchDelayRow>,
     /// What was left out, or must be known to read the tables.
     pub(crate) notes: Vec<String>,
     pub(crate) samples: Vec<Sample>,
@@ -49,7 +49,7 @@ impl Outcome {
         self.comparisons.extend(other.comparisons);
         self.pacing.extend(other.pacing);
         self.generators.extend(other.generators);
-        self.horizons.extend(other.horizons);
+        self.batch_delays.extend(other.batch_delays);
         self.notes.extend(other.notes);
         self.samples.extend(other.samples);
     }
@@ -124,7 +124,7 @@ fn measure(bench: &Bench<'_>, outcome: &mut Outcome) -> Result<Vec<String>> {
             Work::Quic => works::quic(bench),
             Work::Generator => works::generator(bench),
             Work::Pacing => works::pacing(bench),
-            Work::Horizon => works::horizon(bench),
+            Work::BatchDelay => works::batch_delay(bench),
             Work::ReceiveTime => works::receive_time(bench),
         };
         bench.stop.check()?;
@@ -198,9 +198,9 @@ fn print(machine: &[Fact], options: &Options, outcome: &Outcome, failures: &[Str
         table::pacing(&outcome.pacing),
     );
     titled(
-        "dnslab alone: horizons against BIND, clocks against the reflector (windows) and BIND (rates)",
-        outcome.horizons.is_empty(),
-        table::horizons(&outcome.horizons),
+        "dnslab alone: batch delays against BIND, clocks against the reflector (windows) and BIND (rates)",
+        outcome.batch_delays.is_empty(),
+        table::batch_delays(&outcome.batch_delays),
     );
     for note in &outcome.notes {
         println!("note: {note}");

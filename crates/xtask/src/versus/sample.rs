@@ -23,8 +23,8 @@ pub(crate) struct Load<'a> {
     /// Each has its own socket or connection.
     pub(crate) clients: u32,
     pub(crate) mode: Mode,
-    /// dnslab's horizon; its default if `None`.
-    pub(crate) horizon: Option<&'a str>,
+    /// dnslab's batch delay; its default if `None`.
+    pub(crate) batch_delay: Option<&'a str>,
     /// dnslab's clock of received datagrams; its default if `None`.
     pub(crate) receive_time: Option<&'a str>,
     /// Queries that are sent together share a TLS record, as those of dnsperf do.
@@ -56,7 +56,7 @@ impl Load<'_> {
             namespace: None,
             clients,
             mode,
-            horizon: None,
+            batch_delay: None,
             receive_time: None,
             shared_records: false,
         }
@@ -69,10 +69,11 @@ impl Load<'_> {
             Mode::Window(window) => format!("{transport}, {clients} x {}", window / clients),
             Mode::Rate(rate) => format!("{transport}, {rate} qps"),
         };
-        let horizon = self.horizon.map(|horizon| format!(", horizon {horizon}"));
+        let batch_delay =
+            self.batch_delay.map(|batch_delay| format!(", batch delay {batch_delay}"));
         let clock = self.receive_time.map(|clock| format!(", receive time {clock}"));
         let records = if self.shared_records { ", shared records" } else { "" };
-        format!("{mode}{}{}{records}", horizon.unwrap_or_default(), clock.unwrap_or_default())
+        format!("{mode}{}{}{records}", batch_delay.unwrap_or_default(), clock.unwrap_or_default())
     }
 }
 

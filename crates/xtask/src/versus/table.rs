@@ -66,9 +66,9 @@ impl GeneratorRow {
     }
 }
 
-/// dnslab at one horizon; medians over the rounds.
+/// dnslab at one batch delay; medians over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct HorizonRow {
+pub(crate) struct BatchDelayRow {
     pub(crate) case: String,
     pub(crate) answered_qps: f64,
     /// Microseconds.
@@ -183,7 +183,7 @@ pub(crate) fn generators(rows: &[GeneratorRow]) -> String {
     table.to_string()
 }
 
-pub(crate) fn horizons(rows: &[HorizonRow]) -> String {
+pub(crate) fn batch_delays(rows: &[BatchDelayRow]) -> String {
     let mut table = table(&["load", "answered qps", "p50 us", "p99 us", "CPU us/answer"]);
     for row in rows {
         table.add_row(cells(&[

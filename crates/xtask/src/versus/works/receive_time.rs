@@ -4,7 +4,7 @@
 use anyhow::Result;
 use dnslab_wire::Transport;
 
-use super::horizon::row;
+use super::batch_delay::row;
 use crate::arguments::Work;
 use crate::versus::Outcome;
 use crate::versus::bench::Bench;
@@ -21,7 +21,7 @@ const WINDOW: u32 = 1000;
 const RATE_QPS: u32 = 50_000;
 
 /// Measures the cost against the reflector, and the latencies of an open loop against BIND with and without a
-/// horizon.
+/// batch delay.
 pub(crate) fn receive_time(bench: &Bench<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let reflector = Reflector::start(&bench.folder, Counting::No)?;
@@ -30,13 +30,13 @@ pub(crate) fn receive_time(bench: &Bench<'_>) -> Result<Outcome> {
     measure(bench, &CLOCKS.map(cost), &mut outcome)?;
     let mut server = server::bind(&bench.folder, &bench.zone, bench.server_cpu)?;
     bench.await_ready(&mut server, &[Transport::Udp])?;
-    let horizons = if bench.options.smoke { &["50us"][..] } else { &["0us", "50us"][..] };
+    let batch_delays = if bench.options.smoke { &["50us"][..] } else { &["0us", "50us"][..] };
     let mut loads = Vec::new();
-    for horizon in horizons {
+    for batch_delay in batch_delays {
         for clock in CLOCKS {
             let mode = Mode::Rate(RATE_QPS);
             let mut load = server.load(Work::ReceiveTime, Transport::Udp, CLIENTS, mode);
-            (load.horizon, load.receive_time) = (Some(*horizon), Some(clock));
+            (load.batch_delay, load.receive_time) = (Some(*batch_delay), Some(clock));
             loads.push(load);
         }
     }
@@ -47,7 +47,7 @@ pub(crate) fn receive_time(bench: &Bench<'_>) -> Result<Outcome> {
 fn measure(bench: &Bench<'_>, loads: &[Load<'_>], outcome: &mut Outcome) -> Result<()> {
     let samples = bench.alternate(loads, &bench.own(), None)?;
     for load in loads {
-        outcome.horizons.push(row(&samples, load.case())?);
+        outcome.batch_delays.push(row(&samples, load.case())?);
     }
     outcome.samples.extend(samples);
     Ok(())
