@@ -22,7 +22,7 @@ fn the_doctor_names_what_would_spoil_a_measurement() {
 /// build without optimisation.
 #[test]
 fn what_was_programmed_is_measured() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let done = room.dnslab(&["doctor", "--calibrate"]);
     let is_check = |line: &&str| line.starts_with("true  ") || line.starts_with("OFF   ");
     let checks: Vec<&str> = done.stdout.lines().filter(is_check).collect();

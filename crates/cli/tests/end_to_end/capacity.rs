@@ -51,7 +51,7 @@ fn capacity(room: &Room) -> Capacity {
 
 #[test]
 fn the_highest_rate_allowed_is_met() {
-    let room = Room::with_load();
+    let room = Room::alone();
     // Half of the queries may be lost: no machine is too busy for that.
     let objective = ["--objective", "lost<50%, mean<1s"];
     let further = ["--from", "100", "--max", "400", "--repeats", "2"];
@@ -78,7 +78,7 @@ fn the_highest_rate_allowed_is_met() {
 
 #[test]
 fn a_server_that_never_meets_it_is_told_so() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let further = ["--objective", "lost<1%", "--max", "100000"];
     let done = search(&room, &["--loss", "5%"], &further).exits_with(3);
     let done = done.prints("does not meet lost<1% even at 1,000 queries per second");
@@ -89,7 +89,7 @@ fn a_server_that_never_meets_it_is_told_so() {
 
 #[test]
 fn every_window_is_tried_and_one_is_named() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let further = ["--window-sweep", "--max-window", "4", "--repeats", "2", "--clients", "2"];
     let done = search(&room, &[], &further).exits_with(0).prints(" outstanding to answer ");
     let found = capacity(&room);
@@ -104,7 +104,7 @@ fn every_window_is_tried_and_one_is_named() {
 
 #[test]
 fn an_interrupted_search_reports_what_there_is() {
-    let room = Room::with_load();
+    let room = Room::alone();
     room.write("queries", &queries());
     let (_server, at) = serve(&room, "127.0.0.1", &[]);
     let target = at(Transport::Udp).to_string();

@@ -213,7 +213,9 @@ fn names_that_a_kill_left_are_gone_with_the_next_laboratory() {
     drop(running);
     let left = || format!("{:?}", marked_processes(&room));
     wait_for("no process is left", left, || marked_processes(&room).is_empty().then_some(()));
-    let next = marked(&room, &["run", "./experiment.toml", "--results", "again"]);
+    let long = ["--set", "load.duration=2s"];
+    let next =
+        marked(&room, &[&["run", "./experiment.toml", "--results", "again"], &long[..]].concat());
     next.finish().exits_with(0);
     traces.are_gone(&room);
 }

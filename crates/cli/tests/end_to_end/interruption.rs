@@ -13,13 +13,13 @@ use crate::evidence::{
 use crate::processes::{guard_of, kill, processes_of};
 use crate::room::{Room, UDP_AND_TCP};
 
-/// Starts four runs of `kind`, 1 s each, one after another.
+/// Starts four runs of `kind`, 2 s each, one after another.
 #[track_caller]
 fn start(room: &Room, kind: &str) -> Running {
     start_alternating(room, kind, "runs")
 }
 
-/// Starts two rounds of two runs of `kind`, 1 s each.
+/// Starts two rounds of two runs of `kind`, 2 s each.
 #[track_caller]
 fn start_alternating(room: &Room, kind: &str, alternate: &str) -> Running {
     write_experiment(room, kind, alternate);
@@ -29,7 +29,7 @@ fn start_alternating(room: &Room, kind: &str, alternate: &str) -> Running {
 fn write_experiment(room: &Room, kind: &str, alternate: &str) {
     let lines = format!(
         "server.kind = \"{kind}\"\nrepeat.runs = 2\nrepeat.alternate = \"{alternate}\"\n\
-         [load]\nduration = \"1s\"\nwarm_up = \"0s\"\n{UDP_AND_TCP}"
+         [load]\nduration = \"2s\"\nwarm_up = \"0s\"\n{UDP_AND_TCP}"
     );
     room.experiment(&lines);
 }

@@ -1,7 +1,7 @@
 //! The `dnslab` command from end to end: real arguments, servers, signals and files.
 //!
-//! Every test with load holds the one [`room::Room`] with load, so that no two of them share the CPUs. Loads
-//! are short: these tests check that the figures are there and add up, never how large they are. Each failure
+//! Every test with load has a [`room::Room`] with load, and at most two have one at once; a test of figures has the
+//! machine to itself. Loads are short: most tests check that the figures are there and add up, never how large they are. Each failure
 //! shows the command, its output and the folder, which then stays.
 
 mod bad_input;

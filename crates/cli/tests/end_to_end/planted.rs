@@ -25,7 +25,7 @@ fn is_near(seen: u64, of: u64, share: f64) -> bool {
 
 #[test]
 fn a_cost_a_delay_and_a_loss_are_found() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let variants = "[[variant]]\nname = \"plain\"\n\
         [[variant]]\nname = \"busy\"\nserver.busy = \"100us\"\n\
         [[variant]]\nname = \"slow\"\nserver.delay = \"2ms\"\n\
@@ -67,7 +67,7 @@ fn seeds(record: &RunRecord) -> Vec<(&'static str, u64)> {
 
 #[test]
 fn what_is_drawn_differs_between_repetitions_and_not_within_one() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let variants = "[[variant]]\nname = \"lossy\"\nserver.loss = \"10%\"\n\
         [[variant]]\nname = \"slow\"\nserver.delay = \"uniform:1ms..2ms\"\nlab.hosts = \"auto\"\n\
         link.server.jitter = \"1ms\"\nlink.server.delay = \"1ms\"\n\

@@ -1,11 +1,11 @@
-//! A folder for one test, and the lock that keeps other loads away.
+//! A folder for one test, and the places for load on the machine.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use dnslab_measure::{CaseId, ResultsDirectory};
 use tempfile::TempDir;
@@ -13,8 +13,33 @@ use tempfile::TempDir;
 use crate::command::{Done, Running, program};
 use crate::processes::{processes_of, wait_for, working_server};
 
-/// Held by the one test that puts load on the machine.
-static LOAD: Mutex<()> = Mutex::new(());
+/// Tests that may put load on the machine at once: starting and stopping servers leaves its CPUs idle.
+const PLACES: u32 = 2;
+
+/// How many places are taken.
+static TAKEN: Mutex<u32> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// Places for load; they are given back when it is dropped.
+struct Places(u32);
+
+impl Places {
+    fn take(count: u32) -> Self {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = GIVEN_BACK
+            .wait_while(taken, |taken| *taken + count > PLACES)
+            .unwrap_or_else(PoisonError::into_inner);
+        *taken += count;
+        Self(count)
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= self.0;
+        GIVEN_BACK.notify_all();
+    }
+}
 
 /// In the words of an experiment file.
 pub(crate) const SHORT: &str =
@@ -32,24 +57,29 @@ pub(crate) fn with_few_clients(words: &[&str]) -> Vec<String> {
 /// Commands run in this folder. It stays if the test fails.
 pub(crate) struct Room {
     folder: TempDir,
-    _load: Option<MutexGuard<'static, ()>>,
+    _places: Places,
 }
 
 impl Room {
     /// For a test that puts no load on the machine.
     pub(crate) fn quiet() -> Self {
-        Self::new(None)
+        Self::new(0)
     }
 
-    /// Waits until no other test has load.
+    /// For a test whose load may share the machine with that of another test.
     pub(crate) fn with_load() -> Self {
-        // A test that failed with the lock says nothing about this one.
-        Self::new(Some(LOAD.lock().unwrap_or_else(PoisonError::into_inner)))
+        Self::new(1)
     }
 
-    fn new(load: Option<MutexGuard<'static, ()>>) -> Self {
+    /// For a test whose figures must not be those of a shared machine.
+    pub(crate) fn alone() -> Self {
+        Self::new(PLACES)
+    }
+
+    fn new(places: u32) -> Self {
         let folder = tempfile::Builder::new().prefix("dnslab-test-").tempdir();
-        Self { folder: folder.expect("a temporary folder can be made"), _load: load }
+        let folder = folder.expect("a temporary folder can be made");
+        Self { folder, _places: Places::take(places) }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -55,7 +55,7 @@ fn stalled<T>(process: u32, work: impl FnOnce() -> T) -> T {
 /// it happen on each connection. On a busy machine dnslab does not claim it, so there are several tries.
 #[test]
 fn answers_that_wait_for_the_next_query_are_named() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
     for (rate, pace) in [("7000", "constant"), ("4000", "poisson")] {
         let mut tries = (0..8)
@@ -69,7 +69,7 @@ fn answers_that_wait_for_the_next_query_are_named() {
 #[test]
 fn answers_that_do_not_wait_are_not_named() {
     for further in [&[][..], &["--delay", "30ms"]] {
-        let room = Room::with_load();
+        let room = Room::alone();
         let (_running, at) = serve(&room, "127.0.0.1", further);
         for (rate, pace) in [("7000", "constant"), ("4000", "poisson")] {
             let load = open_loop(&at(Transport::Tcp).to_string(), rate, pace);
@@ -90,7 +90,7 @@ fn reason(room: &Room) -> String {
 
 #[test]
 fn clients_that_a_running_server_does_not_serve() {
-    let room = Room::with_load();
+    let room = Room::alone();
     let options = "tcp-clients 10;";
     let bind = RunningBind::start_with(&room.path().join("bind"), "127.0.0.1", options);
     room.write("queries", &queries());
@@ -120,7 +120,7 @@ fn clients_that_a_running_server_does_not_serve() {
 /// clients in turn.
 #[test]
 fn clients_that_a_started_server_does_not_serve() {
-    let room = Room::with_load();
+    let room = Room::alone();
     room.experiment(
         "repeat.runs = 1\n[server]\nkind = \"nsd\"\nextra = \"server:\\n tcp-count: 3\"\n\
          [load]\nduration = \"300ms\"\nwarm_up = \"100ms\"\n\
