@@ -136,7 +136,9 @@ fn a_window_that_no_socket_buffer_holds() {
         "{:?}{done}",
         measured(&record).network
     );
-    done.prints("the server's socket buffer was full, and dropped queries");
+    // On a machine that does other things, too, the rate may have another limit.
+    let says = |text: &str| done.stdout.contains(text);
+    assert!(says("socket buffer was full") || says("full sockets on this host dropped"), "{done}");
 }
 
 #[test]
