@@ -203,7 +203,7 @@ impl Root {
             let (what, why) = ("the embedded server", "it is dnslab itself");
             return Err(RootError::Senseless { what, why });
         }
-        let program = adapter(kind).facts().program;
+        let program = kind.profile().program;
         let inside = PROGRAM_FOLDERS
             .iter()
             .map(|folder| Path::new(folder).join(program))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_settings::Mode;
+use dnslab_settings::{Mode, ServerKind};
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
@@ -363,15 +363,10 @@ impl ServerFacts {
             return &self.kind;
         }
         let path = self.command.first().map_or("", String::as_str);
-        match path.rsplit('/').next().unwrap_or(path) {
-            "named" => "bind",
-            "knotd" => "knot",
-            "kresd" => "knot-resolver",
-            "pdns_recursor" => "pdns-recursor",
-            "pdns_server" => "pdns-auth",
-            program @ ("nsd" | "unbound" | "dnsdist" | "dnsmasq" | "coredns" | "stubby") => program,
-            _ => "external",
-        }
+        let program = path.rsplit('/').next().unwrap_or(path);
+        let is_it = |kind: &ServerKind| kind.profile().program == program;
+        let others = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
+        others.into_iter().find(is_it).map_or("external", ServerKind::name)
     }
 }
 

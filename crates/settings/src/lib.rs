@@ -67,7 +67,7 @@ pub use suggestion::closest_word;
 pub use types::{Rcode, ServerChoice, Subnets, VariantNames};
 pub use words::{
     Alternate, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode, Quickack,
-    QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions,
+    QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
 };
 
 /// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.

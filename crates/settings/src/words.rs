@@ -33,19 +33,57 @@ words! {
     }
 }
 
+/// What is known of a kind of server without asking it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerProfile {
+    /// Its name as its makers write it.
+    pub title: &'static str,
+    /// File name of its program.
+    pub program: &'static str,
+    /// dnslab starts it with a zone.
+    pub serves_zones: bool,
+    /// dnslab starts it with another server behind it.
+    pub forwards: bool,
+}
+
 impl ServerKind {
+    /// The row of this kind.
+    #[must_use]
+    pub fn profile(self) -> ServerProfile {
+        let of = |title, program, serves_zones, forwards| ServerProfile {
+            title,
+            program,
+            serves_zones,
+            forwards,
+        };
+        match self {
+            Self::Embedded => of("dnslab", "dnslab", true, false),
+            Self::Bind => of("BIND", "named", true, true),
+            Self::Knot => of("Knot DNS", "knotd", true, false),
+            Self::Nsd => of("NSD", "nsd", true, false),
+            Self::PowerDnsAuthoritative => {
+                of("PowerDNS Authoritative Server", "pdns_server", true, false)
+            }
+            Self::Unbound => of("Unbound", "unbound", false, true),
+            Self::KnotResolver => of("Knot Resolver", "kresd", false, true),
+            Self::Dnsmasq => of("dnsmasq", "dnsmasq", false, true),
+            Self::Stubby => of("Stubby", "stubby", false, true),
+            Self::CoreDns => of("CoreDNS", "coredns", false, true),
+            Self::Dnsdist => of("dnsdist", "dnsdist", false, true),
+            Self::PowerDnsRecursor => of("PowerDNS Recursor", "pdns_recursor", false, true),
+        }
+    }
+
     /// True for servers that dnslab starts with a zone.
     #[must_use]
     pub fn serves_zones(self) -> bool {
-        use ServerKind::{Bind, Embedded, Knot, Nsd, PowerDnsAuthoritative};
-        matches!(self, Embedded | Bind | Knot | Nsd | PowerDnsAuthoritative)
+        self.profile().serves_zones
     }
 
     /// True for servers that dnslab starts with another server behind them.
     #[must_use]
     pub fn forwards(self) -> bool {
-        use ServerKind::{Embedded, Knot, Nsd, PowerDnsAuthoritative};
-        !matches!(self, Embedded | Knot | Nsd | PowerDnsAuthoritative)
+        self.profile().forwards
     }
 }
 

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, DNSTAP_LOG, Facts, IDLE_SECONDS, Logging, Rendered, ServerSpec,
+    Access, Adapter, DNSTAP_LOG, Facts, IDLE_SECONDS, Logging, Rendered, ServerKind, ServerSpec,
     UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics, named_conf,
     trust_anchor_words,
 };
@@ -28,8 +28,7 @@ pub(super) struct Bind;
 impl Adapter for Bind {
     fn facts(&self) -> Facts {
         Facts {
-            title: "BIND",
-            program: "named",
+            kind: ServerKind::Bind,
             remedy: "on Debian: apt-get install bind9",
             version_argument: "-v",
             counter_source: Some("BIND's statistics channel"),

@@ -11,8 +11,8 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
-    Version, counts_found, has_usual_http_path, http,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, Version, counts_found, has_usual_http_path, http,
 };
 use crate::certificate;
 
@@ -35,8 +35,7 @@ pub(super) struct CoreDns;
 impl Adapter for CoreDns {
     fn facts(&self) -> Facts {
         Facts {
-            title: "CoreDNS",
-            program: "coredns",
+            kind: ServerKind::CoreDns,
             remedy: "`dnslab lab get coredns` fetches it",
             version_argument: "-version",
             counter_source: Some("the plugin prometheus of CoreDNS"),
@@ -58,7 +57,7 @@ impl Adapter for CoreDns {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        has_usual_http_path(self.facts().title, spec)
+        has_usual_http_path(self.title(), spec)
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {

@@ -10,8 +10,8 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
-    Version, counts_found, http,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, Version, counts_found, http,
 };
 use crate::certificate;
 
@@ -26,8 +26,7 @@ pub(super) struct Dnsdist;
 impl Adapter for Dnsdist {
     fn facts(&self) -> Facts {
         Facts {
-            title: "dnsdist",
-            program: "dnsdist",
+            kind: ServerKind::Dnsdist,
             remedy: "on Debian: apt-get install dnsdist",
             version_argument: "--version",
             counter_source: Some("/metrics of dnsdist's web server"),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Access, Adapter, Facts, Rendered, ServerSpec, Version, chaos, trust_anchor_words};
+use super::{
+    Access, Adapter, Facts, Rendered, ServerKind, ServerSpec, Version, chaos, trust_anchor_words,
+};
 
 const CONFIGURATION: &str = "dnsmasq.conf";
 
@@ -21,8 +23,7 @@ pub(super) struct Dnsmasq;
 impl Adapter for Dnsmasq {
     fn facts(&self) -> Facts {
         Facts {
-            title: "dnsmasq",
-            program: "dnsmasq",
+            kind: ServerKind::Dnsmasq,
             remedy: "on Debian: apt-get install dnsmasq-base",
             version_argument: "--version",
             counter_source: Some(

@@ -10,7 +10,7 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
-use super::{Access, Adapter, Facts, Rendered, ServerSpec, Version};
+use super::{Access, Adapter, Facts, Rendered, ServerKind, ServerSpec, Version};
 use crate::certificate;
 use crate::regular::open_regular;
 
@@ -28,8 +28,7 @@ pub(super) struct Embedded;
 impl Adapter for Embedded {
     fn facts(&self) -> Facts {
         Facts {
-            title: "dnslab",
-            program: "dnslab",
+            kind: ServerKind::Embedded,
             remedy: "it is a part of dnslab: build it with `cargo build --release`",
             version_argument: "--version",
             counter_source: Some("dnslab serve --counters"),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use dnslab_wire::Transport;
 
-use super::{Facts, Logging, ServerKind, ServerSpec, adapter};
+use super::{Logging, ServerKind, ServerSpec, adapter};
 use crate::error::refused;
 use crate::users::User;
 use crate::{LabError, NotInstalled, asked, cache, privileges};
@@ -128,7 +128,7 @@ impl Installed {
             adapter.validates(&self.version)?;
         }
         if needs.without_cache && !adapter.runs_without_cache() {
-            let title = adapter.facts().title;
+            let title = adapter.title();
             return Err(format!("dnslab does not know how {title} runs without a cache"));
         }
         adapter.logs(&self.version, &needs.logging)?;
@@ -199,7 +199,7 @@ fn looked_in() -> Vec<String> {
 }
 
 fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
-    let Facts { program, remedy, .. } = adapter(kind).facts();
+    let (program, remedy) = (kind.profile().program, adapter(kind).facts().remedy);
     look_up(program.as_ref()).ok_or_else(|| {
         LabError::NotInstalled(NotInstalled {
             kind: kind.name(),

@@ -14,7 +14,7 @@ use std::process::Command;
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
-use super::{Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, Version};
+use super::{Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, Version};
 use crate::{asked, certificate};
 
 const CONFIGURATION: &str = "knot.conf";
@@ -49,8 +49,7 @@ pub(super) struct Knot;
 impl Adapter for Knot {
     fn facts(&self) -> Facts {
         Facts {
-            title: "Knot DNS",
-            program: "knotd",
+            kind: ServerKind::Knot,
             remedy: "on Debian: apt-get install knot",
             version_argument: "--version",
             counter_source: Some("knotc stats"),

@@ -17,8 +17,8 @@ use dnslab_wire::Transport;
 use serde_json::Value;
 
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, control, has_usual_http_path,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerKind, ServerSpec,
+    UPSTREAM_AUTHORITY, Upstream, Version, control, has_usual_http_path,
 };
 use crate::certificate;
 
@@ -40,8 +40,7 @@ pub(super) struct KnotResolver;
 impl Adapter for KnotResolver {
     fn facts(&self) -> Facts {
         Facts {
-            title: "Knot Resolver",
-            program: "kresd",
+            kind: ServerKind::KnotResolver,
             remedy: "on Debian: apt-get install knot-resolver",
             version_argument: "-V",
             counter_source: Some("worker.stats() and stats.list() at kresd's control sockets"),
@@ -59,7 +58,7 @@ impl Adapter for KnotResolver {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        has_usual_http_path(self.facts().title, spec)
+        has_usual_http_path(self.title(), spec)
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {

@@ -48,7 +48,7 @@ pub use spec::{
 /// The name of a server as its makers write it.
 #[must_use]
 pub fn title(kind: ServerKind) -> &'static str {
-    adapter(kind).facts().title
+    kind.profile().title
 }
 
 pub(crate) fn adapter(kind: ServerKind) -> &'static dyn Adapter {
@@ -99,9 +99,7 @@ pub struct RenderedFile {
 
 /// What is the same for every version of a server.
 pub(crate) struct Facts {
-    /// Its name as its makers write it.
-    pub(crate) title: &'static str,
-    pub(crate) program: &'static str,
+    pub(crate) kind: ServerKind,
     /// How to install it.
     pub(crate) remedy: &'static str,
     /// The argument that makes it say its version.
@@ -113,6 +111,10 @@ pub(crate) struct Facts {
 /// What dnslab knows of one server.
 pub(crate) trait Adapter: Sync {
     fn facts(&self) -> Facts;
+
+    fn title(&self) -> &'static str {
+        self.facts().kind.profile().title
+    }
 
     /// Whether this version serves `transport`; if not, why, as a sentence.
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String>;
@@ -128,13 +130,13 @@ pub(crate) trait Adapter: Sync {
     /// started with an upstream, any other with a zone.
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
         let _ = (version, transport);
-        Err(format!("{} is authoritative here: it forwards nothing", self.facts().title))
+        Err(format!("{} is authoritative here: it forwards nothing", self.title()))
     }
 
     /// Whether this version validates signatures (RFC 4035); if not, why, as a sentence.
     fn validates(&self, version: &Version) -> Result<(), String> {
         let _ = version;
-        Err(format!("{} does not validate signatures", self.facts().title))
+        Err(format!("{} does not validate signatures", self.title()))
     }
 
     fn runs_without_cache(&self) -> bool {
@@ -147,10 +149,10 @@ pub(crate) trait Adapter: Sync {
         match logging {
             Logging { query_log: None, dnstap: false } => Ok(()),
             Logging { query_log: Some(_), .. } => {
-                Err(format!("dnslab does not know how {} logs queries", self.facts().title))
+                Err(format!("dnslab does not know how {} logs queries", self.title()))
             }
             Logging { dnstap: true, .. } => {
-                Err(format!("dnslab does not know how {} writes dnstap", self.facts().title))
+                Err(format!("dnslab does not know how {} writes dnstap", self.title()))
             }
         }
     }

@@ -9,7 +9,8 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, Version, control, counts_found,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, Version, control,
+    counts_found,
 };
 use crate::certificate;
 
@@ -22,8 +23,7 @@ pub(super) struct Nsd;
 impl Adapter for Nsd {
     fn facts(&self) -> Facts {
         Facts {
-            title: "NSD",
-            program: "nsd",
+            kind: ServerKind::Nsd,
             remedy: "on Debian: apt-get install nsd",
             version_argument: "-v",
             counter_source: Some("nsd-control stats_noreset"),

@@ -11,7 +11,7 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerKind, ServerSpec, Version,
     counts_found, http,
 };
 
@@ -26,8 +26,7 @@ pub(super) struct PowerDnsAuthoritative;
 impl Adapter for PowerDnsAuthoritative {
     fn facts(&self) -> Facts {
         Facts {
-            title: "PowerDNS Authoritative Server",
-            program: "pdns_server",
+            kind: ServerKind::PowerDnsAuthoritative,
             remedy: "on Debian: apt-get install pdns-server pdns-backend-bind",
             version_argument: "--version",
             counter_source: Some("/metrics of PowerDNS Authoritative Server's web server"),

@@ -11,7 +11,7 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerSpec, Version,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerKind, ServerSpec, Version,
     counts_found, http, trust_anchor_words,
 };
 
@@ -33,8 +33,7 @@ pub(super) struct PowerDnsRecursor;
 impl Adapter for PowerDnsRecursor {
     fn facts(&self) -> Facts {
         Facts {
-            title: "PowerDNS Recursor",
-            program: "pdns_recursor",
+            kind: ServerKind::PowerDnsRecursor,
             remedy: "on Debian: apt-get install pdns-recursor",
             version_argument: "--version",
             counter_source: Some("/metrics of PowerDNS Recursor's web server"),

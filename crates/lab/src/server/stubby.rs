@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use dnslab_wire::Transport;
 
-use super::{Adapter, Facts, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version};
+use super::{
+    Adapter, Facts, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version,
+};
 
 /// The ending makes it YAML.
 const CONFIGURATION: &str = "stubby.yml";
@@ -15,8 +17,7 @@ pub(super) struct Stubby;
 impl Adapter for Stubby {
     fn facts(&self) -> Facts {
         Facts {
-            title: "Stubby",
-            program: "stubby",
+            kind: ServerKind::Stubby,
             remedy: "on Debian: apt-get install stubby",
             version_argument: "-V",
             counter_source: None,

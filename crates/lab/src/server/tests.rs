@@ -44,7 +44,7 @@ fn named(spec: &mut ServerSpec, origin: &str) {
 
 /// All files, the command and the notes, for snapshots.
 pub(crate) fn shown(spec: &ServerSpec) -> String {
-    let program = format!("/usr/sbin/{}", adapter(spec.kind).facts().program);
+    let program = format!("/usr/sbin/{}", spec.kind.profile().program);
     let rendered = render(spec, program.as_ref()).unwrap();
     let mut text = format!("$ {}\n", rendered.command.join(" "));
     for file in &rendered.files {

@@ -9,8 +9,8 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
-    Version, control, counts_found,
+    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
+    Upstream, Version, control, counts_found,
 };
 use crate::{certificate, launch};
 
@@ -33,8 +33,7 @@ pub(super) struct Unbound;
 impl Adapter for Unbound {
     fn facts(&self) -> Facts {
         Facts {
-            title: "Unbound",
-            program: "unbound",
+            kind: ServerKind::Unbound,
             remedy: "on Debian: apt-get install unbound",
             version_argument: "-V",
             counter_source: Some("unbound-control stats_noreset"),

@@ -188,8 +188,30 @@ fn compared_by(page: &Page<'_>) -> String {
 }
 
 fn variant_facts(record: &RunRecord) -> String {
-    let LoadFacts { transport, target, clients, mode, workers, cpus, queries, quickack, .. } =
-        &record.load;
+    // Each by its name, so that a new fact is not forgotten here. Seed and number of queries stand elsewhere.
+    let LoadFacts {
+        transport,
+        target,
+        clients,
+        mode,
+        duration_ns,
+        warm_up_ns,
+        timeout_ns,
+        workers,
+        cpus,
+        queries,
+        seed: _,
+        send_path,
+        batch_delay_ns,
+        behaviour,
+        tls: asked,
+        http_method,
+        edns,
+        receive_time: clock,
+        max_queries: _,
+        sources: addresses,
+        quickack,
+    } = &record.load;
     let mode = match mode {
         LoadMode::Closed { outstanding } => {
             format!("closed loop, {outstanding} outstanding per client")
@@ -221,24 +243,24 @@ fn variant_facts(record: &RunRecord) -> String {
             "time",
             format!(
                 "{} after {} of warm-up, time-out {}",
-                number::as_set(record.load.duration_ns),
-                number::as_set(record.load.warm_up_ns),
-                number::as_set(record.load.timeout_ns)
+                number::as_set(*duration_ns),
+                number::as_set(*warm_up_ns),
+                number::as_set(*timeout_ns)
             ),
         ),
-        ("clients", record.load.behaviour.clone()),
-        ("source addresses", record.load.sources.clone().unwrap_or_default()),
+        ("clients", behaviour.clone()),
+        ("source addresses", addresses.clone().unwrap_or_default()),
         ("queries", queries.clone()),
-        ("EDNS", record.load.edns.clone()),
-        ("HTTP method", record.load.http_method.clone().unwrap_or_default()),
+        ("EDNS", edns.clone()),
+        ("HTTP method", http_method.clone().unwrap_or_default()),
         ("target", target.clone()),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
-        ("sent by", record.load.send_path.clone()),
-        ("sent in batches of up to", number::as_set(record.load.batch_delay_ns)),
+        ("sent by", send_path.clone()),
+        ("sent in batches of up to", number::as_set(*batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
-        ("receive times", receive_time(&record.load.receive_time)),
+        ("receive times", receive_time(clock)),
         ("TLS", tls.unwrap_or_default()),
-        ("TLS asked for", record.load.tls.as_ref().map(asked_tls).unwrap_or_default()),
+        ("TLS asked for", asked.as_ref().map(asked_tls).unwrap_or_default()),
         ("server", server.title()),
         ("server's TLS library", server.tls_library.clone()),
         ("server's user", server.user.clone()),

@@ -228,10 +228,12 @@ impl Check<'_> {
             );
         }
         if let Some(kind) = upstream.kind.value.filter(|kind| !kind.serves_zones()) {
+            let ends = ServerKind::ALL.into_iter().filter(|kind| kind.serves_zones());
+            let ends: Vec<&str> = ends.map(ServerKind::name).collect();
             self.problem(
                 format!("a server of kind `{kind}` cannot end the chain"),
                 [upstream.kind.mark("would itself need an upstream")],
-                "the upstream is one of embedded, bind, knot, nsd",
+                format!("the upstream is one of {}", ends.join(", ")),
             );
         }
         let knows_all = upstream.kind.value == Some(ServerKind::Embedded);
