@@ -5,6 +5,7 @@
 //! system's. So a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-client simulation` plays it
 //! again. `DNSLAB_SEEDS=10000` plays so many over each transport.
 
+mod broken;
 mod idle;
 mod network;
 mod server;
@@ -17,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dnslab_measure::Outcomes;
+use dnslab_measure::{Connections, Counters};
 use dnslab_settings::{Load, QuotaKind};
 use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, Truncated};
 use dnslab_wire::{Edns, Method, QueryOptions, Transport};
@@ -208,6 +209,7 @@ fn check(scenario: &Scenario, played: Played) {
     assert!(now < rest, "it ended at {now} ns only");
     let (mut latency, mut service, mut lag) = Default::default();
     end.recorder.add_times(&mut latency, &mut service, &mut lag);
+    let all = sums(end);
     let (least, most) = (service.min_ns(), service.max_ns());
     // Histograms have three digits.
     assert!(most.is_none_or(|most| most <= timeout + timeout / 500), "{most:?} ns: too late");
@@ -216,20 +218,38 @@ fn check(scenario: &Scenario, played: Played) {
         least.is_none_or(|least| least >= round_trip - round_trip / 500),
         "{least:?} ns: too soon"
     );
-    let (warm_up, measured) = end.recorder.into_counters();
-    let mut all = Outcomes::default();
-    for counters in [warm_up, measured] {
-        let outcomes = counters.outcomes;
-        outcomes.check().unwrap_or_else(|error| panic!("{error}: {outcomes:?}"));
-        all.merge(&outcomes);
-        let rcodes = counters.answers.rcodes;
-        assert!(
-            rcodes.keys().all(|code| code == "NOERROR"),
-            "an answer to another query: {rcodes:?}"
-        );
-    }
+    let rcodes = &all.answers.rcodes;
+    assert!(rcodes.keys().all(|code| code == "NOERROR"), "an answer to another query: {rcodes:?}");
+    let all = all.outcomes;
     assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
     assert!(asked > 0 || all.answered == 0);
+}
+
+/// The counts of warm-up and measured window together, which must add up whatever happened.
+#[track_caller]
+fn sums(end: WorkerEnd) -> Counters {
+    let (mut latency, mut service, mut lag) = Default::default();
+    end.recorder.add_times(&mut latency, &mut service, &mut lag);
+    let (mut all, measured) = end.recorder.into_counters();
+    assert_eq!(latency.len(), measured.outcomes.due, "each due query counts");
+    assert_eq!(service.len(), measured.outcomes.answered);
+    for counters in [&all, &measured] {
+        let Counters { outcomes, answers, .. } = counters;
+        outcomes.check().unwrap_or_else(|error| panic!("{error}: {outcomes:?}"));
+        let most = outcomes.due + counters.asked_again;
+        assert!(counters.sent <= most, "more was sent than was due: {counters:?}");
+        let least = outcomes.due - outcomes.not_sent;
+        assert!(counters.sent >= least, "what was not sent has another outcome: {counters:?}");
+        let answered: u64 = answers.rcodes.values().sum();
+        assert_eq!(answered, outcomes.answered, "each answer has a response code");
+    }
+    all.merge(&measured);
+    let Connections { attempted, opened, failed, lost, closed, .. } = all.connections;
+    assert!(opened + failed <= attempted && lost + closed <= opened, "{:?}", all.connections);
+    let handshakes = all.connections.full_handshakes + all.connections.resumed_handshakes;
+    let early = all.connections.early_data;
+    assert!(handshakes <= opened && early <= handshakes, "{:?}", all.connections);
+    all
 }
 
 /// Plays `seeds` seeds, unless the environment asks for a number of seeds or for one seed.

@@ -50,6 +50,30 @@ pub(super) struct Faults {
     /// Readings of the clock at which the thread was away from its CPU, and for how long.
     pub(super) descheduled: f64,
     pub(super) away: Range<Nanos>,
+    /// The instants between which the thread was stopped, once.
+    pub(super) stopped: Option<(Nanos, Nanos)>,
+    /// Datagrams of the server of which a bit is changed, and those that random octets come before.
+    pub(super) spoilt: f64,
+    pub(super) after_garbage: f64,
+    /// What breaks every stream.
+    pub(super) broken: Option<Broken>,
+    /// From this socket on, nothing of the server comes over streams.
+    pub(super) mute_from: Option<usize>,
+}
+
+/// What the network does to each stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Broken {
+    /// Ends it after so many octets of the server.
+    EndAfter { octets: usize, by_reset: bool },
+    /// Ends it after a random number of octets of the server, up to this one.
+    EndAtRandom(usize),
+    /// Changes a bit of every octet whose number is a multiple of this, on the way to the server.
+    SpoilQueries(usize),
+    /// The same on the way to the client.
+    SpoilAnswers(usize),
+    /// Random octets in place of the server's after so many.
+    Garbage(usize),
 }
 
 /// A link on which nothing goes wrong, 100 us long.
@@ -67,6 +91,11 @@ impl Default for Faults {
             reset: 0.0,
             descheduled: 0.0,
             away: 0..1,
+            stopped: None,
+            spoilt: 0.0,
+            after_garbage: 0.0,
+            broken: None,
+            mute_from: None,
         }
     }
 }
@@ -101,6 +130,11 @@ struct SocketState {
     /// When the last octets of each direction come.
     last_to_server: Nanos,
     last_to_client: Nanos,
+    /// How many octets came from each side.
+    from_client: usize,
+    from_server: usize,
+    /// The network ends the stream after so many octets of the server, with a reset or in good order.
+    ends_after: Option<(usize, bool)>,
     dropped: u64,
     /// The next call reports this.
     error: Option<ErrorKind>,
@@ -189,6 +223,11 @@ impl Net {
             passed += self.random.random_range(self.faults.away.clone());
         }
         self.pass_until(self.now + passed);
+        if let Some((from, to)) = self.faults.stopped
+            && (from..to).contains(&self.now)
+        {
+            self.pass_until(to);
+        }
         self.now
     }
 
@@ -207,9 +246,17 @@ impl Net {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Connected(number, result) => self.sockets[number].connected = Some(result),
-            Event::ToServer(number, octets) => {
-                if self.sockets[number].is_stream {
-                    self.sockets[number].on_their_way -= octets.len();
+            Event::ToServer(number, mut octets) => {
+                let socket = &mut self.sockets[number];
+                if socket.is_stream {
+                    if let Some(end) = self.server.end_of_stall(self.now) {
+                        return self.schedule(end, Event::ToServer(number, octets));
+                    }
+                    socket.on_their_way -= octets.len();
+                    if let Some(Broken::SpoilQueries(every)) = self.faults.broken {
+                        spoil(&mut octets, socket.from_client, every);
+                    }
+                    socket.from_client += octets.len();
                 }
                 // What was sent before its socket was closed still arrives.
                 self.server.receive(self.now, self.origin, number, &octets);
@@ -245,7 +292,8 @@ impl Net {
     fn carry_out(&mut self) {
         for (number, what) in std::mem::take(&mut self.server.out) {
             match what {
-                ToClient::Octets(octets) if self.sockets[number].is_stream => {
+                ToClient::Octets(mut octets) if self.sockets[number].is_stream => {
+                    let end = self.break_stream(number, &mut octets);
                     // In pieces, as the network has it.
                     let mut rest = &octets[..];
                     while !rest.is_empty() {
@@ -254,6 +302,11 @@ impl Net {
                         self.sockets[number].last_to_client = at;
                         self.schedule(at, Event::ToClient(number, rest[..length].to_vec()));
                         rest = &rest[length..];
+                    }
+                    if let Some(by_reset) = end {
+                        self.server.forget(number);
+                        let at = (self.now + self.delay()).max(self.sockets[number].last_to_client);
+                        self.schedule(at, Event::Closed(number, by_reset));
                     }
                 }
                 ToClient::Octets(octets) => self.send_datagram(number, octets, false),
@@ -268,6 +321,27 @@ impl Net {
         }
     }
 
+    /// Breaks the octets of the server as wanted. Returns how the stream ends after them, if it does.
+    fn break_stream(&mut self, number: usize, octets: &mut Vec<u8>) -> Option<bool> {
+        let socket = &mut self.sockets[number];
+        let before = socket.from_server;
+        if self.faults.mute_from.is_some_and(|first| number >= first) {
+            octets.clear();
+        }
+        socket.from_server += octets.len();
+        match self.faults.broken {
+            Some(Broken::SpoilAnswers(every)) => spoil(octets, before, every),
+            Some(Broken::Garbage(from)) => {
+                let own = from.saturating_sub(before).min(octets.len());
+                self.random.fill(&mut octets[own..]);
+            }
+            _ => {}
+        }
+        let (last, by_reset) = socket.ends_after?;
+        octets.truncate(last.saturating_sub(before));
+        (before + octets.len() >= last).then_some(by_reset)
+    }
+
     /// Puts a datagram on the link.
     fn send_datagram(&mut self, number: usize, octets: Vec<u8>, to_server: bool) {
         let copies = match self.random.random::<f64>() {
@@ -275,6 +349,16 @@ impl Net {
             draw if draw < self.faults.lost + self.faults.doubled => 2,
             _ => 1,
         };
+        let mut octets = octets;
+        if !to_server && !octets.is_empty() && self.chance(self.faults.spoilt) {
+            let place = self.random.random_range(0..octets.len());
+            octets[place] ^= 1 << self.random.random_range(0..8);
+        }
+        if !to_server && self.chance(self.faults.after_garbage) {
+            let mut garbage = vec![0; octets.len()];
+            self.random.fill(&mut garbage[..]);
+            self.schedule(self.now + self.faults.delay.start, Event::ToClient(number, garbage));
+        }
         for _ in 0..copies {
             let times = if self.chance(self.faults.late) { 10 } else { 1 };
             let at = self.now + times * self.delay();
@@ -333,6 +417,17 @@ impl Runtime for Simulated {
             net.schedule(at, Event::Connected(number, Ok(())));
         }
         net.server.opened(net.transport, number, true);
+        net.sockets[number].ends_after = match net.faults.broken {
+            Some(Broken::EndAfter { octets, by_reset }) => Some((octets, by_reset)),
+            Some(Broken::EndAtRandom(most)) => {
+                Some((net.random.random_range(0..=most), net.random.random()))
+            }
+            _ => None,
+        };
+        if let Some((0, by_reset)) = net.sockets[number].ends_after {
+            net.server.forget(number);
+            net.schedule(at, Event::Closed(number, by_reset));
+        }
         Ok(Stream(Rc::clone(&self.0), number))
     }
 
@@ -542,6 +637,16 @@ impl Inbox for Received {
             segment: octets.len(),
             timestamp: Some(*wall),
         })
+    }
+}
+
+/// Changes a bit of every octet whose number is a multiple of `every`, except the first. `before` octets came
+/// before.
+fn spoil(octets: &mut [u8], before: usize, every: usize) {
+    for (number, octet) in (before..).zip(octets) {
+        if number > 0 && number % every == 0 {
+            *octet ^= 0x10;
+        }
     }
 }
 

@@ -215,6 +215,11 @@ impl Server {
         }
     }
 
+    /// Until when it does nothing, if it does nothing now.
+    pub(super) fn end_of_stall(&self, now: Nanos) -> Option<Nanos> {
+        self.manners.stall.filter(|(from, to)| (*from..*to).contains(&now)).map(|(_, to)| to)
+    }
+
     /// The client sends a query over UDP. No query in flight on this socket may have its id.
     pub(super) fn sent(&mut self, now: Nanos, number: usize, query: &[u8]) {
         let id = u16::from_be_bytes([query[0], query[1]]);
@@ -232,11 +237,8 @@ impl Server {
 
     /// Octets have come, or a datagram.
     pub(super) fn receive(&mut self, now: Nanos, origin: Instant, number: usize, octets: &[u8]) {
-        let now = match self.manners.stall {
-            // What comes in a stall is looked at after it.
-            Some((from, to)) if (from..to).contains(&now) => to,
-            _ => now,
-        };
+        // What comes in a stall is looked at after it.
+        let now = self.end_of_stall(now).unwrap_or(now);
         if let Some(quic) = &mut self.quic {
             let at = origin + Duration::from_nanos(now);
             quic.receive(at, address_of(number), None, octets, octets.len());
@@ -268,7 +270,11 @@ impl Server {
                     tls.read_tls(&mut rest).unwrap();
                     let Ok(state) = tls.process_new_packets() else {
                         connection.is_closed = true;
-                        let by_reset = false;
+                        let (mut alert, by_reset) = (Vec::new(), false);
+                        while tls.wants_write() {
+                            tls.write_tls(&mut alert).unwrap();
+                        }
+                        self.out.push((number, ToClient::Octets(alert)));
                         return self.out.push((number, ToClient::Close { by_reset }));
                     };
                     if let Some(mut early) = tls.early_data() {
