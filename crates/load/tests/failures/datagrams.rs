@@ -10,47 +10,6 @@ use crate::applied::{apply, both, job};
 use crate::process::{alone, status_kib};
 use crate::server::{answer, frame, read_query, tcp_server, udp_server};
 
-/// Unexpected messages among right answers, a quarter each: the answer twice, and three that were not asked
-/// for.
-fn strays(number: u64, query: &[u8]) -> Vec<Vec<u8>> {
-    let right = answer(query, 0);
-    let mut other_question = right.clone();
-    other_question[13] ^= 0x01;
-    let mut other_id = right.clone();
-    other_id[0] ^= 0xff;
-    match number % 4 {
-        0 => vec![right.clone(), right],
-        1 => vec![other_question, right],
-        2 => vec![other_id, right],
-        _ => vec![vec![1], right],
-    }
-}
-
-#[test]
-fn strays_are_told_apart() {
-    let over_tcp = tcp_server(|mut stream| {
-        for number in 0.. {
-            let Some(query) = read_query(&mut stream) else { return };
-            for message in strays(number, &query) {
-                if !crate::server::send(&mut stream, &message) {
-                    return;
-                }
-            }
-        }
-    });
-    for (target, transport) in [(udp_server(strays), Transport::Udp), (over_tcp, Transport::Tcp)] {
-        let job = job(target, transport).with(|load| load.timeout = Duration::from_secs(2));
-        let result = apply(&job);
-        let counters = both(&result);
-        assert_eq!(counters.outcomes.lost(), 0, "{transport}");
-        let answered = counters.outcomes.answered;
-        let (duplicate, unexpected) = (counters.answers.duplicate, counters.answers.unexpected);
-        // What comes after the last query has ended is not waited for.
-        assert!(duplicate.abs_diff(answered / 4) <= 20, "{transport}: {duplicate} of {answered}");
-        assert!(unexpected.abs_diff(answered * 3 / 4) <= 40, "{transport}: {unexpected}");
-    }
-}
-
 #[test]
 fn garbage_with_the_right_id_is_malformed() {
     let garble = |_, query: &[u8]| vec![vec![query[0], query[1], 0x80, 0, 0, 9, 0, 0, 0, 0, 0, 0]];
