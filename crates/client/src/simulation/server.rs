@@ -343,7 +343,15 @@ impl Server {
         match asker {
             // Noted when it was sent.
             Asker::Datagram => {}
-            Asker::Frame => connection.note_query(now, Some(id), self.timeout, self.quota),
+            Asker::Frame => {
+                // When what had waited was sent is not known. Its id may be free since.
+                let has_waited = self
+                    .manners
+                    .stall
+                    .is_some_and(|(_, end)| (end..end + self.timeout).contains(&now));
+                let id = (!has_waited).then_some(id);
+                connection.note_query(now, id, self.timeout, self.quota);
+            }
             // All ids are 0 over HTTP and QUIC (RFC 8484, section 4.1; RFC 9250, section 4.2.1).
             Asker::Http2(_) | Asker::Quic(_) => {
                 connection.note_query(now, None, self.timeout, self.quota);
