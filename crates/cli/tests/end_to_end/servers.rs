@@ -27,7 +27,7 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
     let mut arguments = vec!["run", "transports", "--set", &kind_is, "--set", &address_is];
     // Turns of 50 ms are too short for the answers of a machine that does other things, too.
     let alternate = "repeat.alternate=runs";
-    for short in ["load.duration=300ms", "load.warm_up=300ms", &runs_are, alternate] {
+    for short in ["load.duration=1s", "load.warm_up=300ms", &runs_are, alternate] {
         arguments.extend(["--set", short]);
     }
     let done = room.dnslab(&arguments).exits_with(0);

@@ -178,7 +178,13 @@ fn forwarders_ask_over_tls_and_the_upstream_counts() {
 #[test]
 fn an_upstream_that_closes_idle_connections_gets_more_of_them() {
     let room = Room::with_load();
-    let settings = ["load.popular_names=20", "load.queries_in_all=20", "repeat.runs=1"];
+    // On a busy machine Stubby may give up a handshake, and answers SERVFAIL.
+    let settings = [
+        "load.popular_names=20",
+        "load.queries_in_all=20",
+        "repeat.runs=1",
+        "expect.wrong_limit=0.2",
+    ];
     let records = study(&room, "forwarders-idle", &settings, 7);
     for record in &records {
         assert_eq!(measured(record).counters.outcomes.answered, 20, "{}", record.variant);
@@ -205,7 +211,7 @@ fn counted_by_upstream<'a>(records: &'a [RunRecord], variant: &str) -> Option<&'
 fn both_legs_of_a_forwarder_are_measured() {
     let room = Room::with_load();
     let program = format!("server.binary={}", coredns().display());
-    let settings = [&program, "load.duration=500ms", "load.warm_up=200ms", "repeat.runs=1"];
+    let settings = [&program, "load.duration=2s", "load.warm_up=200ms", "repeat.runs=1"];
     let records = study(&room, "forwarding", &settings, 4);
     // BIND counts queries over TLS as queries over TCP.
     for (variant, transport) in [("udp", counter::QUERIES_UDP), ("dot", "QryTCP")] {

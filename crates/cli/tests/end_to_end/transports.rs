@@ -96,7 +96,7 @@ fn tickets_and_early_data_are_used() {
 fn the_experiment_on_all_transports_is_built_in() {
     let room = Room::with_load();
     let mut words = vec!["run", "transports"];
-    let short = ["load.duration=300ms", "load.warm_up=100ms", "repeat.runs=1", "load.padding=true"];
+    let short = ["load.duration=1s", "load.warm_up=300ms", "repeat.runs=1", "load.padding=true"];
     // Turns of 50 ms are too short for the answers of a machine that does other things, too.
     let short = [&short[..], &["repeat.alternate=runs"]].concat();
     short.iter().for_each(|set| words.extend(["--set", set]));
