@@ -229,7 +229,9 @@ impl Round {
     #[must_use]
     pub fn run(self, origin: Instant) -> u64 {
         let stop = AtomicBool::new(false);
-        let worker = Worker::new(Mirror::new(origin), Shard::new(&self.job, 0, usize::MAX, &stop));
+        let shard = Shard::new(&self.job, 0, usize::MAX, &stop);
+        let clients = shard.clients();
+        let worker = Worker::new(Mirror::new(origin), shard, clients);
         let end = worker.run().expect("a mirror has all that a worker asks for");
         let (warm_up, measured) = end.recorder.into_counters();
         warm_up.outcomes.answered + measured.outcomes.answered

@@ -12,7 +12,7 @@ use dnslab_wire::{Query, Transport};
 use crate::time::{Nanos, nanos};
 use crate::{Expected, TlsSettings};
 
-/// A worker with a window of at most so many queries acts on each of them by itself ([`Job::batch_delay`]).
+/// A worker with a window of at most so many queries acts on each of them by itself ([`Job::applied_batch_delay`]).
 const LONE_QUERIES: u32 = 4;
 
 /// One load on one server.
@@ -64,7 +64,7 @@ impl Job {
 
     /// How many workers a load has by default: one for each CPU, and at most one for each client. A closed
     /// loop has only so many that each worker has a window of five queries. So the batch delay is applied
-    /// ([`Job::batch_delay`]) whatever the number of CPUs: differences between transports depend on it.
+    /// ([`Job::applied_batch_delay`]) whatever the number of CPUs: differences between transports depend on it.
     #[must_use]
     pub fn default_workers(cpus: u32, load: &Load) -> u32 {
         let most = match load.window() {
@@ -110,8 +110,7 @@ impl Job {
     }
 
     pub(crate) fn retries_over_tcp(&self) -> bool {
-        let load = &self.settings;
-        load.truncated == Truncated::AskOverTcp && !load.transport.is_connection()
+        retries_over_tcp(&self.settings)
     }
 
     /// Queries carry an OPT record, so that answers may have one: with a cookie, the server's idle time, or
@@ -188,6 +187,11 @@ impl Job {
     }
 }
 
+/// Truncated answers are asked again over TCP.
+fn retries_over_tcp(load: &Load) -> bool {
+    load.truncated == Truncated::AskOverTcp && !load.transport.is_connection()
+}
+
 fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
     let has_choice = transport == Transport::Dot;
     TlsFacts {
@@ -210,14 +214,14 @@ fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
 #[must_use]
 pub fn sockets(load: &Load) -> u64 {
     let clients = u64::from(load.clients);
-    let retries = load.truncated == Truncated::AskOverTcp && !load.transport.is_connection();
-    let all = clients * u64::from(load.connections) + if retries { clients } else { 0 };
+    let retries = if retries_over_tcp(load) { clients } else { 0 };
+    let all = clients * u64::from(load.connections) + retries;
     let idle = load.idle.filter(|_| load.connect == Connect::OnDemand);
     match (&load.rate, idle) {
         (Some(rate), Some(idle)) => {
             let length = load.warm_up + load.duration;
-            let most_qps = rate.at(Duration::ZERO).max(rate.at(length)).max(rate.mean(length));
-            all.min((most_qps * (idle + load.timeout).as_secs_f64()).ceil() as u64)
+            let peak_qps = rate.at(Duration::ZERO).max(rate.at(length)).max(rate.mean(length));
+            all.min((peak_qps * (idle + load.timeout).as_secs_f64()).ceil() as u64)
         }
         _ => all,
     }

@@ -36,7 +36,7 @@ pub use job::{Job, sockets};
 pub use recorder::{IntervalRecord, Millisecond, Phases, Recorder};
 pub use response_matcher::Expected;
 pub use runtime::Runtime;
-pub use shard::Shard;
+pub use shard::{Clients, Shard};
 pub use time::{Nanos, ThreadTime, Timeline, nanos};
 pub use tls::{
     CertificateFault, ClientTls, FaultWatch, TlsSettings, TlsSettingsError, Verification,

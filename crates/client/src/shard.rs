@@ -52,6 +52,13 @@ pub struct Shard<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
+/// The clients of a [`Shard`], at rest.
+pub struct Clients<R: Runtime> {
+    pub(crate) slots: Vec<ConnectionSlot<R>>,
+    /// Empty where none are sent.
+    pub(crate) cookies: Vec<Cookie>,
+}
+
 impl<'a> Shard<'a> {
     /// The part of worker `number`, which may have `max_open` sockets at once. `stop` ends the measured
     /// window early. Queries in flight still get their outcome.
@@ -128,8 +135,15 @@ impl<'a> Shard<'a> {
         client * self.of + self.number
     }
 
+    /// The clients as they are before the load begins. A million of them take time, so they are made before
+    /// the timeline begins.
+    #[must_use]
+    pub fn clients<R: Runtime>(&self) -> Clients<R> {
+        Clients { slots: self.slots(), cookies: self.cookies() }
+    }
+
     /// In the order that [`crate::Worker`] keeps. A client's window is divided among its connections.
-    pub(crate) fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
+    fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
         let (load, clients) = (&self.job.settings, self.clients);
         let (connections, transport) = (load.connections, load.transport);
         let outstanding = match load.mode() {
@@ -147,7 +161,7 @@ impl<'a> Shard<'a> {
     }
 
     /// Random, as RFC 9018, section 3, wants them, and the same for the same seed.
-    pub(crate) fn cookies(&self) -> Vec<Cookie> {
+    fn cookies(&self) -> Vec<Cookie> {
         if !self.job.settings.cookies {
             return Vec::new();
         }

@@ -191,14 +191,15 @@ impl Start<'_> {
     /// slowest is ready. A worker that fails does not leave the others waiting.
     fn work(&self, stop: &AtomicBool, reports: Reports) -> Result<WorkerEnd, LoadError> {
         let pinned = self.pin();
+        let shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
+        let clients = shard.clients();
         self.barrier.wait();
         self.barrier.wait();
         pinned?;
         let origin = *self.origin.get().expect("set between the two waits");
         let clock = Clock::starting_at(origin);
         let kernel = Kernel::new(clock, Some(reports)).map_err(LoadError::Worker)?;
-        let shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
-        let worker = Worker::new(kernel, shard);
+        let worker = Worker::new(kernel, shard, clients);
         sleep_until(origin);
         worker.run().map_err(LoadError::Worker)
     }

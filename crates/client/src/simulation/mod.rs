@@ -171,7 +171,8 @@ impl Scenario {
         let net = Rc::new(RefCell::new(net));
         let stop = AtomicBool::new(self.interrupted);
         let shard = Shard::new(job, 0, 100_000, &stop);
-        let worker = Worker::new(Simulated(Rc::clone(&net)), shard);
+        let clients = shard.clients();
+        let worker = Worker::new(Simulated(Rc::clone(&net)), shard, clients);
         let end = worker.run().expect("the simulated kernel has all that is needed");
         let net = net.borrow();
         Played { end, right: net.server.right, asked: net.server.asked, now: net.now }

@@ -16,7 +16,7 @@ use crate::recorder::Recorder;
 use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::runtime::Runtime;
 use crate::sample::Sample;
-use crate::shard::Shard;
+use crate::shard::{Clients, Shard};
 use crate::time::{Nanos, ThreadTime};
 use dnslab_measure::Tls;
 use dnslab_wire::MessageBatch;
@@ -146,7 +146,8 @@ pub struct Worker<'a, R: Runtime> {
 impl<'a, R: Runtime> Worker<'a, R> {
     /// A worker for this part of a load.
     #[must_use]
-    pub fn new(runtime: R, shard: Shard<'a>) -> Self {
+    pub fn new(runtime: R, shard: Shard<'a>, clients: Clients<R>) -> Self {
+        let Clients { slots, cookies } = clients;
         let job = shard.job;
         let matcher = ResponseMatcher {
             queries: &job.queries,
@@ -154,7 +155,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
             reads_options: job.sends_options(),
-            cookies: shard.cookies(),
+            cookies,
             origin_unix_ns: 0,
             again: Vec::new(),
             wrong_example: None,
@@ -163,7 +164,6 @@ impl<'a, R: Runtime> Worker<'a, R> {
             signatures: Signatures::default(),
         };
         let query_source = shard.query_source();
-        let slots = shard.slots();
         let is_paced = matches!(query_source, QuerySource::Open { .. });
         let recorder = Recorder::new(shard.phases, job.turns.clone(), is_paced);
         let (until, max_queries) = (shard.phases.until, shard.max_queries);
