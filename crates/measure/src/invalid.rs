@@ -31,7 +31,7 @@ pub enum InvalidReason {
         /// Length of a slice, nanoseconds.
         slice_ns: u64,
         /// What half of the answers may take at most, nanoseconds.
-        most_ns: u64,
+        max_ns: u64,
     },
     /// The server fell silent.
     FellSilent {

@@ -248,8 +248,8 @@ impl Measured {
     pub fn slower_than_slices(&self) -> Option<InvalidReason> {
         let slice_ns = self.turns.as_ref()?.slice_ns;
         let median_ns = self.service_time.quantile_ns(0.5).unwrap_or(u64::MAX);
-        let most_ns = slice_ns / SLICES_FOR_ANSWER;
-        (median_ns > most_ns).then_some(InvalidReason::SlowerThanSlices { slice_ns, most_ns })
+        let max_ns = slice_ns / SLICES_FOR_ANSWER;
+        (median_ns > max_ns).then_some(InvalidReason::SlowerThanSlices { slice_ns, max_ns })
     }
 
     /// How long the server needs for the queries of `window` that are outstanding when a turn ends, if

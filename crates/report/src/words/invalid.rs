@@ -15,10 +15,10 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
         InvalidReason::Unanswered { due, warm_up_due, warm_up_answered, cause } => {
             unanswered(*due, *warm_up_due, *warm_up_answered) + &cause_text(cause.as_ref())
         }
-        InvalidReason::SlowerThanSlices { slice_ns, most_ns } => format!(
+        InvalidReason::SlowerThanSlices { slice_ns, max_ns } => format!(
             "half of the answers took more than {}, which is too long for slices of {}: set \
              `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
-            number::as_set(*most_ns),
+            number::as_set(*max_ns),
             number::as_set(*slice_ns)
         ),
         InvalidReason::FellSilent { silence, cause } => {

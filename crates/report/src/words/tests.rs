@@ -122,7 +122,7 @@ fn reasons() {
 {"why":"unanswered","due":0,"warm_up_due":9,"warm_up_answered":1}
 {"why":"unanswered","due":5,"warm_up_due":9,"warm_up_answered":0,"cause":{"cause":"connection","end":"refused"}}
 {"why":"unanswered","due":5,"warm_up_due":0,"warm_up_answered":0,"cause":{"cause":"signature","example":"BADKEY"}}
-{"why":"slower-than-slices","slice_ns":50000000,"most_ns":10000000}
+{"why":"slower-than-slices","slice_ns":50000000,"max_ns":10000000}
 {"why":"fell-silent","silence":{"from_ns":300000000,"length_ns":700000000,"window_ns":1000000000,"is_at_end":true},"cause":{"cause":"http","statuses":[[503,{"count":1,"first_ns":900000000}]]}}
 {"why":"fell-silent","silence":{"from_ns":300000000,"length_ns":600000000,"window_ns":1000000000,"is_at_end":false}}
 {"why":"lost","outcomes":{"due":200,"answered":77,"timed_out":3,"not_sent":120,"connection_lost":0,"malformed":0,"refused":0},"limit":0.5}
