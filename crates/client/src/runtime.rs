@@ -189,7 +189,3 @@ pub struct Group<'a> {
     /// When the kernel had the first of them, nanoseconds since 1970; `None` if it was not asked.
     pub timestamp: Option<u64>,
 }
-
-/// Datagrams that one call sends at most. The kernel cuts one into as many (`UDP_MAX_SEGMENTS` in
-/// `include/linux/udp.h`).
-pub const MAX_BATCH: usize = 128;

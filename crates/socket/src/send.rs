@@ -6,14 +6,10 @@ use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use dnslab_wire::{MessageBatch, Run};
+use dnslab_wire::{MAX_BATCH, MessageBatch, Run};
 
 use crate::cmsg::Control;
 use crate::peer::Peer;
-
-/// The most datagrams, or groups of them, that one call sends. The kernel cuts one datagram into as many
-/// (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
-pub const MAX_BATCH: usize = 128;
 
 /// Messages, each with the peer that it goes to.
 #[derive(Default)]

@@ -6,10 +6,10 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dnslab_socket::{
-    MAX_BATCH, MAX_GROUP, Peer, ReceiveBatch, SendBatch, enable_gro, enable_pktinfo,
-    enable_timestamps, receive_drops, send_batch, send_segments,
+    MAX_GROUP, Peer, ReceiveBatch, SendBatch, enable_gro, enable_pktinfo, enable_timestamps,
+    receive_drops, send_batch, send_segments,
 };
-use dnslab_wire::MessageBatch;
+use dnslab_wire::{MAX_BATCH, MessageBatch};
 
 fn pair() -> (UdpSocket, UdpSocket) {
     let (a, b) = (UdpSocket::bind("[::1]:0").unwrap(), UdpSocket::bind("[::1]:0").unwrap());

@@ -1,5 +1,9 @@
 //! Many messages in one buffer, on their way into one system call, one TLS record or one stream.
 
+/// The most datagrams, or groups of them, that one call sends. The kernel cuts one datagram into as many
+/// (`UDP_MAX_SEGMENTS` in `include/linux/udp.h`).
+pub const MAX_BATCH: usize = 128;
+
 /// Octets of a run at most. The kernel takes a group of segments as one datagram, of at most 65,507 octets
 /// (RFC 768 and RFC 791).
 const MAX_RUN: usize = 60_000;

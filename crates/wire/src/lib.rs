@@ -25,7 +25,7 @@ pub mod units;
 mod words;
 
 pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_answer};
-pub use batch::{MessageBatch, Run, datagrams};
+pub use batch::{MAX_BATCH, MessageBatch, Run, datagrams};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
 pub use edns::{Edns, EdnsOption};

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use dnslab_wire::{MessageBatch, datagrams};
+use dnslab_wire::{MAX_BATCH, MessageBatch, datagrams};
 
 use super::{Connection, ConnectionEnd, Delivery, Opened, Received, Route, Scratch};
-use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, MAX_BATCH, Runtime, Watched};
+use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
 use crate::time::{Nanos, Stamps};
 use dnslab_settings::ReceiveTime;
 
