@@ -32,6 +32,7 @@
 mod arrival;
 mod behaviour;
 mod choice;
+mod client_query;
 mod client_subnets;
 mod pace;
 mod popular;
@@ -50,6 +51,7 @@ mod zone;
 pub use arrival::{Arrival, Arrivals};
 pub use behaviour::{ClientBehaviour, Connect, Truncated};
 pub use choice::{Picker, Selection};
+pub use client_query::ClientQuery;
 pub use client_subnets::{ClientSubnets, ClientSubnetsError};
 pub use pace::{Pace, Schedule};
 pub use popular::popular_names;
