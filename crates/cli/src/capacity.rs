@@ -62,7 +62,8 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
 pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     let traffic = &arguments.traffic;
     let target = traffic.target.clone();
-    let mut draft = draft(traffic, &arguments.options, "capacity", String::new())?;
+    let mut draft =
+        draft(Document::of_options("capacity"), traffic, &arguments.options, String::new())?;
     let load = &mut draft.variants[0].load;
     load.duration.set_default(arguments.step_duration);
     let (seed, clients) = (draft.repeat.seed.value, load.clients.value);

@@ -1,6 +1,5 @@
 //! Matches answers to queries, and books what follows.
 
-use dnslab_traffic::QueryList;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
@@ -9,6 +8,7 @@ use crate::connection::{Delivery, Received};
 use crate::connection_slot::{ConnectionSlot, Pending};
 use crate::in_flight::{Entry, Known};
 use crate::recorder::{AnswerFacts, Loss, Recorder, Stray};
+use crate::replay::Queries;
 use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::time::{self, Nanos};
@@ -47,10 +47,10 @@ impl Retry {
 
 /// How often a query is sent at most. A server may refuse the cookie that it gave itself, or close every
 /// connection unseen. It must not be asked for ever.
-const MAX_TIMES: u8 = 4;
+pub(crate) const MAX_TIMES: u8 = 4;
 
 pub(crate) struct ResponseMatcher<'a> {
-    pub(crate) queries: &'a QueryList,
+    pub(crate) queries: Queries<'a>,
     /// An answer that comes this long after its query was sent is too late, even if the query has not been
     /// given up yet.
     pub(crate) timeout: Nanos,

@@ -198,12 +198,15 @@ pub enum LoadMode {
     Open {
         /// Intended queries per second over all clients.
         rate_qps: f64,
-        /// `constant` or `poisson`.
+        /// `constant` or `poisson`, or [`LoadMode::CLIENTS`].
         pace: String,
     },
 }
 
 impl LoadMode {
+    /// The pace of clients with queries of their own.
+    pub const CLIENTS: &str = "each client's own";
+
     /// How a load with this warm-up and this measured window was paced: the intended rate is that of the
     /// window.
     #[must_use]
@@ -217,6 +220,8 @@ impl LoadMode {
                     false => format!("{pace}, {rate}"),
                 },
             },
+            // The rate is known when the clients are.
+            Mode::Clients => Self::Open { rate_qps: 0.0, pace: Self::CLIENTS.to_owned() },
         }
     }
 }

@@ -134,6 +134,15 @@ impl Document {
         self.entries.insert(key.path, entry);
     }
 
+    /// Takes an argument of the command line that has no option, as it stands. What is wrong with it becomes a
+    /// problem.
+    pub fn argument(&mut self, key: &'static Key, text: &str) {
+        let place = Place { span: 0..text.len(), origin: Origin::Option(text.to_owned()) };
+        let read = read(key, text, Syntax::Option(""));
+        let entry = Entry::of(read, place, Layer::File, &mut self.problems);
+        self.entries.insert(key.path, entry);
+    }
+
     /// Takes one `--set`. What is wrong with it becomes a problem.
     ///
     /// The value is TOML. What is not TOML is taken as text, so that nobody has to quote quotes for the

@@ -352,6 +352,8 @@ pub enum Queries {
     Zone(TypeMix),
     /// The lines of a query file in the format of dnsperf.
     File(PathBuf),
+    /// What the clients of this capture asked.
+    Capture(PathBuf),
     /// The addresses of so many popular names in as many domains ([`dnslab_traffic::popular_names`]).
     Popular(u32),
 }
@@ -403,10 +405,11 @@ impl Default for HttpSettings {
 }
 
 impl Load {
-    /// Open loop with a rate, closed loop without one.
+    /// The clients of a capture, an open loop with a rate, or a closed loop.
     #[must_use]
     pub fn mode(&self) -> Mode {
         match &self.rate {
+            _ if self.capture.is_some() => Mode::Clients,
             Some(rate) => Mode::Open { rate: rate.clone(), pace: self.pace.unwrap_or_default() },
             None => Mode::Closed { outstanding: self.outstanding.unwrap_or(1) },
         }
@@ -417,7 +420,7 @@ impl Load {
     pub fn window(&self) -> Option<u64> {
         match self.mode() {
             Mode::Closed { outstanding } => Some(u64::from(self.clients) * u64::from(outstanding)),
-            Mode::Open { .. } => None,
+            Mode::Open { .. } | Mode::Clients => None,
         }
     }
 
@@ -466,6 +469,9 @@ impl Load {
     #[must_use]
     pub fn asked(&self) -> Queries {
         match (&self.queries, self.popular_names) {
+            _ if self.capture.is_some() => {
+                Queries::Capture(self.capture.clone().unwrap_or_default())
+            }
             (Some(path), _) => Queries::File(path.clone()),
             (None, Some(count)) => Queries::Popular(count),
             (None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),

@@ -11,9 +11,9 @@ use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CertificateKind, Figure, HostAddress, HostsChoice, Kind, LogSuffix, LogTarget,
-    MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice, ServerKind, Subnets,
-    TimeForm, TlsVersions, Value, Variant, VariantNames,
+    Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
+    LogTarget, MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice,
+    ServerKind, Subnets, TimeForm, TlsVersions, Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -120,6 +120,11 @@ const OVER_TCP: When = When::Variant(|variant| {
     let why = "only TCP has acknowledgements that the client's kernel delays";
     let help = "remove it, or choose one of the transports tcp, dot, doh2";
     used_if(variant.load.has_tcp(), why, help)
+});
+const REPLAYED: When = When::Variant(|variant| {
+    let why = "no capture is played";
+    let help = "add `load.capture`, or remove it";
+    used_if(variant.load.capture.is_some(), why, help)
 });
 const WITH_QUOTA: When = When::Variant(|variant| {
     let why = "no client closes a connection after a number of queries";
@@ -425,6 +430,16 @@ settings! {
         rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched;
         /// Open loop: equal gaps between the queries, or those of a Poisson process
         pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE");
+        /// Capture (pcap, pcapng or dnstap, plain or compressed) whose clients are played, each with its own
+        /// timing, sockets, connections and tickets
+        capture: Option<PathBuf> = None, absent("queries of the load's own");
+        /// How many times as many clients as in the capture: so many of its stretches, each as long as
+        /// the load, are played side by side, each with clients of its own. Of a last fraction of a
+        /// stretch, that share of the clients is played
+        factor: Factor = Factor(1.0), when(&[REPLAYED]), flag("factor", "N"), under(CLIENTS);
+        /// How many times as fast as in the capture each client asks. More clients (`load.factor`) are
+        /// closer to more users than faster ones
+        speed: Factor = Factor(1.0), when(&[REPLAYED]), flag("speed", "N"), under(CLIENTS);
         /// Length of the measured window; with `load.queries_in_all`, the longest
         duration: Duration = Duration::from_secs(10), lasting(MS, WEEK), flag("duration", "DURATION"),
             searched;

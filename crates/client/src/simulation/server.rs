@@ -1,6 +1,6 @@
 //! The server at the end of the simulated link: all six transports, well-behaved or not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -115,6 +115,8 @@ pub(super) struct Server {
     pub(super) right: u64,
     /// Messages that came with a right header.
     pub(super) asked: u64,
+    /// The first labels of the names that each socket asked for. Over QUIC a query does not tell its socket.
+    pub(super) labels: BTreeMap<usize, BTreeSet<Vec<u8>>>,
 }
 
 /// Certificate and key, made once. Ed25519, so that signatures have one length in each run.
@@ -178,6 +180,7 @@ impl Server {
             out: Vec::new(),
             right: 0,
             asked: 0,
+            labels: BTreeMap::new(),
         }
     }
 
@@ -340,6 +343,8 @@ impl Server {
         query: &[u8],
     ) {
         let id = u16::from_be_bytes([query[0], query[1]]);
+        let label = &query[13..13 + usize::from(query[12])];
+        self.labels.entry(number).or_default().insert(label.to_vec());
         match asker {
             // Noted when it was sent.
             Asker::Datagram => {}

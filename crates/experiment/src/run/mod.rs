@@ -1,6 +1,7 @@
 //! From the plan to the records: the session over all runs, and one run from server start to server stop.
 
 mod calibrate;
+mod captured;
 mod case;
 mod first_query;
 mod leftovers;

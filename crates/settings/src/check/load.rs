@@ -52,6 +52,7 @@ impl Check<'_> {
 
     /// At most one worker per client, and one for each CPU that they are pinned to.
     fn workers(&mut self, load: &mut LoadDraft) {
+        let is_captured = load.capture.value.is_some();
         let LoadDraft { workers, cpus, clients, .. } = load;
         let pinned = u32::try_from(cpus.value.len()).unwrap_or(u32::MAX);
         let wanted = workers.value.or((pinned > 0).then_some(pinned));
@@ -64,7 +65,7 @@ impl Check<'_> {
                 [cpus.mark("the CPUs"), workers.mark("the workers")],
                 "remove `load.workers`, or name one CPU for each",
             ),
-            (_, Some(count)) if count > most => self.problem(
+            (_, Some(count)) if count > most && !is_captured => self.problem(
                 format!("{count} workers for {most} clients: some would have none"),
                 [
                     workers.mark("the workers").or_else(|| cpus.mark("the workers")),
@@ -80,6 +81,7 @@ impl Check<'_> {
     /// Checks what is asked, and that the files that it comes from are there.
     fn queries(&mut self, load: &mut LoadDraft) {
         self.file(&mut load.queries, "query file");
+        self.file(&mut load.capture, "capture");
         self.file(&mut load.tsig_file, "file with a TSIG key");
         if let (Some(Subnets::File(path)), Some(place)) =
             (&load.client_subnets.value, Field::place(&load.client_subnets))
