@@ -139,9 +139,7 @@ impl Job {
     }
 
     pub(crate) fn retries_over_tcp(&self) -> bool {
-        let is_udp = |endpoint: &Endpoint| endpoint.transport == Transport::Udp;
-        let truncates = !self.settings.transport.is_connection() || self.others.iter().any(is_udp);
-        self.settings.truncated == Truncated::AskOverTcp && truncates
+        retries_over_tcp(&self.settings)
     }
 
     /// Queries carry an OPT record, so that answers may have one: with a cookie, the server's idle time, or
@@ -164,6 +162,7 @@ impl Job {
         let tls = self.tls.as_ref().filter(|_| load.transport.is_encrypted());
         LoadFacts {
             transport: load.transport.to_string(),
+            mix: load.mix.as_ref().map(ToString::to_string).unwrap_or_default(),
             target: self.target.to_string(),
             clients: load.clients,
             mode: self.mode(),
@@ -234,7 +233,8 @@ impl Job {
 
 /// Truncated answers are asked again over TCP.
 fn retries_over_tcp(load: &Load) -> bool {
-    load.truncated == Truncated::AskOverTcp && !load.transport.is_connection()
+    let truncates = load.transports().any(|transport| !transport.is_connection());
+    load.truncated == Truncated::AskOverTcp && truncates
 }
 
 fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {

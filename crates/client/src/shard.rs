@@ -88,8 +88,8 @@ impl<'a> Shard<'a> {
             None => (load.clients - number).div_ceil(of),
         };
         let opens_at_start = load.connect == Connect::AtStart;
-        let (connects_from, connects_until) = match load.transport.is_connection() && opens_at_start
-        {
+        let has_connections = load.transports().any(Transport::is_connection);
+        let (connects_from, connects_until) = match has_connections && opens_at_start {
             true => time_to_connect(job, &phases),
             false => (0, 0),
         };
@@ -186,7 +186,7 @@ impl<'a> Shard<'a> {
     /// In the order that [`crate::Worker`] keeps. A client's window is divided among its connections.
     fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
         let (load, clients) = (&self.job.settings, self.clients);
-        let (connections, transport) = (load.connections, load.transport);
+        let connections = load.connections;
         let outstanding = match load.mode() {
             Mode::Closed { outstanding } => outstanding,
             Mode::Open { .. } | Mode::Clients => 0,
@@ -194,7 +194,10 @@ impl<'a> Shard<'a> {
         let usual = (0..connections).flat_map(|connection| {
             let widest = outstanding / connections;
             let widest = widest + u32::from(connection < outstanding % connections);
-            (0..clients).map(move |client| ConnectionSlot::new(client, transport, widest))
+            (0..clients).map(move |client| {
+                let transport = self.transport_of(self.client_number(client));
+                ConnectionSlot::new(client, transport, widest)
+            })
         });
         usual.collect()
     }

@@ -231,6 +231,9 @@ impl LoadMode {
 pub struct LoadFacts {
     /// `udp`, `tcp`, `dot`, `doh2`, `doq` or `doh3`.
     pub transport: String,
+    /// The shares of the clients that used other transports, as `load.mix` has them; empty if all used one.
+    #[serde(default)]
+    pub mix: String,
     /// Address and port that the queries went to.
     pub target: String,
     /// Simulated clients, each with its own socket.

@@ -322,16 +322,23 @@ impl Variant {
     /// Where an external server answers; `None` for one that is started.
     #[must_use]
     pub fn target(&self) -> Option<SocketAddr> {
-        let (server, transport) = (&self.server, self.load.transport);
+        self.target_over(self.load.transport)
+    }
+
+    /// Where an external server answers over this transport; `None` for one that is started.
+    #[must_use]
+    pub fn target_over(&self, transport: Transport) -> Option<SocketAddr> {
+        let server = &self.server;
         let port = server.port_for(transport).unwrap_or(transport.default_port());
         (server.kind == ServerChoice::External).then(|| (server.address.ip(), port).into())
     }
 
-    /// How the certificate is verified; `None` if the transport has none.
+    /// How the certificate is verified; `None` if no transport has one.
     #[must_use]
     pub fn verification(&self) -> Option<Verification> {
         let Server { kind, insecure, authority, .. } = &self.server;
-        self.load.transport.is_encrypted().then(|| match (kind, authority) {
+        let is_encrypted = self.load.transports().any(Transport::is_encrypted);
+        is_encrypted.then(|| match (kind, authority) {
             (ServerChoice::Started(_), _) if !insecure => Verification::RunAuthority,
             (ServerChoice::External, Some(path)) => Verification::Authority(path.clone()),
             _ => Verification::Off,
@@ -405,6 +412,17 @@ impl Default for HttpSettings {
 }
 
 impl Load {
+    /// The transports of its clients, [`Load::transport`] first.
+    pub fn transports(&self) -> impl Iterator<Item = Transport> + '_ {
+        std::iter::once(self.transport).chain(self.mixed().iter().map(|(transport, _)| *transport))
+    }
+
+    /// The other transports, each with the share of the clients that use it.
+    #[must_use]
+    pub fn mixed(&self) -> &[(Transport, f64)] {
+        self.mix.as_ref().map_or(&[], |mix| mix.shares())
+    }
+
     /// The clients of a capture, an open loop with a rate, or a closed loop.
     #[must_use]
     pub fn mode(&self) -> Mode {
@@ -488,6 +506,7 @@ impl Load {
     #[must_use]
     pub fn has_tcp(&self) -> bool {
         let asks_again = self.truncated == Truncated::AskOverTcp;
-        self.transport.runs_over_tcp() || self.transport == Transport::Udp && asks_again
+        self.transports()
+            .any(|transport| transport.runs_over_tcp() || transport == Transport::Udp && asks_again)
     }
 }

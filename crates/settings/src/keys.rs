@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, Truncated, TypeMix,
+    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -420,6 +420,10 @@ settings! {
         /// How queries travel: UDP, TCP, DNS over TLS, DNS over HTTPS with HTTP/2, DNS over QUIC, or DNS
         /// over HTTPS with HTTP/3
         transport: Transport = Transport::Udp, flag("transport", "TRANSPORT");
+        /// Shares of the clients that use other transports than `load.transport`, e.g. `"dot:30%,doh2:5%"`.
+        /// Each client keeps its transport
+        mix: Option<TransportMix> = None, absent("all clients use `load.transport`"),
+            flag("mix", "TRANSPORT:SHARE,..."), under(CLIENTS);
         /// Simulated clients, each with sockets, tickets and cookies of its own
         clients: u32 = 100, count(1, 1_000_000), flag("clients", "N");
         /// Closed loop: queries that each client keeps outstanding
@@ -580,6 +584,10 @@ settings! {
         wrong_limit: f64 = 0.001;
         /// Share of unanswered queries beyond which a run is invalid
         lost_limit: f64 = 0.5;
+        /// How much later than due one in a hundred queries of a capture may begin, beyond which a run is
+        /// invalid
+        lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE),
+            when(&[REPLAYED]);
     }
 }
 

@@ -26,7 +26,7 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
         let last = now.min(self.until.saturating_sub(1));
         if let QuerySource::Clients { .. } = self.query_source {
-            return self.take_up(last);
+            return self.take_up(last, now);
         }
         let QuerySource::Open { arrivals } = &mut self.query_source else { return };
         while self.left > 0
@@ -46,7 +46,7 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     /// Takes up what clients with queries of their own have to send until `last`.
-    fn take_up(&mut self, last: Nanos) {
+    fn take_up(&mut self, last: Nanos, now: Nanos) {
         while self.left > 0
             && let QuerySource::Clients { upcoming } = &mut self.query_source
             && let Some(ClientQuery { due_ns, client, query }) = upcoming.next_if_due(last)
@@ -56,6 +56,7 @@ impl<R: Runtime> Worker<'_, R> {
             let number = self.slot_of_comer(client / self.shard.of);
             self.left -= 1;
             self.recorder.due(due_ns);
+            self.recorder.taken_up(due_ns, now);
             self.unsettled += 1;
             let pending = Pending { due: Some(due_ns), query, sent_before: 0 };
             self.slots[number as usize].pending.push_back(pending);

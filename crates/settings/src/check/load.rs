@@ -26,6 +26,21 @@ impl Check<'_> {
         if let Mode::Closed { outstanding } = load.checked().mode() {
             load.outstanding.value = load.rate.value.is_none().then_some(outstanding);
         }
+        if let Some(mix) = &load.mix.value
+            && mix.shares().iter().any(|(transport, _)| *transport == load.transport.value)
+        {
+            self.problem(
+                format!(
+                    "`load.mix` has the shares of the other transports: `{}` is `load.transport`",
+                    load.transport.value
+                ),
+                [
+                    load.mix.mark("among the others"),
+                    load.transport.mark("the transport of the rest"),
+                ],
+                "remove it from the mix, or choose another `load.transport` for the rest",
+            );
+        }
         self.workers(load);
         self.queries(load);
         self.tls(draft);
