@@ -440,6 +440,7 @@ mod tests {
             "baseline",
             // Files that are read.
             "server.authority",
+            "load.capture",
             "load.queries",
             "load.tsig_file",
             // Read by dnslab's own parser.

@@ -1,5 +1,8 @@
 //! The load of a variant, checked.
 
+use std::time::Duration;
+
+use dnslab_traffic::{Connect, Truncated};
 use dnslab_wire::{Method, Transport};
 
 use super::Check;
@@ -9,8 +12,25 @@ use crate::{
     VariantDraft,
 };
 
+/// Captured clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
+/// 7766, section 6.2.3, wants a time of the order of seconds).
+const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
+
 /// Queries that Knot DNS 3.4 answers together on one connection over QUIC.
 const STREAMS_OF_KNOT: u32 = 9;
+
+/// Lets captured clients behave as clients do that nobody has told anything.
+fn as_captured(load: &mut LoadDraft) {
+    if !load.connect.is_written() {
+        load.connect.value = Connect::OnDemand;
+    }
+    if !load.truncated.is_written() {
+        load.truncated.value = Truncated::AskOverTcp;
+    }
+    if !load.idle.is_written() {
+        load.idle.value = Some(IDLE_OF_CLIENTS);
+    }
+}
 
 impl Check<'_> {
     pub(super) fn load(&mut self, draft: &mut VariantDraft) {
@@ -40,6 +60,9 @@ impl Check<'_> {
                 ],
                 "remove it from the mix, or choose another `load.transport` for the rest",
             );
+        }
+        if load.capture.value.is_some() {
+            as_captured(load);
         }
         self.workers(load);
         self.queries(load);

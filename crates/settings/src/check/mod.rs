@@ -7,9 +7,7 @@ pub use server::is_name;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use dnslab_traffic::{Connect, Truncated};
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 
@@ -18,14 +16,10 @@ use crate::key::{Field, Setting, Unused, When};
 use crate::problem::shown;
 use crate::suggestion::closest_word;
 use crate::{
-    CommonDraft, Experiment, LoadDraft, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Origin, Place,
-    Problem, Problems, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant, VariantDraft,
-    VariantNames, Written, find,
+    CommonDraft, Experiment, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Origin, Place, Problem,
+    Problems, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant, VariantDraft, VariantNames,
+    Written, find,
 };
-
-/// Captured clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
-/// 7766, section 6.2.3, wants a time of the order of seconds).
-const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
 
 /// What the check asks of the machine that it runs on. By default nothing: relative paths stay as they are,
 /// every file is there, and no name has an address.
@@ -227,7 +221,6 @@ impl Check<'_> {
             (&mut load.outstanding, "closed loop"),
             "keep `outstanding` to send when an answer comes, or `rate` to send by the clock",
         );
-        self.capture_alone(load);
         if load.rate.is_written() {
             load.outstanding.value = None;
             load.pace.value.get_or_insert_default();
@@ -267,45 +260,6 @@ impl Check<'_> {
         );
         if server.query_log.value && draft.log.to.value == LogTarget::None {
             draft.log.to.value = LogTarget::File;
-        }
-    }
-
-    /// A capture says who asks what and when.
-    fn capture_alone(&mut self, load: &mut LoadDraft) {
-        const HELP: &str = "remove it, or remove `load.capture`";
-        macro_rules! alone {
-            ($($key:ident: $what:literal),+ $(,)?) => {$(
-                self.exclude(
-                    concat!("`load.capture` says ", $what, ": `load.", stringify!($key), "` has no place"),
-                    (&mut load.capture, "a capture"),
-                    (&mut load.$key, $what),
-                    HELP,
-                );
-            )+};
-        }
-        alone! {
-            clients: "how many clients there are",
-            outstanding: "when clients ask",
-            rate: "when clients ask",
-            pace: "when clients ask",
-            queries: "what clients ask",
-            popular_names: "what clients ask",
-            types: "what clients ask",
-            recursion_desired: "which flags queries have",
-            edns_payload: "which OPT records queries have",
-            connections: "that a client is one address",
-        }
-        if load.capture.value.is_some() {
-            // As clients do that nobody has told anything.
-            if !load.connect.is_written() {
-                load.connect.value = Connect::OnDemand;
-            }
-            if !load.truncated.is_written() {
-                load.truncated.value = Truncated::AskOverTcp;
-            }
-            if !load.idle.is_written() {
-                load.idle.value = Some(IDLE_OF_CLIENTS);
-            }
         }
     }
 
