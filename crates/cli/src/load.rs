@@ -25,7 +25,7 @@ pub(crate) fn apply(experiment: Experiment, traffic: &Traffic) -> Result<Exit, F
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
     let traffic = &arguments.traffic;
     let question = format!("What does {} answer under this load?", traffic.target);
-    check(draft(Document::of_options("load"), traffic, &arguments.options, question)?)
+    check(draft(("load", Document::of_options("load")), traffic, &arguments.options, question)?)
 }
 
 /// The experiment of a draft that was made from arguments.
@@ -44,7 +44,7 @@ pub(crate) fn here() -> Result<Here, Failure> {
 /// The arguments that every command with a load has, as an experiment. A wrong target or a missing way to
 /// verify the certificate is reported here; the check reports all other faults.
 pub(crate) fn draft<const IS_SEARCH: bool>(
-    mut document: Document,
+    (name, mut document): (&str, Document),
     traffic: &Traffic,
     options: &KeyOptions<IS_SEARCH>,
     question: String,
@@ -52,7 +52,7 @@ pub(crate) fn draft<const IS_SEARCH: bool>(
     options.put_into(&mut document);
     traffic.set.iter().for_each(|set| document.set(set));
     let mut draft = document.draft();
-    draft.top.name.set(draft.variants[0].name.clone());
+    draft.top.name.set(name.to_owned());
     draft.top.question.set_default(question);
     draft.repeat.runs.set_default(1);
     let variant = &mut draft.variants[0];

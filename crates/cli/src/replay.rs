@@ -27,11 +27,11 @@ pub(crate) fn replay(arguments: &Replay) -> Result<Exit, Failure> {
         traffic.target,
         capture.file_name().unwrap_or_default().to_string_lossy()
     );
-    let mut draft = draft(document, traffic, options, question)?;
+    let mut draft = draft(("replay", document), traffic, options, question)?;
     let load = &mut draft.variants[0].load;
     load.warm_up.set_default(Duration::ZERO);
     if !load.duration.is_written() {
-        let census = Census::take(&path, WEEK).map_err(|error| Failure::bad_input(error.into()))?;
+        let census = Census::take(&path, WEEK).map_err(Failure::bad_input)?;
         // All slices side by side have the whole of it; the last query is within.
         let slices = load.factor.value.0.ceil().max(1.0);
         let length = census.length.div_f64(load.speed.value.0 * slices) + Duration::from_millis(1);

@@ -205,7 +205,7 @@ impl SeenQueries {
     }
 
     fn left_out(&self) -> String {
-        let skipped = self.reader.counts().skipped();
+        let skipped = self.reader.counts().reasons();
         let skipped = skipped.map(|(reason, count)| (reason.to_string(), count));
         let unfit = self.unfit.iter().map(|(why, count)| (why.to_string(), *count));
         let parts = skipped.chain(unfit).filter(|(_, count)| *count > 0);

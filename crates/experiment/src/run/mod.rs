@@ -17,6 +17,7 @@ mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
+pub use captured::Census;
 pub use first_query::{FirstQueryError, OptionForm};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
