@@ -6,6 +6,7 @@
 //! again. `DNSLAB_SEEDS=10000` plays so many over each transport.
 
 mod broken;
+mod clock;
 mod idle;
 mod network;
 mod server;
