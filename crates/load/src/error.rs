@@ -27,8 +27,8 @@ pub enum LoadError {
     /// More sockets than the process may open.
     #[error(
         "the clients may have {sockets} sockets open at once, but this process may open {limit} \
-         files: use fewer clients or connections, let clients connect on query_source and close what is \
-         idle (`load.connect = \"on-query_source\"` and `load.idle`; in an open loop no more stay open \
+         files: use fewer clients or connections, let clients connect on demand and close what is \
+         idle (`load.connect = \"on-demand\"` and `load.idle`; in an open loop no more stay open \
          than become busy within that time and the time-out), or raise the limit (`ulimit -n`)"
     )]
     TooManySockets {
