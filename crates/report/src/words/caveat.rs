@@ -64,7 +64,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             "The batching of sends and receives is a large part of the latency, and in a \
              closed loop it bounds the rate too",
             format!(
-                "batches of up to {}, median latency {}",
+                "batching added at most {} on average, median latency {}",
                 number::duration(*batch_delay_ns as f64),
                 number::duration(*p50_ns as f64)
             ),
