@@ -75,7 +75,7 @@ fn every_end_has_its_sentence() {
     assert_eq!(
         generator,
         "ns1.example meets lost<0.1%, p99<10ms up to at least 64,000 queries per second; above, the \
-         load generator was the limit: The load generator had no CPU left: the server may do more than \
+         load generator was the bottleneck: The load generator had no CPU left: the server may do more than \
          this figure says (busiest worker: 97.0 % of its CPU). Add a worker with a CPU of its own \
          (`--set load.workers=2`), or give the server fewer CPUs."
     );
