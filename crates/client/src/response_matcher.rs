@@ -62,7 +62,7 @@ pub(crate) struct ResponseMatcher<'a> {
     /// The cookies of the worker's clients; empty where none are sent.
     pub(crate) cookies: Vec<Cookie>,
     /// The zero of the timeline, nanoseconds since 1970 in UTC. Signatures have the time of day (RFC 8945,
-    /// section 4.2).
+    /// section 4.2), which somebody may set while the load runs.
     pub(crate) origin_unix_ns: u64,
     /// Queries to ask again. The worker takes them.
     pub(crate) again: Vec<Retry>,
@@ -98,6 +98,11 @@ impl Signatures {
 }
 
 impl ResponseMatcher<'_> {
+    /// To be called before a batch is signed, and before answers to signed queries are read.
+    pub(crate) fn read_time_of_day(&mut self, runtime: &impl Runtime) {
+        self.origin_unix_ns = runtime.wall_clock().saturating_sub(runtime.now());
+    }
+
     #[inline]
     pub(crate) fn receive<R: Runtime>(
         &mut self,

@@ -355,7 +355,13 @@ impl Walk {
                 return;
             }
             let entry = self.read(known, value);
-            self.entries.insert(known.path, entry);
+            if self.entries.insert(known.path, entry).is_some() {
+                // TOML refuses a name that is there twice, so one of the two is the name of before.
+                let message = format!("`{}` is there twice, under two names", known.path);
+                let mark = in_file(key.span()).mark("the same key");
+                let help = format!("keep `{}`", known.path);
+                self.problems.push(Problem::new(message, mark).help(help));
+            }
         } else if is_group(&path) {
             match value.get_ref() {
                 DeValue::Table(table) => {

@@ -7,6 +7,7 @@
 
 mod broken;
 mod clients;
+mod clock;
 mod idle;
 mod network;
 mod server;

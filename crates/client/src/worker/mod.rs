@@ -230,8 +230,6 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// # Errors
     /// When the kernel lacks what the loop stands on.
     pub fn run(mut self) -> std::io::Result<WorkerEnd> {
-        let unix = self.runtime.wall_clock();
-        self.matcher.origin_unix_ns = unix.saturating_sub(self.runtime.now());
         for number in 0..self.slots.len() as u32 {
             let gaps = u64::from(number).saturating_mul(self.shard.connect_gap);
             self.slots[number as usize].reconnect_at = self.shard.connects_from + gaps;

@@ -177,6 +177,9 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let mut ids = [0u16; BATCH_LIMIT];
         let is_grouped = self.group(number, limit);
+        if self.shard.job.settings.tsig.is_some() {
+            self.matcher.read_time_of_day(&self.runtime);
+        }
         let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
         // Signing a batch takes time, which is not the server's.
         let sent = match &self.shard.job.settings.tsig {

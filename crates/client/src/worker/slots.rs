@@ -34,6 +34,9 @@ impl<R: Runtime> Worker<'_, R> {
         let (mut end, mut has_looked) = (None, false);
         // Out of the slot while it delivers into it.
         let Some(mut connection) = slot.connection.take() else { return };
+        if slot.signed.is_some() {
+            self.matcher.read_time_of_day(&self.runtime);
+        }
         for _ in 0..READS_PER_ROUND {
             let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);
             let mut deliver = |delivery: Delivery<'_>| {

@@ -36,7 +36,7 @@ fn runs(page: &Page<'_>) -> String {
         "p99.9",
         "server CPU",
         "generator",
-        "self-check, limit and reasons",
+        "self-check, bottleneck and reasons",
     ];
     let mut html = String::from(
         "<section>\n<details><summary>Every run</summary>\n\
