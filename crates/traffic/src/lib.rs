@@ -25,6 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A [`population`] describes many clients and gives each [`ClientQuery`] of theirs, as a capture would.
+//!
 //! This crate opens no socket and no file, reads no clock, and allocates nothing for an arrival.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -36,6 +38,7 @@ mod client_query;
 mod client_subnets;
 mod pace;
 mod popular;
+pub mod population;
 mod program;
 mod queries;
 mod query_file;
