@@ -172,7 +172,7 @@ pub fn accept_frame_stream(stream: &mut (impl Read + Write)) -> Result<(), Hands
 /// Says that everything up to STOP was read.
 ///
 /// # Errors
-/// When the stream fails. All frames were read before, so a caller may ignore it.
+/// When the stream fails. All frames were read before, so a caller may ignore it: Unbound closes the stream at once.
 pub fn finish_frame_stream(stream: &mut impl Write) -> io::Result<()> {
     let mut finish = Vec::new();
     push_control(&mut finish, FINISH, None);

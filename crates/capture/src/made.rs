@@ -118,7 +118,7 @@ pub(crate) fn fragments(packet: &[u8], id: u16, step: usize) -> Vec<Vec<u8>> {
             made[2..4].copy_from_slice(&(20 + octets.len() as u16).to_be_bytes());
             made[4..6].copy_from_slice(&id.to_be_bytes());
             let more = if number < last { 0x2000 } else { 0 };
-            made[6..8].copy_from_slice(&(offset / 8 | more).to_be_bytes());
+            made[6..8].copy_from_slice(&((offset / 8) | more).to_be_bytes());
         } else {
             made[4..6].copy_from_slice(&(8 + octets.len() as u16).to_be_bytes());
             made[6] = 44;

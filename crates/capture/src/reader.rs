@@ -114,9 +114,11 @@ impl<R: Read> CaptureReader<R> {
         let mut window = Window::new(decoder, CAPACITY);
         let container = match Container::open(&mut window) {
             Ok(Some(container)) => container,
-            Ok(None) if window.data().is_empty() && !window.is_cut() => {
-                return Err(CaptureError::Empty);
+            Ok(None) if window.data().len() < 4 && window.is_cut() => {
+                let cut = Fault::Cut("the header of a file");
+                return Err(error_of(cut, 0, window.offset()));
             }
+            Ok(None) if window.data().is_empty() => return Err(CaptureError::Empty),
             Ok(None) => {
                 let first = window.data()[..window.data().len().min(4)].to_vec();
                 return Err(CaptureError::Unknown { first });

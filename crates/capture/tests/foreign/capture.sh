@@ -20,10 +20,12 @@ capture() {
         sleep 0.05
     done
 }
-capture lo.pcap 'listening on' tcpdump -i lo -U --immediate-mode
-capture snapped.pcap 'listening on' tcpdump -i lo -U --immediate-mode -s 70
-capture cooked.pcap 'listening on' tcpdump -i any -y LINUX_SLL -U --immediate-mode
-capture cooked2.pcap 'listening on' tcpdump -i any -y LINUX_SLL2 -U --immediate-mode --time-stamp-precision=nano
+# What is captured is written at once. The buffer has room for all of it: otherwise the kernel drops packets.
+now='-U --immediate-mode -B 32768'
+capture lo.pcap 'listening on' tcpdump -i lo $now
+capture snapped.pcap 'listening on' tcpdump -i lo $now -s 70
+capture cooked.pcap 'listening on' tcpdump -i any -y LINUX_SLL $now
+capture cooked2.pcap 'listening on' tcpdump -i any -y LINUX_SLL2 $now --time-stamp-precision=nano
 capture two.pcapng 'File:' dumpcap -i lo -i any
 large=$(printf 'ab%.0s' $(seq 3000))
 for number in $(seq 20); do echo "name-$number.example TXT"; done > names
@@ -38,11 +40,12 @@ dig @127.0.0.1 +tcp +ednsopt=65001:$large segments.example TXT >> dig.log
 dig @127.0.0.1 +opcode=NOTIFY notify.example SOA >> dig.log
 dig @127.0.0.1 last.example TXT >> dig.log
 for file in lo.pcap cooked.pcap cooked2.pcap two.pcapng; do
-    until tshark -r $file -Y 'dns.qry.name == "last.example" && dns.flags.response == 1' 2> tshark.log | grep -q last; do
+    until tshark -r $file -Y 'dns.qry.name == "last.example" && dns.flags.response == 1' 2> tshark.err | grep -q last; do
         sleep 0.1
     done
 done
 kill -INT $captures
 wait $captures || true
+! grep -h 'dropped by kernel' ./*.log | grep -v '^0 '
 kill $named
 wait $named || true
