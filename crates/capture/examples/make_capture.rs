@@ -12,7 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, queries, clients, qps] = words.as_slice() else {
         return Err(Error::other("make_capture FILE QUERIES CLIENTS QPS").into());
     };
-    let (queries, clients, qps): (u64, u32, f64) = (queries.parse()?, clients.parse()?, qps.parse()?);
+    let (queries, clients, qps): (u64, u32, f64) =
+        (queries.parse()?, clients.parse()?, qps.parse()?);
     let mut writer = CaptureWriter::pcap(BufWriter::new(File::create(path)?))?;
     let mut message = Vec::new();
     for number in 0..queries {
