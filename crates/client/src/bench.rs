@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -317,6 +318,10 @@ impl Runtime for Mirror {
         self.connect(path)
     }
 
+    fn bind_shared(&mut self, _: SocketAddr, _: DatagramOptions) -> io::Result<MirrorSocket> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn watch(&mut self, socket: Watched<'_, Self>, slot: u32, watch: Watch) -> io::Result<()> {
         let (Watched::Stream(socket) | Watched::Datagrams(socket)) = socket;
         socket.0.borrow_mut().slot = slot;
@@ -390,6 +395,16 @@ impl DatagramSocket for MirrorSocket {
         Ok(batch.len() - first)
     }
 
+    fn send_from(
+        &self,
+        batch: &MessageBatch,
+        _: &[IpAddr],
+        _: SocketAddr,
+        first: usize,
+    ) -> io::Result<usize> {
+        self.send_batch(batch, first, 1)
+    }
+
     fn send_segments(&self, _: &[u8], _: usize) -> io::Result<()> {
         Ok(())
     }
@@ -415,8 +430,12 @@ impl Inbox for MirrorInbox {
         Self::default()
     }
 
+    fn shared() -> Self {
+        Self::default()
+    }
+
     fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        let group = Group { octets: &self.octets, segment: self.segment, timestamp: None };
-        std::iter::once(group)
+        let Self { octets, segment } = self;
+        std::iter::once(Group { octets, segment: *segment, timestamp: None, ends: None })
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     /// Queries of this slot in flight on drains.
     pub(crate) on_drains: u32,
     pub(crate) transport: Transport,
+    /// It has no socket of its own, but an address of its own at a socket that many clients share.
+    pub(crate) is_shared: bool,
     /// It is for queries over UDP that are asked again over TCP.
     pub(crate) is_retry: bool,
     /// It is in the worker's list of slots to look after.
@@ -99,6 +101,7 @@ impl<R: Runtime> ConnectionSlot<R> {
             drains_for: None,
             on_drains: 0,
             transport,
+            is_shared: false,
             is_retry: false,
             listed: false,
             queued: false,
@@ -129,7 +132,7 @@ impl<R: Runtime> ConnectionSlot<R> {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.connection.as_ref().is_some_and(|connection| connection.is_open())
+        self.is_shared || self.connection.as_ref().is_some_and(|connection| connection.is_open())
     }
 
     /// The connection takes no more queries, and is closed when its last has ended.

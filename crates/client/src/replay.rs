@@ -82,8 +82,9 @@ impl Upcoming {
 /// The queries of the clients that may still be asked about: those in flight, and those that a late or second
 /// answer may belong to.
 ///
-/// Queries are numbered in the order in which they became due. After 2^32 of them the numbers begin again.
+/// Queries are numbered in the order in which they were taken up. After 2^32 of them the numbers begin again.
 pub(crate) struct RecentQueries {
+    /// Each with the instant at which it was taken up.
     queries: VecDeque<(Nanos, Query)>,
     /// Number of the first of them.
     first: u32,
@@ -96,10 +97,16 @@ impl RecentQueries {
         Self { queries: VecDeque::new(), first: 0, forgotten: Query::reserved() }
     }
 
-    /// Keeps a query that became due, and returns its number.
-    pub(crate) fn keep(&mut self, due: Nanos, query: Query) -> u32 {
-        self.queries.push_back((due, query));
+    /// Keeps a query that is taken up at `now`, and returns its number.
+    pub(crate) fn keep(&mut self, now: Nanos, query: Query) -> u32 {
+        self.queries.push_back((now, query));
         self.first.wrapping_add(self.queries.len() as u32 - 1)
+    }
+
+    /// Keeps a query that is to be asked again as one that is taken up at `now`, and returns its new number.
+    pub(crate) fn keep_again(&mut self, now: Nanos, number: u32) -> u32 {
+        let query = self.get(number).clone();
+        self.keep(now, query)
     }
 
     #[inline]
@@ -108,9 +115,9 @@ impl RecentQueries {
         self.queries.get(place).map_or(&self.forgotten, |(_, query)| query)
     }
 
-    /// Forgets the queries that were due before `before`.
+    /// Forgets the queries that were taken up before `before`.
     pub(crate) fn forget(&mut self, before: Nanos) {
-        while self.queries.front().is_some_and(|(due, _)| *due < before) {
+        while self.queries.front().is_some_and(|(taken_up, _)| *taken_up < before) {
             self.queries.pop_front();
             self.first = self.first.wrapping_add(1);
         }

@@ -47,7 +47,7 @@ impl Retry {
 
 /// How often a query is sent at most. A server may refuse the cookie that it gave itself, or close every
 /// connection unseen. It must not be asked for ever.
-pub(crate) const MAX_TIMES: u8 = 4;
+const MAX_TIMES: u8 = 4;
 
 pub(crate) struct ResponseMatcher<'a> {
     pub(crate) queries: Queries<'a>,

@@ -44,6 +44,16 @@ pub trait Runtime: 'static {
     /// As for [`Runtime::connect`].
     fn bind(&mut self, path: Path, options: DatagramOptions) -> io::Result<Self::Datagrams>;
 
+    /// Opens a socket for many clients, each with an address of its own of this host.
+    ///
+    /// # Errors
+    /// As for [`Runtime::connect`].
+    fn bind_shared(
+        &mut self,
+        target: SocketAddr,
+        options: DatagramOptions,
+    ) -> io::Result<Self::Datagrams>;
+
     /// Has [`Runtime::wait`] tell when a socket can be read, and with `writing` also when it can be written.
     /// A socket that is dropped is no longer watched.
     ///
@@ -137,7 +147,8 @@ pub trait StreamSocket {
     fn round_trip(&self) -> Option<Nanos>;
 }
 
-/// A socket for datagrams to and from one server. Nothing here waits.
+/// A socket for datagrams to and from one server, of one client or of many ([`Runtime::bind_shared`]). Nothing
+/// here waits.
 pub trait DatagramSocket {
     /// Room for what it receives.
     type Inbox: Inbox;
@@ -152,6 +163,19 @@ pub trait DatagramSocket {
         batch: &MessageBatch,
         first: usize,
         max_segments: usize,
+    ) -> io::Result<usize>;
+
+    /// Sends messages from number `first` on to the target, one datagram each, and returns how many were
+    /// taken. Message `n` comes from the address number `n` of `sources`.
+    ///
+    /// # Errors
+    /// As sendmmsg(2) for the first message, when none was taken.
+    fn send_from(
+        &self,
+        batch: &MessageBatch,
+        sources: &[IpAddr],
+        target: SocketAddr,
+        first: usize,
     ) -> io::Result<usize>;
 
     /// Sends octets, cut into datagrams of `segment` octets, of which the last may be shorter.
@@ -175,6 +199,9 @@ pub trait Inbox {
     /// Room for what one call receives.
     fn new() -> Self;
 
+    /// The same for a socket of many clients.
+    fn shared() -> Self;
+
     /// What the last call has received, in order.
     fn groups(&self) -> impl Iterator<Item = Group<'_>>;
 }
@@ -188,4 +215,6 @@ pub struct Group<'a> {
     pub segment: usize,
     /// When the kernel had the first of them, nanoseconds since 1970; `None` if it was not asked.
     pub timestamp: Option<u64>,
+    /// At a socket of many clients: who sent them, and which client's address they came to.
+    pub ends: Option<(SocketAddr, IpAddr)>,
 }

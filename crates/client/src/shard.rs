@@ -8,7 +8,7 @@ use dnslab_settings::{HttpSettings, Mode};
 use dnslab_traffic::{
     Arrivals, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
 };
-use dnslab_wire::{Cookie, Transport};
+use dnslab_wire::{ClientSubnet, Cookie, Transport};
 use rand::Rng as _;
 
 use crate::connection_slot::ConnectionSlot;
@@ -169,6 +169,11 @@ impl<'a> Shard<'a> {
     pub(crate) fn own_between(&self, from: Nanos, to: Nanos) -> Nanos {
         let turns = self.job.turns.as_ref();
         turns.map_or(to.saturating_sub(from), |turns| turns.own_between(from, to))
+    }
+
+    /// The client subnet (RFC 7871) of one of its clients.
+    pub(crate) fn subnet_of(&self, client: u32) -> Option<ClientSubnet> {
+        self.job.subnets().map(|subnets| subnets.of_client(self.client_number(client)))
     }
 
     /// Counted over all workers.

@@ -12,7 +12,8 @@ use dnslab_client::{IntervalRecord, Nanos, ThreadTime, Timeline};
 use dnslab_measure::Histogram;
 use dnslab_socket::{
     EventFlags, MAX_GROUP, Poller, ReceiveBatch, bind_address_without_port, enable_gro,
-    enable_timestamps, receive_drops, round_trip, send_batch, send_segments, set_pmtu_probe,
+    enable_pktinfo, enable_timestamps, receive_drops, round_trip, send_batch, send_batch_from,
+    send_segments, set_pmtu_probe,
 };
 use dnslab_wire::MessageBatch;
 use rustix::net::sockopt::set_tcp_quickack;
@@ -91,23 +92,23 @@ impl Runtime for Kernel {
     }
 
     fn bind(&mut self, path: Path, options: DatagramOptions) -> io::Result<Datagrams> {
-        let family = Domain::for_address(path.target);
-        let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-        // Refusal is no error: the kernel grants what it allows, and drops are counted.
-        socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
-        socket.set_send_buffer_size(SOCKET_BUFFER).ok();
+        let socket = unbound(path.target)?;
         socket.bind(&source(path).into())?;
         socket.connect(&path.target.into())?;
-        // If the kernel does not know groups, datagrams come one by one.
-        enable_gro(socket.as_fd()).ok();
-        if options.stamps {
-            // If the kernel gives no stamps, our clock does.
-            enable_timestamps(socket.as_fd()).ok();
-        }
-        if options.probes_mtu {
-            // A kernel that does not know the option decides by itself, which works on most paths.
-            set_pmtu_probe(socket.as_fd(), path.target.is_ipv6()).ok();
-        }
+        set_up(&socket, path.target, options);
+        Ok(Datagrams(socket))
+    }
+
+    fn bind_shared(
+        &mut self,
+        target: SocketAddr,
+        options: DatagramOptions,
+    ) -> io::Result<Datagrams> {
+        let socket = unbound(target)?;
+        enable_pktinfo(socket.as_fd(), target.is_ipv6())?;
+        // An address that is the host's by a route alone may be sent from, too.
+        socket.bind(&source(Path { target, source: None }).into())?;
+        set_up(&socket, target, options);
         Ok(Datagrams(socket))
     }
 
@@ -143,6 +144,29 @@ impl Runtime for Kernel {
 
     fn spare(&mut self) -> Histogram {
         self.reports.as_ref().map(Reports::spare).unwrap_or_default()
+    }
+}
+
+/// A socket for datagrams of the target's family.
+fn unbound(target: SocketAddr) -> io::Result<Socket> {
+    let family = Domain::for_address(target);
+    let socket = Socket::new(family, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+    // Refusal is no error: the kernel grants what it allows, and drops are counted.
+    socket.set_recv_buffer_size(SOCKET_BUFFER).ok();
+    socket.set_send_buffer_size(SOCKET_BUFFER).ok();
+    Ok(socket)
+}
+
+fn set_up(socket: &Socket, target: SocketAddr, options: DatagramOptions) {
+    // If the kernel does not know groups, datagrams come one by one.
+    enable_gro(socket.as_fd()).ok();
+    if options.stamps {
+        // If the kernel gives no stamps, our clock does.
+        enable_timestamps(socket.as_fd()).ok();
+    }
+    if options.probes_mtu {
+        // A kernel that does not know the option decides by itself, which works on most paths.
+        set_pmtu_probe(socket.as_fd(), target.is_ipv6()).ok();
     }
 }
 
@@ -196,12 +220,22 @@ impl DatagramSocket for Datagrams {
         send_batch(self.0.as_fd(), batch, first, max_segments)
     }
 
+    fn send_from(
+        &self,
+        batch: &MessageBatch,
+        sources: &[IpAddr],
+        target: SocketAddr,
+        first: usize,
+    ) -> io::Result<usize> {
+        send_batch_from(self.0.as_fd(), batch, sources, target, first)
+    }
+
     fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()> {
         send_segments(self.0.as_fd(), octets, segment, None)
     }
 
     fn receive(&self, inbox: &mut Received) -> io::Result<bool> {
-        inbox.0.receive(self.0.as_fd())
+        inbox.batch.receive(self.0.as_fd())
     }
 
     fn drops(&self) -> u64 {
@@ -209,20 +243,33 @@ impl DatagramSocket for Datagrams {
     }
 }
 
-pub(crate) struct Received(ReceiveBatch);
+pub(crate) struct Received {
+    batch: ReceiveBatch,
+    is_shared: bool,
+}
 
 impl Inbox for Received {
     fn new() -> Self {
         /// Datagrams, or groups of them, received in one call at most.
         const SLOTS: usize = 32;
-        Self(ReceiveBatch::connected(SLOTS, MAX_GROUP))
+        Self { batch: ReceiveBatch::connected(SLOTS, MAX_GROUP), is_shared: false }
+    }
+
+    fn shared() -> Self {
+        /// Each datagram has another address, so the kernel makes no groups of them. As long as UDP allows.
+        const SLOTS: usize = 256;
+        Self { batch: ReceiveBatch::unconnected(SLOTS, MAX_GROUP), is_shared: true }
     }
 
     fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        self.0.groups().map(|group| Group {
+        self.batch.groups().map(|group| Group {
             octets: group.octets,
             segment: group.segment,
             timestamp: group.timestamp,
+            ends: match self.is_shared {
+                true => group.peer.local().map(|local| (group.peer.address(), local)),
+                false => None,
+            },
         })
     }
 }

@@ -51,4 +51,4 @@ pub use options::{
 pub use peer::Peer;
 pub use poller::{EventFlags, Poller};
 pub use receive::{Group, MAX_GROUP, ReceiveBatch};
-pub use send::{SendBatch, refuses_segmentation, send_batch, send_segments};
+pub use send::{SendBatch, refuses_segmentation, send_batch, send_batch_from, send_segments};

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use dnslab_wire::{MAX_BATCH, MessageBatch, Run};
@@ -105,6 +106,28 @@ fn send<'a>(
     };
     let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
     Ok(counts[..taken].iter().sum::<u32>() as usize)
+}
+
+/// Sends messages from number `first` on to `target` without waiting, one datagram each, in at most
+/// [`MAX_BATCH`]; how many the kernel took. Message `n` comes from the address number `n` of this host in
+/// `sources`.
+///
+/// # Errors
+/// As sendmmsg(2) for the first message, when it took none.
+pub fn send_batch_from(
+    socket: BorrowedFd<'_>,
+    messages: &MessageBatch,
+    sources: &[IpAddr],
+    target: SocketAddr,
+    first: usize,
+) -> io::Result<usize> {
+    let sources = sources.get(first..).unwrap_or_default();
+    let mut peers = [Peer::new(target, None); MAX_BATCH];
+    for (peer, source) in peers.iter_mut().zip(sources) {
+        peer.local = Some((*source).into());
+    }
+    let peers = peers.iter().take(sources.len());
+    send(socket, messages.runs(first, 1).zip(peers.map(Some)))
 }
 
 /// Sends octets without waiting, cut into datagrams of `segment` octets (the last may be shorter), to `peer`

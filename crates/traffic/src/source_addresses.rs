@@ -70,6 +70,19 @@ impl SourceAddresses {
         unreachable!("the count is the sum of the ranges, and one of them is there")
     }
 
+    /// The first client that has this address; `None` if no client has it.
+    #[must_use]
+    pub fn client_of(&self, address: IpAddr) -> Option<u64> {
+        let mut before = 0;
+        for range in &self.ranges {
+            if let Some(at) = distance(range.first, address).filter(|at| *at < range.count) {
+                return Some(before + at);
+            }
+            before += range.count;
+        }
+        None
+    }
+
     /// How many addresses there are. Of a range with more than 2^32, only so many are counted and used.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there is at least one address")]
@@ -167,6 +180,19 @@ fn distance(first: IpAddr, last: IpAddr) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn clients_are_found_by_their_address() {
+        for text in ["127.0.0.0/30,127.0.1.1-127.0.1.3", "2001:db8::/64", "10.0.0.9"] {
+            let sources: super::SourceAddresses = text.parse().unwrap();
+            for client in 0..sources.len().min(1_000) as u32 {
+                assert_eq!(sources.client_of(sources.get(client)), Some(client.into()), "{text}");
+            }
+            for other in ["127.0.0.0", "10.0.0.8", "2001:db7::", "::1"] {
+                assert_eq!(sources.client_of(other.parse().unwrap()), None, "{text}: {other}");
+            }
+        }
+    }
+
     use super::*;
 
     #[test]

@@ -10,6 +10,8 @@ mod stream;
 mod tcp;
 mod udp;
 
+pub(crate) use udp::{is_about_an_earlier_datagram, is_for_now};
+
 use std::io;
 
 use dnslab_measure::Tls;

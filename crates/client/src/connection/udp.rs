@@ -39,7 +39,7 @@ impl<D: DatagramSocket> UdpConnection<D> {
 
 /// An ICMP error about an earlier datagram, which the kernel reports at the next call. Its query will time
 /// out. The datagrams of this call are not concerned.
-pub(super) fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
+pub(crate) fn is_about_an_earlier_datagram(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
     matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }
@@ -52,7 +52,7 @@ fn is_unreachable(error: &io::Error) -> bool {
 /// The device's queue is full: the socket stays good, and the query may go out later. If a packet filter or a
 /// full connection table forbids a datagram (`EPERM`), the socket would stay writable all the time. Then the
 /// connection ends, and its client comes back after a pause.
-pub(super) fn is_for_now(error: &io::Error) -> bool {
+pub(crate) fn is_for_now(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 

@@ -128,6 +128,33 @@ fn udp() {
     play_clients(Transport::Udp, 100);
 }
 
+/// Clients with addresses of their own share a socket; those for whom there is no address have their own.
+fn drawn_with_addresses(seed: u64, transport: Transport) -> Scenario {
+    let mut scenario = drawn(seed, transport);
+    let sources = if seed.is_multiple_of(3) { "10.1.0.0-10.1.0.9" } else { "10.1.0.0/16" };
+    let load = &mut scenario.job.settings;
+    load.sources = Some(sources.parse().unwrap());
+    load.queries_per_connection = None;
+    scenario
+}
+
+#[test]
+fn udp_from_one_socket() {
+    play_each(Transport::Udp, 200, drawn_with_addresses, check_clients);
+}
+
+#[test]
+fn clients_at_one_socket_are_told_apart() {
+    let queries: Vec<_> = (0..3_000u32).map(|n| query(u64::from(n) * 300_000, n % 1_000)).collect();
+    let sources = Some("10.1.0.0/16".parse().unwrap());
+    let played = quiet(Transport::Udp, queries, Load { sources, ..Load::default() }).play();
+    let clients: BTreeSet<_> = played.labels.values().flatten().cloned().collect();
+    // A socket of the simulation is an address here.
+    assert_eq!((clients.len(), played.labels.len()), (1_000, 1_000));
+    let counters = played.end.recorder.into_counters().1;
+    assert_eq!((counters.outcomes.due, counters.outcomes.answered), (3_000, 3_000));
+}
+
 #[test]
 fn tcp() {
     play_clients(Transport::Tcp, 100);

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
@@ -125,7 +125,9 @@ struct SocketState {
     connected: Option<Result<(), ErrorKind>>,
     /// Octets of a stream, or datagrams, that have come.
     octets: VecDeque<u8>,
-    datagrams: VecDeque<(Vec<u8>, u64)>,
+    datagrams: VecDeque<Datagram>,
+    /// It is an address of a client at this socket, which many clients share.
+    shares: Option<(usize, IpAddr)>,
     /// The server has closed: with a reset or in good order.
     closed: Option<bool>,
     /// Octets on their way to the server.
@@ -185,7 +187,18 @@ pub(crate) struct Datagrams(Rc<RefCell<Net>>, usize);
 
 /// Datagrams, each in a slot.
 #[derive(Default)]
-pub(crate) struct Received(Vec<(Vec<u8>, u64)>);
+pub(crate) struct Received(Vec<Datagram>);
+
+#[derive(Debug)]
+struct Datagram {
+    octets: Vec<u8>,
+    /// When it came, nanoseconds since 1970.
+    wall: u64,
+    /// The socket, or the address at a socket of many clients, that it came to.
+    number: usize,
+    /// That address.
+    to: Option<IpAddr>,
+}
 
 impl Net {
     pub(super) fn new(seed: u64, transport: Transport, faults: Faults, server: Server) -> Self {
@@ -279,12 +292,14 @@ impl Net {
             }
             Event::ToClient(number, octets) => {
                 let (is_stream, wall) = (self.sockets[number].is_stream, self.time_of_day());
-                let socket = &mut self.sockets[number];
+                let shares = self.sockets[number].shares;
+                let to = shares.map(|(_, address)| address);
+                let socket = &mut self.sockets[shares.map_or(number, |(shared, _)| shared)];
                 if socket.is_dropped || socket.closed.is_some() {
                 } else if is_stream {
                     socket.octets.extend(octets);
                 } else if socket.datagrams.len() < DATAGRAM_BUFFER {
-                    socket.datagrams.push_back((octets, wall));
+                    socket.datagrams.push_back(Datagram { octets, wall, number, to });
                 } else {
                     socket.dropped += 1;
                 }
@@ -384,6 +399,18 @@ impl Net {
         }
     }
 
+    /// The number of an address at a socket that many clients share.
+    fn address(&mut self, shared: usize, address: IpAddr) -> usize {
+        let known = self.sockets.iter().position(|socket| socket.shares == Some((shared, address)));
+        known.unwrap_or_else(|| {
+            self.sockets
+                .push(SocketState { shares: Some((shared, address)), ..SocketState::default() });
+            let number = self.sockets.len() - 1;
+            self.server.opened(self.transport, number, false);
+            number
+        })
+    }
+
     /// Sometimes ends the rest of a call at a socket for datagrams with an error.
     fn trouble(&mut self, number: usize) -> io::Result<()> {
         if let Some(kind) = self.sockets[number].error.take() {
@@ -451,6 +478,12 @@ impl Runtime for Simulated {
         net.sockets.push(SocketState { no_segments, ..SocketState::default() });
         net.server.opened(net.transport, number, false);
         Ok(Datagrams(Rc::clone(&self.0), number))
+    }
+
+    fn bind_shared(&mut self, _: SocketAddr, _: DatagramOptions) -> io::Result<Datagrams> {
+        let net = &mut *self.0.borrow_mut();
+        net.sockets.push(SocketState::default());
+        Ok(Datagrams(Rc::clone(&self.0), net.sockets.len() - 1))
     }
 
     fn watch(&mut self, socket: Watched<'_, Self>, slot: u32, watch: Watch) -> io::Result<()> {
@@ -596,6 +629,30 @@ impl DatagramSocket for Datagrams {
         Ok(left)
     }
 
+    fn send_from(
+        &self,
+        batch: &MessageBatch,
+        sources: &[IpAddr],
+        _: SocketAddr,
+        first: usize,
+    ) -> io::Result<usize> {
+        let net = &mut *self.0.borrow_mut();
+        net.trouble(self.1)?;
+        let mut left = batch.len() - first;
+        if net.chance(net.faults.partial) {
+            left = net.random.random_range(0..=left);
+        }
+        if left == 0 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        for (message, source) in batch.messages().zip(sources).skip(first).take(left) {
+            let number = net.address(self.1, *source);
+            net.server.sent(net.now, number, message);
+            net.send_datagram(number, message.to_vec(), true);
+        }
+        Ok(left)
+    }
+
     fn send_segments(&self, octets: &[u8], segment: usize) -> io::Result<()> {
         let net = &mut *self.0.borrow_mut();
         net.trouble(self.1)?;
@@ -621,7 +678,9 @@ impl DatagramSocket for Datagrams {
         let count = net.random.random_range(1..=there.min(8));
         inbox.0 = net.sockets[self.1].datagrams.drain(..count).collect();
         if net.transport == Transport::Udp {
-            inbox.0.iter().for_each(|(octets, _)| net.server.read(self.1, octets));
+            for Datagram { octets, number, .. } in &inbox.0 {
+                net.server.read(*number, octets);
+            }
         }
         Ok(count < there)
     }
@@ -644,11 +703,16 @@ impl Inbox for Received {
         Self::default()
     }
 
+    fn shared() -> Self {
+        Self::default()
+    }
+
     fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        self.0.iter().map(|(octets, wall)| Group {
+        self.0.iter().map(|Datagram { octets, wall, to, .. }| Group {
             octets,
             segment: octets.len(),
             timestamp: Some(*wall),
+            ends: to.map(|to| (super::target(), to)),
         })
     }
 }

@@ -40,7 +40,10 @@ impl<R: Runtime> Worker<'_, R> {
         let timeout = self.shard.timeout;
         if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
             // This thread may have been away from its CPU, so what the slot waits for may be there.
-            self.advance(number);
+            match self.slots[number as usize].is_shared {
+                true => self.advance_shared(),
+                false => self.advance(number),
+            }
         }
         if self.is_attempt_late(number, now) {
             // A lost SYN would keep its client away for seconds without a word. Queries that went as early
@@ -143,7 +146,7 @@ impl<R: Runtime> Worker<'_, R> {
     fn idle_end(&self, number: u32) -> Option<Nanos> {
         let slot = &self.slots[number as usize];
         let limit = slot.longest_idle(self.shard.idle);
-        let is_idle = !slot.is_new && slot.is_open() && slot.is_idle();
+        let is_idle = !slot.is_new && !slot.is_shared && slot.is_open() && slot.is_idle();
         (is_idle && limit < Nanos::MAX).then(|| slot.active_at.saturating_add(limit))
     }
 

@@ -3,6 +3,7 @@
 mod alarms;
 mod drains;
 mod sending;
+mod shared;
 mod slots;
 
 use std::cmp::Reverse;
@@ -14,7 +15,7 @@ use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Recorder;
 use crate::replay::Queries;
-use crate::response_matcher::{MAX_TIMES, ResponseMatcher, Signatures};
+use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::shard::{Clients, Shard};
@@ -23,6 +24,7 @@ use dnslab_measure::Tls;
 use dnslab_traffic::Random;
 use dnslab_wire::{Cookie, MessageBatch, Transport};
 use rand::Rng as _;
+use shared::SharedSocket;
 
 /// What a worker leaves behind.
 pub struct WorkerEnd {
@@ -94,6 +96,14 @@ pub struct Worker<'a, R: Runtime> {
     comers: Vec<u32>,
     /// The slot on which a client asks again over TCP, by client.
     retry_slots: HashMap<u32, u32>,
+    /// When the last round began, and the longest time between two.
+    last_round: Nanos,
+    longest_round: Nanos,
+    /// The socket of the clients that have an address of their own, and whether there may be one.
+    shared: Option<SharedSocket<R>>,
+    may_share: bool,
+    /// Slots with queries that it did not take.
+    waiting_for_shared: Vec<u32>,
     /// What their cookies are drawn from.
     cookie_source: Option<Random>,
     /// Drains without a connection.
@@ -176,6 +186,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let query_source = shard.query_source();
         let recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open());
         let (until, max_queries) = (shard.phases.until, shard.max_queries);
+        let may_share = shared::is_possible(&shard);
         Self {
             runtime,
             mixed_lengths: match &matcher.queries {
@@ -190,6 +201,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
             slots,
             comers: Vec::new(),
             retry_slots: HashMap::new(),
+            last_round: 0,
+            longest_round: 0,
+            shared: None,
+            may_share,
+            waiting_for_shared: Vec::new(),
             free_drains: Vec::new(),
             listed: Vec::new(),
             alarms: BinaryHeap::new(),
@@ -249,6 +265,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.forget_queries(now);
             self.note_turn(now);
             self.look_after_listed(now);
+            self.flush_shared();
             self.open_queued(now);
             self.note_held(now);
             self.wait(now, &mut ready)?;
@@ -259,7 +276,10 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.take_arrivals(now);
             self.report_interval(now);
             for number in ready.drain(..) {
-                self.advance(number);
+                match number {
+                    shared::SHARED => self.advance_shared(),
+                    number => self.advance(number),
+                }
             }
         }
         Ok(self.finish())
@@ -294,7 +314,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
     fn let_in(&mut self) {
         let (client, number) = (self.comers.len() as u32, self.slots.len() as u32);
         let transport = self.shard.transport_of(self.shard.client_number(client));
-        self.slots.push(ConnectionSlot::new(client, transport, 0));
+        let is_shared = self.shares(client, transport);
+        self.slots.push(ConnectionSlot { is_shared, ..ConnectionSlot::new(client, transport, 0) });
         self.comers.push(number);
         if let Some(random) = &mut self.cookie_source {
             self.matcher.cookies.push(Cookie::new(random.random()));
@@ -313,10 +334,14 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     /// Forgets queries that have their outcome, with the time in which a late answer to them is recognised.
     fn forget_queries(&mut self, now: Nanos) {
+        let round = now.saturating_sub(self.last_round);
+        (self.last_round, self.longest_round) = (now, self.longest_round.max(round));
         if let Queries::Recent(recent) = &mut self.matcher.queries {
-            // Each time that a query is sent, it may wait for a time-out before and after.
-            let times = 2 * u64::from(MAX_TIMES);
-            recent.forget(now.saturating_sub(times.saturating_mul(self.shard.timeout)));
+            // A query may wait for a time-out before it is sent, and for another one after that. For one more,
+            // a late answer is recognised. One that is asked again is kept anew. A thread that does not get its
+            // CPU may be late by a round with each of it.
+            let life = 3 * (self.shard.timeout + self.longest_round);
+            recent.forget(now.saturating_sub(life));
         }
     }
 
@@ -385,7 +410,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let open = |slot: &ConnectionSlot<R>| {
             slot.connection.as_ref().map_or(0, |connection| connection.drops())
         };
-        self.slots.iter().map(|slot| slot.drops + open(slot)).sum()
+        self.shared_drops() + self.slots.iter().map(|slot| slot.drops + open(slot)).sum::<u64>()
     }
 
     /// Has a slot looked after in this round, or the next.

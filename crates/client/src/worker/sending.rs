@@ -52,7 +52,7 @@ impl<R: Runtime> Worker<'_, R> {
             && let Some(ClientQuery { due_ns, client, query }) = upcoming.next_if_due(last)
             && let Queries::Recent(recent) = &mut self.matcher.queries
         {
-            let query = recent.keep(due_ns, query);
+            let query = recent.keep(now, query);
             let number = self.slot_of_comer(client / self.shard.of);
             self.left -= 1;
             self.recorder.due(due_ns);
@@ -128,6 +128,9 @@ impl<R: Runtime> Worker<'_, R> {
 
     /// Sends what the slot has pending, in batches, as far as its connection takes it.
     fn send_pending(&mut self, number: u32) {
+        if self.slots[number as usize].is_shared {
+            return self.send_shared(number);
+        }
         while self.may_send(number) {
             match self.send_batch(number) {
                 Ok(true) => {}
@@ -228,8 +231,7 @@ impl<R: Runtime> Worker<'_, R> {
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
         let slot = &mut self.slots[number as usize];
         let queries = &self.matcher.queries;
-        let client = self.shard.client_number(slot.client);
-        let subnet = self.shard.job.subnets().map(|subnets| subnets.of_client(client));
+        let subnet = self.shard.subnet_of(slot.client);
         let cookie = self.matcher.cookies.get(slot.client as usize);
         let additions = Additions { cookie, subnet: subnet.as_ref() };
         self.outbox.clear();
@@ -329,7 +331,8 @@ impl<R: Runtime> Worker<'_, R> {
         let sends_at_once = slot.widest > 0;
         let is_first = self.shard.opens_at_start && !slot.was_tried;
         let keeps_open = (self.shard.keeps_open || is_first) && !slot.is_retry;
-        !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
+        let wants = !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open));
+        wants && !slot.is_shared
     }
 }
 

@@ -4,6 +4,7 @@ use super::Worker;
 use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::connection_slot::ConnectionSlot;
 use crate::recorder::Loss;
+use crate::replay::Queries;
 use crate::runtime::{Path, Runtime, Watch};
 use crate::time::Nanos;
 
@@ -55,9 +56,26 @@ impl<R: Runtime> Worker<'_, R> {
         let (opened, timer) = (connection.take_opened(), connection.next_timer());
         slot.connection = Some(connection);
         let ended = before - slot.table.len();
+        let now = if ended > 0 { self.runtime.now() } else { 0 };
+        self.note_read(number, ended, has_looked, now);
+        if let Some(timer) = timer {
+            self.arm(number, timer);
+        }
+        if let Some(opened) = opened {
+            self.note_opened(number, &opened);
+        }
+        if let Some(end) = end {
+            self.end_connection(number, &end);
+        }
+        self.list(number);
+        self.list_client_of_retry(number);
+    }
+
+    /// Notes that what was read at `now` has ended so many queries of a slot. `has_looked`: the server has looked
+    /// at one of them.
+    pub(super) fn note_read(&mut self, number: u32, ended: usize, has_looked: bool, now: Nanos) {
         if ended > 0 {
-            let now = self.runtime.now();
-            slot.active_at = now;
+            self.slots[number as usize].active_at = now;
             // Only a server that looks at queries is worth a reconnection without a pause.
             if has_looked {
                 let home = self.home(number);
@@ -73,27 +91,21 @@ impl<R: Runtime> Worker<'_, R> {
         }
         self.unsettled -= ended - self.matcher.again.len();
         self.note_ended(number, ended);
-        self.take_up_again(number);
-        if let Some(timer) = timer {
-            self.arm(number, timer);
-        }
-        if let Some(opened) = opened {
-            self.note_opened(number, &opened);
-        }
-        if let Some(end) = end {
-            self.end_connection(number, &end);
-        }
-        self.list(number);
-        self.list_client_of_retry(number);
+        self.take_up_again(number, now);
     }
 
     /// Queues the queries that are to be asked again. Over TCP they go behind those that wait there already.
     /// On the same transport they go to the front, since they are older.
-    fn take_up_again(&mut self, number: u32) {
+    fn take_up_again(&mut self, number: u32, now: Nanos) {
         if self.matcher.again.is_empty() {
             return;
         }
         let mut again = std::mem::take(&mut self.matcher.again);
+        if let Queries::Recent(recent) = &mut self.matcher.queries {
+            for query in &mut again {
+                query.entry.query = recent.keep_again(now, query.entry.query);
+            }
+        }
         let client = self.slots[number as usize].client;
         let home = self.home(number);
         for query in again.iter().filter(|query| query.over_tcp) {

@@ -1,5 +1,6 @@
 //! The load of a variant, checked.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use dnslab_traffic::{Connect, Truncated};
@@ -8,13 +9,16 @@ use dnslab_wire::{Method, Transport};
 use super::Check;
 use crate::key::Field;
 use crate::{
-    HostsChoice, LoadDraft, Mode, Records, ServerChoice, ServerKind, Subnets, TlsVersions,
+    Host, HostsChoice, LoadDraft, Mode, Records, ServerChoice, ServerKind, Subnets, TlsVersions,
     VariantDraft,
 };
 
 /// Captured clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
 /// 7766, section 6.2.3, wants a time of the order of seconds).
 const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
+
+/// Addresses of captured clients that ask a server on the loopback interface: four million, so that each has its own.
+const CLIENTS_HERE: &str = "127.64.0.0/10";
 
 /// Queries that Knot DNS 3.4 answers together on one connection over QUIC.
 const STREAMS_OF_KNOT: u32 = 9;
@@ -63,6 +67,12 @@ impl Check<'_> {
         }
         if load.capture.value.is_some() {
             as_captured(load);
+            let is_local = draft.lab.hosts.value == HostsChoice::Loopback
+                && matches!(draft.server.address.value.host, Host::Address(IpAddr::V4(it)) if it.is_loopback());
+            let has_udp = load.checked().transports().any(|it| it == Transport::Udp);
+            if is_local && has_udp && !load.sources.is_written() {
+                load.sources.value = CLIENTS_HERE.parse().ok();
+            }
         }
         self.workers(load);
         self.queries(load);
