@@ -279,7 +279,7 @@ pub struct LoadFacts {
     pub receive_time: String,
     /// Queries after which the load ended before its time was over; `None` without a bound and in records
     /// that do not have it.
-    #[serde(default)]
+    #[serde(default, alias = "most_queries")]
     pub max_queries: Option<u64>,
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
     #[serde(default)]
@@ -394,6 +394,16 @@ mod tests {
         assert_eq!(of("external", "python3").program(), "external");
         assert_eq!(of("nsd", "/usr/sbin/named").program(), "nsd");
         assert_eq!(ServerFacts { command: Vec::new(), ..of("external", "") }.program(), "external");
+    }
+
+    #[test]
+    fn a_load_is_read_by_its_keys_of_before() {
+        let text = r#"{"transport":"udp","target":"192.0.2.1:53","clients":1,
+            "mode":{"mode":"closed","outstanding":1},"duration_ns":1,"warm_up_ns":1,"timeout_ns":1,
+            "workers":1,"cpus":[],"queries":"","seed":1,"send_path":"","horizon_ns":7,
+            "most_queries":2000}"#;
+        let load: LoadFacts = serde_json::from_str(text).unwrap();
+        assert_eq!((load.batch_delay_ns, load.max_queries), (7, Some(2_000)));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use dnslab_measure::ResultsDirectory;
+use dnslab_measure::{ResultsDirectory, RunRecord};
 use dnslab_report::write_report;
+use serde_json::Value;
 
 use crate::{FILES, copy, read};
 
@@ -49,6 +50,64 @@ fn samples_of_every_format_are_read() {
         differences.is_empty(),
         "{differences}to write these files anew: `DNSLAB_BLESS=1 cargo test -p dnslab-report golden`"
     );
+}
+
+/// Keys of older records, and their names of today.
+const RENAMED: [(&str, &str); 4] = [
+    ("horizon_ns", "batch_delay_ns"),
+    ("laboratory", "testbed"),
+    ("limit", "bottleneck"),
+    ("most_queries", "max_queries"),
+];
+
+/// A key whose name changed without an alias would be ignored, where it has a default.
+#[test]
+fn each_key_of_an_older_record_is_read() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+    for version in SAMPLES {
+        let runs = fs::read_dir(samples.join(version).join("runs")).unwrap();
+        for run in runs.map(|run| run.unwrap().path()) {
+            let text = fs::read_to_string(run.join("record.json")).unwrap();
+            let record: RunRecord = serde_json::from_str(&text).unwrap();
+            let written = serde_json::from_str(&text).unwrap();
+            let missing = missing("", &written, &serde_json::to_value(&record).unwrap());
+            assert!(missing.is_empty(), "{}: {missing:?}", run.display());
+        }
+    }
+}
+
+/// The paths of keys that `written` has and `read` has not. An empty value need not be written again.
+fn missing(path: &str, written: &Value, read: &Value) -> Vec<String> {
+    match (written, read) {
+        (Value::Object(written), Value::Object(read)) => {
+            let of_key = |(key, value): (&String, &Value)| {
+                let path = format!("{path}.{key}");
+                let today = RENAMED.iter().find(|(old, _)| old == key).map(|(_, today)| *today);
+                match today.and_then(|today| read.get(today)).or_else(|| read.get(key)) {
+                    Some(found) => missing(&path, value, found),
+                    None if is_empty(value) => Vec::new(),
+                    None => vec![path],
+                }
+            };
+            written.iter().flat_map(of_key).collect()
+        }
+        (Value::Array(written), Value::Array(read)) => {
+            written.iter().zip(read).flat_map(|(old, new)| missing(path, old, new)).collect()
+        }
+        // Some texts became lists.
+        (Value::Null, _)
+        | (_, Value::String(_) | Value::Number(_) | Value::Bool(_))
+        | (Value::String(_), Value::Array(_)) => Vec::new(),
+        _ => vec![path.to_owned()],
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
 }
 
 /// Where a text first differs from the committed file, `None` if nowhere. With `DNSLAB_BLESS` set,
