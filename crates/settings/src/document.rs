@@ -433,6 +433,7 @@ mod tests {
             "server.authority",
             "load.queries",
             "load.tsig_file",
+            "upstream.hierarchy",
             // Read by dnslab's own parser.
             "server.unit",
         ];

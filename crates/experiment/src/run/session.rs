@@ -19,7 +19,7 @@ use dnslab_measure::{
     CaseId, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
     RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
-use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
+use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, UpstreamChoice, Variant};
 
 use super::case::is_cut_short;
 use super::first_query::{self, FirstQueryError};
@@ -510,6 +510,11 @@ pub fn skipped(
 
 /// Whether the variant's servers are installed and can do what it asks for.
 fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
+    if variant.upstream.kind == Some(UpstreamChoice::Internet) {
+        let reason = "this dnslab has no private Internet (`upstream.kind = \"internet\"`): resolve on the \
+                      Internet (\"live\"), or forward to a server";
+        return Err(LabError::Unsupported(reason.to_owned()));
+    }
     if variant.lab.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
         hosts::possible().map_err(lacking)?;
@@ -531,7 +536,11 @@ fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
         let is_front = server.role == ChainRole::Server;
         let needs = Needs {
             transport: server.transport,
-            upstream: servers.get(place + 1).map(|behind| behind.transport),
+            upstream: servers
+                .get(place + 1)
+                .filter(|_| !variant.resolves())
+                .map(|behind| behind.transport),
+            resolves: is_front && variant.resolves(),
             validates: is_front && variant.server.dnssec,
             without_cache: is_front && !variant.server.cache,
             logging: if is_front { logging(variant) } else { Logging::default() },

@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
-    CounterWatch, GuardProgram, LabError, Ports, RunningServer, Sampler, ServerSpec, Upstream,
-    UpstreamTls, ZoneFile, certificate, ports,
+    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Ports, RootHints, RunningServer,
+    Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
 use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
-use dnslab_settings::{ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, Variant};
+use dnslab_settings::{
+    ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, UpstreamChoice, Variant,
+};
 use dnslab_traffic::QueryList;
-use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
+use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 
 use super::case::LOG_LINES;
 use super::queries::zone;
@@ -83,8 +85,26 @@ impl Testbed {
         }
     }
 
+    /// The server that the one under test forwards to.
     pub(super) fn upstream(&self) -> Option<Upstream> {
         self.behind.first().map(RunningChainServer::as_upstream)
+    }
+
+    /// Where a server under test that resolves by itself begins.
+    pub(super) fn root_hints(&self, variant: &Variant) -> Option<RootHints> {
+        match variant.upstream.kind? {
+            // No plan comes so far with a private Internet.
+            UpstreamChoice::Server(_) | UpstreamChoice::Internet => None,
+            UpstreamChoice::Live => Some(RootHints::BuiltIn),
+        }
+    }
+
+    /// What a server under test validates from.
+    pub(super) fn trust_anchors(&self, variant: &Variant) -> Vec<String> {
+        match variant.upstream.kind {
+            Some(UpstreamChoice::Live) => IANA_TRUST_ANCHORS.map(str::to_owned).to_vec(),
+            _ => vec![TRUST_ANCHOR_DS.to_owned()],
+        }
     }
 
     /// Moves this thread to a host until the visit is dropped. Without hosts it stays.
@@ -276,7 +296,7 @@ impl RunningChainServer {
 
 /// In the order of the line.
 pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
-    let end = variant.upstream.kind.map(|_| "upstream");
+    let end = variant.upstream.kind.and_then(UpstreamChoice::started).map(|_| "upstream");
     ["client", "server"].into_iter().chain(end).collect()
 }
 
