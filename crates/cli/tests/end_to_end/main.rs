@@ -18,6 +18,7 @@ mod hosts;
 mod hosts_death;
 mod hosts_interruption;
 mod hosts_wrong;
+mod internet;
 mod interruption;
 mod kubernetes;
 mod laboratory;

@@ -5,7 +5,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 
-use dnslab_socket::{enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer};
+use dnslab_internet::{Internet, Network};
+use dnslab_socket::{
+    allow_any_source, enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer,
+};
 use dnslab_wire::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -76,6 +79,8 @@ fn bind_datagrams(
         let _ = set_receive_buffer(socket.as_fd(), RECEIVE_BUFFER);
         if bound.ip().is_unspecified() {
             enable_pktinfo(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
+            // Without it only addresses of interfaces can be the source, not those of a local route.
+            let _ = allow_any_source(socket.as_fd(), bound.is_ipv6());
         }
     }
     for (socket, worker) in made.into_iter().zip(workers) {
@@ -153,6 +158,36 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
     }
     socket.bind(&address.into())?;
     Ok(socket)
+}
+
+/// Checks that the first and the last server of an internet have addresses that the kernel takes for its own.
+pub(super) fn check_local(network: Network, internet: &Internet) -> Result<(), ResponderError> {
+    for place in [1, internet.server_count()] {
+        let address = network.at(place);
+        if !is_local(address) {
+            let family = if address.is_ipv6() { "-6 " } else { "" };
+            let command = format!("ip {family}route add local {network} dev lo");
+            return Err(ResponderError::NotLocal { network, address, command });
+        }
+    }
+    Ok(())
+}
+
+/// True if datagrams to this address stay on this host.
+fn is_local(address: IpAddr) -> bool {
+    let at = |port| SocketAddr::new(address, port);
+    let socket = || Socket::new(Domain::for_address(at(0)), Type::DGRAM, Some(Protocol::UDP));
+    // With IPv4 a local route makes an address that can be bound (ip-route(8)).
+    if socket().and_then(|socket| socket.bind(&at(0).into())).is_ok() {
+        return true;
+    }
+    // With IPv6 it does not; but what goes there comes from the loopback address. Nothing is sent.
+    let from = socket().and_then(|socket| {
+        socket.connect(&at(53).into())?;
+        socket.local_addr()
+    });
+    let from = from.ok().and_then(|from| from.as_socket());
+    from.is_some_and(|from| from.ip().is_loopback() || from.ip() == address)
 }
 
 pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {
